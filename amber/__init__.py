@@ -1,0 +1,1 @@
+"""Amber: a self-hosted, multi-tenant assistant platform backend."""

@@ -1,0 +1,1 @@
+"""One topic per file; knows no app."""

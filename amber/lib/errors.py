@@ -1,0 +1,117 @@
+"""Every error Amber answers with: one small exception per decision a caller makes.
+
+    AmberError
+    ├── Invalid            400  the request must be changed; `fields` says where
+    ├── NotAuthenticated   401  no credential, or one that no longer counts
+    ├── Forbidden          403  you can see it, you may not do that
+    ├── Missing            404  absent or not yours: the same answer
+    ├── Conflict           409  right request, wrong moment
+    ├── TooLarge           413
+    ├── RateLimited        429  come back after `retry_after_seconds`
+    └── Unavailable        503  something Amber needs is away
+
+`amber/lib/api.py` turns them into HTTP, in one place; a turn's runner turns them into events, in
+one place. CODES is the whole table of codes (docs/errors.md is made from it, and tested).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+Fields = Mapping[str, Sequence[str]]
+
+CODES: dict[str, tuple[int, str]] = {
+    "invalid": (400, "A field of the request is wrong; `fields` names it."),
+    "malformed_json": (400, "The body is not the JSON this endpoint reads."),
+    "invalid_last_event_id": (400, "Last-Event-ID must be the id of an event of this turn."),
+    "role_not_allowed": (400, "Clients may not post messages of this role."),
+    "no_assistant": (400, "The chat has no assistant and the message names none."),
+    "no_human_message": (400, "Nobody asked anything: there is no human message to answer."),
+    "unknown_model": (400, "No enabled model has this alias; GET models/ lists them."),
+    "unsafe_address": (400, "The address is not one that Amber may call."),
+    "discovery_failed": (400, "The tool's address did not answer with a usable manifest."),
+    "not_authenticated": (401, "Sign in, or send `Authorization: Bearer <api key>`."),
+    "invalid_credential": (401, "The credential is unknown, expired or revoked."),
+    "forbidden": (403, "You may see this, but not do that to it."),
+    "csrf_failed": (403, "The CSRF token is missing or wrong."),
+    "not_found": (404, "There is no such thing, or it is not yours."),
+    "method_not_allowed": (405, "This address does not take that method."),
+    "not_acceptable": (406, "Amber answers with JSON (and event streams where documented)."),
+    "conflict": (409, "The thing has changed or already exists."),
+    "turn_in_progress": (409, "A turn is running in this chat; `turn_id` names it."),
+    "idempotency_mismatch": (409, "This Idempotency-Key was used with another body."),
+    "idempotency_in_progress": (409, "The first request with this key is not answered yet."),
+    "too_large": (413, "The body or file is over the limit."),
+    "unsupported_media_type": (415, "Send application/json (or multipart where documented)."),
+    "rate_limited": (429, "Too many requests; wait for Retry-After seconds."),
+    "budget_exceeded": (429, "A budget is used up; the message says which, and until when."),
+    "internal": (500, "Amber failed. The request id leads to the log."),
+    "unavailable": (503, "A service Amber needs is away; try again."),
+    # How a turn can end other than well (status of the turn, not of an HTTP answer).
+    "provider_unavailable": (502, "The model provider cannot be reached or failed."),
+    "provider_rate_limited": (502, "The model provider limits our requests."),
+    "provider_timeout": (502, "The model provider was silent for too long."),
+    "provider_lost": (502, "The model provider broke off in mid-answer."),
+    "provider_malformed": (502, "The model provider sent something that is no answer."),
+    "provider_rejected": (502, "The model provider refused the request."),
+    "provider_auth": (502, "The model provider refused our credentials."),
+    "context_too_long": (502, "The conversation is too long for the model."),
+    "worker_lost": (502, "The workers running this turn died too often."),
+}
+
+
+class AmberError(Exception):
+    """What went wrong, for the person who must act on it. `message` never names hidden things."""
+
+    default_code: ClassVar[str] = "internal"
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str = "",
+        fields: Fields | None = None,
+        turn_id: str | None = None,
+        retry_after_seconds: int | None = None,
+    ) -> None:
+        self.code = code or self.default_code
+        self.message = message or CODES[self.code][1]
+        self.fields = fields
+        self.turn_id = turn_id
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(self.message)
+
+    @property
+    def status(self) -> int:
+        return CODES[self.code][0]
+
+
+class Invalid(AmberError):
+    default_code = "invalid"
+
+
+class NotAuthenticated(AmberError):
+    default_code = "not_authenticated"
+
+
+class Forbidden(AmberError):
+    default_code = "forbidden"
+
+
+class Missing(AmberError):
+    default_code = "not_found"
+
+
+class Conflict(AmberError):
+    default_code = "conflict"
+
+
+class TooLarge(AmberError):
+    default_code = "too_large"
+
+
+class RateLimited(AmberError):
+    default_code = "rate_limited"
+
+
+class Unavailable(AmberError):
+    default_code = "unavailable"

@@ -1,0 +1,1 @@
+"""One assistant turn in plain Python: no Django, no Celery, no Redis."""

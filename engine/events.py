@@ -1,0 +1,176 @@
+"""The closed set of events a turn's viewers see, and the fold that turns them into a transcript.
+
+On the wire: `id: <seq>`, `event: <name>`, `data: <json>` (docs/stream-protocol.md). Tools and
+apps add no events. What is stored equals `fold` of what was streamed; that is tested.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    is_last: ClassVar[bool] = False
+    """Whether a stream ends after this event."""
+
+    seq: int
+    turn_id: str
+
+
+class TurnStarted(_Event):
+    event: Literal["turn.started"] = "turn.started"
+    turn: dict[str, Any]
+    message: dict[str, Any] | None = None
+
+
+class TurnRestarted(_Event):
+    """Another worker took over: takes back the text of `step`, which begins again."""
+
+    event: Literal["turn.restarted"] = "turn.restarted"
+    attempt: int
+    step: int
+
+
+class TextDelta(_Event):
+    event: Literal["text.delta"] = "text.delta"
+    step: int
+    text: str
+
+
+class ToolStarted(_Event):
+    """`arguments` is the raw string the model wrote."""
+
+    event: Literal["tool.started"] = "tool.started"
+    step: int
+    call_id: str
+    name: str
+    arguments: str
+
+
+class ToolFinished(_Event):
+    event: Literal["tool.finished"] = "tool.finished"
+    step: int
+    call_id: str
+    ok: bool
+    content: str
+
+
+class SourceAdded(_Event):
+    event: Literal["source.added"] = "source.added"
+    step: int
+    passage: dict[str, Any]
+
+
+class MessageStored(_Event):
+    """A row is safe in the database; `message` is its REST form."""
+
+    event: Literal["message.stored"] = "message.stored"
+    step: int
+    message: dict[str, Any]
+
+
+class TurnWaiting(_Event):
+    """The turn waits for approval of these calls."""
+
+    event: Literal["turn.waiting"] = "turn.waiting"
+    is_last: ClassVar[bool] = True
+    calls: list[dict[str, Any]]
+
+
+class TurnCompleted(_Event):
+    event: Literal["turn.completed"] = "turn.completed"
+    is_last: ClassVar[bool] = True
+    usage: dict[str, int]
+    finish_reason: str
+
+
+class TurnIncomplete(_Event):
+    event: Literal["turn.incomplete"] = "turn.incomplete"
+    is_last: ClassVar[bool] = True
+    code: str
+    message: str
+
+
+class TurnFailed(_Event):
+    event: Literal["turn.failed"] = "turn.failed"
+    is_last: ClassVar[bool] = True
+    code: str
+    message: str
+    retryable: bool
+
+
+class TurnCancelled(_Event):
+    event: Literal["turn.cancelled"] = "turn.cancelled"
+    is_last: ClassVar[bool] = True
+
+
+class TurnSnapshot(_Event):
+    """All that a viewer missed: `text` is the text so far by step (JSON keys are strings)."""
+
+    event: Literal["turn.snapshot"] = "turn.snapshot"
+    messages: list[dict[str, Any]]
+    text: dict[int, str]
+
+
+Event = (
+    TurnStarted
+    | TurnRestarted
+    | TextDelta
+    | ToolStarted
+    | ToolFinished
+    | SourceAdded
+    | MessageStored
+    | TurnWaiting
+    | TurnCompleted
+    | TurnIncomplete
+    | TurnFailed
+    | TurnCancelled
+    | TurnSnapshot
+)
+AnyEvent = Annotated[Event, Field(discriminator="event")]
+
+EVENT_TYPES: dict[str, type[_Event]] = {
+    cls.model_fields["event"].default: cls for cls in Event.__args__  # type: ignore[attr-defined]
+}
+LAST_EVENTS: frozenset[str] = frozenset(n for n, cls in EVENT_TYPES.items() if cls.is_last)
+
+
+class Transcript(BaseModel):
+    """What a viewer knows of a turn: stored messages, unstored text by step, how it ended."""
+
+    messages: list[dict[str, Any]] = []
+    text: dict[int, str] = {}
+    ended: str | None = None
+
+
+def fold(events: Iterable[Event]) -> Transcript:
+    """The transcript after these events, oldest first.
+
+    A stored answer or call replaces the text of its step; a restart takes back the text of the
+    step that begins again and of later ones; a snapshot replaces everything.
+    """
+    seen = Transcript()
+    for event in events:
+        _apply(seen, event)
+    return seen
+
+
+def _apply(seen: Transcript, event: Event) -> None:
+    match event:
+        case TextDelta(step=step, text=text):
+            seen.text[step] = seen.text.get(step, "") + text
+        case MessageStored(step=step, message=message):
+            seen.messages = [m for m in seen.messages if m["id"] != message["id"]] + [message]
+            if message["role"] in ("assistant", "tool_call"):
+                seen.text.pop(step, None)
+        case TurnRestarted(step=step):
+            seen.text = {s: t for s, t in seen.text.items() if s < step}
+        case TurnSnapshot(messages=messages, text=text):
+            seen.messages, seen.text = list(messages), dict(text)
+        case _:
+            pass
+    if event.is_last:
+        seen.ended = event.event

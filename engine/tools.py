@@ -1,0 +1,67 @@
+"""What a tool is to a turn: a name, a description, a JSON Schema, and something to call.
+
+Where tools come from (built-in functions, HTTP services, MCP) is not known here: see `tools/`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+MAX_OFFERED_TOOLS = 128
+"""OpenAI refuses a request with more (https://platform.openai.com/docs/api-reference/chat)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What the model is told. `parameters` is a JSON Schema 2020-12 object schema.
+
+    `name` matches [a-zA-Z0-9_-]{1,64} and is unique among the tools of one request.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What the model is told of a call, and whether it went well."""
+
+    call_id: str
+    ok: bool
+    content: str
+
+
+class Toolbox(Protocol):
+    """The tools one turn may use."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """At most MAX_OFFERED_TOOLS, in a stable order (prompt caches depend on it)."""
+        ...
+
+    def is_safe_to_repeat(self, name: str) -> bool:
+        """True when calling twice does no harm, so that a call cut by a crash is made again."""
+        ...
+
+    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+        """Run one call and return what the model shall read; never raises for a tool's fault.
+
+        `arguments` is the raw JSON string of the model. An unknown name, bad JSON, a schema
+        violation, a timeout or a failing tool is a result with ok=False and a short text.
+        """
+        ...
+
+
+class NoTools:
+    """An empty toolbox."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        return ()
+
+    def is_safe_to_repeat(self, name: str) -> bool:
+        return False
+
+    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+        return ToolResult(call_id=call_id, ok=False, content=f"There is no tool named {name}.")
