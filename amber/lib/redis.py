@@ -1,0 +1,144 @@
+"""The installation's Redis: its connections, and how its keys are built.
+
+Four clients, all bytes in and bytes out, from `settings.REDIS_URL`:
+
+    client()                 threads; short timeouts
+    blocking_client()        threads; XREAD BLOCK, subscribe: waits as long as it is told to
+    async_client()           the running event loop; short timeouts
+    async_blocking_client()  the running event loop; waits as long as it is told to
+
+Threads of a process share one client each, coroutines of an event loop one each; a forked child
+gets its own. redis-py 8 by itself reads at most 5 s (a longer BLOCK fails), allows 100 connections
+and then raises, speaks RESP3, and repeats a failed command 10 times. Here the pool makes callers
+wait, RESP2 is spoken (servers from 6.2 on), and **nothing is repeated**: after a lost connection
+nobody knows whether an INCR or an XADD was executed, so the caller decides. Connections that died
+while idle are noticed and replaced when they are taken from the pool.
+
+Refuses to hold anything that cannot be rebuilt (reliability rule 9).
+"""
+
+import asyncio
+import os
+import threading
+from typing import Any, Final
+from urllib.parse import quote
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+import redis
+import redis.asyncio
+from django.conf import settings
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+# Redis answers in under a millisecond; 2 s without an answer is an outage, not load.
+SHORT_TIMEOUT_SECONDS: Final = 2.0
+CONNECT_TIMEOUT_SECONDS: Final = 2.0
+# How long a caller waits for another one's connection before that is an error.
+POOL_WAIT_SECONDS: Final = 5.0
+MAX_CONNECTIONS: Final = 32
+# A PING before a command on a connection idle for longer: finds half-open ones behind a NAT.
+HEALTH_CHECK_SECONDS: Final = 30
+
+_lock = threading.Lock()
+_clients: dict[tuple[int, str, bool], redis.Redis] = {}
+_async_clients: WeakKeyDictionary[
+    asyncio.AbstractEventLoop, dict[tuple[str, bool], redis.asyncio.Redis]
+] = WeakKeyDictionary()
+
+
+def key(kind: str, organization_id: UUID | str | None, *parts: UUID | str | int) -> bytes:
+    """`amber:<kind>:<organization>:<part>…`; None means that no organization owns it ("-").
+
+    Each kind has one function that calls this one, beside the code that owns the kind. Parts are
+    percent-encoded, so no part can reach into another key.
+    """
+    prefix = getattr(settings, "AMBER_REDIS_PREFIX", "amber")
+    organization = "-" if organization_id is None else str(organization_id)
+    named = (prefix, kind, organization, *map(str, parts))
+    return ":".join(quote(name, safe="") for name in named).encode()
+
+
+def client() -> redis.Redis:
+    """For commands that answer at once. Raises redis.ConnectionError, redis.TimeoutError."""
+    return _thread_client(blocking=False)
+
+
+def blocking_client() -> redis.Redis:
+    """For commands that wait. Reads without a time limit: give each command its own."""
+    return _thread_client(blocking=True)
+
+
+def async_client() -> redis.asyncio.Redis:
+    """As `client`, for the running event loop."""
+    return _loop_client(blocking=False)
+
+
+def async_blocking_client() -> redis.asyncio.Redis:
+    """As `blocking_client`, for the running event loop."""
+    return _loop_client(blocking=True)
+
+
+def close_clients() -> None:
+    """Close this process's thread clients; the next call makes new ones."""
+    with _lock:
+        mine = [name for name in _clients if name[0] == os.getpid()]
+        closing = [_clients.pop(name) for name in mine]
+    for each in closing:
+        each.close()
+        each.connection_pool.disconnect()
+
+
+async def close_async_clients() -> None:
+    """Close the running loop's clients; call it before the loop ends."""
+    for each in _async_clients.pop(asyncio.get_running_loop(), {}).values():
+        await each.aclose()
+        await each.connection_pool.disconnect()
+
+
+def _thread_client(*, blocking: bool) -> redis.Redis:
+    name = (os.getpid(), settings.REDIS_URL, blocking)
+    found = _clients.get(name)
+    if found is None:
+        with _lock:
+            found = _clients.get(name)
+            if found is None:
+                found = _clients[name] = _new_client(settings.REDIS_URL, blocking=blocking)
+    return found
+
+
+def _loop_client(*, blocking: bool) -> redis.asyncio.Redis:
+    of_loop = _async_clients.setdefault(asyncio.get_running_loop(), {})
+    name = (settings.REDIS_URL, blocking)
+    if name not in of_loop:
+        of_loop[name] = _new_async_client(settings.REDIS_URL, blocking=blocking)
+    return of_loop[name]
+
+
+def _new_client(url: str, *, blocking: bool) -> redis.Redis:
+    pool = redis.BlockingConnectionPool.from_url(
+        url, retry=Retry(NoBackoff(), 0), **_pool_options(blocking=blocking)
+    )
+    return redis.Redis(connection_pool=pool)
+
+
+def _new_async_client(url: str, *, blocking: bool) -> redis.asyncio.Redis:
+    pool = redis.asyncio.BlockingConnectionPool.from_url(
+        url, retry=AsyncRetry(NoBackoff(), 0), **_pool_options(blocking=blocking)
+    )
+    return redis.asyncio.Redis(connection_pool=pool)
+
+
+def _pool_options(*, blocking: bool) -> dict[str, Any]:
+    return {
+        "max_connections": MAX_CONNECTIONS,
+        "timeout": POOL_WAIT_SECONDS,
+        "protocol": 2,
+        "socket_timeout": None if blocking else SHORT_TIMEOUT_SECONDS,
+        "socket_connect_timeout": CONNECT_TIMEOUT_SECONDS,
+        # A PING in between would mix with the messages of a subscription.
+        "health_check_interval": 0 if blocking else HEALTH_CHECK_SECONDS,
+        # CLIENT SETINFO is a command of Redis 7.2.
+        "driver_info": None,
+    }
