@@ -1,0 +1,178 @@
+"""Secrets: sealed for one row under a ring of keys; and the form of Amber's API keys.
+
+Sealing is AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce. The associated data are the
+table, the primary key and the organization of the row, so a sealed text copied to another row
+does not open.
+
+    v1.<key id>.<base64url(nonce + ciphertext + tag)>
+
+The ring is `settings.AMBER_SECRET_KEYS`: 32 random bytes in base64 each (`openssl rand -base64
+32`). The first key seals, every key opens: put a new key in front, reseal what `needs_resealing`,
+drop the old key. Passphrases are refused: whoever has the database could guess them offline.
+
+API keys are `amb_live_`, 30 random base62 characters, and a checksum: the CRC32 of everything
+before it in base62 (0-9A-Za-z), zero-padded to 6. The checksum tells a mistyped or made-up key
+from a real one without asking the database. It protects nothing: only the SHA-256 of a key is
+stored, and 30 base62 characters (178 bits) need no slow hash.
+
+Refuses to log, to guess, and to open anything without the name of its row.
+"""
+
+import base64
+import binascii
+import hashlib
+import os
+import re
+import secrets
+import string
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+from uuid import UUID
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+
+VERSION: Final = "v1"
+NONCE_BYTES: Final = 12
+KEY_BYTES: Final = 32
+
+API_KEY_MARK: Final = "amb_live_"
+ALPHABET: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
+RANDOM_CHARS: Final = 30
+CHECKSUM_CHARS: Final = 6
+# The mark and the first random characters: enough for its owner to tell keys apart.
+PREFIX_CHARS: Final = len(API_KEY_MARK) + 4
+
+_API_KEY = re.compile(rf"{API_KEY_MARK}[0-9A-Za-z]{{{RANDOM_CHARS + CHECKSUM_CHARS}}}")
+
+
+class SecretKeyError(ValueError):
+    """AMBER_SECRET_KEYS is empty or holds something that is not a key."""
+
+
+class UnsealError(ValueError):
+    """The sealed text is damaged, from another row, or of a key that left the ring."""
+
+
+def new_secret_key() -> str:
+    """A key for the ring."""
+    return base64.b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def seal(
+    plaintext: str,
+    *,
+    table: str,
+    pk: UUID | str,
+    organization_id: UUID | str | None,
+    keys: Sequence[str] | None = None,
+) -> str:
+    """Encrypt for one row. `organization_id` is None for rows of the platform itself.
+
+    `keys` is the ring, from the settings if None. Raises SecretKeyError.
+    """
+    key_id, key = _ring(keys)[0]
+    nonce = os.urandom(NONCE_BYTES)
+    row = _associated_data(table, pk, organization_id)
+    sealed = nonce + AESGCM(key).encrypt(nonce, plaintext.encode(), row)
+    return f"{VERSION}.{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
+
+
+def unseal(
+    sealed: str,
+    *,
+    table: str,
+    pk: UUID | str,
+    organization_id: UUID | str | None,
+    keys: Sequence[str] | None = None,
+) -> str:
+    """Raises UnsealError, SecretKeyError."""
+    version, _, rest = sealed.partition(".")
+    key_id, _, encoded = rest.partition(".")
+    if version != VERSION:
+        raise UnsealError("This is not a sealed secret.")
+    key = dict(_ring(keys)).get(key_id)
+    if key is None:
+        raise UnsealError(f"The key {key_id} that sealed this is not in AMBER_SECRET_KEYS.")
+    row = _associated_data(table, pk, organization_id)
+    try:
+        data = base64.b64decode(encoded, altchars=b"-_", validate=True)
+        return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], row).decode()
+    except (InvalidTag, ValueError):
+        raise UnsealError("The sealed secret is damaged or belongs to another row.") from None
+
+
+def needs_resealing(sealed: str, *, keys: Sequence[str] | None = None) -> bool:
+    """Whether another than the first key of the ring sealed this."""
+    return not sealed.startswith(f"{VERSION}.{_ring(keys)[0][0]}.")
+
+
+def check_keys(keys: Sequence[str]) -> None:
+    """For the settings: raises SecretKeyError unless every entry is a key and there is one."""
+    _parsed_ring(tuple(keys))
+
+
+def new_api_key() -> str:
+    """Shown once, to its creator."""
+    body = API_KEY_MARK + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_CHARS))
+    return body + _checksum(body)
+
+
+def is_well_formed(key: str) -> bool:
+    """Whether this can be a key at all. Accepts any string."""
+    if _API_KEY.fullmatch(key) is None:
+        return False
+    return _checksum(key[:-CHECKSUM_CHARS]) == key[-CHECKSUM_CHARS:]
+
+
+def sha256_hex(key: str) -> str:
+    """What is stored of a key, and looked up."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def prefix_of(key: str) -> str:
+    """What may be shown of a key."""
+    return key[:PREFIX_CHARS]
+
+
+def _ring(keys: Sequence[str] | None) -> tuple[tuple[str, bytes], ...]:
+    return _parsed_ring(tuple(settings.AMBER_SECRET_KEYS if keys is None else keys))
+
+
+@lru_cache(maxsize=8)
+def _parsed_ring(keys: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+    if not keys:
+        raise SecretKeyError("AMBER_SECRET_KEYS is empty.")
+    return tuple(_parsed_key(position, text) for position, text in enumerate(keys, start=1))
+
+
+def _parsed_key(position: int, text: str) -> tuple[str, bytes]:
+    """(key id, key). The message names the position, never the key."""
+    try:
+        key = base64.b64decode(text.strip().replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise SecretKeyError(
+            f"Key {position} of AMBER_SECRET_KEYS is not {KEY_BYTES} bytes in base64;"
+            " make one with: openssl rand -base64 32"
+        )
+    return hashlib.sha256(b"amber secret key id\0" + key).hexdigest()[:8], key
+
+
+def _associated_data(table: str, pk: UUID | str, organization_id: UUID | str | None) -> bytes:
+    owner = None if organization_id is None else str(organization_id)
+    return orjson.dumps([VERSION, table, str(pk), owner])
+
+
+def _checksum(text: str) -> str:
+    rest = zlib.crc32(text.encode())
+    digits = []
+    for _ in range(CHECKSUM_CHARS):
+        rest, digit = divmod(rest, len(ALPHABET))
+        digits.append(ALPHABET[digit])
+    return "".join(reversed(digits))
