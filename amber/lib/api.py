@@ -1,0 +1,288 @@
+"""The one place where errors become HTTP.
+
+    {"error": {"code", "message", "fields"?, "retryable"?, "request_id", "turn_id"?}}
+
+`as_amber_error` translates what Django, REST framework, the database and Redis raise into the tree
+of `amber/lib/errors.py`; everything unknown is `internal`: logged with its trace, answered without
+one. The settings name the rest: `exception_handler` (REST framework), `AmberErrorMiddleware`
+(plain Django views), `csrf_failure`, and the URLconf's handler400, 403, 404 and 500.
+
+Refuses to repeat the words of a 404 or of an unexpected error: they may name hidden things.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import singledispatch
+from typing import Any, Final
+
+import django.core.exceptions as django_errors
+import orjson
+import redis
+import structlog
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.utils.deprecation import MiddlewareMixin
+from rest_framework import exceptions as drf
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+
+from amber.lib.errors import (
+    CODES,
+    AmberError,
+    Forbidden,
+    Invalid,
+    Missing,
+    NotAuthenticated,
+    RateLimited,
+    TooLarge,
+    Unavailable,
+)
+from amber.lib.ids import new_id
+
+logger = structlog.get_logger(__name__)
+
+# The same request can succeed later (design 4 for the provider's codes).
+RETRYABLE: Final = frozenset(
+    {
+        "turn_in_progress",
+        "idempotency_in_progress",
+        "rate_limited",
+        "budget_exceeded",
+        "unavailable",
+        "provider_unavailable",
+        "provider_rate_limited",
+        "provider_timeout",
+        "provider_lost",
+        "provider_malformed",
+        "worker_lost",
+    }
+)
+# How long a restart of Postgres or Redis usually takes.
+AWAY_RETRY_AFTER_SECONDS: Final = 5
+
+
+def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
+    """REST framework's EXCEPTION_HANDLER. Answers every exception."""
+    error = as_amber_error(exc)
+    body = error_body(error, context.get("request"))
+    _log(exc, error, body)
+    return Response(body, status=error.status, headers=error_headers(error))
+
+
+def error_response(error: AmberError, request: HttpRequest | None = None) -> HttpResponse:
+    """The same answer for plain Django views and middleware."""
+    return HttpResponse(
+        orjson.dumps(error_body(error, request)),
+        status=error.status,
+        content_type="application/json",
+        headers=error_headers(error),
+    )
+
+
+def error_body(error: AmberError, request: Any = None) -> dict[str, dict[str, Any]]:
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.fields:
+        body["fields"] = {name: [str(text) for text in said] for name, said in error.fields.items()}
+    if error.code in RETRYABLE:
+        body["retryable"] = True
+    body["request_id"] = request_id(request)
+    if error.turn_id:
+        body["turn_id"] = str(error.turn_id)
+    return {"error": body}
+
+
+def error_headers(error: AmberError) -> dict[str, str]:
+    headers = {}
+    if error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    if error.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="amber"'
+    return headers
+
+
+def request_id(request: Any = None) -> str:
+    """The id that the request's log lines carry; a new one outside of a request."""
+    bound = structlog.contextvars.get_contextvars().get("request_id")
+    sent = None if bound or request is None else request.META.get("HTTP_X_REQUEST_ID")
+    return str(bound or sent or new_id())
+
+
+class AmberErrorMiddleware(MiddlewareMixin):
+    """An AmberError raised by a plain Django view gets its answer; others are left to Django."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, AmberError):
+            return error_response(exception, request)
+        return None
+
+
+def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return error_response(as_amber_error(exception), request)
+
+
+def handler403(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return error_response(as_amber_error(exception), request)
+
+
+def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return error_response(Missing(), request)
+
+
+def handler500(request: HttpRequest) -> HttpResponse:
+    """Django has logged the trace."""
+    return error_response(AmberError(), request)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return error_response(Forbidden(code="csrf_failed"), request)
+
+
+@singledispatch
+def as_amber_error(exc: BaseException) -> AmberError:
+    """What this exception means to the caller. Unknown ones are `internal`."""
+    return AmberError()
+
+
+@as_amber_error.register
+def _(exc: AmberError) -> AmberError:
+    return exc
+
+
+@as_amber_error.register
+def _(exc: drf.APIException) -> AmberError:
+    """A kind without its own translation: by its status, else internal."""
+    return Unavailable() if exc.status_code == 503 else AmberError()
+
+
+@as_amber_error.register
+def _(exc: drf.ValidationError) -> AmberError:
+    fields: dict[str, list[str]] = {}
+    for name, text in _flattened(exc.detail):
+        fields.setdefault(name or api_settings.NON_FIELD_ERRORS_KEY, []).append(text)
+    return _invalid(fields)
+
+
+@as_amber_error.register
+def _(exc: django_errors.ValidationError) -> AmberError:
+    """Raised by model fields, for example for a filter value that is no UUID."""
+    if hasattr(exc, "error_dict"):
+        fields = exc.message_dict
+    else:
+        fields = {api_settings.NON_FIELD_ERRORS_KEY: exc.messages}
+    renamed = {
+        api_settings.NON_FIELD_ERRORS_KEY if name == django_errors.NON_FIELD_ERRORS else name: said
+        for name, said in fields.items()
+    }
+    return _invalid(renamed)
+
+
+@as_amber_error.register
+def _(exc: drf.ParseError) -> AmberError:
+    return Invalid(str(exc.detail), code="malformed_json")
+
+
+@as_amber_error.register
+def _(exc: drf.NotAuthenticated) -> AmberError:
+    return NotAuthenticated()
+
+
+@as_amber_error.register
+def _(exc: drf.AuthenticationFailed) -> AmberError:
+    return NotAuthenticated(code="invalid_credential")
+
+
+@as_amber_error.register
+def _(exc: drf.PermissionDenied) -> AmberError:
+    text = str(exc.detail)
+    if text.startswith("CSRF Failed"):
+        return Forbidden(code="csrf_failed")
+    return Forbidden("" if text == drf.PermissionDenied.default_detail else text)
+
+
+@as_amber_error.register
+def _(exc: django_errors.PermissionDenied) -> AmberError:
+    return Forbidden()
+
+
+@as_amber_error.register(Http404)
+@as_amber_error.register(drf.NotFound)
+@as_amber_error.register(django_errors.ObjectDoesNotExist)
+def _(exc: Exception) -> AmberError:
+    return Missing()
+
+
+@as_amber_error.register
+def _(exc: drf.MethodNotAllowed) -> AmberError:
+    return Invalid(str(exc.detail), code="method_not_allowed")
+
+
+@as_amber_error.register
+def _(exc: drf.NotAcceptable) -> AmberError:
+    return Invalid(code="not_acceptable")
+
+
+@as_amber_error.register
+def _(exc: drf.UnsupportedMediaType) -> AmberError:
+    return Invalid(code="unsupported_media_type")
+
+
+@as_amber_error.register
+def _(exc: drf.Throttled) -> AmberError:
+    wait = getattr(exc, "wait", None)
+    return RateLimited(retry_after_seconds=None if wait is None else math.ceil(wait))
+
+
+@as_amber_error.register(django_errors.SuspiciousOperation)
+@as_amber_error.register(django_errors.BadRequest)
+def _(exc: Exception) -> AmberError:
+    return Invalid("The request is malformed.")
+
+
+@as_amber_error.register(django_errors.RequestDataTooBig)
+@as_amber_error.register(django_errors.TooManyFieldsSent)
+@as_amber_error.register(django_errors.TooManyFilesSent)
+def _(exc: Exception) -> AmberError:
+    return TooLarge()
+
+
+@as_amber_error.register
+def _(exc: UnreadablePostError) -> AmberError:
+    return Invalid("The body ended early.")
+
+
+@as_amber_error.register(OperationalError)
+@as_amber_error.register(InterfaceError)
+@as_amber_error.register(redis.ConnectionError)
+@as_amber_error.register(redis.TimeoutError)
+def _(exc: Exception) -> AmberError:
+    return Unavailable(retry_after_seconds=AWAY_RETRY_AFTER_SECONDS)
+
+
+def _invalid(fields: Mapping[str, list[str]]) -> Invalid:
+    """The message is the first field's, so that it says something by itself."""
+    name, said = next(iter(fields.items()), ("", [CODES["invalid"][1]]))
+    shown = "" if name in ("", api_settings.NON_FIELD_ERRORS_KEY) else f"{name}: "
+    return Invalid(f"{shown}{said[0]}", fields=fields)
+
+
+def _flattened(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted field name, text) pairs; "" for errors of the body as a whole."""
+    if isinstance(detail, Mapping):
+        for key, inner in detail.items():
+            own = key == api_settings.NON_FIELD_ERRORS_KEY
+            yield from _flattened(inner, name if own else _joined(name, key))
+    elif isinstance(detail, list):
+        for position, inner in enumerate(detail):
+            plain = isinstance(inner, str)
+            yield from _flattened(inner, name if plain else _joined(name, position))
+    else:
+        yield name, str(detail)
+
+
+def _joined(name: str, key: object) -> str:
+    return f"{name}.{key}" if name else str(key)
+
+
+def _log(exc: Exception, error: AmberError, body: Mapping[str, Mapping[str, Any]]) -> None:
+    if error.code in ("internal", "unavailable"):
+        logger.error("request_failed", request_id=body["error"]["request_id"], exc_info=exc)
