@@ -30,7 +30,7 @@ _RENDER_OPTIONS: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
 View = Callable[[HttpRequest], Any]
 
 
-class JSONParser(parsers.JSONParser):
+class StrictJSONParser(parsers.JSONParser):
     """The body stays readable as `request.body` afterwards."""
 
     def parse(
@@ -47,7 +47,7 @@ class JSONParser(parsers.JSONParser):
         return parse_object(body)
 
 
-class MultiPartParser(parsers.MultiPartParser):
+class StrictMultiPartParser(parsers.MultiPartParser):
     def parse(
         self,
         stream: Any,
