@@ -60,7 +60,7 @@ class Cursor:
         )
 
 
-class NewestFirstPagination(BasePagination):
+class NewestFirst(BasePagination):
     """REST framework's DEFAULT_PAGINATION_CLASS, for models with `created_at` and `id`."""
 
     default_limit = DEFAULT_LIMIT
