@@ -1,0 +1,264 @@
+"""Organizations, users and keys, and `visible_to`: the only door to a tenant's row."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+from accounts.principal import Principal
+from amber.lib.rows import Row
+
+
+class Organization(Row):
+    """The tenant. `retention_days` None keeps chats until they are deleted."""
+
+    name = models.CharField(max_length=200)
+    slug = models.SlugField(max_length=80, unique=True)
+    personal = models.BooleanField(default=False)
+    retention_days = models.PositiveIntegerField(null=True, blank=True)
+    default_prompt = models.TextField(
+        blank=True,
+        default="",
+        help_text="Opens the system prompt of every assistant here that does not disable it.",
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        return self.get(email__iexact=username)
+
+
+class User(Row, AbstractBaseUser, PermissionsMixin):
+    """A person; signs in by email. Staff are operators of the installation."""
+
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=200, blank=True, default="")
+    time_zone = models.CharField(max_length=64, default="UTC")
+    is_staff = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+    date_joined = models.DateTimeField(default=timezone.now)
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    objects = UserManager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("email"), name="user_email_ci")]
+
+    def __str__(self) -> str:
+        return self.email
+
+
+class Role(models.TextChoices):
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+
+
+class TenantQuerySet(models.QuerySet[Any]):
+    """Rows of one tenant. `visible_to` is the only way a row reaches a view.
+
+    Subclasses say with `_seen_by` which rows of the organization a principal sees, and with
+    `_written_by` which of those it may change; nobody sees a row of another organization.
+    """
+
+    def visible_to(self, principal: Principal) -> Self:
+        return self.filter(
+            self._seen_by(principal), organization_id=principal.organization_id
+        )
+
+    def writable_by(self, principal: Principal) -> Self:
+        return self.visible_to(principal).filter(self._written_by(principal))
+
+    def _seen_by(self, principal: Principal) -> Q:
+        raise NotImplementedError
+
+    def _written_by(self, principal: Principal) -> Q:
+        return self._seen_by(principal)
+
+
+class OwnedQuerySet(TenantQuerySet):
+    """Rows of one user (or guest): nobody else reads them."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        if principal.guest_id is not None:
+            return Q(guest_id=principal.guest_id)
+        if principal.user_id is None:
+            return Q(pk__in=[])
+        return Q(user_id=principal.user_id)
+
+
+class SharedQuerySet(TenantQuerySet):
+    """Rows private to their creator or shared with the organization; admins edit shared ones."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        if principal.user_id is None:
+            return Q(pk__in=[])
+        return Q(user_id=principal.user_id) | Q(shared=True)
+
+    def _written_by(self, principal: Principal) -> Q:
+        own = Q(user_id=principal.user_id)
+        return own | Q(shared=True) if principal.is_admin else own
+
+
+class TenantRow(Row):
+    """Abstract: a row of one organization."""
+
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        abstract = True
+
+
+class MemberQuerySet(TenantQuerySet):
+    """Rows every member of the organization sees and its admins change."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q(pk__in=[]) if principal.user_id is None or principal.key else Q()
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q() if principal.is_admin else Q(pk__in=[])
+
+
+class Membership(TenantRow):
+    organization = models.ForeignKey(
+        Organization, on_delete=models.CASCADE, related_name="memberships"
+    )
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+
+    objects = MemberQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "user"], name="one_membership"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.organization_id}: {self.role}"
+
+
+class InvitationQuerySet(MemberQuerySet):
+    """Only admins see invitations."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return self._written_by(principal)
+
+
+class Invitation(TenantRow):
+    """An email asked to join; the token is shown once and only its hash is kept."""
+
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "organization",
+                Lower("email"),
+                condition=Q(accepted_at__isnull=True),
+                name="one_open_invitation",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} to {self.organization_id}"
+
+
+class ApiKeyQuerySet(TenantQuerySet):
+    """A user's own keys; admins see and revoke all keys of the organization. Keys see no keys."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        if principal.key or principal.user_id is None:
+            return Q(pk__in=[])
+        return Q() if principal.is_admin else Q(user_id=principal.user_id)
+
+    def live(self) -> Self:
+        return self.filter(
+            Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now()), revoked_at__isnull=True
+        )
+
+
+class ApiKey(TenantRow):
+    """A credential that acts for its creator; shown once, kept as a SHA-256.
+
+    `assistant_id` (a plain id: assistants live above) limits it to one assistant. `prefix` is the
+    beginning of the key, so that people recognise it. `scopes` are names of docs/accounts.md.
+    """
+
+    name = models.CharField(max_length=200)
+    prefix = models.CharField(max_length=20)
+    sha256 = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
+    assistant_id = models.UUIDField(null=True, blank=True)
+    scopes: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=40), default=list, blank=True
+    )
+    origins: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=300), default=list, blank=True
+    )
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    rotated_from = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["organization", "-created_at"], name="api_key_org")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class IdempotencyRecord(TenantRow):
+    """The first answer to a POST that starts work, kept 24 h (design 5.10).
+
+    `status` is null while the first request is still unanswered.
+    """
+
+    principal = models.CharField(max_length=240)
+    route = models.CharField(max_length=200)
+    key = models.CharField(max_length=200)
+    body_sha256 = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "principal", "route", "key"], name="one_idempotency_key"
+            ),
+        ]
+        indexes = [models.Index(fields=["created_at"], name="idempotency_age")]
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.key}"

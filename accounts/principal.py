@@ -1,0 +1,40 @@
+"""Who is asking: the answer of the one authenticator, and all that authorisation may look at."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from accounts.models import ApiKey, User
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A user in an organization, by session or by key; or a guest of one public assistant.
+
+    `user` is the acting user: a key acts for its creator, a guest for nobody (None).
+    `assistant_id` limits a key or a guest to one assistant.
+    """
+
+    organization_id: UUID
+    user: "User | None"
+    role: str = "member"
+    key: "ApiKey | None" = None
+    guest_id: str | None = None
+    assistant_id: UUID | None = None
+
+    @property
+    def user_id(self) -> UUID | None:
+        return self.user.pk if self.user else None
+
+    @property
+    def is_admin(self) -> bool:
+        """Owner or admin of the organization, themself: a key never administers."""
+        return self.key is None and self.role in ("owner", "admin")
+
+    @property
+    def label(self) -> str:
+        """One string per asker, for idempotency and rate limits."""
+        if self.guest_id is not None:
+            return f"guest:{self.guest_id}"
+        return f"key:{self.key.pk}" if self.key else f"user:{self.user_id}"

@@ -1,0 +1,88 @@
+"""Reads settings from the environment; a wrong value fails at start-up and says what is wanted."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
+
+
+def _read(name: str, default: T, parse: Callable[[str], T], wanted: str) -> T:
+    raw = os.environ.get(name, "")
+    if raw == "":
+        return default
+    try:
+        return parse(raw)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name}={raw!r}: {wanted}") from None
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "") or default
+
+
+def number(name: str, default: float, *, least: float = 0) -> float:
+    return _read(name, default, _at_least(float, least), f"a number of at least {least} is wanted")
+
+
+def integer(name: str, default: int, *, least: int = 0) -> int:
+    return _read(
+        name, default, _at_least(int, least), f"a whole number of at least {least} is wanted"
+    )
+
+
+def flag(name: str, default: bool) -> bool:
+    return _read(name, default, _parse_flag, "one of 1, 0, true, false, yes, no is wanted")
+
+
+def words(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """A list separated by commas."""
+    return _read(
+        name, default, lambda raw: tuple(w.strip() for w in raw.split(",") if w.strip()), ""
+    )
+
+
+def folder(name: str, default: Path) -> Path:
+    return Path(os.environ.get(name, "") or default).absolute()
+
+
+def database(name: str) -> dict[str, object]:
+    """Django's connection settings from postgresql://user:password@host:port/name?host=/socket."""
+    raw = os.environ.get(name, "")
+    parts = urlsplit(raw)
+    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            f"{name} is wanted as postgresql://user:password@host:port/name; "
+            "`make run` starts a database and sets it."
+        )
+    options = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", "") or parts.hostname or "",
+        "PORT": str(parts.port or options.pop("port", "") or ""),
+        "OPTIONS": dict(options),
+    }
+
+
+def _at_least(kind: Callable[[str], T], least: float) -> Callable[[str], T]:
+    def parse(raw: str) -> T:
+        value = kind(raw)
+        if not value >= least:  # type: ignore[operator]
+            raise ValueError(raw)
+        return value
+
+    return parse
+
+
+def _parse_flag(raw: str) -> bool:
+    known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if raw.lower() not in known:
+        raise ValueError(raw)
+    return known[raw.lower()]

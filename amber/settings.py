@@ -1,0 +1,264 @@
+"""Django's settings. Every AMBER_* value and its reason: docs/settings.md (tested)."""
+
+from pathlib import Path
+from typing import Any
+
+import django_stubs_ext
+import structlog
+
+from amber import environment as env
+
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+AMBER_VAR_DIR = env.folder("AMBER_VAR_DIR", BASE_DIR / "var")
+AMBER_VERSION = "0.1.0"
+
+# -- Secrets and addresses ---------------------------------------------------------------------
+SECRET_KEY = env.text("AMBER_SECRET_KEY")
+AMBER_SECRET_KEYS = env.words("AMBER_SECRET_KEYS")
+DEBUG = env.flag("AMBER_DEBUG", False)
+ALLOWED_HOSTS = list(env.words("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
+AMBER_PUBLIC_URL = env.text("AMBER_PUBLIC_URL").rstrip("/")
+CSRF_TRUSTED_ORIGINS = list(env.words("AMBER_TRUSTED_ORIGINS"))
+CORS_ALLOWED_ORIGINS = list(env.words("AMBER_TRUSTED_ORIGINS"))
+CORS_ALLOW_CREDENTIALS = True
+CORS_EXPOSE_HEADERS = ["X-Request-Id", "Retry-After", "Location"]
+AMBER_SECURE_COOKIES = env.flag("AMBER_SECURE_COOKIES", AMBER_PUBLIC_URL.startswith("https:"))
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = AMBER_SECURE_COOKIES
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+
+# -- Limits, with their reasons in docs/settings.md ----------------------------------------------
+AMBER_MAX_MESSAGE_CHARS = env.integer("AMBER_MAX_MESSAGE_CHARS", 200_000, least=1)
+AMBER_MAX_UPLOAD_BYTES = env.integer("AMBER_MAX_UPLOAD_BYTES", 20_000_000, least=1)
+AMBER_MAX_IMPORT_BYTES = env.integer("AMBER_MAX_IMPORT_BYTES", 20_000_000, least=1)
+AMBER_MAX_TOOL_ROUNDS = env.integer("AMBER_MAX_TOOL_ROUNDS", 5)
+AMBER_TOOL_TIMEOUT_SECONDS = env.number("AMBER_TOOL_TIMEOUT_SECONDS", 30, least=0.1)
+AMBER_TOOL_RESULT_TOKENS = env.integer("AMBER_TOOL_RESULT_TOKENS", 8_000, least=100)
+AMBER_CONTEXT_TAIL_TOKENS = env.integer("AMBER_CONTEXT_TAIL_TOKENS", 12_000, least=500)
+AMBER_IMAGE_TOKENS = env.integer("AMBER_IMAGE_TOKENS", 765)
+AMBER_IMAGE_MAX_SIDE_PIXELS = env.integer("AMBER_IMAGE_MAX_SIDE_PIXELS", 2_048, least=64)
+AMBER_CONNECT_SECONDS = env.number("AMBER_CONNECT_SECONDS", 5, least=0.1)
+AMBER_FIRST_TOKEN_SECONDS = env.number("AMBER_FIRST_TOKEN_SECONDS", 60, least=0.1)
+AMBER_IDLE_SECONDS = env.number("AMBER_IDLE_SECONDS", 60, least=0.1)
+AMBER_TURN_SECONDS = env.number("AMBER_TURN_SECONDS", 300, least=1)
+AMBER_PROVIDER_RETRIES = env.integer("AMBER_PROVIDER_RETRIES", 2)
+AMBER_LEASE_SECONDS = env.number("AMBER_LEASE_SECONDS", 20, least=1)
+AMBER_SWEEP_SECONDS = env.number("AMBER_SWEEP_SECONDS", 5, least=0.2)
+AMBER_MAX_ATTEMPTS = env.integer("AMBER_MAX_ATTEMPTS", 3, least=1)
+AMBER_SHUTDOWN_GRACE_SECONDS = env.number("AMBER_SHUTDOWN_GRACE_SECONDS", 20)
+AMBER_STREAM_TTL_SECONDS = env.integer("AMBER_STREAM_TTL_SECONDS", 600, least=30)
+AMBER_STREAM_MAX_EVENTS = env.integer("AMBER_STREAM_MAX_EVENTS", 20_000, least=100)
+AMBER_STREAM_HEARTBEAT_SECONDS = env.number("AMBER_STREAM_HEARTBEAT_SECONDS", 15, least=0.2)
+AMBER_STATELESS_KEEP_SECONDS = env.integer("AMBER_STATELESS_KEEP_SECONDS", 3_600)
+AMBER_IDEMPOTENCY_HOURS = env.integer("AMBER_IDEMPOTENCY_HOURS", 24, least=1)
+AMBER_TOOL_ALLOWED_HOSTS = env.words("AMBER_TOOL_ALLOWED_HOSTS")
+AMBER_DEFAULT_PROMPT = env.text("AMBER_DEFAULT_PROMPT")
+AMBER_CHAT_CONCURRENCY = env.integer("AMBER_CHAT_CONCURRENCY", 64, least=1)
+AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
+AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", True)
+
+# -- Apps --------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.headless",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "corsheaders",
+    "django_prometheus",
+    "django_structlog",
+    "amber",
+    "accounts",
+    "providers",
+    "memory",
+    "libraries",
+    "tools",
+    "assistants",
+    "chats",
+    "public_api",
+]
+MIDDLEWARE = [
+    "django_structlog.middlewares.RequestMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+ROOT_URLCONF = "amber.urls"
+ASGI_APPLICATION = "amber.asgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "amber" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# -- Postgres and Redis ------------------------------------------------------------------------------
+DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
+DATABASES["default"]["CONN_MAX_AGE"] = 0
+DATABASES["default"]["OPTIONS"]["pool"] = {
+    "min_size": 1,
+    "max_size": AMBER_DB_POOL,
+    "timeout": 10,
+}
+REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+MEDIA_ROOT = AMBER_VAR_DIR / "files"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(AMBER_MAX_IMPORT_BYTES, AMBER_MAX_UPLOAD_BYTES)
+
+# -- People ------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+SOCIALACCOUNT_ADAPTER = "accounts.adapter.SocialAccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_UNIQUE_EMAIL = True
+ACCOUNT_EMAIL_VERIFICATION = env.text("AMBER_EMAIL_VERIFICATION", "none")
+HEADLESS_ONLY = True
+HEADLESS_CLIENTS = ("browser",)
+HEADLESS_FRONTEND_URLS: dict[str, str] = {}
+CSRF_FAILURE_VIEW = "amber.lib.api.csrf_failure"
+CSRF_COOKIE_HTTPONLY = False
+SESSION_COOKIE_SAMESITE = "Lax"
+EMAIL_BACKEND = env.text("AMBER_EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+
+# -- REST ----------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.PrincipalAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.authentication.HasPrincipal"],
+    "DEFAULT_PAGINATION_CLASS": "amber.lib.pages.NewestFirst",
+    "DEFAULT_RENDERER_CLASSES": ["amber.lib.wire.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["amber.lib.wire.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "amber.lib.api.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Amber",
+    "VERSION": AMBER_VERSION,
+    "DESCRIPTION": "Assistants, chats and turns. Errors have one form; the codes are in docs/errors.md.",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_PUBLIC": True,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+}
+
+# -- Workers -------------------------------------------------------------------------------------------
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_DISABLE_PREFETCH = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 0
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 800_000
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "amber:celery:", "visibility_timeout": 3_600}
+CELERY_TASK_DEFAULT_QUEUE = "ingest"
+CELERY_TASK_ROUTES = {"chats.tasks.run_turn": {"queue": "chat"}}
+
+# -- Time, words, logs -----------------------------------------------------------------------------------
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = False
+
+AMBER_LOG_LEVEL = env.text("AMBER_LOG_LEVEL", "INFO")
+AMBER_LOG_FORMAT = env.text("AMBER_LOG_FORMAT", "json")
+_SHARED_PROCESSORS: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+]
+structlog.configure(
+    processors=[
+        structlog.stdlib.filter_by_level,
+        *_SHARED_PROCESSORS,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processor": structlog.processors.JSONRenderer(),
+            "foreign_pre_chain": _SHARED_PROCESSORS,
+        },
+        "plain": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processor": structlog.dev.ConsoleRenderer(colors=False),
+            "foreign_pre_chain": _SHARED_PROCESSORS,
+        },
+    },
+    "handlers": {"stdout": {"class": "logging.StreamHandler", "formatter": AMBER_LOG_FORMAT}},
+    "root": {"handlers": ["stdout"], "level": AMBER_LOG_LEVEL},
+    "loggers": {
+        "django_structlog": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        "openai": {"level": "WARNING"},
+        "celery": {"level": "INFO"},
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+    },
+}

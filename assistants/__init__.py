@@ -1,0 +1,1 @@
+"""Assistants as people configure them: prompt, model, tools, library, scenes."""

@@ -1,0 +1,123 @@
+"""Assistant, its tools and its scene prompts."""
+
+from collections.abc import Sequence
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.principal import Principal
+from libraries.models import Library
+from providers.models import AUTO_ALIAS
+from tools.models import Tool
+
+_TEMPERATURE = [MinValueValidator(0.0), MaxValueValidator(2.0)]
+_TOP_P = [MinValueValidator(0.0), MaxValueValidator(1.0)]
+
+
+class AssistantQuerySet(SharedQuerySet):
+    """A key or guest bound to one assistant sees that one; a guest only while it is public."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        if principal.guest_id is not None:
+            return Q(pk=principal.assistant_id, public=True)
+        seen = super()._seen_by(principal)
+        return seen & Q(pk=principal.assistant_id) if principal.assistant_id else seen
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q(pk__in=[]) if principal.assistant_id else super()._written_by(principal)
+
+
+class Assistant(TenantRow):
+    """`model` is an alias (`auto`: the default model). `total_token_usage` is the ledger's."""
+
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    name = models.CharField(max_length=200)
+    slug = models.SlugField(max_length=80)
+    description = models.TextField(blank=True, default="")
+    prompt = models.TextField(blank=True, default="")
+    model = models.CharField(max_length=120, default=AUTO_ALIAS, blank=True)
+    temperature = models.FloatField(null=True, blank=True, validators=_TEMPERATURE)
+    top_p = models.FloatField(null=True, blank=True, validators=_TOP_P)
+    library = models.ForeignKey(
+        Library, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    tools = models.ManyToManyField(
+        Tool, through="AssistantTool", blank=True, related_name="assistants"
+    )
+    shared = models.BooleanField(default=False)
+    public = models.BooleanField(default=False)
+    disable_default_prompt = models.BooleanField(default=False)
+    disable_web_browsing = models.BooleanField(default=False)
+    disable_memory = models.BooleanField(default=False)
+    enable_memory_for_assistant_api = models.BooleanField(default=False)
+    disabled_builtin_tools: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=64), default=list, blank=True
+    )
+    total_token_usage = models.PositiveBigIntegerField(default=0, editable=False)
+
+    objects = AssistantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "slug"], name="one_assistant_slug"),
+        ]
+        indexes = [models.Index(fields=["organization", "-created_at"], name="assistant_org_time")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class OfAssistantQuerySet(TenantQuerySet):
+    """Rows seen and changed by whoever sees and changes their assistant."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q(assistant__in=Assistant.objects.visible_to(principal))
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q(assistant__in=Assistant.objects.writable_by(principal))
+
+
+class AssistantTool(TenantRow):
+    """A tool bound to an assistant. `functions` empty means all of the tool's functions."""
+
+    assistant = models.ForeignKey(Assistant, on_delete=models.CASCADE, related_name="bindings")
+    tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="bindings")
+    functions: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=200), default=list, blank=True
+    )
+
+    objects = OfAssistantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["assistant", "tool"], name="one_binding"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.assistant_id}: {self.tool_id}"
+
+
+class ScenePrompt(TenantRow):
+    """What is added to the prompt, and how is sampled, when the talk is of this kind."""
+
+    assistant = models.ForeignKey(Assistant, on_delete=models.CASCADE, related_name="scene_prompts")
+    label = models.CharField(max_length=200)
+    prompt = models.TextField(blank=True, default="")
+    examples: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.TextField(), default=list, blank=True
+    )
+    temperature = models.FloatField(null=True, blank=True, validators=_TEMPERATURE)
+    top_p = models.FloatField(null=True, blank=True, validators=_TOP_P)
+
+    objects = OfAssistantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["assistant", "label"], name="one_scene_label"),
+        ]
+
+    def __str__(self) -> str:
+        return self.label

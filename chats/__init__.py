@@ -1,0 +1,1 @@
+"""Chats, their messages, and the turns that answer them."""

@@ -1,0 +1,292 @@
+"""Chats, their tree of messages, the turns that answer them, and sealed blocks of old messages."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Q
+from pgvector.django import HalfVectorField
+
+from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.principal import Principal
+from amber.lib.lease import Leased, LeasedQuerySet
+from amber.lib.rows import Row
+from amber.lib.tsvector import TokenVectorField
+from assistants.models import Assistant, ScenePrompt
+from libraries.models import File
+
+
+class ChatOwner(models.TextChoices):
+    USER = "user"
+    API = "api"
+    GUEST = "guest"
+
+
+class ChatQuerySet(OwnedQuerySet):
+    """A key bound to an assistant sees only chats with that assistant."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        seen = super()._seen_by(principal)
+        if principal.assistant_id:
+            seen &= Q(assistant_id=principal.assistant_id)
+        return seen
+
+
+class Chat(TenantRow):
+    """A conversation of one user (or guest). `prompt` replaces the assistant's prompt here.
+
+    `active_leaf` is the end of the branch the page shows.
+    """
+
+    user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    owner = models.CharField(max_length=5, choices=ChatOwner.choices, default=ChatOwner.USER)
+    guest_id = models.CharField(max_length=200, null=True, blank=True)
+    name = models.CharField(max_length=255, blank=True, default="")
+    assistant = models.ForeignKey(
+        Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    prompt = models.TextField(null=True, blank=True)
+    pinned_scene = models.ForeignKey(
+        ScenePrompt, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    active_leaf = models.ForeignKey(
+        "ChatMessage", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    expired_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ChatQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=False) | Q(guest_id__isnull=False),
+                name="chat_of_somebody",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["organization", "user", "owner", "-created_at"], name="chat_user_time"
+            ),
+            models.Index(fields=["expired_at"], name="chat_expiry"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class MessageRole(models.TextChoices):
+    HUMAN = "human"
+    HIDE_HUMAN = "hide_human"
+    HUMAN_LATER = "human_later"
+    SYSTEM = "system"
+    HIDE_SYSTEM = "hide_system"
+    ASSISTANT = "assistant"
+    FILE = "file"
+    TOOL_CALL = "tool_call"
+    TOOL = "tool"
+    KNOWLEDGE = "knowledge"
+
+
+class OfChatQuerySet(TenantQuerySet):
+    """Rows seen by whoever sees their chat."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q(chat__in=Chat.objects.visible_to(principal))
+
+
+class ChatMessage(TenantRow):
+    """One message, written once and whole. Order is `parent` chain; `position` is its depth.
+
+    `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool. `turn` is the
+    turn that wrote it, or, for a question, the first turn that answered it.
+    """
+
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="messages")
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.CASCADE, related_name="children"
+    )
+    position = models.PositiveIntegerField(default=0)
+    role = models.CharField(max_length=12, choices=MessageRole.choices)
+    content = models.TextField(blank=True, default="")
+    assistant = models.ForeignKey(
+        Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    tool_call = models.JSONField(null=True, blank=True)
+    file = models.ForeignKey(File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    hidden = models.BooleanField(default=False)
+    citations = models.JSONField(default=list, blank=True)
+    turn = models.ForeignKey(
+        "Turn", null=True, blank=True, on_delete=models.SET_NULL, related_name="messages"
+    )
+    step = models.PositiveIntegerField(null=True, blank=True)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    total_tokens = models.PositiveIntegerField(default=0)
+    search = TokenVectorField(null=True)
+
+    objects = OfChatQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(role__in=["tool_call", "tool"]) | Q(tool_call__isnull=False),
+                name="tool_rows_name_their_call",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["chat", "position"], name="message_chat_position"),
+            models.Index(fields=["turn", "step"], name="message_turn_step"),
+            GinIndex(fields=["search"], name="message_search"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.pk}"
+
+
+class TurnStatus(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
+
+
+class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):
+    def _seen_by(self, principal: Principal) -> Q:
+        seen = super()._seen_by(principal)
+        if principal.assistant_id:
+            seen &= Q(assistant_id=principal.assistant_id)
+        return seen
+
+    def live(self) -> "TurnQuerySet":
+        return self.filter(status__in=LIVE_STATUSES)
+
+
+class Turn(TenantRow, Leased):
+    """One question and all that answers it: in a chat, or stateless over `input`.
+
+    `seq` is that of the last event which the stored state includes. `step` counts stored replies
+    of the model. `tip` is where the next message is appended. `partial_text` is the text of the
+    step under way, as far as it was shown; it becomes a message when the turn ends.
+    """
+
+    chat = models.ForeignKey(
+        Chat, null=True, blank=True, on_delete=models.CASCADE, related_name="turns"
+    )
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+    api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
+    guest_id = models.CharField(max_length=200, null=True, blank=True)
+    assistant = models.ForeignKey(
+        Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    question = models.ForeignKey(
+        ChatMessage, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    tip = models.ForeignKey(
+        ChatMessage, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    input = models.JSONField(null=True, blank=True)
+    options = models.JSONField(default=dict, blank=True)
+    status = models.CharField(
+        max_length=10, choices=TurnStatus.choices, default=TurnStatus.QUEUED
+    )
+    seq = models.PositiveBigIntegerField(default=0)
+    step = models.PositiveIntegerField(default=0)
+    partial_text = models.TextField(blank=True, default="")
+    error = models.JSONField(null=True, blank=True)
+    usage = models.JSONField(default=dict, blank=True)
+    finish_reason = models.CharField(max_length=40, blank=True, default="")
+    manifest = models.JSONField(null=True, blank=True)
+    waiting_calls = models.JSONField(default=list, blank=True)
+    output = models.JSONField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    first_token_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TurnQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chat"],
+                condition=Q(status__in=["queued", "running", "waiting"]),
+                name="one_live_turn_per_chat",
+            ),
+            models.CheckConstraint(
+                condition=Q(chat__isnull=True) | Q(input__isnull=True),
+                name="turn_of_chat_or_input",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["chat", "-created_at"], name="turn_chat_time"),
+            models.Index(fields=["organization", "-created_at"], name="turn_org_time"),
+            models.Index(
+                fields=["status", "lease_until"],
+                condition=Q(status__in=["queued", "running"]),
+                name="turn_live",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pk} {self.status}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.status in LIVE_STATUSES
+
+
+class MessageBlock(TenantRow):
+    """A sealed run of old messages. `hash` covers the previous block's, so branches share prefixes."""
+
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="blocks")
+    previous = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    hash = models.CharField(max_length=64)
+    full_content = models.TextField()
+    messages = ArrayField(models.UUIDField())
+    first_message = models.ForeignKey(ChatMessage, on_delete=models.CASCADE, related_name="+")
+    last_message = models.ForeignKey(ChatMessage, on_delete=models.CASCADE, related_name="+")
+    tokens = models.PositiveIntegerField()
+    on_active_path = models.BooleanField(default=True)
+    vector = HalfVectorField(null=True)
+    embedding_model_id = models.UUIDField(null=True)
+    search = TokenVectorField(null=True)
+
+    objects = OfChatQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["chat", "hash"], name="one_block_per_hash"),
+        ]
+        indexes = [
+            models.Index(fields=["chat", "on_active_path"], name="block_chat_active"),
+            GinIndex(fields=["search"], name="block_search"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class WorkerHeartbeat(Row):
+    """A worker process that consumes a queue: what /readyz asks for."""
+
+    worker = models.CharField(max_length=120, unique=True)
+    queue = models.CharField(max_length=40)
+    beat_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.worker} on {self.queue}"
+
+
+class Chore(Row):
+    """When a periodic chore was last rung; `chats.chores` names them and their intervals."""
+
+    name = models.CharField(max_length=80, unique=True)
+    rung_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,1 @@
+"""Documents people give their assistants: files, libraries, chunks, vectors."""

@@ -1,0 +1,209 @@
+"""Files, libraries, documents and their chunks. Vectors are untyped halfvec, indexed per model."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.contrib.postgres.indexes import GinIndex
+from pgvector.django import HalfVectorField
+
+from accounts.models import OwnedQuerySet, SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.principal import Principal
+from amber.lib.lease import Leased, LeasedQuerySet
+from amber.lib.tsvector import TokenVectorField
+from providers.models import EmbeddingModel
+
+
+class File(TenantRow):
+    """Bytes somebody gave us. `path` is a random name in the storage and never shown."""
+
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+    guest_id = models.CharField(max_length=200, null=True, blank=True)
+    name = models.CharField(max_length=255)
+    url = models.TextField(null=True, blank=True)
+    url_hash = models.CharField(max_length=64, null=True, blank=True)
+    file_hash = models.CharField(max_length=64)
+    mime_type = models.CharField(max_length=120)
+    path = models.CharField(max_length=200, unique=True)
+    size = models.PositiveBigIntegerField()
+    text = models.TextField(null=True, blank=True)
+    expired_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["organization", "user", "-created_at"], name="file_user_time"),
+            models.Index(fields=["expired_at"], name="file_expiry"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Library(TenantRow):
+    """A set of documents searched together. `default` takes uploads that name no library."""
+
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True, default="")
+    default = models.BooleanField(default=False)
+    shared = models.BooleanField(default=False)
+    embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.PROTECT, related_name="+")
+    chunk_tokens = models.PositiveIntegerField(default=400)
+    overlap_tokens = models.PositiveIntegerField(default=40)
+    chunk_count = models.PositiveIntegerField(default=0, editable=False)
+
+    objects = SharedQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "libraries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "user"],
+                condition=Q(default=True),
+                name="one_default_library",
+            ),
+            models.CheckConstraint(
+                condition=Q(overlap_tokens__lt=F("chunk_tokens")), name="overlap_below_size"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DocumentStage(models.TextChoices):
+    """How far a document got."""
+
+    STORED = "stored"
+    PARSED = "parsed"
+    CHUNKED = "chunked"
+    EMBEDDED = "embedded"
+    READY = "ready"
+
+
+class DocumentStatus(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    READY = "ready"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class OfLibraryQuerySet(TenantQuerySet):
+    """Rows seen and changed by whoever sees and changes their library."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q(library__in=Library.objects.visible_to(principal))
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q(library__in=Library.objects.writable_by(principal))
+
+
+class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):
+    pass
+
+
+class Document(TenantRow, Leased):
+    """One text in a library, and how far its ingestion is. `error` is for people."""
+
+    library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="documents")
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    file = models.ForeignKey(File, null=True, on_delete=models.SET_NULL, related_name="+")
+    name = models.CharField(max_length=255)
+    path = models.CharField(max_length=1000, null=True, blank=True)
+    source = models.TextField(blank=True, default="")
+    mime_type = models.CharField(max_length=120, blank=True, default="")
+    content_hash = models.CharField(max_length=64, blank=True, default="")
+    text = models.TextField(null=True, blank=True)
+    stage = models.CharField(
+        max_length=10, choices=DocumentStage.choices, default=DocumentStage.STORED
+    )
+    status = models.CharField(
+        max_length=10, choices=DocumentStatus.choices, default=DocumentStatus.QUEUED
+    )
+    error = models.TextField(blank=True, default="")
+    progress = models.JSONField(default=dict, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["library", "path"],
+                condition=Q(path__isnull=False),
+                name="one_document_per_path",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["library", "-created_at"], name="document_library_time"),
+            models.Index(
+                fields=["status", "lease_until"],
+                condition=Q(status__in=["queued", "running"]),
+                name="document_live",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def chunked(self) -> bool:
+        return self.stage not in (DocumentStage.STORED, DocumentStage.PARSED)
+
+
+class DocumentChunk(TenantRow):
+    """A piece of a document: `text[start:end]` of the document is `content`.
+
+    `library` and `embedding_model` repeat the document's, so that the vector index needs no join.
+    """
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
+    library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="+")
+    embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.PROTECT, related_name="+")
+    content = models.TextField()
+    order = models.PositiveIntegerField()
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    page = models.PositiveIntegerField(null=True, blank=True)
+    heading = models.TextField(null=True, blank=True)
+    tokens = models.PositiveIntegerField()
+    vectorized = models.BooleanField(default=False)
+    vector = HalfVectorField(null=True)
+    search = TokenVectorField(null=True)
+
+    objects = OfLibraryQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["document", "embedding_model", "order"], name="one_chunk_per_place"
+            ),
+            models.CheckConstraint(condition=Q(end__gte=F("start")), name="chunk_end_after_start"),
+        ]
+        indexes = [
+            models.Index(fields=["library", "embedding_model"], name="chunk_library_model"),
+            GinIndex(fields=["search"], name="chunk_search"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}[{self.order}]"
+
+
+class Embedding(TenantRow):
+    """A vector we already paid for: a cache, never shared between organizations."""
+
+    embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="+")
+    text_md5 = models.CharField(max_length=32)
+    vector = HalfVectorField()
+    file = models.ForeignKey(File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "embedding_model", "text_md5"], name="one_embedding"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.text_md5

@@ -1,0 +1,1 @@
+"""Durable facts about a user: remembered, recalled, corrected, forgotten."""

@@ -1,0 +1,55 @@
+"""Memory: one durable fact about a user, with the messages it rests on."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from pgvector.django import HalfVectorField
+
+from accounts.models import OwnedQuerySet, TenantRow, User
+
+
+class Memory(TenantRow):
+    """A fact. A superseded one keeps its row: `valid_until` ends it, `superseded_by` says by what.
+
+    `evidence` holds message ids and `assistant_id` an assistant's (plain ids: they live above).
+    Belongs to one user, or to one guest of an organization.
+    """
+
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+    guest_id = models.CharField(max_length=200, null=True, blank=True)
+    assistant_id = models.UUIDField(null=True, blank=True)
+    content = models.TextField()
+    content_md5 = models.CharField(max_length=32)
+    vector = HalfVectorField(null=True)
+    embedding_model_id = models.UUIDField(null=True)
+    evidence = ArrayField(models.UUIDField(), default=list, blank=True)
+    confidence = models.FloatField(default=1.0)
+    valid_from = models.DateTimeField()
+    valid_until = models.DateTimeField(null=True, blank=True)
+    superseded_by = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "memories"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "user", "guest_id", "assistant_id", "content_md5"],
+                condition=Q(valid_until__isnull=True),
+                nulls_distinct=False,
+                name="one_valid_memory",
+            ),
+            models.CheckConstraint(
+                condition=Q(user__isnull=False) | Q(guest_id__isnull=False),
+                name="memory_of_somebody",
+            ),
+            models.CheckConstraint(
+                condition=Q(confidence__gte=0, confidence__lte=1), name="confidence_is_share"
+            ),
+        ]
+        indexes = [models.Index(fields=["organization", "user"], name="memory_user")]
+
+    def __str__(self) -> str:
+        return str(self.pk)

@@ -1,0 +1,232 @@
+"""Providers and what their models can do; the ledger of every call; budgets.
+
+Providers and models are platform-wide and made by operators. Keys are sealed (`amber.lib.secrets`).
+"""
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import TenantQuerySet, TenantRow, User
+from accounts.principal import Principal
+from amber.lib.rows import Row
+
+OFFLINE_URL = "offline:"
+"""`base_url` of the built-in provider that needs no network."""
+
+AUTO_ALIAS = "auto"
+"""The default text model, or the default vision model when the context holds an image."""
+
+
+class Provider(Row):
+    """An OpenAI-compatible service. `api_key_sealed` is bound to this row."""
+
+    name = models.CharField(max_length=120, unique=True)
+    base_url = models.CharField(
+        max_length=500, help_text=f"For example https://api.example/v1, or {OFFLINE_URL}"
+    )
+    api_key_sealed = models.TextField(blank=True, default="", editable=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_offline(self) -> bool:
+        return self.base_url == OFFLINE_URL
+
+
+class ToolDialect(models.TextChoices):
+    TOOLS = "tools"
+    FUNCTIONS = "functions"
+    CHATGLM3 = "chatglm3"
+
+
+class SystemPosition(models.TextChoices):
+    FIRST = "first"
+    LAST = "last"
+    ONLY_FIRST = "only_first"
+
+
+class LanguageModel(Row):
+    """A chat model under the alias clients use. Prices are per million tokens."""
+
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="models")
+    alias = models.CharField(max_length=120, unique=True)
+    upstream_id = models.CharField(max_length=200)
+    context_tokens = models.PositiveIntegerField(
+        default=128_000, validators=[MinValueValidator(512)]
+    )
+    max_output_tokens = models.PositiveIntegerField(default=4_096)
+    vision = models.BooleanField(default=False)
+    encoding = models.CharField(max_length=40, default="o200k_base")
+    tool_dialect = models.CharField(
+        max_length=12, choices=ToolDialect.choices, default=ToolDialect.TOOLS
+    )
+    system_position = models.CharField(
+        max_length=12, choices=SystemPosition.choices, default=SystemPosition.FIRST
+    )
+    price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    price_cached = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    enabled = models.BooleanField(default=True)
+    default = models.BooleanField(default=False)
+    default_vision = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["default"], condition=Q(default=True), name="one_default_model"
+            ),
+            models.UniqueConstraint(
+                fields=["default_vision"],
+                condition=Q(default_vision=True),
+                name="one_default_vision_model",
+            ),
+            models.CheckConstraint(
+                condition=~Q(alias__in=["", AUTO_ALIAS]) & ~Q(alias__startswith="assistant:"),
+                name="alias_not_reserved",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.alias
+
+
+class EmbeddingModel(Row):
+    """A model that turns texts into vectors. `dimensions` is fixed once vectors exist.
+
+    At most 4,000: what a halfvec HNSW index of pgvector takes.
+    """
+
+    provider = models.ForeignKey(
+        Provider, on_delete=models.CASCADE, related_name="embedding_models"
+    )
+    alias = models.CharField(max_length=120, unique=True)
+    upstream_id = models.CharField(max_length=200)
+    dimensions = models.PositiveIntegerField(default=1_536)
+    max_input_tokens = models.PositiveIntegerField(default=8_191)
+    encoding = models.CharField(max_length=40, default="cl100k_base")
+    price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    enabled = models.BooleanField(default=True)
+    default = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["default"], condition=Q(default=True), name="one_default_embedding_model"
+            ),
+            models.CheckConstraint(
+                condition=Q(dimensions__gte=1, dimensions__lte=4_000), name="dimensions_indexable"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.alias
+
+
+class UsageKind(models.TextChoices):
+    CHAT = "chat"
+    EMBEDDING = "embedding"
+    SPEECH = "speech"
+    RERANK = "rerank"
+
+
+class UsageQuerySet(TenantQuerySet):
+    """Admins see the organization's usage, everybody else their own."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        if principal.user_id is None:
+            return Q(pk__in=[])
+        return Q() if principal.is_admin else Q(user_id=principal.user_id)
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q(pk__in=[])
+
+
+class UsageRecord(TenantRow):
+    """One provider call: who, for what, how much, how long, and how it went.
+
+    `outcome` is "ok", "cancelled" or the provider error's code. `assistant_id`, `turn_id` and
+    `api_key_id` are plain ids: the ledger outlives what it counts. `cost` is in the currency of
+    the prices.
+    """
+
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    api_key_id = models.UUIDField(null=True)
+    guest_id = models.CharField(max_length=200, null=True)
+    assistant_id = models.UUIDField(null=True)
+    turn_id = models.UUIDField(null=True)
+    kind = models.CharField(max_length=10, choices=UsageKind.choices, default=UsageKind.CHAT)
+    model = models.CharField(max_length=120)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    cached_tokens = models.PositiveIntegerField(default=0)
+    estimated = models.BooleanField(
+        default=False, help_text="The provider did not count; Amber did."
+    )
+    cost = models.DecimalField(max_digits=16, decimal_places=8, default=0)
+    first_token_ms = models.PositiveIntegerField(null=True)
+    latency_ms = models.PositiveIntegerField(default=0)
+    outcome = models.CharField(max_length=40, default="ok")
+
+    objects = UsageQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["organization", "-created_at"], name="usage_org_time"),
+            models.Index(fields=["user", "-created_at"], name="usage_user_time"),
+            models.Index(fields=["turn_id"], name="usage_turn"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.prompt_tokens}+{self.completion_tokens}"
+
+
+class BudgetPeriod(models.TextChoices):
+    DAY = "day"
+    MONTH = "month"
+
+
+class BudgetUnit(models.TextChoices):
+    TOKENS = "tokens"
+    MONEY = "money"
+
+
+class BudgetScope(models.TextChoices):
+    ORGANIZATION = "organization"
+    USER = "user"
+    KEY = "key"
+    ASSISTANT = "assistant"
+    GUEST = "guest"
+
+
+class BudgetQuerySet(UsageQuerySet):
+    """Admins set budgets."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q() if principal.is_admin else Q(pk__in=[])
+
+    def _written_by(self, principal: Principal) -> Q:
+        return self._seen_by(principal)
+
+
+class Budget(TenantRow):
+    """A limit per day or month. `subject` is the id of what `scope` names; blank means each one."""
+
+    scope = models.CharField(max_length=12, choices=BudgetScope.choices)
+    subject = models.CharField(max_length=200, blank=True, default="")
+    period = models.CharField(max_length=5, choices=BudgetPeriod.choices)
+    unit = models.CharField(max_length=6, choices=BudgetUnit.choices)
+    limit = models.DecimalField(max_digits=20, decimal_places=8)
+
+    objects = BudgetQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "scope", "subject", "period", "unit"], name="one_budget"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.subject}: {self.limit} {self.unit} a {self.period}"

@@ -1,0 +1,1 @@
+"""What third parties call with a key: thin adapters onto chats."""

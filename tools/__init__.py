@@ -1,0 +1,1 @@
+"""Functions an assistant may call, behind one protocol."""
