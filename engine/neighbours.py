@@ -1,0 +1,58 @@
+"""Merges messages of the same role that stand next to each other, texts and images alike.
+
+Chat templates often refuse two messages of one role in a row; calls and results are exempt,
+because each answers for itself.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.messages import ProviderMessage
+
+
+def merge_neighbours(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
+    """Neighbours of the same role in one; calls and results stay alone."""
+    runs: list[list[ProviderMessage]] = []
+    for message in messages:
+        if runs and _may_merge(runs[-1][-1], message):
+            runs[-1].append(message)
+        else:
+            runs.append([message])
+    return [run[0] if len(run) == 1 else _merge(run) for run in runs]
+
+
+def _may_merge(one: ProviderMessage, other: ProviderMessage) -> bool:
+    return (
+        one["role"] == other["role"] != "tool"
+        and "tool_calls" not in one
+        and "tool_calls" not in other
+    )
+
+
+def _merge(messages: Sequence[ProviderMessage]) -> ProviderMessage:
+    parts: list[dict[str, Any]] = []
+    for message in messages:
+        content = message["content"]
+        parts += [text_part(content)] if isinstance(content, str) else content
+    return {"role": messages[0]["role"], "content": content_of(parts)}
+
+
+def content_of(parts: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """The parts with adjacent texts joined; plain text when there is nothing else."""
+    joined: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for part in parts:
+        if part["type"] == "text":
+            texts.append(part["text"])
+            continue
+        if texts:
+            joined.append(text_part("\n".join(texts)))
+            texts = []
+        joined.append(part)
+    if not joined:
+        return "\n".join(texts)
+    return [*joined, text_part("\n".join(texts))] if texts else joined
+
+
+def text_part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

@@ -1,0 +1,64 @@
+"""The texts and joins that are part of the protocol between Amber and a model.
+
+What people configure (assistants, scenes, the platform's default prompt) is not here, and
+nothing here decides when a text is used. Formats: docs/history.md and docs/libraries.md.
+"""
+
+from collections.abc import Iterable, Sequence
+
+WEB_SEARCH_PROMPT = (
+    "You can reach the web with the tools you are given. Use them when an answer depends on "
+    "recent events or on facts you are not sure of, and name the addresses you relied on."
+)
+LIBRARY_PROMPT = "Relevant passages from the library:"
+LIBRARY_EMPTY_PROMPT = "The library holds nothing relevant to this question."
+TOOL_FAILED = "ToolCall Failed, timeout or error"
+
+
+def is_empty(text: str) -> bool:
+    """Whether the text is nothing but white space."""
+    return not text or text.isspace()
+
+
+def join_texts(texts: Iterable[str]) -> str:
+    """The texts in order, one below the other; empty ones are skipped, others kept as they are."""
+    return "\n".join(text for text in texts if not is_empty(text))
+
+
+def knowledge_prompt(passages: str) -> str:
+    """What a model reads of a library search; `passages` is empty when nothing was found."""
+    return LIBRARY_EMPTY_PROMPT if is_empty(passages) else f"{LIBRARY_PROMPT}\n{passages}"
+
+
+def render_passage(number: int, *, name: str, path: str | None, content: str) -> str:
+    """One passage as models read it and cite it: `[n] path or name`, then its content."""
+    return f"[{number}] {path or name}\n{content}"
+
+
+def ask_prompt(
+    question: str,
+    *,
+    passages: Sequence[tuple[str | None, str]] = (),
+    turns: Sequence[tuple[str, str]] = (),
+) -> str:
+    """The prompt of a single question to a library, without a chat.
+
+    `passages` are (path or None, content), best first; `turns` are (what the user said, what
+    was answered), oldest first. Sections without content are left out.
+    """
+    spoken = (f"{n}. User: {said}\nYou: {answer}" for n, (said, answer) in enumerate(turns, 1))
+    found = (
+        f"{n}. File Path: {path or 'unknown'}\nContent: {content}"
+        for n, (path, content) in enumerate(passages, 1)
+    )
+    return join_texts(
+        [
+            _section("conversation", "\n".join(spoken)),
+            _section("context", "\n".join(found)),
+            _section("question", question),
+        ]
+    )
+
+
+def _section(name: str, content: str) -> str:
+    return "" if is_empty(content) else f"<{name}>\n{content}\n</{name}>"
