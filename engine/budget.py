@@ -1,0 +1,118 @@
+"""Makes a history, or one text, fit a number of tokens by leaving things out.
+
+Pure: how tokens are counted is the caller's argument. It rewrites no message; what to do with
+what was left out (recall, search) is decided elsewhere.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engine.messages import ProviderMessage
+
+_SHRINK = 0.95
+"""How much less than the proportional share to try: tokens are not spread evenly over a text."""
+
+
+class BudgetError(Exception):
+    """What must stay is already too long."""
+
+    def __init__(self, *, needed_tokens: int, limit_tokens: int) -> None:
+        super().__init__(f"At least {needed_tokens} tokens are needed, {limit_tokens} are allowed.")
+        self.needed_tokens = needed_tokens
+        self.limit_tokens = limit_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What stays, what went (both oldest first), and the tokens of what stays."""
+
+    messages: list[ProviderMessage]
+    dropped: list[ProviderMessage]
+    tokens: int
+
+
+def fit(
+    messages: Sequence[ProviderMessage],
+    *,
+    limit_tokens: int,
+    count: Callable[[ProviderMessage], int],
+) -> Fitted:
+    """Drop oldest exchanges until the rest fits.
+
+    `messages` are normalised, oldest first. `limit_tokens` is for the messages alone: the caller
+    has taken the reply's reserve and the tools off. An exchange is a user message, the system
+    messages right before it, and all up to the next one. The last exchange is dropped only in
+    part and last of all: answers and calls with their results, oldest first.
+
+    Never splits a tool call from its results. Never drops the system messages at the start, nor
+    the last user message with the system messages right before it, nor system messages at the
+    end. Counts each message at most once, and none older than the first that does not fit.
+    Raises BudgetError if what must stay alone exceeds the limit.
+    """
+    units, kept = _divide(messages)
+    tokens = sum(count(messages[n]) for n in kept)
+    if tokens > limit_tokens:
+        raise BudgetError(needed_tokens=tokens, limit_tokens=limit_tokens)
+    for unit in reversed(units):
+        more = sum(count(messages[n]) for n in unit)
+        if tokens + more > limit_tokens:
+            break
+        tokens += more
+        kept.update(unit)
+    return Fitted(
+        messages=[message for n, message in enumerate(messages) if n in kept],
+        dropped=[message for n, message in enumerate(messages) if n not in kept],
+        tokens=tokens,
+    )
+
+
+def _divide(messages: Sequence[ProviderMessage]) -> tuple[list[range], set[int]]:
+    """The positions that may go, in units that go whole, oldest first; and those that must stay."""
+    roles = [message["role"] for message in messages]
+    size = len(roles)
+    head = next((n for n in range(size) if roles[n] != "system"), size)
+    tail = next((n for n in range(size, head, -1) if roles[n - 1] != "system"), head)
+    asked = [n for n in range(head, tail) if roles[n] == "user"]
+    last = asked[-1] if asked else head - 1
+    exchanges = [_with_systems_before(roles, n, head) for n in asked]
+    rounds = [
+        _with_systems_before(roles, n, last + 1)
+        for n in range(last + 1, tail)
+        if roles[n] == "assistant"
+    ]
+    units = [range(*ends) for ends in pairwise([head, *exchanges])]
+    units += [range(*ends) for ends in pairwise([last + 1, *rounds, tail])]
+    must = {*range(head), *range(tail, size)}
+    if asked:
+        must.update(range(exchanges[-1], last + 1))
+    return [unit for unit in units if unit], must
+
+
+def _with_systems_before(roles: Sequence[str], position: int, start: int) -> int:
+    """Where the run of system messages right before `position` begins, not before `start`."""
+    while position > start and roles[position - 1] == "system":
+        position -= 1
+    return position
+
+
+def cut_text(text: str, *, limit_tokens: int, count: Callable[[str], int]) -> str:
+    """The text, or its head and its tail with a note between them saying how much is left out.
+
+    Nothing at all where not even the note fits. Costs one count of the text and usually two or
+    three of about `limit_tokens`.
+    """
+    cut, kept_chars = text, len(text)
+    while (tokens := count(cut)) > limit_tokens:
+        if kept_chars == 0:
+            return ""
+        share = max(limit_tokens, 0) / tokens
+        kept_chars = min(kept_chars - 1, int(kept_chars * share * _SHRINK))
+        cut = _head_and_tail(text, kept_chars)
+    return cut
+
+
+def _head_and_tail(text: str, kept_chars: int) -> str:
+    head = text[: kept_chars - kept_chars // 2]
+    tail = text[len(text) - kept_chars // 2 :]
+    return f"{head}\n[… {len(text) - kept_chars} characters left out …]\n{tail}"
