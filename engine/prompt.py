@@ -1,7 +1,8 @@
 """The texts and joins that are part of the protocol between Amber and a model.
 
 What people configure (assistants, scenes, the platform's default prompt) is not here, and
-nothing here decides when a text is used. Formats: docs/history.md and docs/libraries.md.
+nothing here decides when a text is used. Three of the constants are fixed by the head of
+engine/tests/cases/history.json.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,0 +1,523 @@
+"""The history normaliser: the shared cases, a table for every rule, and what always holds."""
+
+from copy import deepcopy
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.fences import collapse_newlines
+from engine.history import HistoryProfile, NoHumanMessage, normalise
+from engine.messages import Attachment, Author, Message, ToolCall
+from engine.prompt import LIBRARY_EMPTY_PROMPT, LIBRARY_PROMPT, TOOL_FAILED
+from engine.tests.history_cases import CASES, load_cases, main, run_case
+
+AT = datetime(2024, 3, 21, 3, 14, 1, tzinfo=UTC)
+SENT = "[Sent at 2024-03-21 03:14:01]\n"
+ADA, BO = Author("a1", "Ada", "writes code"), Author("b2", "Bo", "knows the law")
+WARNING = (
+    "[Warning]The previous message has been replied to by another assistant, whose name is 'Bo' "
+    "and the description is 'knows the law'"
+)
+CAT = Attachment("cat.png", "image/png", "https://files.example/cat.png")
+NOTES = Attachment("notes.md", "text/markdown", "https://files.example/n", "# Notes")
+CAT_PART = {"type": "image_url", "image_url": {"url": CAT.url, "detail": "auto"}}
+
+
+def human(content, at=None):
+    return Message("human", content, at)
+
+
+def answer(content, author=ADA, at=None):
+    return Message("assistant", content, at, author)
+
+
+def system(content):
+    return Message("system", content)
+
+
+def called(call_id, reply_id=None, text="", name="f", arguments="{}"):
+    return Message("tool_call", text, tool_call=ToolCall(call_id, name, arguments, reply_id))
+
+
+def result(call_id, content="ok"):
+    return Message("tool", content, tool_call=ToolCall(call_id, "f", ""))
+
+
+def knowledge(content):
+    return Message("knowledge", content)
+
+
+def attached(file, content=""):
+    return Message("file", content, file=file)
+
+
+def said(role, content):
+    return {"role": role, "content": content}
+
+
+def calling(*ids, text=""):
+    function = {"name": "f", "arguments": "{}"}
+    entries = [{"id": i, "type": "function", "function": dict(function)} for i in ids]
+    return said("assistant", text) | {"tool_calls": entries}
+
+
+def told(call_id, content="ok"):
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def text(content):
+    return {"type": "text", "text": content}
+
+
+def run(*messages, prompts=(), volatile=(), cut=False, responding="a1", **profile):
+    return normalise(
+        messages,
+        system_prompts=prompts,
+        volatile=volatile,
+        profile=HistoryProfile(**profile),
+        responding_assistant_id=responding,
+        history_is_cut=cut,
+    )
+
+
+@pytest.mark.parametrize("case", load_cases(CASES), ids=lambda case: case["name"])
+def test_shared_case(case):
+    assert run_case(case["input"]) == case["expected"]
+
+
+def test_the_runner_says_how_many_passed_and_fails_when_one_fails(tmp_path, capsys):
+    assert main([str(CASES)]) == 0
+    passed = len(load_cases(CASES))
+    assert capsys.readouterr().out.endswith(f"{passed} passed, 0 failed\n")
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"cases": [{"name": "n", "input": {"messages": []}, "expected": []}]}')
+    assert main([str(wrong)]) == 1
+    shown = capsys.readouterr().out
+    assert "NoHumanMessage" in shown
+    assert shown.endswith("0 passed, 1 failed\n")
+    assert main([]) == 2
+
+
+Q = human("q")
+
+
+@pytest.mark.parametrize(
+    ("made", "prompt"),
+    [
+        (lambda: run(Q, prompts=["a", " \n", "b "]), "a\nb "),
+        (lambda: run(system("s"), Message("hide_system", "h"), Q, prompts=["a"]), "a\ns\nh"),
+        (lambda: run(system(" "), system("s"), Q), "s"),
+        (lambda: run(system("a\n\n\nb\r\n"), Q), "a\n\n\nb\r\n"),
+        (lambda: run(system("s"), Q, cut=True), "s"),
+        (lambda: run(system("s"), Q, prompts=["a", "s0"], cut=True), "a\ns0\ns"),
+    ],
+)
+def test_rule_1_the_system_prompt(made, prompt):
+    assert made() == [said("system", prompt), said("user", "q")]
+
+
+def test_rule_1_only_what_opens_the_history_joins_the_prompt():
+    made = run(system("s"), answer("hi"), system("later"), Q, prompts=["a"])
+    assert made[0] == said("system", "a\ns")
+    assert made[2] == said("system", "later")
+
+
+def test_rule_2_later_system_messages_stay_in_place_and_empty_ones_go():
+    made = run(Q, answer("a"), Message("hide_system", "x"), system(" \n"), system("y "), Q)
+    assert made == [
+        said("user", "q"),
+        said("assistant", "a"),
+        said("system", "x\ny "),
+        said("user", "q"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "content"),
+    [
+        (human("a\r\n\r\nb", AT), f"{SENT}a\nb"),
+        (human("a\n\n\nb"), "a\nb"),
+        (human("  a  \n", AT), f"{SENT}  a  \n"),
+        (human("```\n\n\n"), "```\n\n\n"),
+        (Message("hide_human", "a\n\nb", AT), "a\nb"),
+    ],
+)
+def test_rule_3_human(message, content):
+    assert run(message) == [said("user", content)]
+
+
+def test_rule_3_later_humans_collapse_and_carry_no_time():
+    assert run(Message("human_later", "a\n\nb", AT), Q) == [said("user", "a\nb\nq")]
+
+
+@pytest.mark.parametrize("role", ["human", "hide_human", "human_later"])
+def test_rule_3_white_space_is_dropped(role):
+    assert run(Message(role, " \r\n\t", AT), Q) == [said("user", "q")]
+
+
+def test_rule_3_time_zones_with_daylight_saving():
+    made = run(human("q", datetime(2024, 7, 1, tzinfo=UTC)), time_zone="Europe/Berlin")
+    assert made == [said("user", "[Sent at 2024-07-01 02:00:00]\nq")]
+    assert run(human("q", AT), time_zone="No/Where") == [said("user", f"{SENT}q")]
+
+
+def test_rule_4_answers_carry_the_time_and_keep_their_newlines():
+    assert run(answer("a\n\n\r\nb\n", at=AT), Q)[0] == said("assistant", f"{SENT}a\n\n\r\nb\n")
+    assert run(answer(" \n"), Q) == [said("user", "q")]
+
+
+@pytest.mark.parametrize(
+    ("author", "responding", "at", "warning"),
+    [
+        (BO, "a1", AT, f"{WARNING}, replied at 2024-03-21 03:14:01"),
+        (BO, "a1", None, WARNING),
+        (BO, None, None, WARNING),
+        (BO, "b2", AT, None),
+        (None, "a1", AT, None),
+    ],
+)
+def test_rule_4_another_assistants_answer_is_announced(author, responding, at, warning):
+    made = run(Q, answer("x", author, at), Q, responding=responding)
+    assert made[1:-1] == [
+        *([said("system", warning)] if warning else []),
+        said("assistant", (SENT if at else "") + "x"),
+    ]
+
+
+def test_rule_4_an_empty_answer_is_not_announced_and_each_full_one_is():
+    made = run(Q, answer(" ", BO), answer("x", BO), answer("y", BO), answer("z"), Q)
+    roles = [message["role"] for message in made]
+    assert roles == ["user", "system", "assistant", "system", "assistant", "user"]
+    assert made[4] == said("assistant", "y\nz")
+
+
+def test_rule_5_calls_of_one_reply_stand_together_with_the_first_text():
+    made = run(Q, called("a", "r", " "), called("b", "r", "Look "), called("c", "r", "no"))
+    failed = [told(call_id, TOOL_FAILED) for call_id in "abc"]
+    assert made[1:] == [calling("a", "b", "c", text="Look "), *failed]
+
+
+def test_rule_5_calls_without_a_reply_stand_alone():
+    made = run(Q, called("a"), called("b"), result("b", "2"), result("a", "1"))
+    assert made[1:] == [calling("a"), told("a", "1"), calling("b"), told("b", "2")]
+
+
+def test_rule_5_results_are_fetched_from_later_and_never_from_earlier():
+    made = run(result("a", "early"), Q, called("a"), human("wait"), answer("ok"), result("a"))
+    assert made == [said("user", "q"), calling("a"), told("a"), *made[3:]]
+    assert made[3:] == [said("user", "wait"), said("assistant", "ok")]
+    assert run(result("a", "early"), Q, called("a"))[-1] == told("a", TOOL_FAILED)
+
+
+def test_rule_5_calls_of_one_reply_are_gathered_where_the_first_stands():
+    made = run(Q, called("a", "r"), human("x"), called("b", "r"), result("b"), result("a"))
+    assert made[1:] == [calling("a", "b"), told("a"), told("b"), said("user", "x")]
+
+
+def test_rule_5_a_reused_id_takes_the_next_result():
+    made = run(Q, called("x"), called("x"), result("x", "1"), result("x", "2"), result("x", "3"))
+    assert made[1:] == [calling("x"), told("x", "1"), calling("x"), told("x", "2")]
+    made = run(Q, called("x", "r"), called("x", "r"), result("x", "1"))
+    assert made[1:] == [calling("x", "x"), told("x", "1"), told("x", TOOL_FAILED)]
+    made = run(Q, called("x"), result("x", "1"), result("x", "2"), called("x"))
+    assert made[1:] == [calling("x"), told("x", "1"), calling("x"), told("x", TOOL_FAILED)]
+
+
+def test_rule_5_results_are_kept_as_they_are_even_empty_ones():
+    made = run(Q, called("a", arguments="{bad"), result("a", ""))
+    assert made[1]["tool_calls"][0]["function"]["arguments"] == "{bad"
+    assert made[2] == told("a", "")
+    assert run(Q, called("a"), result("a", " \n\n "))[2] == told("a", " \n\n ")
+
+
+def test_rule_5_rows_without_a_call_are_dropped():
+    assert run(Message("tool", "x"), Message("tool_call", "y"), Q) == [said("user", "q")]
+
+
+@pytest.mark.parametrize(
+    ("files", "content"),
+    [
+        ([attached(CAT)], [CAT_PART, text("q")]),
+        ([attached(CAT, "my cat")], [CAT_PART, text("my cat\nq")]),
+        ([attached(NOTES)], "[file: notes.md]\n# Notes\nq"),
+        ([attached(replace(NOTES, text=None))], "[file: notes.md]\nq"),
+        ([attached(replace(NOTES, text=" \n"))], "[file: notes.md]\nq"),
+        ([attached(replace(NOTES, text="a\n\n\nb "))], "[file: notes.md]\na\n\n\nb \nq"),
+        (
+            [attached(NOTES), attached(CAT)],
+            [text("[file: notes.md]\n# Notes"), CAT_PART, text("q")],
+        ),
+        ([attached(CAT), attached(CAT)], [CAT_PART, CAT_PART, text("q")]),
+        ([attached(replace(CAT, url=""))], "[image: cat.png]\nq"),
+        ([attached(None)], "q"),
+        ([attached(None, "gone")], "gone\nq"),
+    ],
+)
+def test_rule_6_files_join_the_human_message_after_them(files, content):
+    assert run(*files, Q) == [said("user", content)]
+
+
+def test_rule_6_a_model_without_vision_reads_the_name():
+    assert run(attached(CAT), Q, vision=False) == [said("user", "[image: cat.png]\nq")]
+    assert run(attached(NOTES), Q, vision=False) == [said("user", "[file: notes.md]\n# Notes\nq")]
+
+
+def test_rule_6_a_file_without_a_question_after_it_is_kept():
+    assert run(Q, answer("a"), attached(CAT))[-1] == said("user", [CAT_PART])
+    assert run(Q, attached(CAT)) == [said("user", [text("q"), CAT_PART])]
+
+
+@pytest.mark.parametrize(
+    ("messages", "found"),
+    [
+        ([Q, knowledge("k")], [f"{LIBRARY_PROMPT}\nk"]),
+        ([Q, knowledge("k"), answer("a")], [f"{LIBRARY_PROMPT}\nk"]),
+        ([Q, knowledge("old"), knowledge("k ")], [f"{LIBRARY_PROMPT}\nk "]),
+        ([Q, knowledge("old"), knowledge(" \n")], [LIBRARY_EMPTY_PROMPT]),
+        ([Q, knowledge("k"), Message("human_later", "x")], [f"{LIBRARY_PROMPT}\nk"]),
+        ([knowledge("k"), Q], []),
+        ([Q, knowledge("k"), Message("hide_human", "x")], []),
+    ],
+)
+def test_rule_7_knowledge_counts_after_the_last_question_only(messages, found):
+    made = run(*messages, prompts=["p"], volatile=["v"])
+    varying = "\n".join(["v", *found])
+    assert [m for m in made if m["role"] == "system"] in (
+        [said("system", f"p\n{varying}")],
+        [said("system", "p"), said("system", varying)],
+    )
+
+
+def test_rule_8_neighbours_merge_after_everything_between_them_is_gone():
+    made = run(
+        answer("a"), answer(" "), answer("b"), knowledge("x"), answer("c"), called("1", text="t"),
+        answer("d"), Q, result("9"), attached(CAT), Message("human_later", "l"), system(""), Q,
+    )  # fmt: skip
+    assert made == [
+        said("assistant", "a\nb\nc"),
+        calling("1", text="t"),
+        told("1", TOOL_FAILED),
+        said("assistant", "d"),
+        said("user", [text("q"), CAT_PART, text("l\nq")]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [system("s")],
+        [answer("a")],
+        [Message("human_later", "x")],
+        [attached(CAT)],
+        [human(" ")],
+        [human("\n"), answer("a"), system("s")],
+        [called("a"), result("a")],
+    ],
+)
+@pytest.mark.parametrize("position", ["first", "last", "only_first"])
+def test_rule_9_nobody_asked(messages, position):
+    with pytest.raises(NoHumanMessage):
+        run(*messages, prompts=["p"], volatile=["v"], system_position=position)
+
+
+def test_rule_9_an_empty_question_counts_when_something_to_answer_is_left():
+    assert run(attached(CAT), human(" ")) == [said("user", [CAT_PART])]
+    assert run(Message("human_later", "x"), human(" ")) == [said("user", "x")]
+
+
+TOOLS = [human("q1"), answer("a1"), human("q2"), called("c"), result("c")]
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        (
+            "first",
+            [
+                said("system", "p"),
+                said("user", "q1"),
+                said("assistant", "a1"),
+                said("system", "v1\nv2"),
+                said("user", "q2"),
+                calling("c"),
+                told("c"),
+            ],
+        ),
+        (
+            "last",
+            [
+                said("user", "q1"),
+                said("assistant", "a1"),
+                said("user", "q2"),
+                calling("c"),
+                told("c"),
+                said("system", "p\nv1\nv2"),
+            ],
+        ),
+        (
+            "only_first",
+            [
+                said("system", "p\nv1\nv2"),
+                said("user", "q1"),
+                said("assistant", "a1"),
+                said("user", "q2"),
+                calling("c"),
+                told("c"),
+            ],
+        ),
+    ],
+)
+def test_rule_10_position(position, expected):
+    made = run(*TOOLS, prompts=["p"], volatile=["v1", " ", "v2"], system_position=position)
+    assert made == expected
+
+
+def test_rule_10_placed_prompts_merge_with_the_system_messages_beside_them():
+    chat = [human("q1"), answer("a"), system("s"), Q]
+    assert run(*chat, volatile=["v"])[-2:] == [said("system", "s\nv"), said("user", "q")]
+    made = run(*chat, system("t"), prompts=["p"], volatile=["v"], system_position="last")
+    assert made[-1] == said("system", "t\np\nv")
+    assert run(answer("x", BO), Q, prompts=["p"])[0] == said("system", f"p\n{WARNING}")
+
+
+def test_rule_10_only_first_folds_system_messages_into_the_next_user_message():
+    made = run(
+        Q, system("a"), system("b"), answer("x"), system("c"), attached(CAT), Q,
+        answer("y"), system("d"), answer("z", BO), system_position="only_first",
+    )  # fmt: skip
+    assert made == [
+        said("user", "q"),
+        said("assistant", "x"),
+        said("user", [text("[System] a\nb\n[System] c"), CAT_PART, text("q")]),
+        said("assistant", "y\nz"),
+        said("user", f"[System] d\n{WARNING}"),
+    ]
+
+
+def test_rule_10_only_first_without_prompts_has_no_system_message():
+    made = run(system("s"), Q, cut=True, system_position="only_first")
+    assert made == [said("user", "[System] s\nq")]
+
+
+CONTENTS = st.sampled_from(["", " \n", "x", "a\n\n\nb", "```\n\n\nc\n```\n\nd", "e\r\n\r\nf"])
+TIMES = st.none() | st.integers(0, 10**6).map(lambda n: AT + timedelta(seconds=n))
+AUTHORS = st.sampled_from([None, ADA, BO])
+CALLS = st.builds(
+    ToolCall,
+    st.sampled_from("xyz"),
+    st.just("f"),
+    st.just("{}"),
+    st.sampled_from([None, "r1", "r2"]),
+)
+SPOKEN = st.sampled_from(
+    ["human", "hide_human", "human_later", "system", "hide_system", "assistant", "knowledge"]
+)
+MESSAGES = st.lists(
+    st.builds(Message, SPOKEN, CONTENTS, TIMES, AUTHORS)
+    | st.builds(Message, st.sampled_from(["tool_call", "tool"]), CONTENTS, tool_call=CALLS)
+    | st.builds(Message, st.just("file"), file=st.sampled_from([CAT, NOTES])),
+    max_size=14,
+)
+POSITIONS = st.sampled_from(["first", "last", "only_first"])
+PROPERTY = settings(deadline=None, max_examples=200)
+
+
+def made_of(messages, position):
+    """What comes out, or None when nobody asked."""
+    try:
+        return run(*messages, prompts=["P"], volatile=["V"], system_position=position)
+    except NoHumanMessage:
+        return None
+
+
+@PROPERTY
+@given(MESSAGES, POSITIONS)
+def test_it_is_deterministic_and_mutates_nothing(messages, position):
+    before = deepcopy(messages)
+    first = made_of(messages, position)
+    shown = deepcopy(first)
+    assert made_of(messages, position) == first == shown
+    assert messages == before
+
+
+@PROPERTY
+@given(MESSAGES, POSITIONS)
+def test_every_call_is_followed_by_its_results_and_every_result_has_a_call(messages, position):
+    open_calls: list[str] = []
+    closed = 0
+    for message in made_of(messages, position) or []:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] == open_calls.pop(0)
+            closed += 1
+            continue
+        assert open_calls == []
+        open_calls = [call["id"] for call in message.get("tool_calls", [])]
+    assert open_calls == []
+    if made_of(messages, position):
+        assert closed == sum(message.role == "tool_call" for message in messages)
+
+
+@PROPERTY
+@given(MESSAGES, POSITIONS)
+def test_no_neighbours_that_could_merge_are_left(messages, position):
+    made = made_of(messages, position) or []
+    for one, other in pairwise(made):
+        if one["role"] == other["role"]:
+            assert one["role"] == "tool" or "tool_calls" in one or "tool_calls" in other
+    for message in made:
+        parts = message["content"]
+        if isinstance(parts, list):
+            kinds = "".join(part["type"][0] for part in parts)
+            assert "i" in kinds
+            assert "tt" not in kinds
+
+
+@PROPERTY
+@given(MESSAGES)
+def test_the_prompt_stands_where_the_model_wants_it(messages):
+    if made_of(messages, "first") is None:
+        return
+    first, last, only = (made_of(messages, p) for p in ("first", "last", "only_first"))
+    assert first[0]["role"] == "system"
+    assert first[0]["content"].startswith("P")
+    asked = max(n for n, message in enumerate(first) if message["role"] == "user")
+    assert "V" in first[asked - 1]["content"].split("\n")
+    assert last[-1]["role"] == "system"
+    assert "P" in last[-1]["content"].split("\n")
+    assert [n for n, message in enumerate(only) if message["role"] == "system"] == [0]
+
+
+@PROPERTY
+@given(MESSAGES)
+def test_it_raises_exactly_when_nobody_asked(messages):
+    left = ("human", "hide_human", "human_later")
+    asked = any(m.role in ("human", "hide_human") for m in messages)
+    words = any(m.role == "file" or (m.role in left and m.content.strip()) for m in messages)
+    assert (made_of(messages, "first") is not None) == (asked and words)
+
+
+@PROPERTY
+@given(st.lists(st.builds(Message, st.just("human"), CONTENTS), min_size=1))
+def test_unfenced_newline_runs_collapse_and_fenced_ones_stay(messages):
+    for made in made_of(messages, "only_first") or []:
+        if made["role"] == "user":
+            texts = [collapse_newlines(m.content) for m in messages if m.content.strip()]
+            assert made["content"] == "\n".join(texts)
+            assert "\n\n" not in made["content"].replace("```\n\n\nc\n```", "code")
+
+
+@PROPERTY
+@given(MESSAGES, POSITIONS.filter(lambda position: position != "only_first"))
+def test_what_varies_changes_nothing_in_front_of_it(messages, position):
+    chat = [human("q0"), *messages, answer("a"), human("q9")]
+    plain = run(*chat, prompts=["P"], system_position=position)
+    varied = run(*chat, prompts=["P"], volatile=["V"], system_position=position)
+    changed = next(n for n, message in enumerate(varied) if message not in plain)
+    assert varied[:changed] == plain[:changed]
+    assert varied[changed]["role"] == "system"
+    assert changed >= len(varied) - 2
