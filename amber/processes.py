@@ -19,20 +19,22 @@ from pathlib import Path
 from typing import IO
 
 PR_SET_PDEATHSIG = 1
+Account = tuple[int, int]
+"""(uid, gid) of the user a child becomes."""
 
 
 def spawn(
     argv: Sequence[str],
     *,
     env: Mapping[str, str],
-    account: tuple[int, int] | None = None,
+    account: Account | None = None,
     orphaned: signal.Signals = signal.SIGKILL,
     output: IO[bytes] | int | None = None,
     cwd: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start `argv` in a session of its own, stdout and stderr both going to `output`.
 
-    `account` is a (uid, gid) to become; `orphaned` is what the child gets when this process dies.
+    `account` is whom it becomes; `orphaned` is what the child gets when this process dies.
     Must be called from the main thread: Linux ties `orphaned` to the thread that forked.
     """
     uid, gid = account or (None, None)

@@ -7,13 +7,15 @@ settings. With xdist the controller starts them once; each worker gets its own t
 
 The root conftest loads it. That is too late where pytest's configuration names
 DJANGO_SETTINGS_MODULE, because pytest-django reads the settings first: then run
-`python -m pytest -p tests.services`.
+`python -m pytest -p tests.services`. Any other command: `python -m tests.services COMMAND …`.
 """
 
 import atexit
 import contextlib
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -58,9 +60,17 @@ def start() -> None:
     var = Path(os.environ["AMBER_VAR_DIR"])
     servers = contextlib.ExitStack()
     atexit.register(servers.close)  # also after Ctrl-C; should this process be killed, they end too
-    for variable, prepare in (("DATABASE_URL", embedded.postgres), ("REDIS_URL", embedded.redis)):
+    for variable, prepare in (
+        ("DATABASE_URL", embedded.prepare_postgres),
+        ("REDIS_URL", embedded.prepare_redis),
+    ):
         if not os.environ.get(variable):
             server = prepare(var, durable=False)
             log = servers.enter_context((var / f"{server.name}.log").open("wb"))
             servers.enter_context(embedded.running(server, output=log))
             os.environ[variable] = server.url
+
+
+if __name__ == "__main__":
+    start()
+    sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))

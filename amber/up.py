@@ -1,0 +1,235 @@
+"""`manage.py up`: Postgres, Redis, web, chat worker and ingest worker, until Ctrl-C.
+
+Servers that DATABASE_URL and REDIS_URL name are used instead of embedded ones. Stopped in the
+order web, workers, Redis, Postgres. It never imports Django, so that the process that stays is
+small: migrating and bootstrapping is one child that ends again. With names (`up web`) it runs
+those roles only, for machines and containers that share the servers.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from amber import embedded, installation
+from amber.supervisor import Child, Supervisor
+
+HERE = Path(__file__).resolve().parent.parent
+ROLES = ("bootstrap", "web", "chat", "ingest")
+STOP_ORDER = (("bootstrap",), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
+# Marks every process of Amber's own in its environment, so that the next start finds leftovers.
+MARK = "AMBER_SUPERVISED_BY"
+
+WEB_GRACE_SECONDS = 5  # for open streams: their viewers resume elsewhere by Last-Event-ID
+INGEST_GRACE_SECONDS = 10  # a document resumes at its last stage
+MARGIN_SECONDS = 10  # for a worker to store what it released after its grace
+SERVER_GRACE_SECONDS = 60  # Postgres writes its checkpoint; killing it only delays the next start
+
+
+class StartError(Exception):
+    """Amber cannot run here; the message says why."""
+
+
+def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
+    """The command line of each role."""
+    python = [sys.executable, "-m"]
+    worker = [*python, "celery", "-A", "amber", "worker", "--loglevel", "WARNING"]
+    # They talk through rows, so workers need not hear of each other over Redis.
+    worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    chat = ["-P", "threads", "-Q", "chat", "-n", "chat@%h", "-c"]
+    ingest = ["-P", "prefork", "-Q", "ingest", "-n", "ingest@%h", "-c"]
+    web = ["--host", _host(environ), "--port", str(_port(environ)), "--loop", "uvloop"]
+    web += ["--http", "httptools", "--ws", "none", "--no-access-log", "--log-level", "warning"]
+    web += ["--no-server-header", "--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)]
+    return {
+        "bootstrap": [sys.executable, "manage.py", "bootstrap"],
+        "web": [*python, "uvicorn", "amber.asgi:application", *web],
+        "chat": [*worker, *chat, environ.get("AMBER_CHAT_CONCURRENCY") or "64"],
+        "ingest": [*worker, *ingest, environ.get("AMBER_INGEST_CONCURRENCY") or "1"],
+    }
+
+
+def _host(environ: Mapping[str, str]) -> str:
+    return environ.get("AMBER_HOST") or "127.0.0.1"
+
+
+def _port(environ: Mapping[str, str]) -> int:
+    raw = environ.get("AMBER_PORT") or "8000"
+    if not raw.isdecimal() or not 0 < int(raw) < 65536:
+        raise StartError(f"AMBER_PORT={raw!r}: a port between 1 and 65535 is wanted.")
+    return int(raw)
+
+
+def _grace(environ: Mapping[str, str]) -> float:
+    raw = environ.get("AMBER_SHUTDOWN_GRACE_SECONDS") or "20"
+    try:
+        return float(raw)
+    except ValueError:
+        raise StartError(f"AMBER_SHUTDOWN_GRACE_SECONDS={raw!r}: a number is wanted.") from None
+
+
+def main(roles: Sequence[str] = ()) -> int:
+    """Run the roles (all, if none is named) until Ctrl-C. Returns the exit status."""
+    began = time.monotonic()
+    supervisor = Supervisor(sys.stdout.buffer)
+    try:
+        if unknown := set(roles) - set(ROLES):
+            raise StartError(f"{', '.join(sorted(unknown))}: {', '.join(ROLES)} can be named.")
+        var = embedded.make_var(Path(os.environ.get("AMBER_VAR_DIR") or HERE / "var"))
+        with _only_one(var / "-".join(["up", *roles, "lock"])) as mark:
+            return _run(supervisor, var, {**os.environ, MARK: mark}, roles or ROLES, began)
+    except (StartError, embedded.EmbeddedError) as error:
+        supervisor.say(str(error))
+        return 1
+
+
+def _run(
+    supervisor: Supervisor,
+    var: Path,
+    environ: dict[str, str],
+    roles: Sequence[str],
+    began: float,
+) -> int:
+    if "web" in roles:
+        _check_port(_host(environ), _port(environ))
+    grace_seconds = _grace(environ)
+    argv = commands(environ)
+    try:
+        environ = installation.make_secrets(var) | environ
+        environ |= {"CELERY_SKIP_CHECKS": "1", "PYTHONUNBUFFERED": "1", "AMBER_VAR_DIR": str(var)}
+        environ |= _start_servers(supervisor, var, environ)
+        if "bootstrap" in roles and not _bootstrap(supervisor, argv["bootstrap"], environ):
+            return 0 if supervisor.stop_requests else 1
+        graces = {"web": WEB_GRACE_SECONDS, "chat": grace_seconds, "ingest": INGEST_GRACE_SECONDS}
+        for role in (role for role in roles if role in graces):
+            grace = graces[role] + MARGIN_SECONDS
+            supervisor.start(Child(role, argv[role], environ, grace_seconds=grace, cwd=HERE))
+        if "web" in roles and supervisor.wait_until(lambda: _is_healthy(environ)):
+            supervisor.say(_banner(environ, var, time.monotonic() - began))
+        supervisor.watch()
+        supervisor.say("Stopping. Press Ctrl-C again not to wait for running turns.")
+        return 0
+    finally:
+        for names in STOP_ORDER:
+            supervisor.stop(*names)
+
+
+def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Start the servers the environment does not name; returns where they are."""
+    prepare = {"DATABASE_URL": embedded.prepare_postgres, "REDIS_URL": embedded.prepare_redis}
+    needed = {name: make(var) for name, make in prepare.items() if not environ.get(name)}
+    plain = {name: value for name, value in environ.items() if name != MARK}
+    waiting: list[tuple[Child, embedded.Server]] = []
+    for server in needed.values():
+        child = Child(
+            server.name,
+            server.argv,
+            plain,
+            stop_signal=server.stop_signal,
+            grace_seconds=SERVER_GRACE_SECONDS,
+            yields=False,
+            orphaned=server.stop_signal,
+            account=server.account,
+        )
+        supervisor.start(child)
+        waiting.append((child, server))
+    supervisor.wait_until(
+        lambda: all(c.process and c.is_alive and s.is_ready(c.process.pid) for c, s in waiting)
+    )
+    addresses = {name: server.url for name, server in needed.items()}
+    installation.remember_addresses(var, addresses)
+    return addresses
+
+
+def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, str]) -> bool:
+    """Migrate and make the first rows; False if that failed or a stop was asked for."""
+    child = Child("bootstrap", argv, environ, restarts=False, cwd=HERE)
+    if not supervisor.stop_requests:
+        supervisor.start(child)
+        supervisor.wait_until(lambda: not child.is_alive)
+    return child.process is not None and child.process.returncode == 0
+
+
+@contextlib.contextmanager
+def _only_one(lock: Path) -> Iterator[str]:
+    """Hold the lock, rid of what a killed supervisor left; yields the mark of our processes.
+
+    The kernel drops the lock when we die, however we die. Raises StartError when it is held.
+    """
+    with lock.open("a+") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.seek(0)
+            raise StartError(
+                f"Amber runs already on {lock.parent} (process {held.read().strip()})."
+            ) from None
+        held.truncate(0)
+        held.write(str(os.getpid()))
+        held.flush()
+        for pid in _marked_with(str(lock)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        yield str(lock)
+
+
+def _marked_with(mark: str) -> list[int]:
+    """The processes that have our mark in their environment."""
+    wanted = f"{MARK}={mark}"
+    if Path("/proc/self/environ").exists():
+        marked = []
+        for environ in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):  # another user's, or gone
+                if wanted.encode() in environ.read_bytes().split(b"\0"):
+                    marked.append(int(environ.parent.name))
+        return marked
+    ps = ["ps", "-axEww", "-o", "pid=", "-o", "command="]
+    said = subprocess.run(ps, capture_output=True, text=True, check=False).stdout
+    return [int(line.split()[0]) for line in said.splitlines() if wanted in line.split()]
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raises StartError when another program listens there."""
+    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            raise StartError(
+                f"Cannot listen on {host} port {port}: {error.strerror}. "
+                "Stop what uses it, or choose another: AMBER_PORT=8001 make run"
+            ) from None
+
+
+def _is_healthy(environ: Mapping[str, str]) -> bool:
+    """Whether /healthz answers 200. A bare socket: http.client would cost 6 MB for good."""
+    host = _host(environ).replace("0.0.0.0", "127.0.0.1")
+    try:
+        with socket.create_connection((host, _port(environ)), timeout=2) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            return connection.recv(64).split(b" ")[1:2] == [b"200"]
+    except OSError:
+        return False
+
+
+def _banner(environ: Mapping[str, str], var: Path, seconds: float) -> str:
+    here = f"http://{_host(environ).replace('0.0.0.0', '127.0.0.1')}:{_port(environ)}"
+    return f"""
+Amber is ready, after {seconds:.1f} seconds.
+    API and its pages   {here}/api/docs/
+    OpenAI-compatible   {here}/v1
+    Administration      {here}/admin/
+    Data                {var}
+Ctrl-C stops everything; the next start finds it as it was.
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,36 @@
+#!/usr/bin/env python
+"""Amber's commands, with the environment of this installation.
+
+Beside Django's commands there is `up`, which runs everything and never loads Django: the
+process that stays is a small supervisor. Every other command finds the secrets and the database
+of this folder's last `up`, so `manage.py create_account` works in a second terminal. What the
+environment says already is not changed, then `.env` counts, then what `up` remembers.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from dotenv import load_dotenv
+
+from amber import installation, up
+
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> int:
+    load_dotenv(HERE / ".env")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
+    os.environ.setdefault("AMBER_VAR_DIR", str(HERE / "var"))
+    if sys.argv[1:2] == ["up"] and not {"-h", "--help"} & {*sys.argv}:
+        return up.main(sys.argv[2:])
+    for name, value in installation.remembered(Path(os.environ["AMBER_VAR_DIR"])).items():
+        os.environ.setdefault(name, value)
+    from django.core.management import execute_from_command_line  # `up` must not pay for it
+
+    execute_from_command_line(sys.argv)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
