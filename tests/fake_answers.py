@@ -76,7 +76,7 @@ def _fill_by_type(schema: Json, root: Json, depth: int) -> Any:
         kind = kind[0]
     if kind == "object" or "properties" in schema:
         props: Json = schema.get("properties", {})
-        names: list[str] = schema.get("required") or list(props)
+        names: list[str] = schema.get("required", list(props))
         return {name: fill(props.get(name, {}), root, depth + 1) for name in names}
     if kind == "array":
         return [fill(schema.get("items", {}), root, depth + 1)] * int(schema.get("minItems", 0))
