@@ -19,13 +19,18 @@ AUTO_ALIAS = "auto"
 
 
 class Provider(Row):
-    """An OpenAI-compatible service. `api_key_sealed` is bound to this row."""
+    """An OpenAI-compatible service. Both sealed columns are bound to this row (`providers.keys`).
+
+    `environment_sealed` is what the environment said when it last made or changed this row; blank
+    for providers made by hand.
+    """
 
     name = models.CharField(max_length=120, unique=True)
     base_url = models.CharField(
         max_length=500, help_text=f"For example https://api.example/v1, or {OFFLINE_URL}"
     )
     api_key_sealed = models.TextField(blank=True, default="", editable=False)
+    environment_sealed = models.TextField(blank=True, default="", editable=False)
 
     def __str__(self) -> str:
         return self.name
@@ -48,7 +53,10 @@ class SystemPosition(models.TextChoices):
 
 
 class LanguageModel(Row):
-    """A chat model under the alias clients use. Prices are per million tokens."""
+    """A chat model under the alias clients use. Prices are per million tokens.
+
+    `price_cached` None: cached tokens cost what other prompt tokens cost.
+    """
 
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="models")
     alias = models.CharField(max_length=120, unique=True)
@@ -67,7 +75,7 @@ class LanguageModel(Row):
     )
     price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0)
-    price_cached = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    price_cached = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     enabled = models.BooleanField(default=True)
     default = models.BooleanField(default=False)
     default_vision = models.BooleanField(default=False)
@@ -132,12 +140,15 @@ class UsageKind(models.TextChoices):
 
 
 class UsageQuerySet(TenantQuerySet):
-    """Admins see the organization's usage, everybody else their own."""
+    """Admins see the organization's usage, others their own, a bound key its assistant's."""
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.user_id is None:
             return Q(pk__in=[])
-        return Q() if principal.is_admin else Q(user_id=principal.user_id)
+        if principal.is_admin:
+            return Q()
+        own = Q(user_id=principal.user_id)
+        return own & Q(assistant_id=principal.assistant_id) if principal.assistant_id else own
 
     def _written_by(self, principal: Principal) -> Q:
         return Q(pk__in=[])

@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=120, unique=True)),
                 ('base_url', models.CharField(help_text='For example https://api.example/v1, or offline:', max_length=500)),
                 ('api_key_sealed', models.TextField(blank=True, default='', editable=False)),
+                ('environment_sealed', models.TextField(blank=True, default='', editable=False)),
             ],
             options={
                 'abstract': False,
@@ -64,7 +65,7 @@ class Migration(migrations.Migration):
                 ('system_position', models.CharField(choices=[('first', 'First'), ('last', 'Last'), ('only_first', 'Only First')], default='first', max_length=12)),
                 ('price_in', models.DecimalField(decimal_places=6, default=0, max_digits=12)),
                 ('price_out', models.DecimalField(decimal_places=6, default=0, max_digits=12)),
-                ('price_cached', models.DecimalField(decimal_places=6, default=0, max_digits=12)),
+                ('price_cached', models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
                 ('enabled', models.BooleanField(default=True)),
                 ('default', models.BooleanField(default=False)),
                 ('default_vision', models.BooleanField(default=False)),

@@ -1,0 +1,66 @@
+"""The ledger: one row per call of a provider, written inside the caller's transaction.
+
+Counts what was used and what it cost; budgets are held elsewhere. Refuses to guess tokens: the
+caller says whether the provider counted them or Amber did.
+"""
+
+from decimal import Decimal
+from uuid import UUID
+
+from engine.model import Usage
+from providers.models import EmbeddingModel, LanguageModel, UsageKind, UsageRecord
+
+_MILLION = Decimal(1_000_000)
+_CENTS = Decimal("0.00000001")
+"""The last digit the column keeps."""
+
+
+def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
+    """In the currency of the prices. Cached tokens are part of the prompt's."""
+    if isinstance(row, EmbeddingModel):
+        return (row.price_in * usage.prompt_tokens / _MILLION).quantize(_CENTS)
+    price_cached = row.price_in if row.price_cached is None else row.price_cached
+    cached_tokens = min(usage.cached_tokens, usage.prompt_tokens)
+    millionths = (
+        row.price_in * (usage.prompt_tokens - cached_tokens)
+        + price_cached * cached_tokens
+        + row.price_out * usage.completion_tokens
+    )
+    return (millionths / _MILLION).quantize(_CENTS)
+
+
+def record(
+    row: LanguageModel | EmbeddingModel,
+    usage: Usage,
+    *,
+    organization_id: UUID,
+    user_id: UUID | None = None,
+    api_key_id: UUID | None = None,
+    guest_id: str | None = None,
+    assistant_id: UUID | None = None,
+    turn_id: UUID | None = None,
+    estimated: bool = False,
+    first_token_ms: int | None = None,
+    latency_ms: int = 0,
+    outcome: str = "ok",
+) -> UsageRecord:
+    """One INSERT. `outcome` is "ok", "cancelled" or the provider error's code."""
+    kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
+    return UsageRecord.objects.create(
+        organization_id=organization_id,
+        user_id=user_id,
+        api_key_id=api_key_id,
+        guest_id=guest_id,
+        assistant_id=assistant_id,
+        turn_id=turn_id,
+        kind=kind,
+        model=row.alias,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=usage.cached_tokens,
+        estimated=estimated,
+        cost=cost_of(row, usage),
+        first_token_ms=first_token_ms,
+        latency_ms=latency_ms,
+        outcome=outcome,
+    )

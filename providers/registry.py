@@ -1,0 +1,127 @@
+"""Which model an alias means, and what the engine needs to speak to it.
+
+The only place where a provider's key is unsealed. Refuses to remember rows between turns: what
+operators change counts from the next turn on.
+
+The engine's models are imported when one is made: numpy and the `openai` client they stand on
+cost 29 MB and more, and the web processes, which only look aliases up, never make one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+
+from amber.lib.errors import Unavailable
+from engine.model import Model, ModelProfile, SystemPosition, ToolDialect
+from providers.keys import unseal_api_key
+from providers.models import AUTO_ALIAS, EmbeddingModel, LanguageModel
+
+if TYPE_CHECKING:
+    from engine.embedding import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """`fell_back` when the alias could not be had; `reason` then says why, for the manifest."""
+
+    row: LanguageModel
+    fell_back: bool = False
+    reason: str = ""
+
+
+def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
+    """The model to run. `wants_vision`: the context holds an image; matters to `auto` alone.
+
+    A stored alias that is disabled or gone by now runs as `auto`. Without any default model an
+    enabled one is taken, the oldest. One query. Raises Unavailable when none is enabled.
+    """
+    wanted = Q(alias=alias) | Q(default=True) | Q(default_vision=True)
+    rows = _enabled().filter(wanted)
+    if not is_auto(alias):
+        named = next((row for row in rows if row.alias == alias), None)
+        if named is not None:
+            return ResolvedModel(named)
+    row = _automatic(rows, wants_vision=wants_vision) or _enabled().first()
+    if row is None:
+        raise Unavailable("No language model is enabled.")
+    if is_auto(alias):
+        return ResolvedModel(row)
+    return ResolvedModel(row, True, f"The model {alias!r} is not enabled; {row.alias} answers.")
+
+
+def is_auto(alias: str) -> bool:
+    return alias in ("", AUTO_ALIAS)
+
+
+def is_known_alias(alias: str) -> bool:
+    """Whether this may be written. At most one query."""
+    return is_auto(alias) or _enabled().filter(alias=alias).exists()
+
+
+def default_embedding_model() -> EmbeddingModel:
+    """What new libraries use. One query. Raises Unavailable when none is enabled."""
+    rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")
+    row = rows.order_by("-default", "created_at").first()
+    if row is None:
+        raise Unavailable("No embedding model is enabled.")
+    return row
+
+
+def profile_of(row: LanguageModel) -> ModelProfile:
+    return ModelProfile(
+        upstream_id=row.upstream_id,
+        context_tokens=row.context_tokens,
+        max_output_tokens=row.max_output_tokens,
+        vision=row.vision,
+        encoding=row.encoding,
+        tool_dialect=cast(ToolDialect, row.tool_dialect),
+        system_position=cast(SystemPosition, row.system_position),
+    )
+
+
+def engine_model(row: LanguageModel) -> Model:
+    """Cheap: connections are shared by all models of a provider. Raises UnsealError."""
+    if row.provider.is_offline:
+        from engine.offline import OfflineModel
+
+        return OfflineModel(profile_of(row))
+    from engine.openai_model import OpenAIModel
+
+    return OpenAIModel(
+        profile_of(row),
+        base_url=row.provider.base_url,
+        api_key=unseal_api_key(row.provider),
+        connect_seconds=settings.AMBER_CONNECT_SECONDS,
+    )
+
+
+def engine_embedder(row: EmbeddingModel) -> "Embedder":
+    """Cheap, as `engine_model`. Raises UnsealError."""
+    from engine.embedding import OfflineEmbedder, OpenAIEmbedder
+
+    if row.provider.is_offline:
+        return OfflineEmbedder(dimensions=row.dimensions)
+    return OpenAIEmbedder(
+        upstream_id=row.upstream_id,
+        dimensions=row.dimensions,
+        base_url=row.provider.base_url,
+        api_key=unseal_api_key(row.provider),
+    )
+
+
+def _enabled() -> QuerySet[LanguageModel]:
+    return (
+        LanguageModel.objects.filter(enabled=True)
+        .select_related("provider")
+        .order_by("created_at", "id")
+    )
+
+
+def _automatic(rows: Iterable[LanguageModel], *, wants_vision: bool) -> LanguageModel | None:
+    """Without a default vision model, the default model reads the images, or their names."""
+    default = next((row for row in rows if row.default), None)
+    seeing = next((row for row in rows if row.default_vision), None)
+    return seeing if wants_vision and seeing is not None else default

@@ -1,0 +1,201 @@
+"""Verbs that write providers and models: what the environment names, and which are the default.
+
+Refuses to overrule operators: a value of the environment is applied when it changes, not at every
+start, and a default somebody chose in the admin stays.
+"""
+
+import structlog
+from django.db import connection, transaction
+
+from amber.lib.errors import Invalid
+from amber.lib.secrets import UnsealError
+from providers import keys
+from providers.environment import ProviderEnvironment, read_environment
+from providers.models import OFFLINE_URL, EmbeddingModel, LanguageModel, Provider
+
+logger = structlog.get_logger(__name__)
+
+ENVIRONMENT_PROVIDER = "environment"
+OFFLINE_ALIAS = "offline"
+OFFLINE_EMBEDDING_ALIAS = "offline-embedding"
+
+OFFLINE_DIMENSIONS = 384
+"""Hashed features collide less with more dimensions; 384 is what small embedding models have."""
+
+OFFLINE_CONTEXT_TOKENS = 32_000
+"""It reads anything; this bounds what it is handed, as a small model's window would."""
+
+_BOOTSTRAP_LOCK = 0x616D6272_70726F76
+"""Any 64-bit number nobody else locks: "ambrprov"."""
+
+_SEEING = ("gpt-4o", "gpt-4.1", "gpt-5")
+"""Beginnings of OpenAI's names of models that take images."""
+
+
+@transaction.atomic(durable=True)
+def bootstrap_from_environment() -> None:
+    """Make the provider and models the environment names, and the offline ones where needed.
+
+    Idempotent; two at once wait for each other. Afterwards there is a default language model and a
+    default embedding model. Raises ImproperlyConfigured.
+    """
+    said = read_environment()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_BOOTSTRAP_LOCK])
+    if said.is_configured:
+        _apply_environment(said)
+    if not LanguageModel.objects.filter(default=True).exists():
+        _set_default(_offline_model())
+    if not EmbeddingModel.objects.filter(default=True).exists():
+        _set_default_embedding(_offline_embedding_model())
+
+
+@transaction.atomic(durable=True)
+def make_default(model: LanguageModel) -> LanguageModel:
+    """What `auto` means from now on. Raises Invalid for a disabled model."""
+    if not model.enabled:
+        raise Invalid(f"{model.alias} is disabled; enable it first.")
+    _set_default(model)
+    return model
+
+
+@transaction.atomic(durable=True)
+def make_default_vision(model: LanguageModel) -> LanguageModel:
+    """What `auto` means where images are. Raises Invalid unless enabled and able to see."""
+    if not (model.enabled and model.vision):
+        raise Invalid(f"{model.alias} must be enabled and able to read images.")
+    _set_default_vision(model)
+    return model
+
+
+@transaction.atomic(durable=True)
+def make_default_embedding(model: EmbeddingModel) -> EmbeddingModel:
+    """What new libraries use from now on. Raises Invalid for a disabled model."""
+    if not model.enabled:
+        raise Invalid(f"{model.alias} is disabled; enable it first.")
+    _set_default_embedding(model)
+    return model
+
+
+def _apply_environment(now: ProviderEnvironment) -> None:
+    provider, before = _environment_provider()
+    if now.base_url != before.base_url:
+        provider.base_url = now.base_url
+    if now.api_key != before.api_key:
+        keys.seal_api_key(provider, now.api_key)
+    keys.seal_environment(provider, now.as_text())
+    provider.save()
+    _apply_model(provider, now, before)
+    _apply_vision_model(provider, now, before)
+    _apply_embedding_model(provider, now, before)
+
+
+def _environment_provider() -> tuple[Provider, ProviderEnvironment]:
+    """The row the environment made, found under any name, and what the environment said then.
+
+    What cannot be opened any more counts as never said: its key could not be opened either.
+    """
+    provider = Provider.objects.exclude(environment_sealed="").order_by("created_at").first()
+    if provider is None:
+        taken = Provider.objects.filter(name=ENVIRONMENT_PROVIDER).exists()
+        name = f"{ENVIRONMENT_PROVIDER} (OPENAI_BASE_URL)" if taken else ENVIRONMENT_PROVIDER
+        return Provider(name=name), ProviderEnvironment()
+    try:
+        return provider, ProviderEnvironment.from_text(keys.unseal_environment(provider))
+    except UnsealError:
+        logger.warning("environment_unreadable", provider=provider.name)
+        return provider, ProviderEnvironment()
+
+
+def _apply_model(provider: Provider, now: ProviderEnvironment, before: ProviderEnvironment) -> None:
+    if now.model == before.model:
+        return
+    model = _language_model(provider, now.model, vision=now.model.startswith(_SEEING))
+    current = LanguageModel.objects.select_related("provider").filter(default=True).first()
+    if current is None or current.provider.is_offline or current.alias == before.model:
+        _set_default(model)
+
+
+def _apply_vision_model(
+    provider: Provider, now: ProviderEnvironment, before: ProviderEnvironment
+) -> None:
+    if now.vision_model == before.vision_model or not now.vision_model:
+        return
+    model = _language_model(provider, now.vision_model, vision=True)
+    current = LanguageModel.objects.filter(default_vision=True).first()
+    if current is None or current.alias == before.vision_model:
+        LanguageModel.objects.filter(pk=model.pk).update(vision=True)
+        _set_default_vision(model)
+
+
+def _apply_embedding_model(
+    provider: Provider, now: ProviderEnvironment, before: ProviderEnvironment
+) -> None:
+    names = ("embedding_model", "embedding_dimensions")
+    if not now.embedding_model or all(getattr(now, n) == getattr(before, n) for n in names):
+        return
+    model = _embedding_model(provider, now.embedding_model, now.embedding_dimensions)
+    current = EmbeddingModel.objects.select_related("provider").filter(default=True).first()
+    if (
+        current is None
+        or current.provider.is_offline
+        or (current.provider_id == provider.pk and current.upstream_id == before.embedding_model)
+    ):
+        _set_default_embedding(model)
+
+
+def _language_model(provider: Provider, name: str, *, vision: bool) -> LanguageModel:
+    """The row of this alias, whoever made it; a new one keeps what the columns default to."""
+    model, _ = LanguageModel.objects.get_or_create(
+        alias=name, defaults={"provider": provider, "upstream_id": name, "vision": vision}
+    )
+    return model
+
+
+def _embedding_model(provider: Provider, name: str, dimensions: int) -> EmbeddingModel:
+    """Vectors of another length are another model: their rows say so in the alias."""
+    found = EmbeddingModel.objects.filter(alias=name).first()
+    alias = name if found is None or found.dimensions == dimensions else f"{name}-{dimensions}"
+    defaults = {"provider": provider, "upstream_id": name, "dimensions": dimensions}
+    model, _ = EmbeddingModel.objects.get_or_create(alias=alias, defaults=defaults)
+    return model
+
+
+def _offline_provider() -> Provider:
+    found = Provider.objects.filter(base_url=OFFLINE_URL).first()
+    return found or Provider.objects.create(name=OFFLINE_ALIAS, base_url=OFFLINE_URL)
+
+
+def _offline_model() -> LanguageModel:
+    fields = {"upstream_id": OFFLINE_ALIAS, "context_tokens": OFFLINE_CONTEXT_TOKENS}
+    model, _ = LanguageModel.objects.get_or_create(
+        alias=OFFLINE_ALIAS, defaults={"provider": _offline_provider(), **fields}
+    )
+    return model
+
+
+def _offline_embedding_model() -> EmbeddingModel:
+    fields = {"upstream_id": OFFLINE_EMBEDDING_ALIAS, "dimensions": OFFLINE_DIMENSIONS}
+    model, _ = EmbeddingModel.objects.get_or_create(
+        alias=OFFLINE_EMBEDDING_ALIAS, defaults={"provider": _offline_provider(), **fields}
+    )
+    return model
+
+
+def _set_default(model: LanguageModel) -> None:
+    LanguageModel.objects.filter(default=True).exclude(pk=model.pk).update(default=False)
+    LanguageModel.objects.filter(pk=model.pk).update(default=True)
+    model.default = True
+
+
+def _set_default_vision(model: LanguageModel) -> None:
+    others = LanguageModel.objects.filter(default_vision=True).exclude(pk=model.pk)
+    others.update(default_vision=False)
+    LanguageModel.objects.filter(pk=model.pk).update(default_vision=True)
+    model.default_vision = True
+
+
+def _set_default_embedding(model: EmbeddingModel) -> None:
+    EmbeddingModel.objects.filter(default=True).exclude(pk=model.pk).update(default=False)
+    EmbeddingModel.objects.filter(pk=model.pk).update(default=True)
+    model.default = True
