@@ -2,8 +2,8 @@
 
 Servers that DATABASE_URL and REDIS_URL name are used instead of embedded ones. Stopped in the
 order web, workers, Redis, Postgres. It never imports Django, so that the process that stays is
-small: migrating and bootstrapping is one child that ends again. With names (`up web`) it runs
-those roles only, for machines and containers that share the servers.
+small: migrating and bootstrapping is one child that ends again. With names (`up web chat`) it
+runs those roles only, as many times as wanted, for machines and containers that share servers.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ class StartError(Exception):
 def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
     """The command line of each role."""
     python = [sys.executable, "-m"]
-    worker = [*python, "celery", "-A", "amber", "worker", "--loglevel", "WARNING"]
+    worker = [*python, "celery", "-q", "-A", "amber", "worker", "--loglevel", "WARNING"]
     # They talk through rows, so workers need not hear of each other over Redis.
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     chat = ["-P", "threads", "-Q", "chat", "-n", "chat@%h", "-c"]
@@ -81,8 +81,10 @@ def main(roles: Sequence[str] = ()) -> int:
     try:
         if unknown := set(roles) - set(ROLES):
             raise StartError(f"{', '.join(sorted(unknown))}: {', '.join(ROLES)} can be named.")
+        if roles and not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL")):
+            raise StartError("To run a part of Amber, say where DATABASE_URL and REDIS_URL are.")
         var = embedded.make_var(Path(os.environ.get("AMBER_VAR_DIR") or HERE / "var"))
-        with _only_one(var / "-".join(["up", *roles, "lock"])) as mark:
+        with contextlib.nullcontext("") if roles else _only_one(var / "up.lock") as mark:
             return _run(supervisor, var, {**os.environ, MARK: mark}, roles or ROLES, began)
     except (StartError, embedded.EmbeddedError) as error:
         supervisor.say(str(error))

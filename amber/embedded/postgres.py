@@ -9,7 +9,6 @@ of the programs go to /var/lib/amber/.
 """
 
 import contextlib
-import hashlib
 import importlib.util
 import os
 import pwd
@@ -17,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 from urllib.parse import quote
 
@@ -125,7 +125,7 @@ def _data_directory(var: Path, account: Account | None) -> Path:
         return link.resolve()
     if _can_use(account, ["test", "-x", str(var)]):
         return link
-    home = Path("/var/lib/amber") / hashlib.sha256(os.fsencode(var)).hexdigest()[:12]
+    home = Path("/var/lib/amber") / f"{zlib.crc32(os.fsencode(var)):08x}"
     home.mkdir(parents=True, exist_ok=True)
     for folder in (home, home.parent):
         folder.chmod(0o711)

@@ -5,7 +5,6 @@ Port and password are kept in redis/redis.conf, the data in its append-only file
 
 import importlib.util
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -67,7 +66,7 @@ def _remembered(conf: Path) -> tuple[int, str]:
         lines = dict(line.split(" ", 1) for line in conf.read_text().splitlines())
         return int(lines["port"]), lines["requirepass"]
     except (FileNotFoundError, KeyError, ValueError):
-        return _free_port(), secrets.token_hex(24)
+        return _free_port(), os.urandom(24).hex()
 
 
 def _redis_program() -> str:

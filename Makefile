@@ -1,0 +1,53 @@
+# Amber's verbs. They need Python 3.11 or newer and nothing else: what they use goes into .venv,
+# again whenever the pinned requirements change.
+
+# The oldest that will do comes first: most wheels exist for it. Shims that fail are passed over.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; \
+	done)
+BIN := .venv/bin
+CODE := amber engine accounts providers memory libraries tools assistants chats public_api bench tests
+
+.PHONY: run test check bench requirements installed installed-dev
+
+run: installed  ## Everything on this machine, until Ctrl-C
+	@exec $(BIN)/python manage.py up
+
+# Two workers: measured on two cores, CI's size. Each has its own database and Redis database.
+PYTEST_ARGS ?= -n 2
+test: installed-dev  ## The whole test suite; servers are started for it
+	$(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
+
+# mypy's Django plugin reads the settings, which want an address but do not connect.
+check: installed-dev  ## Lint, format, types, architecture, migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	DATABASE_URL=postgresql:///none $(BIN)/mypy $(CODE) conftest.py manage.py
+	$(BIN)/lint-imports
+	$(BIN)/python -m tests.services manage.py makemigrations --check --dry-run
+
+bench: installed-dev  ## The numbers of the design, on this machine
+	$(BIN)/python -m bench
+
+# Pins are made in a fresh environment, so that they hold what is needed and no more.
+requirements:  ## Pin requirements*.in into requirements*.txt
+	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins
+	.venv-pins/bin/python -m pip install -q -r requirements.in
+	.venv-pins/bin/python -m pip freeze --all | grep -v '^pip==' > requirements.txt
+	.venv-pins/bin/python -m pip install -q -r requirements-dev.in
+	.venv-pins/bin/python -m pip freeze --all | grep -v '^pip==' > requirements-dev.txt
+	rm -rf .venv-pins
+
+installed: $(BIN)/python
+	@cmp -s requirements.txt .venv/requirements.txt || { echo "Installing requirements.txt"; \
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt \
+	&& cp requirements.txt .venv/requirements.txt; }
+
+installed-dev: installed
+	@cmp -s requirements-dev.txt .venv/requirements-dev.txt || { echo "Installing requirements-dev.txt"; \
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt \
+	&& cp requirements-dev.txt .venv/requirements-dev.txt; }
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed."; exit 1; }
+	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Is the venv module installed (python3-venv)?"; exit 1; }
