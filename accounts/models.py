@@ -7,12 +7,23 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
 from accounts.principal import Principal
 from amber.lib.rows import Row
+
+
+class OrganizationQuerySet(models.QuerySet["Organization"]):
+    """A person sees the organizations they are in; a key its own; a guest none."""
+
+    def visible_to(self, principal: Principal) -> Self:
+        """Each row carries `role`, the asker's own there."""
+        mine = Q(memberships__user_id=principal.user_id, memberships__user_id__isnull=False)
+        if principal.key is not None:
+            mine &= Q(pk=principal.organization_id)
+        return self.filter(mine).annotate(role=F("memberships__role"))
 
 
 class Organization(Row):
@@ -27,6 +38,8 @@ class Organization(Row):
         default="",
         help_text="Opens the system prompt of every assistant here that does not disable it.",
     )
+
+    objects = OrganizationQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name
@@ -83,9 +96,7 @@ class TenantQuerySet(models.QuerySet[Any]):
     """
 
     def visible_to(self, principal: Principal) -> Self:
-        return self.filter(
-            self._seen_by(principal), organization_id=principal.organization_id
-        )
+        return self.filter(self._seen_by(principal), organization_id=principal.organization_id)
 
     def writable_by(self, principal: Principal) -> Self:
         return self.visible_to(principal).filter(self._written_by(principal))
@@ -199,10 +210,22 @@ class ApiKeyQuerySet(TenantQuerySet):
             return Q(pk__in=[])
         return Q() if principal.is_admin else Q(user_id=principal.user_id)
 
+    def _written_by(self, principal: Principal) -> Q:
+        """Whoever changes or rotates a key can act as its user: that user alone."""
+        return Q(user_id=principal.user_id) & self._seen_by(principal)
+
     def live(self) -> Self:
         return self.filter(
             Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now()), revoked_at__isnull=True
         )
+
+
+class Scope(models.TextChoices):
+    """What a key may be used for; docs/accounts.md has the table. A key without scopes: for all."""
+
+    READ = "read", "GET under /api/v1"
+    WRITE = "write", "every other method under /api/v1"
+    PUBLIC = "public", "the public API: /v1, /chat, /api/v1/public"
 
 
 class ApiKey(TenantRow):

@@ -1,0 +1,366 @@
+"""The verbs of accounts: people, organizations, members, invitations, API keys.
+
+Every function is one transaction and takes rows that the caller was allowed to reach. What
+depends on both sides' roles (only owners touch owners, an organization keeps at least one) is
+decided here, under a lock of the organization. Secrets leave once, as the second value returned.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+from allauth.account.models import EmailAddress
+from django.contrib.sessions.backends.base import SessionBase
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.crypto import get_random_string
+from django.utils.text import slugify
+
+from accounts.authentication import ACTIVE_ORGANIZATION
+from accounts.models import ApiKey, Invitation, Membership, Organization, Role, User
+from accounts.principal import Principal
+from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
+from amber.lib.rows import Row
+from amber.lib.secrets import is_well_formed, new_api_key, prefix_of, sha256_hex
+
+INVITATION_LIFETIME = timedelta(days=7)
+"""Long enough for a holiday weekend, short enough that a forgotten mail is harmless."""
+
+INVITATION_TOKEN_BYTES = 32
+SLUG_CHARS = "abcdefghijkmnpqrstuvwxyz23456789"
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+# -- People ------------------------------------------------------------------------------------
+
+
+def sign_up(
+    email: str,
+    *,
+    password: str | None = None,
+    name: str = "",
+    time_zone: str = "UTC",
+    operator: bool = False,
+) -> User:
+    """An account made by an operator, with its personal organization; the address is believed.
+
+    Without a password nobody signs in by password. `operator` gives the rights of the admin
+    pages. The strength of the password is not judged here. Raises Invalid, Conflict.
+    """
+    email = email.strip().lower()
+    try:
+        validate_email(email)
+    except ValidationError as exc:
+        raise Invalid(fields={"email": exc.messages})
+    try:
+        with transaction.atomic(durable=True):
+            user = User.objects.create_user(
+                email,
+                password,
+                name=name,
+                time_zone=time_zone,
+                is_staff=operator,
+                is_superuser=operator,
+            )
+            EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
+            give_personal_organization(user)
+    except IntegrityError:
+        raise Conflict(f"{email} has an account already.")
+    return user
+
+
+def give_personal_organization(user: User) -> None:
+    """Unless the user owns one. Part of the caller's transaction: who signs up gets both or none."""
+    with transaction.atomic():
+        owned = Membership.objects.filter(user=user, role=Role.OWNER, organization__personal=True)
+        if not owned.exists():
+            _found(user, name=user.name or user.email.partition("@")[0], personal=True)
+
+
+@transaction.atomic(durable=True)
+def edit_user(user: User, *, changes: Mapping[str, Any]) -> User:
+    return _edited(user, changes)
+
+
+def switch_organization(session: SessionBase, *, membership: Membership) -> None:
+    """Later requests of this session act in that organization."""
+    session[ACTIVE_ORGANIZATION] = str(membership.organization_id)
+
+
+# -- Organizations -----------------------------------------------------------------------------
+
+
+@transaction.atomic(durable=True)
+def create_organization(user: User, *, name: str) -> Organization:
+    """The user becomes its owner."""
+    return _found(user, name=name, personal=False)
+
+
+@transaction.atomic(durable=True)
+def edit_organization(organization: Organization, *, changes: Mapping[str, Any]) -> Organization:
+    return _edited(organization, changes)
+
+
+@transaction.atomic(durable=True)
+def delete_organization(organization: Organization) -> None:
+    """With every row in it. Raises Forbidden for a personal one."""
+    if organization.personal:
+        raise Forbidden("A personal organization goes with its account.")
+    organization.delete()
+
+
+@transaction.atomic(durable=True)
+def join_organization(
+    user: User, *, organization: Organization, role: str = Role.MEMBER
+) -> Membership:
+    """For operators: no invitation needed. Who is a member already keeps their role."""
+    return _joined(user, organization_id=organization.pk, role=role)
+
+
+# -- Members -----------------------------------------------------------------------------------
+
+
+@transaction.atomic(durable=True)
+def change_role(membership: Membership, *, role: str, by: Principal) -> Membership:
+    """Raises Forbidden, Conflict (the last owner)."""
+    membership = _locked(membership)
+    _check_authority(by, over=membership.role)
+    _check_authority(by, over=role)
+    _check_personal(membership.organization, role)
+    if role != Role.OWNER:
+        _check_other_owner(membership)
+    return _edited(membership, {"role": role})
+
+
+@transaction.atomic(durable=True)
+def remove_member(membership: Membership, *, by: Principal) -> None:
+    """Also how members leave. Their keys in this organization are revoked for good.
+
+    Raises Forbidden, Conflict (the last owner).
+    """
+    membership = _locked(membership)
+    if membership.user_id != by.user_id:
+        _check_authority(by, over=membership.role)
+    _check_other_owner(membership)
+    ApiKey.objects.filter(
+        organization_id=membership.organization_id,
+        user_id=membership.user_id,
+        revoked_at__isnull=True,
+    ).update(revoked_at=timezone.now())
+    membership.delete()
+
+
+# -- Invitations -------------------------------------------------------------------------------
+
+
+def invite(
+    organization: Organization, *, email: str, role: str, by: Principal
+) -> tuple[Invitation, str]:
+    """The invitation and its token, which is kept nowhere. An open one to this address ends.
+
+    Raises Forbidden, Conflict.
+    """
+    _check_authority(by, over=role)
+    _check_personal(organization, role)
+    token = secrets.token_urlsafe(INVITATION_TOKEN_BYTES)
+    try:
+        with transaction.atomic(durable=True):
+            if organization.memberships.filter(user__email__iexact=email).exists():
+                raise Conflict(f"{email} is a member already.")
+            Invitation.objects.filter(
+                organization=organization, email__iexact=email, accepted_at=None
+            ).delete()
+            invitation = Invitation.objects.create(
+                organization=organization,
+                email=email.lower(),
+                role=role,
+                token_sha256=sha256_hex(token),
+                invited_by=by.user,
+                expires_at=timezone.now() + INVITATION_LIFETIME,
+            )
+    except IntegrityError:
+        raise Conflict(f"{email} is being invited right now.")
+    return invitation, token
+
+
+@transaction.atomic(durable=True)
+def accept_invitation(user: User, *, token: str) -> Membership:
+    """Raises Missing (no such open invitation), Forbidden (it is for another address)."""
+    invitation = _open_invitation(user, token)
+    membership = _joined(user, organization_id=invitation.organization_id, role=invitation.role)
+    _edited(invitation, {"accepted_at": timezone.now()})
+    return membership
+
+
+@transaction.atomic(durable=True)
+def decline_invitation(user: User, *, token: str) -> None:
+    """Raises as `accept_invitation`."""
+    _open_invitation(user, token).delete()
+
+
+@transaction.atomic(durable=True)
+def revoke_invitation(invitation: Invitation) -> None:
+    invitation.delete()
+
+
+# -- API keys ----------------------------------------------------------------------------------
+
+
+def create_api_key(
+    user: User,
+    *,
+    organization: Organization,
+    name: str,
+    assistant_id: UUID | None = None,
+    scopes: Sequence[str] = (),
+    origins: Sequence[str] = (),
+    expires_at: datetime | None = None,
+    secret: str = "",
+) -> tuple[ApiKey, str]:
+    """A key that acts for `user`, and its text. `secret` is the text to use, new if empty.
+
+    Raises Invalid (`secret` is not of the form of a key), Conflict (it is in use).
+    """
+    secret = secret or new_api_key()
+    if not is_well_formed(secret):
+        raise Invalid("This is not an API key: its form or its checksum is wrong.")
+    key = ApiKey(
+        organization=organization,
+        user=user,
+        name=name,
+        prefix=prefix_of(secret),
+        sha256=sha256_hex(secret),
+        assistant_id=assistant_id,
+        scopes=list(scopes),
+        origins=list(origins),
+        expires_at=expires_at,
+    )
+    try:
+        with transaction.atomic(durable=True):
+            key.save(force_insert=True)
+    except IntegrityError:
+        raise Conflict("This key exists already.")
+    return key, secret
+
+
+@transaction.atomic(durable=True)
+def edit_api_key(key: ApiKey, *, changes: Mapping[str, Any]) -> ApiKey:
+    return _edited(_locked_live_key(key), changes)
+
+
+@transaction.atomic(durable=True)
+def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
+    """A successor with the same rights, and its text; the old key works for `overlap` longer.
+
+    If the old key was made to expire, the new one lives as long. Raises Conflict (the key does
+    not work any more).
+    """
+    key = _locked_live_key(key)
+    now = timezone.now()
+    secret = new_api_key()
+    successor = ApiKey.objects.create(
+        organization_id=key.organization_id,
+        user_id=key.user_id,
+        name=key.name,
+        prefix=prefix_of(secret),
+        sha256=sha256_hex(secret),
+        assistant_id=key.assistant_id,
+        scopes=key.scopes,
+        origins=key.origins,
+        expires_at=now + (key.expires_at - key.created_at) if key.expires_at else None,
+        rotated_from=key,
+    )
+    end = now + overlap
+    _edited(key, {"expires_at": min(key.expires_at or end, end)})
+    return successor, secret
+
+
+@transaction.atomic(durable=True)
+def revoke_api_key(key: ApiKey) -> ApiKey:
+    """At once and for good; the row stays, for the ledger."""
+    key = ApiKey.objects.select_for_update(of=("self",)).get(pk=key.pk)
+    return _edited(key, {"revoked_at": key.revoked_at or timezone.now()})
+
+
+# -- Shared ------------------------------------------------------------------------------------
+
+
+def _found(user: User, *, name: str, personal: bool) -> Organization:
+    suffix = get_random_string(8, SLUG_CHARS)
+    organization = Organization.objects.create(
+        name=name,
+        slug=f"{slugify(name)[:60] or 'organization'}-{suffix}",
+        personal=personal,
+    )
+    Membership.objects.create(organization=organization, user=user, role=Role.OWNER)
+    return organization
+
+
+def _joined(user: User, *, organization_id: UUID, role: str) -> Membership:
+    return Membership.objects.get_or_create(
+        organization_id=organization_id, user=user, defaults={"role": role}
+    )[0]
+
+
+def _edited(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
+    for field, value in changes.items():
+        setattr(row, field, value)
+    row.save(update_fields=[*changes, "updated_at"])
+    return row
+
+
+def _locked(membership: Membership) -> Membership:
+    """As it is now, while nobody else changes members of its organization. Raises Missing."""
+    Organization.objects.select_for_update(no_key=True).get(pk=membership.organization_id)
+    found = (
+        Membership.objects.select_related("organization", "user").filter(pk=membership.pk).first()
+    )
+    if found is None:
+        raise Missing
+    return found
+
+
+def _locked_live_key(key: ApiKey) -> ApiKey:
+    """Raises Conflict."""
+    live = ApiKey.objects.live().select_for_update(of=("self",)).filter(pk=key.pk).first()
+    if live is None:
+        raise Conflict("This key is revoked or has expired.")
+    return live
+
+
+def _check_authority(by: Principal, *, over: str) -> None:
+    """Admins make, change and remove admins and members; owners also owners."""
+    if not by.is_admin or (over == Role.OWNER and by.role != Role.OWNER):
+        raise Forbidden("Your role in this organization does not allow that.")
+
+
+def _check_personal(organization: Organization, role: str) -> None:
+    if organization.personal and role == Role.OWNER:
+        raise Forbidden("A personal organization has one owner.")
+
+
+def _check_other_owner(membership: Membership) -> None:
+    """Call it with the organization locked."""
+    others = Membership.objects.filter(
+        organization_id=membership.organization_id, role=Role.OWNER
+    ).exclude(pk=membership.pk)
+    if membership.role == Role.OWNER and not others.exists():
+        raise Conflict("An organization keeps at least one owner: make somebody else owner first.")
+
+
+def _open_invitation(user: User, token: str) -> Invitation:
+    invitation = (
+        Invitation.objects.select_for_update()
+        .filter(token_sha256=sha256_hex(token), accepted_at=None, expires_at__gt=timezone.now())
+        .first()
+    )
+    if invitation is None:
+        raise Missing("There is no such open invitation.")
+    if invitation.email.lower() != user.email.lower():
+        raise Forbidden("This invitation is for another address.")
+    return invitation
