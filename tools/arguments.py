@@ -1,0 +1,60 @@
+"""What a model wrote as arguments: parsed, and checked against a tool's JSON Schema 2020-12.
+
+Every message is for the model, which reads it as the call's result and tries again. Refuses what
+a schema of a stranger could do to us: it fetches no `$ref`, and `pattern` is not checked (Python's
+regular expressions can take forever; the tool's own service may check it).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.validators import Draft202012Validator, extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from tools.protocol import ArgumentsError
+
+MAX_ARGUMENT_CHARS: Final = 200_000
+"""As long as a message may be."""
+
+_SHOWN_CHARS: Final = 200
+"""How much of a wrong value is repeated to the model."""
+
+
+def _unchecked(*_: Any) -> Iterable[ValidationError]:
+    return ()
+
+
+_Validator = extend(Draft202012Validator, {"pattern": _unchecked, "patternProperties": _unchecked})
+
+
+def parse_arguments(raw: str) -> dict[str, Any]:
+    """The object in the raw string; an empty string is an empty object. Raises ArgumentsError."""
+    if not raw.strip():
+        return {}
+    if len(raw) > MAX_ARGUMENT_CHARS:
+        raise ArgumentsError(f"The arguments are longer than {MAX_ARGUMENT_CHARS} characters.")
+    try:
+        parsed = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise ArgumentsError(f"The arguments are not valid JSON: {error}. Send one JSON object.")
+    if not isinstance(parsed, dict):
+        raise ArgumentsError("The arguments must be one JSON object, such as {}.")
+    return parsed
+
+
+def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Raises ArgumentsError naming the argument that fits least, or saying the schema is broken."""
+    try:
+        error = best_match(_Validator(schema, registry=Registry()).iter_errors(arguments))
+    except (SchemaError, Unresolvable, RecursionError, TypeError) as broken:
+        raise ArgumentsError("This tool's schema cannot be read; it cannot be called.") from broken
+    if error is not None:
+        place = ".".join(str(step) for step in error.absolute_path)
+        raise ArgumentsError(f"{f'{place}: ' if place else ''}{_shortened(error.message)}")
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _SHOWN_CHARS else f"{message[:_SHOWN_CHARS]}…"

@@ -1,0 +1,118 @@
+"""The built-in tools: typed functions that register themselves, offered by circumstance.
+
+Apps above register theirs when they start (`AppConfig.ready`); this room never imports them.
+Refuses two tools of one name.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+from django.db import connections
+
+from engine.tools import ToolSpec
+from tools.protocol import Circumstances, ToolContext
+from tools.signature import Signature, read_signature
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Condition = Callable[[Circumstances], bool]
+
+_tools: "dict[str, BuiltinTool]" = {}
+
+
+def _always(_: Circumstances) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinTool:
+    """A registered function; an `OfferedTool`."""
+
+    function: Callable[..., Any]
+    signature: Signature
+    is_offered_in: Condition
+    is_idempotent: bool
+    timeout_seconds: float | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.signature.spec.name
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.signature.spec
+
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
+        """A plain function runs in a thread, whose database connections go back to the pool."""
+        bound = self.signature.bind(arguments, context)
+        if inspect.iscoroutinefunction(self.function):
+            return str(await self.function(**bound))
+        return str(await asyncio.to_thread(_run_in_thread, self.function, bound))
+
+
+@overload
+def register_tool(function: Function) -> Function: ...
+
+
+@overload
+def register_tool(
+    *,
+    when: Condition = ...,
+    idempotent: bool = ...,
+    timeout_seconds: float | None = ...,
+) -> Callable[[Function], Function]: ...
+
+
+def register_tool(
+    function: Function | None = None,
+    *,
+    when: Condition = _always,
+    idempotent: bool = False,
+    timeout_seconds: float | None = None,
+) -> Function | Callable[[Function], Function]:
+    """Decorator, with or without arguments; `tools.signature` says how the function is read.
+
+    `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm.
+    The function may be async and returns what the model reads; it raises ToolError for what went
+    wrong. Raises TypeError for a function that does not describe itself, ValueError for a name
+    that is taken.
+    """
+
+    def register(registered: Function) -> Function:
+        tool = BuiltinTool(
+            function=registered,
+            signature=read_signature(registered),
+            is_offered_in=when,
+            is_idempotent=idempotent,
+            timeout_seconds=timeout_seconds,
+        )
+        if tool.name in _tools:
+            raise ValueError(f"There is already a built-in tool named {tool.name}.")
+        _tools[tool.name] = tool
+        return registered
+
+    return register if function is None else register(function)
+
+
+def offered(circumstances: Circumstances, *, disabled: Collection[str] = ()) -> list[BuiltinTool]:
+    """By name, so that prompts stay cacheable. `disabled` names are taken away."""
+    return [
+        tool
+        for name, tool in sorted(_tools.items())
+        if name not in disabled and tool.is_offered_in(circumstances)
+    ]
+
+
+def builtin_names() -> list[str]:
+    """All that are registered, whether offered or not, in order."""
+    return sorted(_tools)
+
+
+def _run_in_thread(function: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
+    try:
+        return function(**bound)
+    finally:
+        connections.close_all()

@@ -1,0 +1,139 @@
+"""The tools of one turn as the engine sees them (`engine.tools.Toolbox`).
+
+Gives every function a name that models accept, runs calls under their time limit and cuts what
+they return. Whatever goes wrong becomes a short text for the model, and a log entry with the
+reason for the owner: a tool never ends a turn.
+"""
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+
+from engine.budget import cut_text
+from engine.tokens import at_most_tokens
+from engine.tools import MAX_OFFERED_TOOLS, ToolResult, ToolSpec
+from tools.arguments import parse_arguments
+from tools.protocol import OfferedTool, ToolContext, ToolError
+
+logger = structlog.get_logger(__name__)
+
+MAX_NAME_CHARS = 64
+"""What OpenAI allows (https://platform.openai.com/docs/api-reference/chat/create)."""
+
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """`count` counts the tokens of a text; it may be slow and is called in a thread."""
+
+    timeout_seconds: float
+    result_tokens: int
+    count: Callable[[str], int]
+
+
+class TurnToolbox:
+    """`tools` in the order they are to be offered; `left_out` are those past the maximum."""
+
+    def __init__(
+        self, tools: Sequence[OfferedTool], *, context: ToolContext, limits: ToolLimits
+    ) -> None:
+        names = offered_names(tools)
+        named = dict(zip(names[:MAX_OFFERED_TOOLS], tools, strict=False))
+        self.left_out: tuple[str, ...] = tuple(names[MAX_OFFERED_TOOLS:])
+        self._tools = named
+        self._specs = tuple(replace(tool.spec, name=name) for name, tool in named.items())
+        self._context = context
+        self._limits = limits
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        return self._specs
+
+    def is_safe_to_repeat(self, name: str) -> bool:
+        return name in self._tools and self._tools[name].is_idempotent
+
+    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+        """As the protocol says. A cancelled call raises CancelledError; nothing else is raised."""
+        failed = partial(ToolResult, call_id=call_id, ok=False)
+        tool = self._tools.get(name)
+        if tool is None:
+            return failed(content=f"There is no tool named {name}.{self._known_names()}")
+        log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
+        timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
+        deadline = asyncio.timeout(timeout_seconds)
+        try:
+            async with deadline:
+                context = replace(self._context, call_id=call_id)
+                content = await tool.call(parse_arguments(arguments), context)
+                content = await self._cut(_storable(content))
+        except ToolError as error:
+            log.info("tool_refused", reason=type(error).__name__)
+            return failed(content=_storable(str(error)))
+        except Exception:  # the boundary: a tool's fault is a result, not the end of a turn
+            if deadline.expired():
+                log.warning("tool_timeout", timeout_seconds=timeout_seconds)
+                return failed(content=f"{name} did not answer within {timeout_seconds:g} seconds.")
+            log.exception("tool_failed")
+            return failed(content=f"{name} failed. The reason was logged for its owner.")
+        return ToolResult(call_id=call_id, ok=True, content=content)
+
+    def _known_names(self) -> str:
+        return f" There are: {', '.join(self._tools)}." if self._tools else ""
+
+    async def _cut(self, text: str) -> str:
+        limit_tokens = self._limits.result_tokens
+        if at_most_tokens(text) <= limit_tokens:
+            return text
+        cut = partial(cut_text, text, limit_tokens=limit_tokens, count=self._limits.count)
+        return await asyncio.to_thread(cut)
+
+
+def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
+    """Names for the model, unique, in the order of `tools`.
+
+    `<tool>__<function>` only where two would share a name; built-in ones keep theirs.
+    """
+    plain = [allowed_name(tool.spec.name) for tool in tools]
+    shared = {name for name, times in Counter(plain).items() if times > 1}
+    names: list[str] = []
+    taken = set(plain) - shared
+    for tool, name in zip(tools, plain, strict=True):
+        if name in shared:
+            name = _untaken(_qualified(tool.source, name), taken)
+            taken.add(name)
+        names.append(name)
+    return names
+
+
+def allowed_name(text: str) -> str:
+    """With `_` for every character a model's tool may not have in its name."""
+    return _NOT_ALLOWED.sub("_", text)[:MAX_NAME_CHARS] or "tool"
+
+
+def _qualified(source: str, name: str) -> str:
+    """The function's name stays whole, the tool's is cut."""
+    room_chars = MAX_NAME_CHARS - len(name) - 2
+    if not source or room_chars < 1:
+        return name
+    return f"{allowed_name(source)[:room_chars]}__{name}"
+
+
+def _untaken(name: str, taken: set[str]) -> str:
+    """The name itself, or with a number behind it."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name[: MAX_NAME_CHARS - len(str(number)) - 1]}_{number}"
+    return free
+
+
+def _storable(text: str) -> str:
+    """Without NUL and half characters, which Postgres does not take."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
