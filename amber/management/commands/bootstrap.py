@@ -1,9 +1,106 @@
-"""Stub while models are on their way."""
+"""Bring the database up to date and make what a first start needs. May be run at any time.
+
+Migrations, providers from the environment, an administrator, a demo organization with a demo
+assistant, and an API key. Refuses to bring back what people renamed or deleted as long as they
+have something in its place, and to change an administrator that exists.
+"""
+
+import os
+import secrets
+from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from accounts import services
+from accounts.models import ApiKey, Organization, User
+from amber.lib.errors import AmberError
+from amber.lib.secrets import sha256_hex
+from assistants.models import Assistant
+from providers.services import bootstrap_from_environment
+
+ADMIN_EMAIL = "admin@localhost"
+PASSWORD_BYTES = 12  # 96 bits, beyond guessing; 16 characters, still copied by hand
+DEMO_PROMPT = "You are a friendly assistant who answers briefly and says so when unsure."
 
 
 class Command(BaseCommand):
-    def handle(self, *_: str, **__: object) -> None:
-        call_command("migrate", verbosity=0)
+    help = "Migrate; make the first administrator, organization, assistant and API key."
+    requires_system_checks = ()
+
+    def handle(self, *_: str, **__: Any) -> None:
+        migrate()
+        try:
+            bootstrap_from_environment()
+            admin = self.admin()
+            organization = demo_organization(admin)
+            demo_assistant(admin, organization)
+            self.api_key(admin, organization)
+        except AmberError as error:
+            raise CommandError(f"{error.message} {error.fields or ''}") from error
+
+    def admin(self) -> User:
+        """The administrator the environment names, or else the first there is, or a new one."""
+        email = os.environ.get("AMBER_ADMIN_EMAIL", "").strip()
+        admins = User.objects.filter(is_superuser=True)
+        found = User.objects.filter(email__iexact=email) if email else admins
+        if admin := found.order_by("created_at").first():
+            return admin
+        given = os.environ.get("AMBER_ADMIN_PASSWORD", "")
+        password = given or secrets.token_urlsafe(PASSWORD_BYTES)
+        admin = services.sign_up(
+            email or ADMIN_EMAIL, password=password, name="Administrator", operator=True
+        )
+        self.stdout.write(f"Administrator: {admin.email}")
+        if not given:
+            self.stdout.write(f"Password, shown this once: {password}")
+        return admin
+
+    def api_key(self, admin: User, organization: Organization) -> None:
+        """The key the environment names; without one, a new key if there never was any."""
+        given = os.environ.get("AMBER_BOOTSTRAP_API_KEY", "").strip()
+        keys = ApiKey.objects.filter(organization=organization, user=admin)
+        if given:
+            keys = ApiKey.objects.filter(sha256=sha256_hex(given))
+        if keys.exists():
+            return
+        _, secret = services.create_api_key(
+            admin, organization=organization, name="Bootstrap", secret=given
+        )
+        if not given:
+            self.stdout.write(f"API key of {organization}, shown this once: {secret}")
+
+
+def migrate() -> None:
+    """Apply what is not applied. With nothing to do, skips Django's signals, half the time."""
+    executor = MigrationExecutor(connection)
+    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        return
+    with connection.cursor() as cursor:
+        # Rather fail than stand in front of everybody's queries, waiting for a lock.
+        cursor.execute("SET lock_timeout = '3s'")
+        cursor.execute("SET statement_timeout = '60s'")
+    call_command("migrate", verbosity=0)
+    connection.close()
+
+
+def demo_organization(admin: User) -> Organization:
+    """The administrator's first organization that is not their personal one."""
+    theirs = Organization.objects.filter(memberships__user=admin, personal=False)
+    return theirs.order_by("created_at").first() or services.create_organization(admin, name="Demo")
+
+
+def demo_assistant(admin: User, organization: Organization) -> None:
+    """Unless the organization has an assistant."""
+    if not Assistant.objects.filter(organization=organization).exists():
+        Assistant.objects.create(
+            organization=organization,
+            user=admin,
+            name="Demo",
+            slug="demo",
+            description="Answers questions with Amber's own tools.",
+            prompt=DEMO_PROMPT,
+            shared=True,
+        )
