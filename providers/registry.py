@@ -3,24 +3,25 @@
 The only place where a provider's key is unsealed. Refuses to remember rows between turns: what
 operators change counts from the next turn on.
 
-The engine's models are imported when one is made: numpy and the `openai` client they stand on
-cost 29 MB and more, and the web processes, which only look aliases up, never make one.
+The engine imports numpy and the `openai` client when they are first used, not before: the web
+processes, which only look aliases up, never pay for them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from amber.lib.errors import Unavailable
-from engine.model import Model, ModelProfile, SystemPosition, ToolDialect
+from engine.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
+from engine.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
+from engine.offline import OfflineModel
+from engine.openai_model import OpenAIModel
+from engine.reply import DEFAULT_PATIENCE, Patience
 from providers.keys import unseal_api_key
 from providers.models import AUTO_ALIAS, EmbeddingModel, LanguageModel
-
-if TYPE_CHECKING:
-    from engine.embedding import Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,7 @@ def profile_of(row: LanguageModel) -> ModelProfile:
 def engine_model(row: LanguageModel) -> Model:
     """Cheap: connections are shared by all models of a provider. Raises UnsealError."""
     if row.provider.is_offline:
-        from engine.offline import OfflineModel
-
         return OfflineModel(profile_of(row))
-    from engine.openai_model import OpenAIModel
-
     return OpenAIModel(
         profile_of(row),
         base_url=row.provider.base_url,
@@ -98,17 +95,23 @@ def engine_model(row: LanguageModel) -> Model:
     )
 
 
-def engine_embedder(row: EmbeddingModel) -> "Embedder":
-    """Cheap, as `engine_model`. Raises UnsealError."""
-    from engine.embedding import OfflineEmbedder, OpenAIEmbedder
-
+def engine_embedder(
+    row: EmbeddingModel,
+    *,
+    patience: Patience = DEFAULT_PATIENCE,
+    on_usage: Callable[[Usage], None] | None = None,
+) -> Embedder:
+    """Cheap, as `engine_model`. `on_usage` hears of each provider call. Raises UnsealError."""
     if row.provider.is_offline:
-        return OfflineEmbedder(dimensions=row.dimensions)
+        return OfflineEmbedder(row.dimensions)
     return OpenAIEmbedder(
-        upstream_id=row.upstream_id,
-        dimensions=row.dimensions,
+        row.upstream_id,
+        row.dimensions,
         base_url=row.provider.base_url,
         api_key=unseal_api_key(row.provider),
+        connect_seconds=settings.AMBER_CONNECT_SECONDS,
+        patience=patience,
+        on_usage=on_usage,
     )
 
 

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from amber.lib.errors import Invalid
 from amber.lib.secrets import UnsealError
+from engine.embedding import OFFLINE_DIMENSIONS
 from providers import keys
 from providers.environment import ProviderEnvironment, read_environment
 from providers.models import OFFLINE_URL, EmbeddingModel, LanguageModel, Provider
@@ -18,9 +19,6 @@ logger = structlog.get_logger(__name__)
 ENVIRONMENT_PROVIDER = "environment"
 OFFLINE_ALIAS = "offline"
 OFFLINE_EMBEDDING_ALIAS = "offline-embedding"
-
-OFFLINE_DIMENSIONS = 384
-"""Hashed features collide less with more dimensions; 384 is what small embedding models have."""
 
 OFFLINE_CONTEXT_TOKENS = 32_000
 """It reads anything; this bounds what it is handed, as a small model's window would."""
