@@ -1,23 +1,24 @@
 """The one authenticator: session cookie or `Authorization: Bearer <key>` becomes a Principal.
 
-Each request reads key, owner and membership anew, so that a revoked key or a removed member is
-out at once. A bad credential is 401, never a fall back to another carrier.
+Each request reads key, owner and membership anew, so that a revoked key, a removed member or a
+deactivated user is out at once. What a key is limited to (scopes, origins) is checked here too,
+for every view alike. A bad credential is 401, never a fall back to another carrier.
 """
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest
-from django.middleware.csrf import CsrfViewMiddleware
 from django.utils import timezone
-from rest_framework.authentication import BaseAuthentication
-from rest_framework.permissions import BasePermission
+from rest_framework.authentication import BaseAuthentication, CSRFCheck
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from accounts.models import ApiKey, Membership, User
+from accounts.models import ApiKey, Membership, Scope, User
 from accounts.principal import Principal
-from amber.lib.errors import Forbidden, NotAuthenticated
+from amber.lib.errors import Forbidden, Missing, NotAuthenticated
 from amber.lib.secrets import is_well_formed, sha256_hex
 
 if TYPE_CHECKING:
@@ -30,47 +31,79 @@ _LAST_USED_STEP = timedelta(minutes=1)
 """`last_used_at` is for people: a minute's precision saves a write per request."""
 
 
-def authenticate(request: HttpRequest) -> Principal | None:
-    """Who is asking; None when the request carries no credential. At most two queries.
+def authenticate(request: HttpRequest, *, scope: Scope | None = None) -> Principal | None:
+    """Who is asking; None when the request carries no credential.
 
-    Raises NotAuthenticated for a credential that does not count, Forbidden for a missing CSRF
-    token on a session's unsafe request.
+    `scope` is what a key needs for this request: by default `read` or `write`, by the method.
+    Cost: one query for a key; for a session two, and Django's for the session's own row. Reads
+    the database: call it through `sync_to_async` in an async view.
+    Raises NotAuthenticated for a credential that does not count, Forbidden for a session's unsafe
+    request without CSRF token and for a key used outside of its scopes or origins.
     """
-    header = request.headers.get("Authorization", "")
-    if header:
-        return _by_key(header)
-    user = getattr(request, "user", None)
-    if isinstance(user, User) or (user is not None and user.is_authenticated):
-        principal = _by_session(request)
-        _check_csrf(request)
+    header = request.headers.get("Authorization")
+    if header is not None:
+        key, principal = _by_key(header)
+        _check_limits(key, request, scope)
+        _touch(key)
         return principal
-    return None
+    if not isinstance(request.user, User):
+        return None
+    principal = _by_session(request, request.user)
+    _check_csrf(request)
+    return principal
 
 
-def _by_key(header: str) -> Principal:
+def principal_in(principal: Principal, organization_id: UUID) -> Principal:
+    """The same person in another organization of theirs; a key stays in its own. One query.
+
+    Raises Missing.
+    """
+    if organization_id == principal.organization_id:
+        return principal
+    if principal.user is None or principal.key is not None:
+        raise Missing
+    membership: Membership | None = Membership.objects.filter(
+        organization_id=organization_id, user=principal.user
+    ).first()
+    if membership is None:
+        raise Missing
+    return Principal(organization_id=organization_id, user=principal.user, role=membership.role)
+
+
+def _by_key(header: str) -> tuple[ApiKey, Principal]:
     scheme, _, secret = header.partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer" or not is_well_formed(secret):
         raise NotAuthenticated(code="invalid_credential")
-    key = (
+    membership = Membership.objects.filter(
+        organization_id=OuterRef("organization_id"), user_id=OuterRef("user_id")
+    )
+    key: ApiKey | None = (
         ApiKey.objects.live()
-        .select_related("user", "organization")
-        .filter(sha256=sha256_hex(secret), user__is_active=True)
+        .select_related("user")
+        .annotate(role=Subquery(membership.values("role")))
+        .filter(sha256=sha256_hex(secret), user__is_active=True, role__isnull=False)
         .first()
     )
-    membership = key and Membership.objects.filter(
-        organization_id=key.organization_id, user_id=key.user_id
-    ).first()
-    if key is None or membership is None:
+    if key is None:
         raise NotAuthenticated(code="invalid_credential")
-    _touch(key)
-    return Principal(
+    return key, Principal(
         organization_id=key.organization_id,
         user=key.user,
-        role=membership.role,
+        role=key.role,  # type: ignore[attr-defined]  # the annotation above
         key=key,
         assistant_id=key.assistant_id,
     )
+
+
+def _check_limits(key: ApiKey, request: HttpRequest, scope: Scope | None) -> None:
+    """Browsers always say where a page that calls is from; servers never do, and need not."""
+    needed = scope or (Scope.READ if request.method in SAFE_METHODS else Scope.WRITE)
+    if key.scopes and needed not in key.scopes:
+        raise Forbidden(f"This key lacks the scope {needed}.")
+    origin = request.headers.get("Origin")
+    if key.origins and origin is not None and origin not in key.origins:
+        raise Forbidden("This key may not be used by pages of this origin.")
 
 
 def _touch(key: ApiKey) -> None:
@@ -79,57 +112,42 @@ def _touch(key: ApiKey) -> None:
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
 
 
-def _by_session(request: HttpRequest) -> Principal:
-    user = request.user
-    if not isinstance(user, User) and not user.is_active:
-        raise NotAuthenticated(code="invalid_credential")
-    membership = active_membership(user, request.session.get(ACTIVE_ORGANIZATION))  # type: ignore[arg-type]
+def _by_session(request: HttpRequest, user: User) -> Principal:
+    membership = active_membership(user, request.session.get(ACTIVE_ORGANIZATION))
     if membership is None:
         raise NotAuthenticated("Your account is in no organization.", code="invalid_credential")
-    return Principal(
-        organization_id=membership.organization_id,
-        user=membership.user,
-        role=membership.role,
-    )
+    return Principal(organization_id=membership.organization_id, user=user, role=membership.role)
 
 
 def active_membership(user: User, wanted: str | None) -> Membership | None:
     """The membership a session acts in: the chosen one, else the personal, else the oldest."""
-    mine = list(
-        Membership.objects.filter(user_id=user.pk, user__is_active=True)
-        .select_related("organization", "user")
+    mine: list[Membership] = list(
+        Membership.objects.filter(user_id=user.pk)
+        .select_related("organization")
         .order_by("-organization__personal", "created_at")
     )
-    chosen = [m for m in mine if wanted and m.organization_id == _uuid(wanted)]
-    return (chosen or mine or [None])[0]
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
+    chosen = [membership for membership in mine if str(membership.organization_id) == wanted]
+    return next(iter(chosen or mine), None)
 
 
 def _check_csrf(request: HttpRequest) -> None:
     """As DRF's SessionAuthentication does it: views are csrf_exempt, sessions are not."""
-    check = _CsrfCheck(lambda _: None)  # type: ignore[arg-type,return-value]
+    check = CSRFCheck(lambda _: None)  # type: ignore[arg-type]  # never called
     check.process_request(request)
-    reason = check.process_view(request, None, (), {})  # type: ignore[func-returns-value]
-    if reason:
+    if check.process_view(request, None, (), {}):  # type: ignore[arg-type]
         raise Forbidden(code="csrf_failed")
 
 
-class _CsrfCheck(CsrfViewMiddleware):
-    def _reject(self, request: HttpRequest, reason: str) -> str:  # type: ignore[override]
-        return reason
-
-
 class PrincipalAuthentication(BaseAuthentication):
-    """DRF's seat for `authenticate`: `request.auth` is the Principal."""
+    """DRF's seat for `authenticate`: `request.auth` is the Principal.
+
+    Views whose keys need another scope than `read` or `write` subclass it and say which.
+    """
+
+    scope: ClassVar[Scope | None] = None
 
     def authenticate(self, request: Request) -> tuple[User | None, Principal] | None:
-        principal = authenticate(request._request)
+        principal = authenticate(request._request, scope=self.scope)
         return (principal.user, principal) if principal else None
 
     def authenticate_header(self, request: Request) -> str:
@@ -141,6 +159,20 @@ class HasPrincipal(BasePermission):
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return isinstance(request.auth, Principal)
+
+
+class InPerson(BasePermission):
+    """Keeps keys out: they may not manage keys, members or organizations, nor their user."""
+
+    message = "API keys may not do that; sign in."
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        return principal_of(request).key is None
+
+
+class InPersonOrReadOnly(InPerson):
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        return request.method in SAFE_METHODS or super().has_permission(request, view)
 
 
 def principal_of(request: Request) -> Principal:

@@ -15,6 +15,12 @@ from accounts.principal import Principal
 from amber.lib.rows import Row
 
 
+class Role(models.TextChoices):
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+
+
 class OrganizationQuerySet(models.QuerySet["Organization"]):
     """A person sees the organizations they are in; a key its own; a guest none."""
 
@@ -24,6 +30,11 @@ class OrganizationQuerySet(models.QuerySet["Organization"]):
         if principal.key is not None:
             mine &= Q(pk=principal.organization_id)
         return self.filter(mine).annotate(role=F("memberships__role"))
+
+    def writable_by(self, principal: Principal) -> Self:
+        """Keys never administer; elsewhere the role in that organization counts."""
+        seen = self.visible_to(principal)
+        return seen.none() if principal.key else seen.filter(role__in=[Role.OWNER, Role.ADMIN])
 
 
 class Organization(Row):
@@ -80,12 +91,6 @@ class User(Row, AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
-
-
-class Role(models.TextChoices):
-    OWNER = "owner"
-    ADMIN = "admin"
-    MEMBER = "member"
 
 
 class TenantQuerySet(models.QuerySet[Any]):
@@ -174,6 +179,9 @@ class InvitationQuerySet(MemberQuerySet):
 
     def _seen_by(self, principal: Principal) -> Q:
         return self._written_by(principal)
+
+    def open(self) -> Self:
+        return self.filter(accepted_at__isnull=True, expires_at__gt=timezone.now())
 
 
 class Invitation(TenantRow):

@@ -87,9 +87,9 @@ def edit_user(user: User, *, changes: Mapping[str, Any]) -> User:
     return _edited(user, changes)
 
 
-def switch_organization(session: SessionBase, *, membership: Membership) -> None:
-    """Later requests of this session act in that organization."""
-    session[ACTIVE_ORGANIZATION] = str(membership.organization_id)
+def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
+    """Later requests of this session act in that organization, as long as the user is in it."""
+    session[ACTIVE_ORGANIZATION] = str(organization_id)
 
 
 # -- Organizations -----------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
 @transaction.atomic(durable=True)
 def revoke_api_key(key: ApiKey) -> ApiKey:
     """At once and for good; the row stays, for the ledger."""
-    key = ApiKey.objects.select_for_update(of=("self",)).get(pk=key.pk)
+    key = ApiKey.objects.select_for_update().get(pk=key.pk)
     return _edited(key, {"revoked_at": key.revoked_at or timezone.now()})
 
 
@@ -302,9 +302,11 @@ def _found(user: User, *, name: str, personal: bool) -> Organization:
 
 
 def _joined(user: User, *, organization_id: UUID, role: str) -> Membership:
-    return Membership.objects.get_or_create(
+    membership: Membership
+    membership, _ = Membership.objects.get_or_create(
         organization_id=organization_id, user=user, defaults={"role": role}
-    )[0]
+    )
+    return membership
 
 
 def _edited(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
@@ -317,7 +319,7 @@ def _edited(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
 def _locked(membership: Membership) -> Membership:
     """As it is now, while nobody else changes members of its organization. Raises Missing."""
     Organization.objects.select_for_update(no_key=True).get(pk=membership.organization_id)
-    found = (
+    found: Membership | None = (
         Membership.objects.select_related("organization", "user").filter(pk=membership.pk).first()
     )
     if found is None:
@@ -327,7 +329,7 @@ def _locked(membership: Membership) -> Membership:
 
 def _locked_live_key(key: ApiKey) -> ApiKey:
     """Raises Conflict."""
-    live = ApiKey.objects.live().select_for_update(of=("self",)).filter(pk=key.pk).first()
+    live: ApiKey | None = ApiKey.objects.live().select_for_update().filter(pk=key.pk).first()
     if live is None:
         raise Conflict("This key is revoked or has expired.")
     return live
@@ -354,10 +356,8 @@ def _check_other_owner(membership: Membership) -> None:
 
 
 def _open_invitation(user: User, token: str) -> Invitation:
-    invitation = (
-        Invitation.objects.select_for_update()
-        .filter(token_sha256=sha256_hex(token), accepted_at=None, expires_at__gt=timezone.now())
-        .first()
+    invitation: Invitation | None = (
+        Invitation.objects.open().select_for_update().filter(token_sha256=sha256_hex(token)).first()
     )
     if invitation is None:
         raise Missing("There is no such open invitation.")

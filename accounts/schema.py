@@ -1,0 +1,44 @@
+"""What OpenAPI says about accounts: the two credentials, and examples."""
+
+from typing import Any, Final
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import OpenApiExample
+
+NEW_API_KEY: Final = OpenApiExample(
+    "For a web page, one assistant, until the end of the year",
+    value={
+        "name": "help page",
+        "assistant_id": "01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00",
+        "scopes": ["public"],
+        "origins": ["https://www.example.com"],
+        "expires_at": "2031-12-31T23:59:59Z",
+    },
+    request_only=True,
+)
+INVITATION: Final = OpenApiExample(
+    "A new admin", value={"email": "bob@example.com", "role": "admin"}, request_only=True
+)
+
+
+class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """Loaded by the app's `ready`; drf-spectacular finds it by its target."""
+
+    target_class = "accounts.authentication.PrincipalAuthentication"
+    match_subclasses = True
+    name = ["apiKey", "session"]
+
+    def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
+        return [
+            {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "`Authorization: Bearer amb_live_…`, from `api-keys/`.",
+            },
+            {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": "sessionid",
+                "description": "Unsafe methods also need `X-CSRFToken`: docs/accounts.md.",
+            },
+        ]
