@@ -112,9 +112,11 @@ class Supervisor:
             hurried = self.stop_requests > 1
             for child in alive:
                 grace = 0 if hurried and child.yields else child.grace_seconds
-                if child.process and time.monotonic() - began > grace:
+                if child.process and child.is_alive and time.monotonic() - began > grace:
                     self.say(f"{child.name} is killed.")
                     kill_session(child.process)
+                    child.process.wait()
+        self.tick(0)  # their last words
 
     def say(self, text: str, name: str = "amber") -> None:
         for line in text.splitlines():
