@@ -1,0 +1,149 @@
+"""Verbs that write assistants, their bindings to tools and their scene prompts.
+
+Refuses models nobody can use, tools nobody registered, and slugs that are taken. Every row passed
+in (library, tool) has been authorised by the caller.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+
+from accounts.principal import Principal
+from amber.lib.errors import Conflict, Forbidden, Invalid
+from amber.lib.ids import new_id
+from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.slugs import first_free, slug_base
+from providers.registry import is_known_alias
+from tools.models import Tool
+from tools.registry import builtin_names
+
+
+def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assistant:
+    """Its creator is the acting user. Without a slug it gets one made of its name.
+
+    Raises Forbidden for guests and for keys bound to an assistant, Invalid, Conflict.
+    """
+    if principal.user is None or principal.assistant_id is not None:
+        raise Forbidden
+    _check(fields)
+    assistant = Assistant(
+        pk=new_id(), organization_id=principal.organization_id, user=principal.user, **fields
+    )
+    try:
+        with transaction.atomic(durable=True):
+            if not assistant.slug:
+                assistant.slug = _free_slug(assistant)
+            assistant.save(force_insert=True)
+    except IntegrityError as error:
+        raise _conflict(error) from error
+    return assistant
+
+
+def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any]) -> Assistant:
+    """Writes the changed columns only. Raises Invalid, Conflict."""
+    _check(changes, assistant)
+    _update(assistant, changes)
+    return assistant
+
+
+@transaction.atomic(durable=True)
+def delete_assistant(assistant: Assistant) -> None:
+    """Chats with it stay, without it."""
+    assistant.delete()
+
+
+def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()) -> AssistantTool:
+    """`functions` empty: all of the tool's. Raises Conflict for a tool that is bound already."""
+    try:
+        with transaction.atomic(durable=True):
+            return AssistantTool.objects.create(
+                organization_id=assistant.organization_id,
+                assistant=assistant,
+                tool=tool,
+                functions=list(functions),
+            )
+    except IntegrityError as error:
+        raise _conflict(error) from error
+
+
+@transaction.atomic(durable=True)
+def choose_functions(binding: AssistantTool, *, functions: Sequence[str]) -> AssistantTool:
+    binding.functions = list(functions)
+    binding.save(update_fields=["functions", "updated_at"])
+    return binding
+
+
+@transaction.atomic(durable=True)
+def unbind_tool(binding: AssistantTool) -> None:
+    binding.delete()
+
+
+def add_scene_prompt(assistant: Assistant, *, fields: Mapping[str, Any]) -> ScenePrompt:
+    """Raises Conflict for a label the assistant has already."""
+    try:
+        with transaction.atomic(durable=True):
+            return ScenePrompt.objects.create(
+                organization_id=assistant.organization_id, assistant=assistant, **fields
+            )
+    except IntegrityError as error:
+        raise _conflict(error) from error
+
+
+def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> ScenePrompt:
+    """Raises Conflict for a label the assistant has already."""
+    _update(scene, changes)
+    return scene
+
+
+@transaction.atomic(durable=True)
+def delete_scene_prompt(scene: ScenePrompt) -> None:
+    scene.delete()
+
+
+def _update(row: Assistant | ScenePrompt, changes: Mapping[str, Any]) -> None:
+    for name, value in changes.items():
+        setattr(row, name, value)
+    try:
+        with transaction.atomic(durable=True):
+            row.save(update_fields=[*changes, "updated_at"])
+    except IntegrityError as error:
+        raise _conflict(error) from error
+
+
+def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:
+    """A model that was disabled since it was written may stay; it runs as `auto`."""
+    model = fields.get("model", "")
+    if (current is None or model != current.model) and not is_known_alias(model):
+        text = f"No enabled model has the alias {model!r}."
+        raise Invalid(text, code="unknown_model", fields={"model": [text]})
+    unknown = set(fields.get("disabled_builtin_tools", ())) - set(builtin_names())
+    if current is not None:
+        unknown -= set(current.disabled_builtin_tools)
+    if unknown:
+        names, known = ", ".join(sorted(unknown)), ", ".join(builtin_names())
+        text = f"There is no built-in tool named {names}. There are: {known}."
+        raise Invalid(text, fields={"disabled_builtin_tools": [text]})
+
+
+def _free_slug(assistant: Assistant) -> str:
+    """One query."""
+    base = slug_base(assistant.name, assistant.pk)
+    near = Assistant.objects.filter(
+        organization_id=assistant.organization_id, slug__startswith=base
+    )
+    return first_free(base, set(near.values_list("slug", flat=True)))
+
+
+_CONFLICTS: Final[Mapping[str, tuple[str, str]]] = {
+    "one_assistant_slug": ("slug", "Another assistant of the organization has this slug."),
+    "one_binding": ("tool_id", "The assistant has this tool already."),
+    "one_scene_label": ("label", "The assistant has a scene prompt of this label already."),
+}
+
+
+def _conflict(error: IntegrityError) -> Conflict:
+    """What the broken constraint means; a row deleted in the meantime is a conflict too."""
+    diagnosis = getattr(error.__cause__, "diag", None)
+    known = _CONFLICTS.get(getattr(diagnosis, "constraint_name", None) or "")
+    return Conflict(known[1], fields={known[0]: [known[1]]}) if known else Conflict()
