@@ -2,6 +2,6 @@
 
 import os
 
-pytest_plugins = ["tests.services"]
+pytest_plugins = ["tests.services", "tests.personas"]
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")

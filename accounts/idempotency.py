@@ -1,7 +1,9 @@
 """`Idempotency-Key`: the same POST sent twice starts its work once (design 5.10).
 
 `begin` claims the key before the work, `settle` stores the answer in the transaction that does
-the work, `release` gives the key back when the work was refused. Kept AMBER_IDEMPOTENCY_HOURS.
+the work, `release` gives the key back when the work was refused. A claim carries its date as a
+fence: whoever was so slow that another took the claim over may neither settle nor release.
+After AMBER_IDEMPOTENCY_HOURS a key is new again.
 """
 
 import hashlib
@@ -10,7 +12,9 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
@@ -49,11 +53,36 @@ def begin(
         "route": route,
         "key": key,
     }
+    record = _claimed(place, sha256)
+    if record is None and _old().filter(**place).delete()[0]:
+        record = _claimed(place, sha256)
+    return record or _meet(place, sha256)
+
+
+def settle(record: IdempotencyRecord | None, *, status: int, answer: dict[str, Any]) -> None:
+    """Store the answer, plain JSON; call it inside the transaction that does the work.
+
+    Raises Conflict if the claim was taken over: the work must be undone.
+    """
+    if record is not None and not _held(record).update(
+        status=status, answer=answer, updated_at=timezone.now()
+    ):
+        raise _in_progress()
+
+
+def release(record: IdempotencyRecord | None) -> None:
+    """The work was refused: the key is free again."""
+    if record is not None:
+        _held(record).delete()
+
+
+def _claimed(place: dict[str, Any], sha256: str) -> IdempotencyRecord | None:
+    """None if the key is taken."""
     try:
         with transaction.atomic():
             return IdempotencyRecord.objects.create(**place, body_sha256=sha256)
     except IntegrityError:
-        return _meet(place, sha256)
+        return None
 
 
 def _meet(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
@@ -64,29 +93,25 @@ def _meet(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
     if record.body_sha256 != sha256:
         raise Conflict(code="idempotency_mismatch")
     if record.status is not None:
-        return Replay(record.status, record.answer)
+        return Replay(record.status, record.answer or {})
     now = timezone.now()
-    taken_over = IdempotencyRecord.objects.filter(
-        pk=record.pk, status__isnull=True, updated_at__lt=now - ABANDONED_AFTER
-    ).update(updated_at=now)
-    if not taken_over:
+    if now - record.updated_at < ABANDONED_AFTER or not _held(record).update(updated_at=now):
         raise _in_progress()
+    record.updated_at = now
     return record
+
+
+def _held(record: IdempotencyRecord) -> QuerySet[IdempotencyRecord]:
+    """The claim, unless it was answered or taken over meanwhile."""
+    return IdempotencyRecord.objects.filter(
+        pk=record.pk, status__isnull=True, updated_at=record.updated_at
+    )
+
+
+def _old() -> QuerySet[IdempotencyRecord]:
+    oldest_kept = timezone.now() - timedelta(hours=settings.AMBER_IDEMPOTENCY_HOURS)
+    return IdempotencyRecord.objects.filter(created_at__lt=oldest_kept)
 
 
 def _in_progress() -> Conflict:
     return Conflict(code="idempotency_in_progress", retry_after_seconds=1)
-
-
-def settle(record: IdempotencyRecord | None, *, status: int, answer: dict[str, Any]) -> None:
-    """Store the answer; call it inside the transaction that does the work."""
-    if record is not None:
-        IdempotencyRecord.objects.filter(pk=record.pk).update(
-            status=status, answer=answer, updated_at=timezone.now()
-        )
-
-
-def release(record: IdempotencyRecord | None) -> None:
-    """The work was refused: the key is free again."""
-    if record is not None:
-        IdempotencyRecord.objects.filter(pk=record.pk, status__isnull=True).delete()

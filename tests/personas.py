@@ -1,0 +1,83 @@
+"""The people of the tests, as pytest fixtures (a plugin that the root conftest.py loads).
+
+alice owns the organization Acme, carol is its admin, bob a member; mallory owns Rival, another
+tenant. Each has a personal organization besides. `api(persona)` is a JSON client signed in by
+session, `api(persona, key="…")` one with a key, `api()` an anonymous one.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from accounts import services
+from accounts.authentication import ACTIVE_ORGANIZATION
+from accounts.models import ApiKey, Organization, Role, User
+from accounts.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """A user who acts in an organization."""
+
+    user: User
+    organization: Organization
+    role: str
+
+    @property
+    def principal(self) -> Principal:
+        return Principal(organization_id=self.organization.pk, user=self.user, role=self.role)
+
+    def new_key(self, **fields: Any) -> tuple[ApiKey, str]:
+        """A key of theirs in this organization, and its text."""
+        fields.setdefault("name", "test")
+        return services.create_api_key(self.user, organization=self.organization, **fields)
+
+
+def api(persona: Persona | None = None, *, key: str = "", check_csrf: bool = False) -> APIClient:
+    """Speaks JSON. A key wins over the session, as in the authenticator."""
+    client = APIClient(enforce_csrf_checks=check_csrf)
+    client.default_format = "json"
+    if key:
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}")
+    elif persona is not None:
+        client.force_login(persona.user)
+        session = client.session
+        session[ACTIVE_ORGANIZATION] = str(persona.organization.pk)
+        session.save()
+    return client
+
+
+def join(name: str, organization: Organization, role: Role = Role.MEMBER) -> Persona:
+    """A new user in an organization that exists."""
+    user = services.sign_up(f"{name}@example.com", name=name.title())
+    services.join_organization(user, organization=organization, role=role)
+    return Persona(user, organization, role)
+
+
+def found(name: str, organization_name: str) -> Persona:
+    """A new user who owns a new organization."""
+    user = services.sign_up(f"{name}@example.com", name=name.title())
+    organization = services.create_organization(user, name=organization_name)
+    return Persona(user, organization, Role.OWNER)
+
+
+@pytest.fixture
+def alice(db: None) -> Persona:
+    return found("alice", "Acme")
+
+
+@pytest.fixture
+def carol(alice: Persona) -> Persona:
+    return join("carol", alice.organization, Role.ADMIN)
+
+
+@pytest.fixture
+def bob(alice: Persona) -> Persona:
+    return join("bob", alice.organization)
+
+
+@pytest.fixture
+def mallory(db: None) -> Persona:
+    return found("mallory", "Rival")
