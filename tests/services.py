@@ -1,8 +1,8 @@
 """Postgres and Redis for one test run, thrown away after it: a pytest plugin.
 
 Starts both, without fsync and only where this run can reach them, unless DATABASE_URL or
-REDIS_URL are set, and puts their addresses into the environment before Django reads its
-settings. With xdist the controller starts them once; each worker gets its own test database
+REDIS_URL are set, and puts their addresses, and secrets, into the environment before Django
+reads its settings. With xdist the controller starts them once; each worker gets its own test database
 (pytest-django's doing) and its own Redis database.
 
 The root conftest loads it. That is too late where pytest's configuration names
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from amber import embedded
+from amber import embedded, installation
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,7 +57,9 @@ def start() -> None:
         var.chmod(0o711)
         os.environ["AMBER_VAR_DIR"] = str(var)
         atexit.register(shutil.rmtree, var, ignore_errors=True)
-    var = Path(os.environ["AMBER_VAR_DIR"])
+    var = embedded.make_var(Path(os.environ["AMBER_VAR_DIR"]))
+    for name, secret in installation.make_secrets(var).items():
+        os.environ.setdefault(name, secret)
     servers = contextlib.ExitStack()
     atexit.register(servers.close)  # also after Ctrl-C; should this process be killed, they end too
     for variable, prepare in (

@@ -3,7 +3,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
 
@@ -100,7 +100,7 @@ def test_starts_although_the_old_pid_belongs_to_another_program_now(var):
 
 
 @pytest.mark.parametrize("prepare", [prepare_postgres, prepare_redis])
-def test_stops_a_server_that_was_left_running(var, prepare: Callable[..., Server]):
+def test_stops_a_server_that_was_left_running(var, prepare):
     process = left_running(prepare(var, durable=False))
 
     server = prepare(var, durable=False)
