@@ -138,13 +138,16 @@ def _description(schema: Any) -> str:
 
 def _type_name(schema: Any) -> str:
     """One word for a JSON Schema: the first of its types that is not null, or "string"."""
+    return next((kind for kind in _type_names(schema) if kind != "null"), "string")
+
+
+def _type_names(schema: Any) -> Iterator[str]:
     if not isinstance(schema, Mapping):
-        return "string"
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
+        return
+    kinds = schema.get("type", ())
+    yield from (kinds,) if isinstance(kinds, str) else kinds
     for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        kinds.append(_type_name(inner))
-    return next((kind for kind in kinds if kind != "null"), "string")
+        yield from _type_names(inner)
 
 
 def as_json(fields: Mapping[str, Any]) -> bytes:

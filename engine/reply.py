@@ -37,11 +37,14 @@ class Patience:
     """Pause before the first retry, doubled for each further one, then jittered down to half."""
 
 
+DEFAULT_PATIENCE = Patience()
+
+
 async def reply(
     model: Model,
     request: ModelRequest,
     *,
-    patience: Patience = Patience(),
+    patience: Patience = DEFAULT_PATIENCE,
     on_retry: OnRetry | None = None,
 ) -> AsyncGenerator[ReplyPart, None]:
     """The parts of one reply, none of them empty; one provider call per attempt.
@@ -63,12 +66,12 @@ async def reply(
                 raise fault("provider_lost") from error
             if is_shown:
                 raise
-            pause_seconds = _pause_seconds(error, failed, patience)
-            if pause_seconds is None:
+            pause = pause_seconds(error, failed, patience)
+            if pause is None:
                 raise
             if on_retry is not None:
                 on_retry(error, failed)
-        await asyncio.sleep(pause_seconds)
+        await asyncio.sleep(pause)
 
 
 async def _attempt(
@@ -96,8 +99,8 @@ async def _attempt(
                 return
 
 
-def _pause_seconds(error: ProviderError, failed: int, patience: Patience) -> float | None:
-    """Seconds until the next attempt, or None when there shall be none."""
+def pause_seconds(error: ProviderError, failed: int, patience: Patience) -> float | None:
+    """Seconds until the next attempt after so many failed, or None when there shall be none."""
     if not error.retryable or failed > patience.retries:
         return None
     pause = patience.backoff_seconds * 2.0 ** (failed - 1) * random.uniform(0.5, 1)
