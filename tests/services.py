@@ -2,8 +2,8 @@
 
 Starts both, without fsync and only where this run can reach them, unless DATABASE_URL or
 REDIS_URL are set, and puts their addresses, and secrets, into the environment before Django
-reads its settings. With xdist the controller starts them once; each worker gets its own test database
-(pytest-django's doing) and its own Redis database.
+reads its settings. With xdist the controller starts them once; each worker gets its own test
+database (pytest-django's doing) and its own Redis database.
 
 The root conftest loads it. That is too late where pytest's configuration names
 DJANGO_SETTINGS_MODULE, because pytest-django reads the settings first: then run
