@@ -1,27 +1,28 @@
 import uuid
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from accounts import services
 from accounts.models import Invitation, Membership
-from tests.personas import api
+from tests.personas import Persona, api
 
 ACCEPT = "/api/v1/invitations/accept/"
 DECLINE = "/api/v1/invitations/decline/"
 
 
-def invitations(persona) -> str:
+def invitations(persona: Persona) -> str:
     return f"/api/v1/organizations/{persona.organization.pk}/invitations/"
 
 
-def invite(persona, email: str, **fields):
+def invite(persona: Persona, email: str, **fields: str) -> Any:
     return api(persona).post(invitations(persona), {"email": email, **fields})
 
 
 @pytest.fixture
-def token(alice, mallory) -> str:
+def token(alice: Persona, mallory: Persona) -> Any:
     """For mallory, to Acme."""
     return invite(alice, "Mallory@Example.com").json()["token"]
 

@@ -3,18 +3,18 @@ import uuid
 import pytest
 
 from accounts.models import ApiKey, Membership
-from tests.personas import api
+from tests.personas import Persona, api
 
 
-def members(persona) -> str:
+def members(persona: Persona) -> str:
     return f"/api/v1/organizations/{persona.organization.pk}/members/"
 
 
-def membership_of(persona) -> Membership:
+def membership_of(persona: Persona) -> Membership:
     return Membership.objects.get(organization=persona.organization, user=persona.user)
 
 
-def member(persona) -> str:
+def member(persona: Persona) -> str:
     return f"{members(persona)}{membership_of(persona).pk}/"
 
 

@@ -8,7 +8,7 @@ from tests.personas import api
 ALL = "/api/v1/organizations/"
 
 
-def one(organization_id) -> str:
+def one(organization_id: uuid.UUID) -> str:
     return f"{ALL}{organization_id}/"
 
 
