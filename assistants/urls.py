@@ -4,25 +4,27 @@ from django.urls import path
 
 from assistants import views
 
-app_name = "assistants"
-
 urlpatterns = [
     path("assistants/", views.AssistantsView.as_view(), name="assistants"),
     path("assistants/<uuid:assistant_id>/", views.AssistantView.as_view(), name="assistant"),
-    path("assistants/<uuid:assistant_id>/tools/", views.BindingsView.as_view(), name="bindings"),
+    path(
+        "assistants/<uuid:assistant_id>/tools/",
+        views.BindingsView.as_view(),
+        name="assistant-tools",
+    ),
     path(
         "assistants/<uuid:assistant_id>/tools/<uuid:tool_id>/",
         views.BindingView.as_view(),
-        name="binding",
+        name="assistant-tool",
     ),
     path(
         "assistants/<uuid:assistant_id>/scene-prompts/",
         views.ScenePromptsView.as_view(),
-        name="scene_prompts",
+        name="scene-prompts",
     ),
     path(
         "assistants/<uuid:assistant_id>/scene-prompts/<uuid:scene_id>/",
         views.ScenePromptView.as_view(),
-        name="scene_prompt",
+        name="scene-prompt",
     ),
 ]

@@ -8,7 +8,7 @@ processes, which only look aliases up, never pay for them.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from django.conf import settings
@@ -31,6 +31,36 @@ class ResolvedModel:
     row: LanguageModel
     fell_back: bool = False
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """What clients are told of an alias."""
+
+    alias: str
+    vision: bool
+    context_tokens: int
+    max_output_tokens: int
+    default: bool
+    default_vision: bool
+    offline: bool
+
+
+def listed_models() -> list[ListedModel]:
+    """Every alias that may be written: `auto` first, then by name. One query.
+
+    `auto` can what the default model can, and see if there is a default vision model.
+    """
+    rows = list(_enabled())
+    listed = sorted((_listed(row) for row in rows), key=lambda model: model.alias)
+    automatic = _automatic(rows, wants_vision=False) or next(iter(rows), None)
+    if automatic is None:
+        return listed
+    sees = automatic.vision or any(row.default_vision and row.vision for row in rows)
+    auto = replace(
+        _listed(automatic), alias=AUTO_ALIAS, vision=sees, default=False, default_vision=False
+    )
+    return [auto, *listed]
 
 
 def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
@@ -120,6 +150,18 @@ def _enabled() -> QuerySet[LanguageModel]:
         LanguageModel.objects.filter(enabled=True)
         .select_related("provider")
         .order_by("created_at", "id")
+    )
+
+
+def _listed(row: LanguageModel) -> ListedModel:
+    return ListedModel(
+        alias=row.alias,
+        vision=row.vision,
+        context_tokens=row.context_tokens,
+        max_output_tokens=row.max_output_tokens,
+        default=row.default,
+        default_vision=row.default_vision,
+        offline=row.provider.is_offline,
     )
 
 

@@ -27,7 +27,9 @@ def _unchecked(*_: Any) -> Iterable[ValidationError]:
     return ()
 
 
-_Validator = extend(Draft202012Validator, {"pattern": _unchecked, "patternProperties": _unchecked})
+_Validator: Any = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"pattern": _unchecked, "patternProperties": _unchecked}
+)
 
 
 def parse_arguments(raw: str) -> dict[str, Any]:

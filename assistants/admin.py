@@ -1,0 +1,143 @@
+"""Operators' page of assistants, with their tools and scene prompts, and a way to try them."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import NoReverseMatch, reverse
+from unfold.admin import ModelAdmin, StackedInline, TabularInline
+from unfold.decorators import action
+
+from amber.lib.capped_pages import CappedPaginator
+from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.slugs import looks_like_id
+from providers.registry import is_known_alias
+
+TRY_ROUTE = "chats:try_assistant"
+"""Answered by a room above, which knows turns; takes the assistant's id."""
+
+
+class AssistantForm(forms.ModelForm[Assistant]):
+    """Holds the rows an assistant names to its own organization."""
+
+    class Meta:
+        model = Assistant
+        fields = "__all__"  # noqa: DJ007  # the page names its fields
+
+    def clean_model(self) -> str:
+        alias: str = self.cleaned_data["model"]
+        if alias != self.initial.get("model") and not is_known_alias(alias):
+            raise forms.ValidationError("No enabled model has this alias.")
+        return alias
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"]
+        if looks_like_id(slug):
+            raise forms.ValidationError("A slug must not look like an id.")
+        return slug
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        library = cleaned.get("library")
+        if library is not None and library.organization_id != _organization_id(self):
+            self.add_error("library", "This library belongs to another organization.")
+        return cleaned
+
+
+class BindingForm(forms.ModelForm[AssistantTool]):
+    def clean_tool(self) -> Any:
+        tool = self.cleaned_data["tool"]
+        assistant = self.instance.assistant
+        if tool.organization_id != assistant.organization_id:
+            raise forms.ValidationError("This tool belongs to another organization.")
+        return tool
+
+
+class BindingInline(TabularInline):
+    model = AssistantTool
+    form = BindingForm
+    fields = ("tool", "functions")
+    raw_id_fields: ClassVar[tuple[str, ...]] = ("tool",)
+    extra = 0
+
+
+class ScenePromptInline(StackedInline):
+    model = ScenePrompt
+    fields = ("label", "prompt", "examples", "temperature", "top_p")
+    extra = 0
+
+
+@admin.register(Assistant)
+class AssistantAdmin(ModelAdmin):
+    form = AssistantForm
+    inlines = (BindingInline, ScenePromptInline)
+    list_display = (
+        "name",
+        "slug",
+        "organization",
+        "user",
+        "model",
+        "shared",
+        "public",
+        "total_token_usage",
+    )
+    list_filter = ("shared", "public")
+    list_select_related = ("organization", "user")
+    search_fields = ("name", "slug")
+    ordering = ("-id",)
+    paginator = CappedPaginator
+    show_full_result_count = False
+    fields = (
+        "organization",
+        "user",
+        "name",
+        "slug",
+        "description",
+        "prompt",
+        "model",
+        ("temperature", "top_p"),
+        "library",
+        ("shared", "public"),
+        ("disable_default_prompt", "disable_web_browsing", "disable_memory"),
+        "enable_memory_for_assistant_api",
+        "disabled_builtin_tools",
+        "total_token_usage",
+    )
+    raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
+    readonly_fields = ("total_token_usage",)
+    actions_detail = ("try_it",)  # type: ignore[assignment]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """An assistant does not move to another tenant."""
+        return (*self.readonly_fields, "organization") if obj else self.readonly_fields
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Inline rows are their assistant's tenant's."""
+        for row in formset.save(commit=False):
+            row.organization_id = form.instance.organization_id
+            row.save()
+        for row in formset.deleted_objects:
+            row.delete()
+
+    @action(description="Try it", permissions=["try_it"])  # type: ignore[operator]
+    def try_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return HttpResponseRedirect(_try_address(object_id) or "..")
+
+    def has_try_it_permission(self, request: HttpRequest, object_id: str) -> bool:
+        return self.has_view_permission(request) and bool(_try_address(object_id))
+
+
+def _try_address(assistant_id: str) -> str:
+    """Empty while no room answers the route."""
+    try:
+        return reverse(TRY_ROUTE, args=[assistant_id])
+    except NoReverseMatch:
+        return ""
+
+
+def _organization_id(form: forms.ModelForm[Assistant]) -> Any:
+    """The form's own, or the row's where the form does not ask for it."""
+    chosen: Model | None = form.cleaned_data.get("organization")
+    return form.instance.organization_id if chosen is None else chosen.pk

@@ -1,0 +1,168 @@
+"""Operators' pages: providers, models, embedding models, the ledger, budgets.
+
+Keys go in and never come out. Forms save plain rows; what must stay consistent (which model is
+the default) is an action of one service call.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminPasswordWidget
+
+from amber.lib.capped_pages import CappedPaginator
+from amber.lib.errors import AmberError
+from providers import services
+from providers.keys import seal_api_key
+from providers.models import (
+    OFFLINE_URL,
+    Budget,
+    EmbeddingModel,
+    LanguageModel,
+    Provider,
+    UsageRecord,
+)
+
+
+class ProviderForm(forms.ModelForm[Provider]):
+    api_key = forms.CharField(
+        required=False,
+        strip=True,
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
+        help_text="Stored encrypted and never shown. Leave empty to keep the key there is.",
+    )
+    forget_api_key = forms.BooleanField(
+        required=False, help_text="For providers that want no key, such as Ollama."
+    )
+
+    class Meta:
+        model = Provider
+        fields = ["name", "base_url"]
+
+    def clean_base_url(self) -> str:
+        base_url: str = self.cleaned_data["base_url"].strip().rstrip("/")
+        if base_url != OFFLINE_URL and not base_url.startswith(("http://", "https://")):
+            raise forms.ValidationError(f"An address like https://host/v1, or {OFFLINE_URL}")
+        return base_url
+
+
+@admin.register(Provider)
+class ProviderAdmin(ModelAdmin):
+    form = ProviderForm
+    list_display = ("name", "base_url", "has_key", "updated_at")
+    search_fields = ("name", "base_url")
+
+    @admin.display(boolean=True, description="Key")
+    def has_key(self, provider: Provider) -> bool:
+        return bool(provider.api_key_sealed)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if form.cleaned_data["api_key"]:
+            seal_api_key(obj, form.cleaned_data["api_key"])
+        elif form.cleaned_data["forget_api_key"]:
+            seal_api_key(obj, "")
+        super().save_model(request, obj, form, change)
+
+
+@admin.register(LanguageModel)
+class LanguageModelAdmin(ModelAdmin):
+    list_display = (
+        "alias",
+        "provider",
+        "upstream_id",
+        "enabled",
+        "default",
+        "default_vision",
+        "vision",
+        "context_tokens",
+    )
+    list_filter = ("enabled", "vision")
+    list_select_related = ("provider",)
+    search_fields = ("alias", "upstream_id")
+    readonly_fields = ("default", "default_vision")
+    actions = ("make_default", "make_default_vision")
+
+    @admin.action(description="Make this the default model", permissions=["change"])
+    def make_default(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
+        _make(self, request, chosen, services.make_default)
+
+    @admin.action(description="Make this the default model for images", permissions=["change"])
+    def make_default_vision(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
+        _make(self, request, chosen, services.make_default_vision)
+
+
+@admin.register(EmbeddingModel)
+class EmbeddingModelAdmin(ModelAdmin):
+    list_display = ("alias", "provider", "upstream_id", "dimensions", "enabled", "default")
+    list_select_related = ("provider",)
+    search_fields = ("alias", "upstream_id")
+    readonly_fields = ("default",)
+    actions = ("make_default",)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Vectors of another length would be another model's: add a model for them."""
+        return (*self.readonly_fields, "dimensions") if obj else self.readonly_fields
+
+    @admin.action(description="Make this the default for new libraries", permissions=["change"])
+    def make_default(self, request: HttpRequest, chosen: QuerySet[EmbeddingModel]) -> None:
+        _make(self, request, chosen, services.make_default_embedding)
+
+
+@admin.register(UsageRecord)
+class UsageRecordAdmin(ModelAdmin):
+    """Read-only; the ledger is written by turns and ingestion alone."""
+
+    list_display = (
+        "created_at",
+        "organization",
+        "user",
+        "kind",
+        "model",
+        "prompt_tokens",
+        "completion_tokens",
+        "cost",
+        "latency_ms",
+        "outcome",
+    )
+    list_filter = ("kind", "estimated")
+    list_select_related = ("organization", "user")
+    ordering = ("-id",)
+    paginator = CappedPaginator
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Budget)
+class BudgetAdmin(ModelAdmin):
+    list_display = ("organization", "scope", "subject", "limit", "unit", "period")
+    list_filter = ("scope", "unit", "period")
+    list_select_related = ("organization",)
+    raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
+
+
+def _make(
+    page: ModelAdmin, request: HttpRequest, chosen: QuerySet[Any], verb: Callable[[Any], Any]
+) -> None:
+    """One row, one verb; a refusal is shown as it is."""
+    rows = list(chosen[:2])
+    if len(rows) != 1:
+        page.message_user(request, "Choose exactly one model.", messages.ERROR)
+        return
+    try:
+        verb(rows[0])
+    except AmberError as error:
+        page.message_user(request, error.message, messages.ERROR)
+    else:
+        page.message_user(request, f"{rows[0]} is the default now.", messages.SUCCESS)

@@ -1,0 +1,46 @@
+"""The shapes of models and of the ledger's rows; nothing here reads or writes rows."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from providers.models import UsageRecord
+
+
+class ModelSerializer(serializers.Serializer[Any]):
+    """A model by the alias clients use; upstream ids and providers are the operators' business."""
+
+    alias = serializers.CharField(help_text="`auto`: the default model, whichever it is.")
+    vision = serializers.BooleanField(help_text="Reads images; others are told their names.")
+    context_tokens = serializers.IntegerField()
+    max_output_tokens = serializers.IntegerField()
+    default = serializers.BooleanField(help_text="What `auto` means.")
+    default_vision = serializers.BooleanField(help_text="What `auto` means where images are.")
+    offline = serializers.BooleanField(help_text="Built in: quotes what it is given, no more.")
+
+
+class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
+    user_id = serializers.UUIDField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = UsageRecord
+        fields = [
+            "id",
+            "user_id",
+            "api_key_id",
+            "guest_id",
+            "assistant_id",
+            "turn_id",
+            "kind",
+            "model",
+            "prompt_tokens",
+            "completion_tokens",
+            "cached_tokens",
+            "estimated",
+            "cost",
+            "first_token_ms",
+            "latency_ms",
+            "outcome",
+            "created_at",
+        ]
+        read_only_fields = fields
