@@ -153,13 +153,15 @@ def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
 def _split_passages(text: str) -> tuple[str, list[Quote]]:
     """The text in front of the first `[n] name` line, and the sentences of the passages."""
     heads = list(_PASSAGE.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
+    if not heads:
+        return text, []
+    ends = [*(head.start() for head in heads[1:]), len(text)]
     quotes = [
         Quote(sentence, int(head[1]))
         for head, end in zip(heads, ends, strict=True)
         for sentence in _sentences(text[head.end() : end])
     ]
-    return text[: heads[0].start()] if heads else text, quotes
+    return text[: heads[0].start()], quotes
 
 
 def best_quotes(question: str, among: Iterator[Quote]) -> list[Quote]:

@@ -59,6 +59,10 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-json": Behaviour("answers with one JSON object, never streams", ignores_stream=True),
     "fake-no-stream-options": Behaviour("refuses `stream_options`", refused_field="stream_options"),
     "fake-no-max-tokens": Behaviour("refuses `max_tokens`", refused_field="max_tokens"),
+    "fake-no-dimensions": Behaviour("refuses `dimensions`", refused_field="dimensions"),
+    "fake-no-encoding-format": Behaviour(
+        "refuses `encoding_format`", refused_field="encoding_format"
+    ),
     "fake-429": Behaviour("429", status=429),
     "fake-429-retry-after": Behaviour(
         "429 with Retry-After: 1", status=429, headers=((b"retry-after", b"1"),)

@@ -177,6 +177,9 @@ class FakeProvider:
         if behaviour.status is not None:
             await send_json(send, {"error": behaviour.error}, behaviour.status, behaviour.headers)
             return
+        if behaviour.refused_field in request:
+            await send_json(send, {"error": refusal(str(behaviour.refused_field))}, 400)
+            return
         texts = request.get("input", "")
         if isinstance(texts, str) or (texts and isinstance(texts[0], int)):
             texts = [texts]
