@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import orjson
 from asgiref.sync import iscoroutinefunction
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 from rest_framework import parsers, renderers
@@ -18,7 +17,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.utils.encoders import JSONEncoder
 
 from amber.lib.api import error_response
-from amber.lib.errors import Invalid, TooLarge
+from amber.lib.errors import Invalid
 from amber.lib.json_depth import is_deeper
 
 # A JSON Schema inside a tool inside a request is about 20 deep.
@@ -39,11 +38,8 @@ class StrictJSONParser(parsers.JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Raises Invalid, TooLarge."""
+        """Raises Invalid; `request.body` checks the size (DATA_UPLOAD_MAX_MEMORY_SIZE)."""
         body: bytes = stream.body if isinstance(stream, HttpRequest) else stream.read()
-        limit_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        if limit_bytes is not None and len(body) > limit_bytes:
-            raise TooLarge()
         return parse_object(body)
 
 

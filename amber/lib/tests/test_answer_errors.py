@@ -65,7 +65,7 @@ def test_the_exception_has_this_answer(exc: Exception, status: int, code: str) -
 
 
 def test_nested_errors_are_flat_with_dotted_names() -> None:
-    nested = {
+    nested: Any = {
         "name": ["Too long.", "Too dull."],
         "messages": [{}, {"content": {"text": ["Needed."]}}],
         "origins": {0: ["No origin."]},

@@ -109,7 +109,12 @@ def test_callers_wait_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     client = redis.client()
     held = client.connection_pool.get_connection()
     done = threading.Event()
-    thread = threading.Thread(target=lambda: (client.ping(), done.set()))
+
+    def ping() -> None:
+        client.ping()
+        done.set()
+
+    thread = threading.Thread(target=ping)
     thread.start()
     assert not done.wait(0.1)
     client.connection_pool.release(held)

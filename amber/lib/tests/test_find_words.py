@@ -180,7 +180,7 @@ def test_any_text_makes_literals_of_one_form(text: str) -> None:
     vector = tsvector_literal(text)
     assert re.fullmatch(rf"(?:{one}:\d+(?:,\d+)*(?: |$))*", vector)
     for mode in ("all", "any"):
-        query = tsquery_literal(text, mode)  # type: ignore[arg-type]
+        query = tsquery_literal(text, mode)
         assert query is None or re.fullmatch(
             rf"[( ]*{one}(?::\*)?(?:[ ()&|]+{one}(?::\*)?)*[ )]*", query
         )
