@@ -180,7 +180,9 @@ def test_rotation_never_prolongs_the_old_key_and_keeps_the_lifetime(alice):
     made = api(alice).post(rotate(key), {"overlap_hours": 48}).json()
     key.refresh_from_db()
     assert key.expires_at == end
-    lifetime = parse_datetime(made["expires_at"]) - timezone.now()
+    expires_at = parse_datetime(made["expires_at"])
+    assert expires_at is not None
+    lifetime = expires_at - timezone.now()
     assert timedelta(minutes=59) < lifetime <= timedelta(hours=1)
 
 

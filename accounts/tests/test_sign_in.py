@@ -1,0 +1,184 @@
+"""Sign-up, login and the rest of allauth's browser API, as a single-page application uses it."""
+
+import json
+from random import randrange
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount, SocialLogin
+from django.contrib.sessions.backends.db import SessionStore
+from django.core import mail
+from django.test import Client
+
+from accounts import services
+from accounts.adapter import SocialAccountAdapter
+from accounts.models import Invitation, Organization, User
+from amber.lib.ids import new_id
+from tests.personas import api
+
+AUTH = "/_allauth/browser/v1/auth"
+ME = "/api/v1/me/"
+
+# allauth counts attempts by address and by email, in Redis: every test comes as somebody new.
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def good() -> dict[str, str]:
+    return {"email": f"{new_id().hex}@example.com", "password": "a quite long sentence"}
+
+
+def new_browser(**options: Any) -> Client:
+    return Client(REMOTE_ADDR=f"198.51.{randrange(256)}.{randrange(256)}", **options)
+
+
+@pytest.fixture
+def browser(db: None) -> Client:
+    return new_browser()
+
+
+def post(client: Client, path: str, body: object, **headers: str) -> Any:
+    return client.post(
+        f"{AUTH}/{path}", json.dumps(body), content_type="application/json", headers=headers
+    )
+
+
+def test_sign_up_signs_in_and_gives_a_personal_organization(browser, good):
+    assert post(browser, "signup", good).status_code == 200
+    me = browser.get(ME).json()
+    assert me["email"] == good["email"]
+    assert (me["organization"]["personal"], me["organization"]["role"]) == (True, "owner")
+    assert Organization.objects.count() == 1
+
+
+def test_sign_up_needs_the_csrf_token_and_says_so_in_json(db, good):
+    client = new_browser(enforce_csrf_checks=True)
+    refused = post(client, "signup", good)
+    assert refused.status_code == 403
+    assert refused.json()["error"]["code"] == "csrf_failed"
+    client.get(f"{AUTH}/session")
+    token = client.cookies["csrftoken"].value
+    assert post(client, "signup", good, **{"X-CSRFToken": token}).status_code == 200
+
+
+@pytest.mark.parametrize("wrong", [{"password": "1234"}, {"email": "x"}, {"email": None}])
+def test_a_bad_sign_up_is_400_and_makes_nobody(browser, good, wrong):
+    assert post(browser, "signup", good | wrong).status_code == 400
+    assert not User.objects.exists()
+
+
+def test_one_account_per_address(browser, good):
+    services.sign_up(good["email"])
+    assert post(browser, "signup", {**good, "email": good["email"].upper()}).status_code == 400
+    assert User.objects.count() == 1
+
+
+def test_login_of_an_account_made_by_an_operator_rotates_the_session(browser, good):
+    services.sign_up(**good)
+    browser.get(f"{AUTH}/session")
+    browser.session.save()
+    before = browser.session.session_key
+    assert post(browser, "login", good).status_code == 200
+    assert browser.session.session_key != before
+    assert browser.get(ME).status_code == 200
+
+
+def test_logout(browser, good):
+    services.sign_up(**good)
+    post(browser, "login", good)
+    assert browser.delete(f"{AUTH}/session").status_code == 401
+    assert browser.get(ME).status_code == 401
+
+
+def test_a_wrong_password_is_400_and_too_many_are_refused(browser, good):
+    services.sign_up(**good)
+    wrong = {**good, "password": "wrong"}
+    assert [post(browser, "login", wrong).status_code for _ in range(5)] == [400] * 5
+    refused = post(browser, "login", good)
+    assert refused.status_code == 400
+    assert refused.json()["errors"][0]["code"] == "too_many_login_attempts"
+
+
+def test_a_deactivated_user_does_not_sign_in(browser, good):
+    services.sign_up(**good)
+    User.objects.update(is_active=False)
+    assert post(browser, "login", good).status_code == 401
+    assert browser.get(ME).status_code == 401
+
+
+def test_who_was_made_without_organization_gets_one_at_login(browser, good):
+    User.objects.create_superuser(**good)
+    assert post(browser, "login", good).status_code == 200
+    assert browser.get(ME).json()["organization"]["personal"] is True
+
+
+@pytest.fixture
+def closed(settings):
+    settings.AMBER_OPEN_SIGNUP = False
+
+
+def test_a_closed_installation_refuses_strangers(browser, closed, good):
+    assert post(browser, "signup", good).status_code == 403
+    assert not User.objects.exists()
+    flows = browser.get(f"{AUTH}/session").json()["data"]["flows"]
+    assert "signup" not in [flow["id"] for flow in flows]
+
+
+def test_a_closed_installation_lets_in_whom_it_invited(browser, closed, alice, good):
+    path = f"/api/v1/organizations/{alice.organization.pk}/invitations/"
+    token = api(alice).post(path, {"email": good["email"]}).json()["token"]
+    assert post(browser, "signup", good).status_code == 200
+    accepted = browser.post("/api/v1/invitations/accept/", {"token": token}, "application/json")
+    assert accepted.json()["name"] == "Acme"
+
+
+def test_an_expired_invitation_opens_nothing(browser, closed, alice, good):
+    services.invite(alice.organization, email=good["email"], role="member", by=alice.principal)
+    Invitation.objects.update(expires_at=alice.user.created_at)
+    assert post(browser, "signup", good).status_code == 403
+
+
+def test_resets_a_forgotten_password(browser, settings, good):
+    settings.HEADLESS_FRONTEND_URLS = {
+        "account_reset_password_from_key": "https://app.example/reset/{key}",
+        "account_signup": "https://app.example/sign-up",
+    }
+    services.sign_up(**good)
+    assert post(browser, "password/request", {"email": good["email"]}).status_code == 200
+    (message,) = mail.outbox
+    key = message.body.split("https://app.example/reset/")[1].split()[0]
+    body = {"key": key, "password": "another long sentence"}
+    assert post(browser, "password/reset", body).status_code in (200, 401)
+    assert User.objects.get().check_password("another long sentence")
+    assert post(browser, "password/reset", body).status_code == 400
+
+
+def oidc(email: str) -> SocialLogin:
+    user = User(email=email)
+    return SocialLogin(
+        user=user,
+        account=SocialAccount(provider="openid_connect", uid="42"),
+        email_addresses=[EmailAddress(email=email, verified=True, primary=True)],
+    )
+
+
+def test_openid_connect_gives_a_personal_organization_and_the_name(rf, db):
+    adapter, login, request = SocialAccountAdapter(), oidc("eve@example.com"), rf.get("/")
+    request.session = SessionStore()
+    data = {"email": "eve@example.com", "name": "Eve Adams"}
+    adapter.populate_user(request, login, data)
+    user = adapter.save_user(request, login)
+    assert user.name == "Eve Adams"
+    assert user.memberships.get().organization.name == "Eve Adams"
+
+
+def test_openid_connect_is_closed_to_strangers_too(rf, closed, alice):
+    adapter = SocialAccountAdapter()
+    assert not adapter.is_open_for_signup(rf.get("/"), oidc("eve@example.com"))
+    services.invite(alice.organization, email="eve@example.com", role="member", by=alice.principal)
+    assert adapter.is_open_for_signup(rf.get("/"), oidc("Eve@example.com"))
