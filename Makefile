@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats public_api bench tests
 
-.PHONY: run test check bench requirements installed installed-dev
+.PHONY: run test check lint types layers migrations bench requirements installed installed-dev
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -18,12 +18,20 @@ PYTEST_ARGS ?= -n 2
 test: installed-dev  ## The whole test suite; servers are started for it
 	$(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
 
-# mypy's Django plugin reads the settings, which want an address but do not connect.
-check: installed-dev  ## Lint, format, types, architecture, migrations
+check: lint types layers migrations  ## All that can be known without running it
+
+lint: installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# mypy's Django plugin reads the settings, which want an address but do not connect.
+types: installed-dev
 	DATABASE_URL=postgresql:///none $(BIN)/mypy $(CODE) conftest.py manage.py
+
+layers: installed-dev
 	$(BIN)/lint-imports
+
+migrations: installed-dev
 	$(BIN)/python -m tests.services manage.py makemigrations --check --dry-run
 
 bench: installed-dev  ## The numbers of the design, on this machine

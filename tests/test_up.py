@@ -11,7 +11,7 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -33,7 +33,7 @@ def home() -> Iterator[dict[str, str]]:
         environ.pop(name, None)
     environ |= {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": str(port)}
     yield environ | {"AMBER_SHUTDOWN_GRACE_SECONDS": "1"}
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Up:
@@ -55,6 +55,16 @@ class Up:
     @property
     def said(self) -> str:
         return self.log.read_text(errors="replace")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(60)
+        finally:
+            self.process.kill()
 
     def wait_for(self, text: str) -> None:
         def is_there() -> bool:
@@ -109,8 +119,7 @@ def is_gone(pid: int) -> bool:
 @pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_survives_every_death_and_finds_everything_again(home, tmp_path):
-    one = Up(home, tmp_path / "one")
-    try:
+    with Up(home, tmp_path / "one") as one:
         one.wait_for("Amber is ready")
         assert "Password, shown this once" in one.said
         children = one.children()
@@ -128,22 +137,16 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
         assert wait_until(one.is_healthy, timeout_seconds=60)
         assert wait_until(lambda: len(one.children()) == 5, timeout_seconds=60)
         children = one.children()
-    finally:
         one.process.kill()
-        one.process.wait()
     assert wait_until(lambda: all(map(is_gone, children.values())), timeout_seconds=60)
 
-    two = Up(home, tmp_path / "two")
-    try:
+    with Up(home, tmp_path / "two") as two:
         two.wait_for("Amber is ready")
         assert "shown this once" not in two.said
         assert account(home) == eve
         children = two.children()
         two.process.send_signal(signal.SIGINT)
         assert two.process.wait(60) == 0, two.said
-    finally:
-        two.process.kill()
-        two.process.wait()
     assert all(map(is_gone, children.values()))
     assert "is killed" not in two.said
     assert two.said.index("Redis is now ready to exit") < two.said.index("received fast shutdown")
