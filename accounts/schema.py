@@ -4,6 +4,9 @@ from typing import Any, Final
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample
+from rest_framework.permissions import SAFE_METHODS
+
+from accounts.authentication import InPerson, InPersonOrReadOnly
 
 NEW_API_KEY: Final = OpenApiExample(
     "For a web page, one assistant, until the end of the year",
@@ -28,6 +31,11 @@ class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
     match_subclasses = True
     name = ["apiKey", "session"]
 
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
+        """Either of them; the session alone where keys are kept out."""
+        names = ["session"] if _in_person_only(auto_schema) else self.name
+        return [{name: []} for name in names]
+
     def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
         return [
             {
@@ -42,3 +50,10 @@ class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
                 "description": "Unsafe methods also need `X-CSRFToken`: docs/accounts.md.",
             },
         ]
+
+
+def _in_person_only(auto_schema: Any) -> bool:
+    permissions = auto_schema.view.get_permissions()
+    if auto_schema.method in SAFE_METHODS:
+        permissions = [given for given in permissions if not isinstance(given, InPersonOrReadOnly)]
+    return any(isinstance(given, InPerson) for given in permissions)

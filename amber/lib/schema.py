@@ -1,0 +1,110 @@
+"""Errors in the OpenAPI document: one schema, one response per status, hung on every operation.
+
+A drf-spectacular postprocessing hook (SPECTACULAR_SETTINGS). What can go wrong follows from the
+operation: a body can be invalid, a credential missing, a path's id unknown. A view that documents
+a status itself keeps its own words. Operations outside /api/ have other forms of errors and are
+left alone. The codes come from the table in `amber/lib/errors.py`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from amber.lib.errors import CODES
+
+METHODS: Final = frozenset({"get", "head", "options", "post", "put", "patch", "delete"})
+UNSAFE: Final = frozenset({"post", "put", "patch", "delete"})
+PREFIX: Final = "/api/"
+
+RESPONSES: Final[Mapping[int, str]] = {
+    400: "Invalid",
+    401: "NotAuthenticated",
+    403: "Forbidden",
+    404: "Missing",
+    409: "Conflict",
+    413: "TooLarge",
+    429: "RateLimited",
+    503: "Unavailable",
+}
+
+Document = dict[str, Any]
+
+
+def document_errors(result: Document, generator: Any, request: Any, public: bool) -> Document:
+    """The hook. Changes `result` in place and returns it."""
+    components = result.setdefault("components", {})
+    components.setdefault("schemas", {})["Error"] = _error_schema()
+    components["responses"] = {
+        **components.get("responses", {}),
+        **{name: _response(status) for status, name in RESPONSES.items()},
+    }
+    for path, operations in result.get("paths", {}).items():
+        for method, operation in operations.items():
+            if path.startswith(PREFIX) and method in METHODS:
+                _add_errors(path, method, operation)
+    return result
+
+
+def _add_errors(path: str, method: str, operation: Document) -> None:
+    responses = operation.setdefault("responses", {})
+    for status in _possible(path, method, operation):
+        reference = {"$ref": f"#/components/responses/{RESPONSES[status]}"}
+        responses.setdefault(str(status), reference)
+
+
+def _possible(path: str, method: str, operation: Document) -> Iterator[int]:
+    """The statuses this operation can fail with."""
+    queried = any(parameter["in"] == "query" for parameter in operation.get("parameters", ()))
+    if "requestBody" in operation:
+        yield from (400, 413)
+    elif queried:
+        yield 400
+    if any(operation.get("security", ())):
+        yield from (401, 403)
+    if "{" in path:
+        yield 404
+    if method in UNSAFE:
+        yield from (409, 429)
+    yield 503
+
+
+def _error_schema() -> Document:
+    error = {
+        "type": "object",
+        "required": ["code", "message", "request_id"],
+        "properties": {
+            "code": {"type": "string", "enum": sorted(CODES)},
+            "message": {"type": "string", "description": "For the person who must act on it."},
+            "fields": {
+                "type": "object",
+                "description": "What is wrong, by (dotted) name of the field.",
+                "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            },
+            "retryable": {
+                "type": "boolean",
+                "description": "Present and true if the same request can succeed later.",
+            },
+            "request_id": {"type": "string", "description": "Leads to the log."},
+            "turn_id": {"type": "string", "format": "uuid"},
+        },
+    }
+    return {"type": "object", "required": ["error"], "properties": {"error": error}}
+
+
+def _response(status: int) -> Document:
+    """Described by the codes that come with the status."""
+    codes = [(code, meaning) for code, (its, meaning) in CODES.items() if its == status]
+    code, meaning = codes[0]
+    example = {"error": {"code": code, "message": meaning, "request_id": "01931e6a7c1e7d6b9d54"}}
+    response: Document = {
+        "description": "\n".join(f"- `{code}`: {meaning}" for code, meaning in codes),
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/Error"},
+                "example": example,
+            }
+        },
+    }
+    if status in (429, 503):
+        about = "Seconds to wait."
+        response["headers"] = {"Retry-After": {"description": about, "schema": {"type": "integer"}}}
+    return response
