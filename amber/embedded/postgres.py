@@ -16,7 +16,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import zlib
 from pathlib import Path
 from urllib.parse import quote
 
@@ -125,9 +124,11 @@ def _data_directory(var: Path, account: Account | None) -> Path:
         return link.resolve()
     if _can_use(account, ["test", "-x", str(var)]):
         return link
-    home = Path("/var/lib/amber") / f"{zlib.crc32(os.fsencode(var)):08x}"
-    home.mkdir(parents=True, exist_ok=True)
-    for folder in (home, home.parent):
+    # A new place each time: who removes var wants to start over, not to meet the old data.
+    shelf = Path("/var/lib/amber")
+    shelf.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(prefix=f"{var.parent.name}-", dir=shelf))
+    for folder in (shelf, home):
         folder.chmod(0o711)
     link.symlink_to(home / "postgres")
     return home / "postgres"
