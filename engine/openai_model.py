@@ -66,15 +66,15 @@ async def shared_client(
     import openai
 
     loop = asyncio.get_running_loop()
-    if loop not in _clients:
-        for old in [known for known in _clients if known.is_closed()]:
-            del _clients[old]
+    if loop not in _closers:
+        for old in [known for known in list(_closers) if known.is_closed()]:
             _closers.pop(old, None)
-        _clients[loop] = {}
+            _clients.pop(old, None)
         _closers[loop] = _close_with_loop()
         await anext(_closers[loop])
+    clients = _clients.setdefault(loop, {})
     key = (base_url, api_key, connect_seconds)
-    client = _clients[loop].get(key)
+    client = clients.get(key)
     if client is None:
         timeout = httpx2.Timeout(None, connect=connect_seconds)
         limits = httpx2.Limits(
@@ -82,7 +82,7 @@ async def shared_client(
             max_keepalive_connections=MAX_IDLE_CONNECTIONS,
             keepalive_expiry=KEEPALIVE_SECONDS,
         )
-        client = _clients[loop][key] = openai.AsyncOpenAI(
+        client = clients[key] = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or "none",  # local servers want none, the client wants one
             max_retries=0,

@@ -1,6 +1,7 @@
 """Every row of the fault table (docs/architecture.md, "Providers"), against a real server."""
 
 import asyncio
+import gc
 import itertools
 import socket
 import time
@@ -20,7 +21,7 @@ from engine.model import (
     ReplyEnd,
     TextChunk,
 )
-from engine.openai_model import OpenAIModel, preload, shared_client
+from engine.openai_model import OpenAIModel, close_clients, preload, shared_client
 from engine.reply import Patience, reply
 from engine.tools import ToolSpec
 from tests.fake_answers import PARROTED_TIME, answer_text
@@ -301,6 +302,21 @@ def test_a_finished_reply_leaves_its_connection_for_the_next(
         client = await shared_client(fake_provider.base_url, fake_provider.api_key)
         pool = client._client._transport._pool  # type: ignore[attr-defined]
         assert len(pool.connections) == 1
+
+    asyncio.run(work())
+
+
+def test_clients_can_be_closed_and_are_made_again(fake_provider: RunningProvider) -> None:
+    async def work() -> None:
+        model = model_of(fake_provider, "fake-model")
+        for _ in range(3):
+            assert (await outcome_of(model)).status == "completed"
+            gc.collect()
+            await asyncio.sleep(0)
+            client = await shared_client(fake_provider.base_url, fake_provider.api_key)
+            assert not client.is_closed()
+            await close_clients()
+            assert client.is_closed()
 
     asyncio.run(work())
 
