@@ -7,9 +7,10 @@ After AMBER_IDEMPOTENCY_HOURS a key is new again.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from django.conf import settings
@@ -20,6 +21,8 @@ from django.utils import timezone
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.errors import Conflict, Invalid
+
+T = TypeVar("T")
 
 MAX_KEY_CHARS = 200
 ABANDONED_AFTER = timedelta(seconds=60)
@@ -115,3 +118,27 @@ def _old() -> QuerySet[IdempotencyRecord]:
 
 def _in_progress() -> Conflict:
     return Conflict(code="idempotency_in_progress", retry_after_seconds=1)
+
+
+def once(
+    principal: Principal,
+    *,
+    route: str,
+    key: str | None,
+    body: object,
+    work: Callable[[IdempotencyRecord | None], T],
+) -> T | Replay:
+    """`work(claim)`, or the first answer to the same request. Without a key: just `work(None)`.
+
+    `work` settles the claim in its own transaction; when it raises, the key is free again.
+    """
+    if key is None:
+        return work(None)
+    claim = begin(principal, route=route, key=key, body=body)
+    if isinstance(claim, Replay):
+        return claim
+    try:
+        return work(claim)
+    except BaseException:
+        release(claim)
+        raise

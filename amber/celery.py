@@ -1,11 +1,59 @@
-"""The Celery app. Celery is a doorbell: the work is rows that know their own state."""
+"""The Celery app. Celery is a doorbell: the work is rows that know their own state.
+
+A worker that consumes gets a keeper (`chats.keeper`): leases, sweeps, heartbeat, draining.
+"""
 
 import os
+import time
+from typing import Any
 
-from celery import Celery
+from celery import Celery, bootsteps
+from celery.signals import worker_ready, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 
 app = Celery("amber")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+_PULSE_SECONDS = 2.0
+_keepers: list[Any] = []
+
+
+class Pulse(bootsteps.StartStopStep):
+    """Shows that the consumer's own loop runs: its timer stops with the connection."""
+
+    requires = {"celery.worker.consumer:Tasks"}
+
+    def start(self, parent: Any) -> None:
+        _feel()
+        self._timer = parent.timer.call_repeatedly(_PULSE_SECONDS, _feel)
+
+    def stop(self, parent: Any) -> None:
+        self._timer.cancel()
+
+
+app.steps["consumer"].add(Pulse)
+
+
+def _feel() -> None:
+    from chats.worker import this_worker
+
+    this_worker().consuming_at = time.monotonic()
+
+
+@worker_ready.connect
+def _start_keeper(sender: Any, **_: Any) -> None:
+    from chats.keeper import Keeper
+    from chats.worker import this_worker
+
+    queue = next(iter(sender.app.amqp.queues.consume_from))
+    keeper = Keeper(this_worker(), queue=queue)
+    _keepers.append(keeper)
+    keeper.start()
+
+
+@worker_shutting_down.connect
+def _drain(**_: Any) -> None:
+    for keeper in _keepers:
+        keeper.drain()

@@ -93,6 +93,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",
+    "amber.lib.wire.refuse_nul_in_address",
+    "amber.lib.api.AmberErrorMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -130,7 +132,9 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     "timeout": 10,
 }
 REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 MEDIA_ROOT = AMBER_VAR_DIR / "files"
 STORAGES = {

@@ -4,12 +4,23 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from amber import health
+
+handler400 = "amber.lib.api.handler400"
+handler403 = "amber.lib.api.handler403"
+handler404 = "amber.lib.api.handler404"
+handler500 = "amber.lib.api.handler500"
+
 urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", health.metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("", include("accounts.auth_urls")),
     path("api/v1/", include("accounts.urls")),
     path("api/v1/", include("providers.urls")),
     path("api/v1/", include("assistants.urls")),
+    path("api/v1/", include("chats.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
 ]

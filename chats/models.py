@@ -37,7 +37,9 @@ class Chat(TenantRow):
     `active_leaf` is the end of the branch the page shows.
     """
 
-    user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
     owner = models.CharField(max_length=5, choices=ChatOwner.choices, default=ChatOwner.USER)
     guest_id = models.CharField(max_length=200, null=True, blank=True)
     name = models.CharField(max_length=255, blank=True, default="")
@@ -97,12 +99,17 @@ class ChatMessage(TenantRow):
     """One message, written once and whole. Order is `parent` chain; `position` is its depth.
 
     `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool. `turn` is the
-    turn that wrote it, or, for a question, the first turn that answered it.
+    turn that wrote it, or, for a question, the first turn that answered it. `opening` is the last of
+    the system messages that open this path (None: it opens with something else), so that they are
+    found without walking to the root.
     """
 
     chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="messages")
     parent = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.CASCADE, related_name="children"
+    )
+    opening = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     position = models.PositiveIntegerField(default=0)
     role = models.CharField(max_length=12, choices=MessageRole.choices)
@@ -111,7 +118,9 @@ class ChatMessage(TenantRow):
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     tool_call = models.JSONField(null=True, blank=True)
-    file = models.ForeignKey(File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    file = models.ForeignKey(
+        File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     hidden = models.BooleanField(default=False)
     citations = models.JSONField(default=list, blank=True)
     turn = models.ForeignKey(
@@ -191,9 +200,7 @@ class Turn(TenantRow, Leased):
     )
     input = models.JSONField(null=True, blank=True)
     options = models.JSONField(default=dict, blank=True)
-    status = models.CharField(
-        max_length=10, choices=TurnStatus.choices, default=TurnStatus.QUEUED
-    )
+    status = models.CharField(max_length=10, choices=TurnStatus.choices, default=TurnStatus.QUEUED)
     seq = models.PositiveBigIntegerField(default=0)
     step = models.PositiveIntegerField(default=0)
     partial_text = models.TextField(blank=True, default="")

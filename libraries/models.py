@@ -1,8 +1,8 @@
 """Files, libraries, documents and their chunks. Vectors are untyped halfvec, indexed per model."""
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
-from django.contrib.postgres.indexes import GinIndex
 from pgvector.django import HalfVectorField
 
 from accounts.models import OwnedQuerySet, SharedQuerySet, TenantQuerySet, TenantRow, User
@@ -196,7 +196,9 @@ class Embedding(TenantRow):
     embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="+")
     text_md5 = models.CharField(max_length=32)
     vector = HalfVectorField()
-    file = models.ForeignKey(File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    file = models.ForeignKey(
+        File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
 
     class Meta:
         constraints = [

@@ -6,6 +6,7 @@ Times are the database's. The pattern is https://martin.kleppmann.com/2016/02/08
 with the database as both lock and store.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
@@ -46,9 +47,9 @@ class LeasedQuerySet(models.QuerySet[Any]):
             raise Fenced
         return row
 
-    def renew(self, worker: str, *, lease_seconds: float) -> int:
-        """Renew all leases of this worker process in one statement; how many it still holds."""
-        return self.filter(worker=worker, status=RUNNING).update(
+    def renew(self, ids: Iterable[UUID], *, worker: str, lease_seconds: float) -> int:
+        """Renew the leases of these rows in one statement; how many this worker still holds."""
+        return self.filter(pk__in=list(ids), worker=worker, status=RUNNING).update(
             lease_until=Now() + timedelta(seconds=lease_seconds)
         )
 

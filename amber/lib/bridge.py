@@ -1,0 +1,104 @@
+"""Between a task's thread and the process's event loop: coroutines wait, threads write.
+
+A worker process has one uvloop in a thread of its own. A task's thread starts a coroutine there
+and then executes the callables the coroutine hands back (`await hand(fn)`), one after the other.
+So no ORM call runs on the loop, each task has one writer, and a database connection is held only
+while a callable runs.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from queue import SimpleQueue
+from typing import Any, Generic, Protocol, TypeVar
+
+import uvloop
+from django.db import connections
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+
+class Hand(Protocol):
+    """`await hand(fn)` runs `fn()` on the task's thread and gives its result.
+
+    Cancelling the awaiting coroutine lets `fn` finish first: what it committed is known.
+    """
+
+    def __call__(self, fn: Callable[[], T]) -> Awaitable[T]: ...
+
+
+def worker_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of this process, started on first use."""
+    with _lock:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = _loops[os.getpid()] = uvloop.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="worker-loop", daemon=True).start()
+        return loop
+
+
+def run_on_loop(
+    start: Callable[[Hand], Awaitable[T]],
+    *,
+    on_task: Callable[[asyncio.Task[T]], None] = lambda _: None,
+) -> T:
+    """Run `start(hand)` on the worker's loop and serve its callables until it ends.
+
+    `on_task` gets the task (on the loop's thread), for whoever may want to cancel it.
+    """
+    return _Bridge[T](worker_loop()).run(start, on_task)
+
+
+class _Bridge(Generic[T]):
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._jobs: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = (
+            SimpleQueue()
+        )
+
+    def run(
+        self,
+        start: Callable[[Hand], Awaitable[T]],
+        on_task: Callable[[asyncio.Task[T]], None],
+    ) -> T:
+        done = asyncio.run_coroutine_threadsafe(self._watched(start, on_task), self._loop)
+        while (job := self._jobs.get()) is not None:
+            self._serve(*job)
+        return done.result()
+
+    async def _watched(
+        self,
+        start: Callable[[Hand], Awaitable[T]],
+        on_task: Callable[[asyncio.Task[T]], None],
+    ) -> T:
+        try:
+            task = asyncio.ensure_future(start(self._hand))
+            on_task(task)  # type: ignore[arg-type]
+            return await task
+        finally:
+            self._jobs.put(None)
+
+    async def _hand(self, fn: Callable[[], Any]) -> Any:
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._jobs.put((fn, future))
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            await asyncio.wait([future])
+            if not future.cancelled() and (error := future.exception()) is not None:
+                raise error
+            raise
+
+    def _serve(self, fn: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+        try:
+            result = fn()
+        except BaseException as exc:  # noqa: BLE001  (handed on: the coroutine decides)
+            self._loop.call_soon_threadsafe(future.set_exception, exc)
+        else:
+            self._loop.call_soon_threadsafe(future.set_result, result)
+        finally:
+            connections.close_all()

@@ -1,0 +1,70 @@
+"""Periodic chores: a table of names, intervals and functions. There is no beat process.
+
+The sweep of any chat worker rings for a chore that is due (`due_chores`, compare-and-set on its
+row); a worker of the `ingest` queue runs it. Each chore works in batches and may be run twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from accounts.models import IdempotencyRecord
+from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
+
+_BATCH = 1_000
+
+
+def erase_stateless() -> None:
+    """Input and output of stateless turns go after AMBER_STATELESS_KEEP_SECONDS."""
+    kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
+    old = (
+        Turn.objects.filter(chat__isnull=True, ended_at__lt=Now() - kept)
+        .filter(Q(input__isnull=False) | Q(output__isnull=False))
+        .exclude(status__in=LIVE_STATUSES)
+    )
+    ids = list(old.values_list("pk", flat=True)[:_BATCH])
+    Turn.objects.filter(pk__in=ids).update(input=None, output=None, partial_text="")
+
+
+def forget_idempotency_keys() -> None:
+    kept = timedelta(hours=settings.AMBER_IDEMPOTENCY_HOURS)
+    old = IdempotencyRecord.objects.filter(created_at__lt=Now() - kept)
+    IdempotencyRecord.objects.filter(
+        pk__in=list(old.values_list("pk", flat=True)[:_BATCH])
+    ).delete()
+
+
+def forget_dead_workers() -> None:
+    WorkerHeartbeat.objects.filter(beat_at__lt=Now() - timedelta(hours=1)).delete()
+
+
+@dataclass(frozen=True, slots=True)
+class _Periodic:
+    every_seconds: int
+    run: Callable[[], None]
+
+
+CHORES: dict[str, _Periodic] = {
+    "erase_stateless": _Periodic(60, erase_stateless),
+    "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
+    "forget_dead_workers": _Periodic(600, forget_dead_workers),
+}
+
+
+def run(name: str) -> None:
+    CHORES[name].run()
+
+
+def due_chores() -> list[str]:
+    """Names whose interval has passed; each is given to one caller only. One query a chore."""
+    return [name for name, chore in CHORES.items() if _take(name, chore.every_seconds)]
+
+
+def _take(name: str, every_seconds: int) -> bool:
+    Chore.objects.get_or_create(name=name)
+    due = Q(rung_at__isnull=True) | Q(rung_at__lt=Now() - timedelta(seconds=every_seconds))
+    return bool(Chore.objects.filter(due, name=name).update(rung_at=Now()))

@@ -1,0 +1,111 @@
+"""How turns end: their last state, the text that was shown, the event that closes the stream.
+
+A turn that a worker runs is ended by that worker (`end_turn` inside its transaction); one that
+nobody runs is ended from outside (`end_outside`). Text that was shown always becomes a message.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from amber.lib.errors import Missing
+from chats import transcript
+from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
+from chats.stream import Event, next_attempt, publish_outside
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ends: its last state and what goes with it."""
+
+    status: TurnStatus
+    error: dict[str, Any] | None = None
+    finish_reason: str = ""
+
+
+def end_turn(turn: Turn, chat: Chat | None, ending: Ending) -> list[dict[str, Any]]:
+    """Put the turn into its last state; text that was shown becomes a message, returned if so.
+
+    The caller holds chat and turn, and saves the turn.
+    """
+    stored = []
+    if turn.partial_text.strip():
+        text, step = turn.partial_text, turn.step + 1
+        stored.append(
+            transcript.append_to_turn(
+                turn,
+                chat,
+                role=MessageRole.ASSISTANT,
+                content=text,
+                assistant=turn.assistant,
+                step=step,
+            )
+        )
+    turn.partial_text = ""
+    turn.status = ending.status
+    turn.error = ending.error
+    turn.finish_reason = ending.finish_reason
+    turn.lease_until = None
+    turn.waiting_calls = []
+    turn.ended_at = timezone.now()
+    return stored
+
+
+def last_event(turn: Turn) -> tuple[str, dict[str, Any]]:
+    """Name and fields of the event that ends the stream of a turn which is not running."""
+    error = turn.error or {}
+    match turn.status:
+        case TurnStatus.COMPLETED:
+            return "turn.completed", {"usage": turn.usage, "finish_reason": turn.finish_reason}
+        case TurnStatus.INCOMPLETE:
+            return "turn.incomplete", {"code": error["code"], "message": error["message"]}
+        case TurnStatus.FAILED:
+            return "turn.failed", {
+                "code": error["code"],
+                "message": error["message"],
+                "retryable": error["retryable"],
+            }
+        case TurnStatus.CANCELLED:
+            return "turn.cancelled", {}
+        case TurnStatus.WAITING:
+            return "turn.waiting", {"calls": turn.waiting_calls}
+        case _:
+            raise ValueError(f"a turn that is {turn.status} has no last event")
+
+
+def lock_turn(
+    turn_id: UUID, chat_id: UUID | None, among: TurnQuerySet
+) -> tuple[Turn | None, Chat | None]:
+    """Lock chat, then turn; (None, None) when the turn is not (or no longer) among those."""
+    try:
+        chat = transcript.locked_chat(chat_id) if chat_id else None
+    except Missing:
+        return None, None
+    turn = (
+        among.select_related("tip", "assistant")
+        .select_for_update(no_key=True, of=("self",))
+        .filter(pk=turn_id)
+        .first()
+    )
+    return (turn, chat) if turn is not None else (None, None)
+
+
+def end_outside(turn: Turn, chat: Chat | None, ending: Ending) -> bool:
+    """End a turn that no worker runs, and tell its viewers after commit. True.
+
+    Its events are numbered as those of one more attempt: greater than any a lost worker emitted.
+    """
+    stored = end_turn(turn, chat, ending)
+    events: list[Event] = [
+        ("message.stored", {"step": turn.step + 1, "message": message}) for message in stored
+    ]
+    events.append(last_event(turn))
+    turn.fence += 1
+    turn.seq = next_attempt(turn.seq, turn.attempt) + len(events)
+    turn.save()
+    organization_id, pk, seq = turn.organization_id, turn.pk, turn.seq
+    transaction.on_commit(lambda: publish_outside(organization_id, pk, seq, events))
+    return True

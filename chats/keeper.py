@@ -1,0 +1,139 @@
+"""One daemon thread per chat worker: renews leases, sweeps, rings again, shows that it lives.
+
+Every AMBER_SWEEP_SECONDS one statement renews all leases of this process and tells which turns it
+has lost or shall cancel. A second, small listener hears cancel requests at once. Nothing here runs
+turns; nothing here may end the process.
+"""
+
+import asyncio
+import threading
+import time
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connections
+from django.db.models.functions import Now
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+from amber.lib.bridge import worker_loop
+from chats import runner, sweep, tasks
+from chats.chores import due_chores
+from chats.models import Turn, TurnStatus, WorkerHeartbeat
+from chats.runner import Stop
+from chats.stream import control_channel
+from chats.worker import Worker
+from engine import openai_model
+
+logger = structlog.get_logger(__name__)
+
+OVERDUE_SECONDS = 10.0
+"""A turn queued for longer has lost its ring, unless the queue is simply long."""
+
+CONSUMING_SECONDS = 15.0
+"""A consumer whose loop has not shown itself for longer is not consuming."""
+
+_CHAT_QUEUE_KEY = "amber:celery:chat"
+_RECONNECT_SECONDS = 0.5
+
+
+class Keeper:
+    """Starts with the worker (`start`), drains it on shutdown (`drain`)."""
+
+    def __init__(self, worker: Worker, *, queue: str) -> None:
+        self._worker = worker
+        self._queue = queue
+        self._first = True
+
+    def start(self) -> None:
+        threading.Thread(target=self._keep, name="keeper", daemon=True).start()
+        if self._queue == "chat":
+            asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
+            openai_model.preload()
+
+    def drain(self) -> None:
+        """No more claims; after the grace, running turns go back to the queue. Returns at once."""
+        self._worker.is_draining = True
+        threading.Thread(target=self._release_after_grace, name="drain", daemon=True).start()
+
+    def _release_after_grace(self) -> None:
+        deadline = time.monotonic() + settings.AMBER_SHUTDOWN_GRACE_SECONDS
+        while runner.running_ids() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        for turn_id in runner.running_ids():
+            runner.stop(turn_id, Stop.RELEASED)
+
+    def _keep(self) -> None:
+        while True:
+            try:
+                self._tick()
+            except (DatabaseError, InterfaceError, RedisError, OSError) as exc:
+                logger.warning("keeper_hindered", reason=type(exc).__name__)
+            finally:
+                connections.close_all()
+            time.sleep(settings.AMBER_SWEEP_SECONDS)
+
+    def _tick(self) -> None:
+        if self._queue == "chat":
+            self._renew()
+        self._beat()
+        if self._queue != "chat" or self._worker.is_draining:
+            return
+        for turn_id in sweep.sweep_turns():
+            tasks.ring_turn(turn_id)
+        if self._first or _chat_queue_is_empty():
+            overdue = 0.0 if self._first else OVERDUE_SECONDS
+            for turn_id in sweep.overdue_turns(overdue):
+                tasks.ring_turn(turn_id)
+        self._first = False
+        for name in due_chores():
+            tasks.ring_chore(name)
+
+    def _renew(self) -> None:
+        """Keep what is ours, stop what was cancelled or is another's: two statements."""
+        mine = runner.running_ids()
+        lease_seconds = settings.AMBER_LEASE_SECONDS
+        Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
+        held = dict(
+            Turn.objects.filter(
+                pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING
+            ).values_list("pk", "cancel_requested_at")
+        )
+        for turn_id in mine:
+            if turn_id not in held:
+                runner.stop(turn_id, Stop.FENCED)
+            elif held[turn_id] is not None:
+                runner.stop(turn_id, Stop.CANCELLED)
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._worker.consuming_at > CONSUMING_SECONDS:
+            return
+        WorkerHeartbeat.objects.update_or_create(
+            worker=self._worker.name, defaults={"queue": self._queue, "beat_at": Now()}
+        )
+
+
+def consuming_queues(max_age_seconds: float = 20.0) -> set[str]:
+    """The queues that some worker consumes right now: what /readyz asks for."""
+    alive = WorkerHeartbeat.objects.filter(beat_at__gt=Now() - timedelta(seconds=max_age_seconds))
+    return set(alive.values_list("queue", flat=True))
+
+
+def _chat_queue_is_empty() -> bool:
+    return amber_redis.client().llen(_CHAT_QUEUE_KEY) == 0
+
+
+async def _hear_cancels() -> None:
+    """Cancel requests as they are announced; lease renewal finds those missed here."""
+    while True:
+        try:
+            async with amber_redis.async_blocking_client().pubsub() as pubsub:
+                await pubsub.subscribe(control_channel())
+                async for message in pubsub.listen():
+                    if message["type"] == "message":
+                        runner.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+        except (RedisError, OSError, ValueError) as exc:
+            logger.warning("control_channel_lost", reason=type(exc).__name__)
+        await asyncio.sleep(_RECONNECT_SECONDS)

@@ -1,0 +1,72 @@
+"""How an answer goes out: as JSON or as an event stream, and once per Idempotency-Key."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import principal_of
+from accounts.idempotency import Replay, once
+from accounts.models import IdempotencyRecord
+from amber.lib.wire import JSONRenderer
+from chats.models import Turn
+from chats.services import Posted
+from chats.stream_view import event_stream
+
+T = TypeVar("T")
+Work = Callable[[IdempotencyRecord | None], T]
+
+
+class EventStreamRenderer(JSONRenderer):
+    """Lets `Accept: text/event-stream` through negotiation; what it renders itself is JSON."""
+
+    media_type = "text/event-stream"
+    format = "sse"
+
+
+class Streamable:
+    """A view that may answer with a turn's events. Its errors are JSON whatever was asked for."""
+
+    renderer_classes = [JSONRenderer, EventStreamRenderer]
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(response, Response):
+            request.accepted_renderer = JSONRenderer()  # type: ignore[attr-defined]
+            request.accepted_media_type = JSONRenderer.media_type  # type: ignore[attr-defined]
+        return super().finalize_response(request, response, *args, **kwargs)  # type: ignore[misc]
+
+
+def wants_stream(request: Request) -> bool:
+    return isinstance(getattr(request, "accepted_renderer", None), EventStreamRenderer)
+
+
+def answered_once(
+    request: Request, work: Work[T], wire: Callable[[T], Mapping[str, Any]], *, status: int = 201
+) -> Response:
+    """`work`'s result as JSON; the first answer again for an Idempotency-Key seen before."""
+    done = _once(request, work)
+    if isinstance(done, Replay):
+        return Response(done.answer, status=done.status)
+    return Response(wire(done), status=status)
+
+
+def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
+    """201 with message and turn, or the turn's event stream if that was asked for."""
+    done = _once(request, work)
+    answer = done.answer if isinstance(done, Replay) else done.wire()
+    if answer["turn"] is None or not wants_stream(request):
+        return Response(answer, status=done.status if isinstance(done, Replay) else 201)
+    turn = None if isinstance(done, Replay) else done.turn
+    return event_stream(turn or Turn.objects.get(pk=answer["turn"]["id"]))
+
+
+def _once(request: Request, work: Work[T]) -> T | Replay:
+    return once(
+        principal_of(request),
+        route=f"{request.method} {request.path}",
+        key=request.headers.get("Idempotency-Key"),
+        body=request.data,
+        work=work,
+    )

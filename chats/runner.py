@@ -1,0 +1,311 @@
+"""Runs one claimed turn: gathers its context, drives the engine, stores each step, ends it.
+
+The coroutine (`TurnRun.drive`) lives on the worker's loop and hands every database write to the
+task's thread (`TurnWriter`), which is the turn's only writer. What is stored equals the fold of
+what was emitted: `turn.seq` is the number of the last event that the stored state includes.
+"""
+
+import asyncio
+import enum
+from contextlib import aclosing
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+
+from amber.lib.bridge import Hand, run_on_loop, worker_loop
+from amber.lib.errors import CODES, AmberError
+from amber.lib.lease import Fenced
+from chats import context
+from chats.endings import Ending
+from chats.models import Turn, TurnStatus
+from chats.stream import Feed, publisher
+from chats.turn_writer import TurnWriter, open_calls
+from engine import loop
+from engine.messages import ToolCall
+from engine.model import ProviderError
+from engine.reply import Patience
+from engine.tools import Toolbox, ToolResult
+
+logger = structlog.get_logger(__name__)
+
+PARTIAL_SECONDS = 1.0
+PARTIAL_CHARS = 2_048
+"""How much shown text a crash may take back: a second's, or this much (design 5.5)."""
+
+UNKNOWN_OUTCOME = (
+    "The worker stopped while this call was running. Its outcome is unknown; it was not repeated."
+)
+
+
+class Stop(enum.Enum):
+    """Why a running turn is stopped from outside."""
+
+    CANCELLED = "cancelled"
+    RELEASED = "released"
+    FENCED = "fenced"
+
+
+_running: dict[UUID, "TurnRun"] = {}
+
+
+def running_ids() -> list[UUID]:
+    """The turns of this process."""
+    return list(_running)
+
+
+def stop(turn_id: UUID, reason: Stop) -> None:
+    """Stop a turn of this process; nothing happens when it does not run here."""
+    run = _running.get(turn_id)
+    if run is not None:
+        worker_loop().call_soon_threadsafe(run.stop, reason)
+
+
+def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
+    """Claim and run a turn. Its state afterwards; None when it was, or became, another's.
+
+    `queued` means that it was released and wants another worker.
+    """
+    turn = Turn.objects.claim(turn_id, worker=worker, lease_seconds=settings.AMBER_LEASE_SECONDS)
+    if turn is None:
+        return None
+    run = _running[turn.pk] = TurnRun(turn)
+    try:
+        with structlog.contextvars.bound_contextvars(
+            turn_id=str(turn.pk), organization_id=str(turn.organization_id)
+        ):
+            return run_on_loop(run.drive, on_task=run.started)
+    finally:
+        del _running[turn.pk]
+
+
+class TurnRun:
+    """One attempt at one turn."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._writer = TurnWriter(turn)
+        self._reason: Stop | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._save_wanted = asyncio.Event()
+
+    # -- Stopping from outside (on the loop's thread) ------------------------------------------
+
+    def started(self, task: "asyncio.Task[Any]") -> None:
+        self._task = task
+        if self._reason is not None:
+            task.cancel()
+
+    def stop(self, reason: Stop) -> None:
+        if self._reason is None:
+            self._reason = reason
+            if self._task is not None:
+                self._task.cancel()
+
+    # -- The coroutine -------------------------------------------------------------------------
+
+    async def drive(self, hand: Hand) -> TurnStatus | None:
+        """The outer boundary: whatever happens, the turn reaches a state, or is another's."""
+        self._hand = hand
+        turn = self._writer.turn
+        self._feed = Feed(publisher(), turn, on_fenced=lambda: self.stop(Stop.FENCED))
+        saver = asyncio.create_task(self._save_partial_text())
+        try:
+            return await self._end()
+        except Fenced:
+            return None
+        finally:
+            saver.cancel()
+            await asyncio.gather(saver, return_exceptions=True)
+            await self._feed.flushed()
+
+    async def _end(self) -> TurnStatus | None:
+        """Work until the turn is over, one way or another."""
+        try:
+            async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
+                await self._work()
+            return TurnStatus.COMPLETED
+        except Fenced:
+            raise
+        except asyncio.CancelledError:
+            return await self._stopped()
+        except TimeoutError:
+            return await self._fail("provider_timeout", retryable=True)
+        except ProviderError as exc:
+            return await self._fail(exc.code, exc.message, retryable=exc.retryable, error=exc)
+        except AmberError as exc:
+            return await self._fail(exc.code, exc.message, retryable=False)
+        except Exception:
+            logger.exception("turn_broke")
+            return await self._fail("internal", retryable=True)
+
+    async def _work(self) -> None:
+        prepared = await self._hand(self._prepare)
+        self._greet(prepared)
+        unfinished = await self._hand(lambda: open_calls(self._writer.turn))
+        if unfinished:
+            await self._finish_calls(unfinished, prepared.toolbox)
+            prepared = await self._hand(self._prepare)
+        deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
+        happenings = loop.run(
+            prepared.model,
+            prepared.request,
+            toolbox=prepared.toolbox,
+            patience=_patience(deadline),
+            max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
+            first_step=self._writer.turn.step + 1,
+            on_retry=lambda error, _: self._writer.retried.append(error),
+        )
+        async with aclosing(happenings):
+            async for happening in happenings:
+                await self._take(happening)
+
+    async def _take(self, happening: loop.Happening) -> None:
+        """Tell the viewers, and store what is whole."""
+        feed, writer = self._feed, self._writer
+        match happening:
+            case loop.Text(step=step, text=text):
+                feed.emit_text(step, text)
+                if len(feed.text) - self._saved_chars >= PARTIAL_CHARS:
+                    self._save_wanted.set()
+            case loop.Reply():
+                feed.flush_text()
+                seq = feed.seq
+                await self._hand(lambda: writer.store_reply(happening, seq))
+                self._announce()
+            case loop.CallStarted(step=step, call=call):
+                feed.emit(
+                    "tool.started",
+                    step=step,
+                    call_id=call.id,
+                    name=call.name,
+                    arguments=call.arguments,
+                )
+            case loop.CallFinished(step=step, call=call, result=result):
+                feed.emit(
+                    "tool.finished",
+                    step=step,
+                    call_id=call.id,
+                    ok=result.ok,
+                    content=result.content,
+                )
+                seq = feed.seq
+                await self._hand(lambda: writer.store_result(step, call, result, seq))
+                self._announce()
+
+    def _announce(self) -> None:
+        """Emit what was committed. The numbers were fixed in the commit."""
+        outbox, self._writer.outbox = self._writer.outbox, []
+        for name, fields in outbox:
+            self._feed.emit(name, **fields)
+
+    # -- Beginning -----------------------------------------------------------------------------
+
+    def _prepare(self) -> context.Prepared:
+        """On the task's thread: gather the context and note it."""
+        writer = self._writer
+        prepared = context.prepare(writer.turn)
+        writer.model, writer.asked = prepared.row, prepared.request.messages
+        writer.begin(manifest=prepared.manifest)
+        return prepared
+
+    def _greet(self, prepared: context.Prepared) -> None:
+        """The first event of this attempt; after a break, what is stored is said again."""
+        turn, feed = self._writer.turn, self._feed
+        if turn.attempt == 1 and turn.seq == 0:
+            feed.emit("turn.started", turn=prepared.turn_wire, message=prepared.question_wire)
+            return
+        feed.emit("turn.restarted", attempt=turn.attempt, step=turn.step + 1)
+        for step, message in prepared.stored:
+            feed.emit("message.stored", step=step, message=message)
+
+    async def _finish_calls(self, calls: list[ToolCall], toolbox: Toolbox) -> None:
+        """Calls cut by a crash: made again where that does no harm, else reported as unknown."""
+        step = self._writer.turn.step
+        safe = [call for call in calls if toolbox.is_safe_to_repeat(call.name)]
+        for call in calls:
+            if call not in safe:
+                unknown = ToolResult(call_id=call.id, ok=False, content=UNKNOWN_OUTCOME)
+                await self._take(loop.CallFinished(step, call, unknown))
+        async with aclosing(loop.run_calls(safe, step=step, toolbox=toolbox)) as happenings:
+            async for happening in happenings:
+                await self._take(happening)
+
+    # -- Partial text ----------------------------------------------------------------------------
+
+    async def _save_partial_text(self) -> None:
+        """Every second, or 2 KB: text that was shown goes into the turn's row."""
+        self._saved_chars = 0
+        saved = (0, 0)
+        while True:
+            try:
+                async with asyncio.timeout(PARTIAL_SECONDS):
+                    await self._save_wanted.wait()
+            except TimeoutError:
+                pass
+            self._save_wanted.clear()
+            step = self._writer.turn.step + 1
+            text = self._shown_text()
+            if text and (step, len(text)) != saved:
+                seq = self._feed.seq
+                await self._save(step, text, seq)
+                saved = (step, len(text))
+            self._saved_chars = len(text)
+
+    async def _save(self, step: int, text: str, seq: int) -> None:
+        try:
+            await self._hand(lambda: self._writer.save_partial(step, text, seq))
+        except Fenced:
+            self.stop(Stop.FENCED)
+
+    def _shown_text(self) -> str:
+        """Text of the step under way that viewers were sent, up to the feed's last event."""
+        self._feed.flush_text()
+        return self._feed.text_of(self._writer.turn.step + 1)
+
+    # -- Ending ----------------------------------------------------------------------------------
+
+    async def _stopped(self) -> TurnStatus | None:
+        """The task was cancelled: by a person, by a shutdown, or because the turn is another's."""
+        if self._reason is Stop.FENCED:
+            return None
+        self._announce()
+        if not self._writer.turn.is_live:
+            return TurnStatus(self._writer.turn.status)
+        if self._reason is Stop.CANCELLED:
+            return await self._close(Ending(TurnStatus.CANCELLED))
+        text, seq = self._shown_text(), self._feed.seq
+        await self._hand(lambda: self._writer.release(text=text, seq=seq))
+        return TurnStatus.QUEUED
+
+    async def _fail(
+        self,
+        code: str,
+        message: str = "",
+        *,
+        retryable: bool,
+        error: ProviderError | None = None,
+    ) -> TurnStatus | None:
+        """Failed when nothing of this step was shown, else incomplete with its text kept."""
+        self._announce()
+        if not self._writer.turn.is_live:
+            return TurnStatus(self._writer.turn.status)
+        shown = bool(self._shown_text().strip())
+        status = TurnStatus.INCOMPLETE if shown else TurnStatus.FAILED
+        said = {"code": code, "message": message or CODES[code][1], "retryable": retryable}
+        return await self._close(Ending(status, error=said), error)
+
+    async def _close(self, ending: Ending, error: ProviderError | None = None) -> TurnStatus | None:
+        text, seq = self._shown_text(), self._feed.seq
+        await self._hand(lambda: self._writer.end(ending, text=text, seq=seq, error=error))
+        self._announce()
+        return ending.status
+
+
+def _patience(deadline: float) -> Patience:
+    return Patience(
+        first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
+        idle_seconds=settings.AMBER_IDLE_SECONDS,
+        retries=settings.AMBER_PROVIDER_RETRIES,
+        deadline=deadline,
+    )

@@ -1,0 +1,226 @@
+"""The shapes of chats, messages and turns: what comes in, and what goes out (`chats.wire`)."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from chats import wire
+from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn, TurnStatus
+from chats.roles import POSTED_ROLES
+
+MAX_TRY_MESSAGES = 200
+MAX_IMPORTED_MESSAGES = 20_000
+
+
+class ContentField(serializers.CharField):
+    """Text of a message: kept as written, at most AMBER_MAX_MESSAGE_CHARS."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("max_length", settings.AMBER_MAX_MESSAGE_CHARS)
+        kwargs.setdefault("trim_whitespace", False)
+        super().__init__(**kwargs)
+
+
+# -- In -----------------------------------------------------------------------------------------
+
+
+class ChatInput(serializers.Serializer[Chat]):
+    name = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
+    prompt = ContentField(required=False, allow_null=True, allow_blank=True)
+    pinned_scene_id = serializers.UUIDField(required=False, allow_null=True)
+
+
+class MessageInput(serializers.Serializer[ChatMessage]):
+    role = serializers.ChoiceField(MessageRole.choices, default=MessageRole.HUMAN)
+    content = ContentField(default="", allow_blank=True)
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
+    file_id = serializers.UUIDField(required=False, allow_null=True)
+    parent_id = serializers.UUIDField(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        policy = POSTED_ROLES.get(attrs["role"])
+        if policy is not None and policy.needs_content and not attrs["content"].strip():
+            raise serializers.ValidationError({"content": ["This role needs some text."]})
+        if attrs["role"] == MessageRole.FILE and not attrs.get("file_id"):
+            raise serializers.ValidationError({"file_id": ["A file message names its file."]})
+        return attrs
+
+
+class EditInput(serializers.Serializer[ChatMessage]):
+    content = ContentField()
+
+
+class RegenerateInput(serializers.Serializer[ChatMessage]):
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
+
+
+class BranchInput(serializers.Serializer[Chat]):
+    leaf_id = serializers.UUIDField()
+
+
+class TryMessage(serializers.Serializer[Any]):
+    role = serializers.ChoiceField([MessageRole.HUMAN, MessageRole.ASSISTANT, MessageRole.SYSTEM])
+    content = ContentField()
+
+
+class TryInput(serializers.Serializer[Turn]):
+    """`content` asks; `history` is what was said before."""
+
+    content = ContentField()
+    history = TryMessage(many=True, required=False, max_length=MAX_TRY_MESSAGES)
+
+
+class ImportedMessage(serializers.Serializer[ChatMessage]):
+    """`id` and `parent_id` connect the messages of one import; both may be left out."""
+
+    id = serializers.CharField(required=False, max_length=64)
+    parent_id = serializers.CharField(required=False, allow_null=True, max_length=64)
+    role = serializers.ChoiceField(MessageRole.choices)
+    content = ContentField(allow_blank=True)
+    tool_call = serializers.DictField(required=False, allow_null=True)
+    created_at = serializers.DateTimeField(required=False)
+
+
+class ImportedChat(serializers.Serializer[Chat]):
+    name = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    prompt = ContentField(required=False, allow_null=True, allow_blank=True)
+    active_leaf_id = serializers.CharField(required=False, allow_null=True, max_length=64)
+
+
+class ImportInput(serializers.Serializer[Chat]):
+    chat = ImportedChat(required=False)
+    messages = ImportedMessage(many=True, max_length=MAX_IMPORTED_MESSAGES)
+
+
+# -- Out ----------------------------------------------------------------------------------------
+
+
+class NamedSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+
+
+class ChatSerializer(serializers.Serializer[Chat]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    assistant_id = serializers.UUIDField(allow_null=True)
+    prompt = serializers.CharField(allow_null=True)
+    owner = serializers.ChoiceField(ChatOwner.choices)
+    guest_id = serializers.CharField(allow_null=True)
+    expired_at = serializers.DateTimeField(allow_null=True)
+    pinned_scene_id = serializers.UUIDField(allow_null=True)
+    active_leaf_id = serializers.UUIDField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: Chat) -> dict[str, Any]:
+        return wire.chat_wire(instance)
+
+
+class ToolCallSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    name = serializers.CharField()
+    arguments = serializers.CharField(help_text="The raw string the model wrote.")
+    reply_id = serializers.CharField(allow_null=True)
+
+
+class MessageFileSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    mime_type = serializers.CharField()
+    size = serializers.IntegerField()
+    file_hash = serializers.CharField()
+    url = serializers.CharField(allow_null=True)
+    expired_at = serializers.DateTimeField(allow_null=True)
+
+
+class MessageSerializer(serializers.Serializer[ChatMessage]):
+    """`context["siblings"]` maps message ids to their siblings' ids."""
+
+    id = serializers.UUIDField()
+    chat_id = serializers.UUIDField()
+    parent_id = serializers.UUIDField(allow_null=True)
+    sibling_ids = serializers.ListField(child=serializers.UUIDField())
+    role = serializers.ChoiceField(MessageRole.choices)
+    content = serializers.CharField()
+    assistant_id = serializers.UUIDField(allow_null=True)
+    assistant = NamedSerializer(allow_null=True)
+    file_id = serializers.UUIDField(allow_null=True)
+    file = MessageFileSerializer(allow_null=True)
+    tool_call = ToolCallSerializer(allow_null=True)
+    hidden = serializers.BooleanField()
+    citations = serializers.ListField(child=serializers.DictField())
+    turn_id = serializers.UUIDField(allow_null=True)
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    total_tokens = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: ChatMessage) -> dict[str, Any]:
+        siblings = self.context.get("siblings", {})
+        return wire.message_wire(instance, sibling_ids=siblings.get(instance.pk))
+
+
+class TurnErrorSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    retryable = serializers.BooleanField()
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    prompt_tokens = serializers.IntegerField(required=False)
+    completion_tokens = serializers.IntegerField(required=False)
+    total_tokens = serializers.IntegerField(required=False)
+    cached_tokens = serializers.IntegerField(required=False)
+
+
+class TurnSerializer(serializers.Serializer[Turn]):
+    id = serializers.UUIDField()
+    chat_id = serializers.UUIDField(allow_null=True)
+    status = serializers.ChoiceField(TurnStatus.choices)
+    error = TurnErrorSerializer(allow_null=True)
+    attempts = serializers.IntegerField()
+    usage = UsageSerializer()
+    finish_reason = serializers.CharField(allow_null=True)
+    waiting_calls = serializers.ListField(child=serializers.DictField())
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def to_representation(self, instance: Turn) -> dict[str, Any]:
+        return wire.turn_wire(instance)
+
+
+class PostedSerializer(serializers.Serializer[Any]):
+    message = MessageSerializer()
+    turn = TurnSerializer(allow_null=True)
+
+
+class ExportSerializer(serializers.Serializer[Any]):
+    chat = ChatSerializer()
+    messages = MessageSerializer(many=True)
+
+
+class FoundMessageSerializer(serializers.Serializer[Any]):
+    message = MessageSerializer()
+    chat = NamedSerializer()
+    score = serializers.FloatField()
+
+
+class FoundMessagesSerializer(serializers.Serializer[Any]):
+    results = FoundMessageSerializer(many=True)
+
+
+class ManifestSerializer(serializers.Serializer[Any]):
+    """Which model, messages and tools went into the turn's request, and what was left out."""
+
+    model = serializers.CharField()
+    model_fallback = serializers.CharField(allow_null=True)
+    assistant_id = serializers.UUIDField(allow_null=True)
+    messages = serializers.ListField(child=serializers.UUIDField())
+    history_is_cut = serializers.BooleanField()
+    dropped_messages = serializers.IntegerField()
+    tools = serializers.ListField(child=serializers.CharField())

@@ -1,0 +1,314 @@
+"""The verbs of chats: each one transaction, over objects that are already authorised.
+
+Lock order everywhere: the chat, then its turn. A turn is rung for after commit.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.idempotency import settle
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from amber.lib.errors import Conflict, Invalid, Missing
+from assistants.models import Assistant
+from chats import transcript
+from chats.endings import Ending, end_outside, lock_turn
+from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
+from chats.roles import ASKING_ROLES, POSTED_ROLES
+from chats.stream import announce_cancel
+from chats.tasks import ring_turn
+from chats.wire import chat_wire, message_wire, turn_wire
+from libraries.models import File
+
+CHAT_NAME_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What a POST made: the message, and the turn it started, if any."""
+
+    message: ChatMessage
+    turn: Turn | None
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "message": message_wire(self.message),
+            "turn": self.turn and turn_wire(self.turn),
+        }
+
+
+@transaction.atomic(durable=True)
+def create_chat(
+    principal: Principal, *, claim: IdempotencyRecord | None = None, **fields: Any
+) -> Chat:
+    chat = Chat.objects.create(
+        organization_id=principal.organization_id,
+        user=principal.user,
+        guest_id=principal.guest_id,
+        owner=transcript.owner_of(principal),
+        **fields,
+    )
+    settle(claim, status=201, answer=chat_wire(chat))
+    return chat
+
+
+@transaction.atomic(durable=True)
+def update_chat(chat: Chat, **fields: Any) -> Chat:
+    for name, value in fields.items():
+        setattr(chat, name, value)
+    chat.save(update_fields=[*fields, "updated_at"])
+    return chat
+
+
+@transaction.atomic(durable=True)
+def delete_chat(chat: Chat) -> None:
+    """A running turn notices that its row is gone and stops."""
+    transcript.locked_chat(chat.pk)
+    Turn.objects.filter(chat=chat).delete()
+    Chat.objects.filter(pk=chat.pk).update(active_leaf=None)
+    messages = ChatMessage.objects.filter(chat=chat)
+    messages._raw_delete(messages.db)
+    chat.delete()
+
+
+@transaction.atomic(durable=True)
+def post_message(
+    chat: Chat,
+    principal: Principal,
+    *,
+    role: str,
+    content: str = "",
+    assistant: Assistant | None = None,
+    file: File | None = None,
+    parent: ChatMessage | None = None,
+    claim: IdempotencyRecord | None = None,
+) -> Posted:
+    """Append a message; a question also starts its turn.
+
+    Without `parent` it goes to the end of the active branch. Raises Conflict (turn_in_progress)
+    and Invalid (no_assistant).
+    """
+    policy = POSTED_ROLES.get(role)
+    if policy is None:
+        raise Invalid(code="role_not_allowed", fields={"role": ["Clients may not post it."]})
+    chat = transcript.locked_chat(chat.pk)
+    live = _live_turn(chat)
+    if live is not None and not policy.while_live:
+        raise _in_progress(live)
+    if parent is None:
+        parent = _end_of_branch(chat, live)
+    message = transcript.append(
+        chat, parent, role=role, content=content, file=file, assistant=_author(role, assistant)
+    )
+    turn = None
+    if policy.starts_turn:
+        turn = _start_turn(chat, principal, message, assistant or _own(chat, principal))
+        _name_after(chat, message)
+    elif live is not None and live.tip_id == message.parent_id:
+        Turn.objects.filter(pk=live.pk).update(tip=message)
+    transcript.move_leaf(chat, message)
+    posted = Posted(message, turn)
+    settle(claim, status=201, answer=posted.wire())
+    return posted
+
+
+@transaction.atomic(durable=True)
+def edit_message(
+    message: ChatMessage,
+    principal: Principal,
+    *,
+    content: str,
+    claim: IdempotencyRecord | None = None,
+) -> Posted:
+    """Write the message anew beside the old one; an edited question is asked again.
+
+    Raises Invalid (role_not_allowed), Conflict (turn_in_progress).
+    """
+    policy = POSTED_ROLES.get(message.role)
+    if policy is None:
+        raise Invalid(code="role_not_allowed")
+    chat = _idle_chat(message.chat_id)
+    edited = transcript.append(
+        chat,
+        message.parent,
+        role=message.role,
+        content=content,
+        file=message.file,
+        assistant=message.assistant,
+    )
+    turn = None
+    if policy.starts_turn:
+        turn = _start_turn(chat, principal, edited, _assistant_of(message, chat, principal))
+    transcript.move_leaf(chat, edited)
+    posted = Posted(edited, turn)
+    settle(claim, status=201, answer=posted.wire())
+    return posted
+
+
+@transaction.atomic(durable=True)
+def regenerate(
+    message: ChatMessage,
+    principal: Principal,
+    *,
+    assistant: Assistant | None = None,
+    claim: IdempotencyRecord | None = None,
+) -> Posted:
+    """Ask the question of this message (or of this answer) again, as a new branch.
+
+    Raises Invalid (no_human_message, no_assistant), Conflict (turn_in_progress).
+    """
+    chat = _idle_chat(message.chat_id)
+    question = _question_of(message)
+    answered_by = assistant or _assistant_of(question, chat, principal)
+    turn = _start_turn(chat, principal, question, answered_by)
+    transcript.move_leaf(chat, question)
+    posted = Posted(question, turn)
+    settle(claim, status=201, answer=posted.wire())
+    return posted
+
+
+@transaction.atomic(durable=True)
+def delete_message(message: ChatMessage) -> None:
+    """Take one message out; what follows it follows its parent. Raises Conflict."""
+    chat = _idle_chat(message.chat_id)
+    after_opening = message.parent_id if message.opening_id == message.pk else None
+    if message.opening_id == message.pk:
+        same = ChatMessage.objects.filter(chat=chat, opening=message)
+        same.update(opening=after_opening)
+    ChatMessage.objects.filter(parent=message).update(parent=message.parent)
+    Turn.objects.filter(tip=message).update(tip=message.parent)
+    if chat.active_leaf_id == message.pk:
+        transcript.move_leaf(chat, message.parent)
+    ChatMessage.objects.filter(pk=message.pk).delete()
+
+
+@transaction.atomic(durable=True)
+def switch_branch(chat: Chat, leaf: ChatMessage) -> Chat:
+    """Show another branch; a running turn goes on where it is."""
+    chat = transcript.locked_chat(chat.pk)
+    transcript.move_leaf(chat, leaf)
+    return chat
+
+
+@transaction.atomic(durable=True)
+def try_assistant(
+    assistant: Assistant, principal: Principal, *, messages: list[dict[str, Any]]
+) -> Turn:
+    """A turn without a chat: `messages` are {role, content}, oldest first, the last one asks."""
+    turn = Turn.objects.create(
+        organization_id=principal.organization_id,
+        user=principal.user,
+        api_key=principal.key,
+        guest_id=principal.guest_id,
+        assistant=assistant,
+        input={"messages": messages},
+    )
+    transaction.on_commit(partial(ring_turn, turn.pk))
+    return turn
+
+
+@transaction.atomic(durable=True)
+def cancel_turn(turn: Turn) -> Turn:
+    """Ask for the turn's end: at once when nobody runs it, else by its worker. Idempotent."""
+    locked, chat = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
+    if locked is None:
+        raise Missing
+    if not locked.is_live:
+        return locked
+    if locked.status != TurnStatus.RUNNING:
+        end_outside(locked, chat, Ending(TurnStatus.CANCELLED))
+        return locked
+    if locked.cancel_requested_at is None:
+        locked.cancel_requested_at = timezone.now()
+        locked.save(update_fields=["cancel_requested_at", "updated_at"])
+    transaction.on_commit(partial(announce_cancel, locked.pk))
+    return locked
+
+
+# -- Private: inside the verb's transaction ----------------------------------------------------------
+
+
+def _live_turn(chat: Chat) -> Turn | None:
+    return Turn.objects.live().filter(chat=chat).select_for_update(no_key=True).first()
+
+
+def _in_progress(live: Turn) -> Conflict:
+    return Conflict(code="turn_in_progress", turn_id=str(live.pk))
+
+
+def _idle_chat(chat_id: UUID) -> Chat:
+    chat = transcript.locked_chat(chat_id)
+    live = _live_turn(chat)
+    if live is not None:
+        raise _in_progress(live)
+    return chat
+
+
+def _end_of_branch(chat: Chat, live: Turn | None) -> ChatMessage | None:
+    """Where the next message goes: behind what a running turn has written, if one runs."""
+    leaf_id = live.tip_id if live is not None else chat.active_leaf_id
+    return ChatMessage.objects.filter(pk=leaf_id).first() if leaf_id else None
+
+
+def _author(role: str, assistant: Assistant | None) -> Assistant | None:
+    """A question remembers whom it asked, an inserted answer who is said to have given it."""
+    return assistant if role == MessageRole.ASSISTANT or role in ASKING_ROLES else None
+
+
+def _start_turn(
+    chat: Chat, principal: Principal, question: ChatMessage, assistant: Assistant | None
+) -> Turn:
+    if assistant is None:
+        raise Invalid(code="no_assistant", fields={"assistant_id": ["Name an assistant."]})
+    turn = Turn.objects.create(
+        organization_id=chat.organization_id,
+        chat=chat,
+        user=chat.user,
+        guest_id=chat.guest_id,
+        api_key=principal.key,
+        assistant=assistant,
+        question=question,
+        tip=question,
+    )
+    if question.turn_id is None:
+        question.turn = turn
+        question.save(update_fields=["turn", "updated_at"])
+    transaction.on_commit(partial(ring_turn, turn.pk))
+    return turn
+
+
+def _assistant_of(message: ChatMessage, chat: Chat, principal: Principal) -> Assistant | None:
+    """Whom the message asked, else who answered it first, else the chat's own, if still usable."""
+    answered_by = message.turn.assistant_id if message.turn_id and message.turn else None
+    asked = message.assistant_id or answered_by
+    return _usable(asked, principal) or _own(chat, principal)
+
+
+def _own(chat: Chat, principal: Principal) -> Assistant | None:
+    return _usable(chat.assistant_id, principal)
+
+
+def _usable(assistant_id: UUID | None, principal: Principal) -> Assistant | None:
+    if assistant_id is None:
+        return None
+    return Assistant.objects.visible_to(principal).filter(pk=assistant_id).first()
+
+
+def _question_of(message: ChatMessage) -> ChatMessage:
+    """The nearest question at or before this message."""
+    for earlier in reversed(transcript.path(message.chat_id, message.pk)):
+        if earlier.role in ASKING_ROLES:
+            return earlier
+    raise Invalid(code="no_human_message")
+
+
+def _name_after(chat: Chat, question: ChatMessage) -> None:
+    if not chat.name and question.role == MessageRole.HUMAN:
+        first_line = question.content.strip().partition("\n")[0]
+        chat.name = first_line[:CHAT_NAME_CHARS]
+        Chat.objects.filter(pk=chat.pk).update(name=chat.name)

@@ -1,0 +1,244 @@
+"""A turn's events as server-sent events: replay from Last-Event-ID, follow, end with the turn.
+
+Where the stream no longer reaches back, or has a hole, a snapshot from Postgres comes first. One
+function, `event_stream`, makes every streaming response; it gives the request's database
+connections back before it returns (a pool of 2 serves any number of viewers). Protocol:
+docs/stream-protocol.md.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections, transaction
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.views import View
+from redis.exceptions import RedisError
+
+from accounts.access import get_visible
+from accounts.authentication import authenticate
+from amber.lib import redis as amber_redis
+from amber.lib.api import error_response
+from amber.lib.errors import AmberError, Invalid, NotAuthenticated
+from chats import transcript
+from chats.endings import last_event
+from chats.models import LIVE_STATUSES, Turn, TurnStatus
+from chats.stream import SEQ_PER_ATTEMPT, encode, events_key, first_seq
+from chats.viewers import StreamEvent, Viewer, decode, hub
+from engine.events import LAST_EVENTS
+
+HEARTBEAT = b": heartbeat\n\n"
+_CATCH_UP_SECONDS = 0.25
+MAX_SEQ = 2**53
+"""Larger numbers do not survive JavaScript."""
+
+
+def event_stream(turn: Turn, *, after: int = 0) -> StreamingHttpResponse:
+    """The response that streams this turn's events after number `after`.
+
+    Call it in the request's own thread: it returns that thread's database connections.
+    """
+    response = StreamingHttpResponse(
+        _bytes(turn, after), content_type="text/event-stream; charset=utf-8"
+    )
+    response["Cache-Control"] = "no-cache, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    connections.close_all()
+    return response
+
+
+def last_event_id(request: HttpRequest) -> int:
+    """Raises Invalid (invalid_last_event_id)."""
+    given = request.headers.get("Last-Event-ID") or request.GET.get("last_event_id") or "0"
+    if not (given.isascii() and given.isdigit()) or int(given) > MAX_SEQ:
+        raise Invalid(code="invalid_last_event_id")
+    return int(given)
+
+
+class TurnEventsView(View):
+    """GET turns/{id}/events/."""
+
+    async def get(
+        self, request: HttpRequest, turn_id: UUID
+    ) -> HttpResponse | StreamingHttpResponse:
+        return await sync_to_async(self._open)(request, turn_id)
+
+    def _open(self, request: HttpRequest, turn_id: UUID) -> HttpResponse | StreamingHttpResponse:
+        try:
+            principal = authenticate(request)
+            if principal is None:
+                raise NotAuthenticated
+            turn = get_visible(Turn, principal, turn_id)
+            return event_stream(turn, after=last_event_id(request))
+        except AmberError as exc:
+            return error_response(exc, request)
+
+
+async def _bytes(turn: Turn, after: int) -> AsyncIterator[bytes]:
+    async with aclosing(_events(turn, after)) as events:
+        async for event in events:
+            if event is None:
+                yield HEARTBEAT
+            else:
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (
+                    event.seq,
+                    event.name.encode(),
+                    event.data,
+                )
+
+
+async def _events(turn: Turn, after: int) -> AsyncGenerator[StreamEvent | None, None]:
+    """Events after `after`, gapless; None where a heartbeat is due."""
+    viewer = Viewer(turn.pk, events_key(turn.organization_id, turn.pk), seq=after)
+    follow = _Following(viewer)
+    await hub().add(viewer)
+    try:
+        for event in await follow.replay():
+            yield event
+        while not follow.is_over:
+            for event in await follow.next_events():
+                yield event
+    finally:
+        hub().remove(viewer)
+
+
+class _Following:
+    """One viewer's place in a turn's stream."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self.is_over = False
+
+    async def replay(self) -> list[StreamEvent]:
+        """What the stream holds after our place, or a snapshot where it does not reach back."""
+        viewer = self._viewer
+        try:
+            entries = await amber_redis.async_client().xrange(
+                viewer.key, min=f"{viewer.seq}-0" if viewer.seq else "-"
+            )
+        except (RedisError, OSError):
+            return await self._snapshot()
+        found = [decode(entry_id, fields) for entry_id, fields in entries]
+        if not found:
+            return await self._snapshot() if await self._is_behind() else []
+        if viewer.seq and found[0].seq == viewer.seq:
+            if len(found) == 1 and found[0].name in LAST_EVENTS:
+                return await self._snapshot()
+            return await self._take_all(found[1:])
+        if not viewer.seq and found[0].seq == 1:
+            return await self._take_all(found)
+        return await self._snapshot()
+
+    async def next_events(self) -> list[StreamEvent | None]:
+        """Wait for more; [None] when a heartbeat is due."""
+        queue = self._viewer.queue
+        try:
+            async with asyncio.timeout(settings.AMBER_STREAM_HEARTBEAT_SECONDS):
+                event = await queue.get()
+        except TimeoutError:
+            return [None]
+        events = [event]
+        while not queue.empty():
+            events.append(queue.get_nowait())
+        if None in events:
+            return list(await self._snapshot())
+        return list(await self._take_all([e for e in events if e is not None]))
+
+    async def _take_all(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """Those that are new; a hole is filled by a snapshot."""
+        taken: list[StreamEvent] = []
+        for event in events:
+            if event.seq <= self._viewer.seq:
+                continue
+            if not _follows(self._viewer.seq, event):
+                return taken + await self._snapshot()
+            self._viewer.seq = event.seq
+            taken.append(event)
+        self.is_over = bool(taken) and taken[-1].name in LAST_EVENTS
+        return taken
+
+    async def _is_behind(self) -> bool:
+        state = await _state(self._viewer.turn_id)
+        return state is None or state.seq > self._viewer.seq or state.last is not None
+
+    async def _snapshot(self) -> list[StreamEvent]:
+        """What Postgres knows, as soon as the stream goes on from there without a hole."""
+        viewer = self._viewer
+        while True:
+            state = await _state(viewer.turn_id)
+            if state is None:
+                self.is_over = True
+                return []
+            if state.last is not None or await self._reaches(state.seq):
+                break
+            await asyncio.sleep(_CATCH_UP_SECONDS)
+        self.is_over = state.last is not None
+        events = []
+        if state.snapshot_seq > viewer.seq:
+            events.append(StreamEvent(state.snapshot_seq, "turn.snapshot", state.snapshot))
+        if state.last is not None and viewer.seq != state.seq:
+            events.append(StreamEvent(state.seq, *state.last))
+        viewer.seq = max(viewer.seq, state.seq)
+        return events
+
+    async def _reaches(self, seq: int) -> bool:
+        """Whether the stream's next event after `seq` is the very next one, or there is none."""
+        try:
+            found = await amber_redis.async_client().xrange(
+                self._viewer.key, min=f"({seq}-0", count=1
+            )
+        except (RedisError, OSError):
+            return True
+        return not found or _follows(seq, decode(*found[0]))
+
+
+def _follows(seq: int, event: StreamEvent) -> bool:
+    """Whether nothing lies between: the next number, or the first of a later attempt."""
+    starts_attempt = event.seq % SEQ_PER_ATTEMPT == 1
+    return event.seq == seq + 1 or (starts_attempt and event.seq > seq > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A turn as Postgres has it: `last` is the name and JSON of its last event once it is over."""
+
+    seq: int
+    snapshot_seq: int
+    snapshot: bytes
+    last: tuple[str, bytes] | None
+
+
+@sync_to_async(thread_sensitive=False)
+def _state(turn_id: UUID) -> _State | None:
+    try:
+        return _read_state(turn_id)
+    finally:
+        connections.close_all()
+
+
+def _read_state(turn_id: UUID) -> _State | None:
+    with transaction.atomic():
+        turn = Turn.objects.filter(pk=turn_id).select_for_update(no_key=True).first()
+        if turn is None:
+            return None
+        messages = transcript.messages_of_turn(turn)
+    text = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
+    is_over = turn.status not in LIVE_STATUSES or turn.status == TurnStatus.WAITING
+    seq = max(turn.seq, first_seq(turn.attempt))
+    snapshot_seq = seq - 1 if is_over else seq
+    snapshot = encode(
+        "turn.snapshot",
+        seq=snapshot_seq,
+        turn_id=turn.pk,
+        fields={"messages": messages, "text": text},
+    )
+    return _State(seq, snapshot_seq, snapshot, _last(turn, seq) if is_over else None)
+
+
+def _last(turn: Turn, seq: int) -> tuple[str, bytes]:
+    name, fields = last_event(turn)
+    return name, encode(name, seq=seq, turn_id=turn.pk, fields=fields)

@@ -1,0 +1,258 @@
+"""The tree of messages of a chat: reading a path, appending to it.
+
+Appending needs the chat's row locked (`locked_chat`), so that parent, position and active leaf
+agree.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch, Q, prefetch_related_objects
+from django.utils import timezone
+
+from accounts.principal import Principal
+from amber.lib.errors import Invalid, Missing
+from amber.lib.ids import new_id
+from amber.lib.words import tsvector_literal
+from assistants.models import Assistant
+from chats.models import Chat, ChatMessage, ChatOwner, Turn
+from chats.roles import CALL_ROLES, HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
+from chats.wire import message_wire
+from libraries.models import File
+
+_PATH_SQL = """
+WITH RECURSIVE path AS (
+    SELECT id, parent_id, 1 AS depth, octet_length(content) AS bytes
+    FROM chats_chatmessage WHERE id = %(leaf)s AND chat_id = %(chat)s
+  UNION ALL
+    SELECT m.id, m.parent_id, path.depth + 1, path.bytes + octet_length(m.content)
+    FROM chats_chatmessage m JOIN path ON m.id = path.parent_id
+    WHERE path.depth < %(messages)s AND path.bytes < %(bytes)s
+)
+SELECT m.id, m.chat_id, m.organization_id, m.parent_id, m.opening_id, m.position, m.role,
+       m.content, m.assistant_id, m.tool_call, m.file_id, m.hidden, m.citations, m.turn_id, m.step,
+       m.prompt_tokens, m.completion_tokens, m.total_tokens, m.created_at, m.updated_at
+FROM path JOIN chats_chatmessage m ON m.id = path.id ORDER BY path.depth DESC
+"""
+
+
+def path(
+    chat_id: UUID,
+    leaf_id: UUID | None,
+    *,
+    max_messages: int = 1_000_000,
+    max_bytes: int = 1_000_000_000,
+) -> list[ChatMessage]:
+    """The messages from `leaf_id` towards the root, oldest first, with assistant and file.
+
+    Stops at `max_messages`, or after the message that reaches `max_bytes` of text. Costs one
+    query over what it returns (and one each for assistants and files), however long the chat.
+    """
+    if leaf_id is None:
+        return []
+    limits = {"leaf": leaf_id, "chat": chat_id, "messages": max_messages, "bytes": max_bytes}
+    found = list(ChatMessage.objects.raw(_PATH_SQL, limits))
+    attach_related(found)
+    return found
+
+
+def attach_related(messages: Sequence[ChatMessage]) -> None:
+    """Load assistants and files of these rows: at most two queries."""
+    wanted: list[Prefetch[Any] | str] = []
+    if any(m.assistant_id for m in messages):
+        wanted.append(Prefetch("assistant", Assistant.objects.only("id", "name", "description")))
+    if any(m.file_id for m in messages):
+        wanted.append(Prefetch("file", File.objects.all()))
+    if wanted:
+        prefetch_related_objects(list(messages), *wanted)
+
+
+def opening(message: ChatMessage) -> list[ChatMessage]:
+    """The system messages that open this message's path, oldest first."""
+    return path(message.chat_id, message.opening_id)
+
+
+def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
+    """For each of these messages of one chat its siblings (itself included), oldest first.
+
+    One query. The root's siblings are the chat's other roots.
+    """
+    if not messages:
+        return {}
+    parents = {m.parent_id for m in messages}
+    among = Q(parent_id__in=parents - {None})
+    if None in parents:
+        among |= Q(parent_id__isnull=True)
+    children: dict[UUID | None, list[UUID]] = {}
+    rows = ChatMessage.objects.filter(among, chat_id=messages[0].chat_id)
+    for parent_id, pk in rows.order_by("created_at", "pk").values_list("parent_id", "pk"):
+        children.setdefault(parent_id, []).append(pk)
+    return {m.pk: children[m.parent_id] for m in messages}
+
+
+def owner_of(principal: Principal) -> ChatOwner:
+    """Whose list a chat made by this principal stands in."""
+    if principal.guest_id is not None:
+        return ChatOwner.GUEST
+    return ChatOwner.API if principal.key else ChatOwner.USER
+
+
+def locked_chat(chat_id: UUID) -> Chat:
+    """The chat, locked until the transaction ends: always before its turn. Raises Missing."""
+    chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+    if chat is None:
+        raise Missing
+    return chat
+
+
+def append(
+    chat: Chat, parent: ChatMessage | None, *, role: str, content: str = "", **fields: Any
+) -> ChatMessage:
+    """Write one message under `parent`. The caller holds the chat's lock and moves the leaf."""
+    message = _new(chat, parent, role=role, content=content, **fields)
+    message.save(force_insert=True)
+    return message
+
+
+def build_tree(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> dict[str, ChatMessage]:
+    """Unsaved rows of an imported chat by their old ids (or place), parents before children.
+
+    A message without `parent_id` follows the one before it. Raises Invalid: an id given twice, a
+    parent that does not come before, a tool message without its call.
+    """
+    rows: dict[str, ChatMessage] = {}
+    before: ChatMessage | None = None
+    for place, given in enumerate(messages):
+        name = given.get("id") or f"#{place}"
+        parent = _imported_parent(given, before, rows, place)
+        if name in rows:
+            raise Invalid(fields={f"messages.{place}.id": ["Given twice."]})
+        call = given.get("tool_call")
+        if given["role"] in CALL_ROLES:
+            call = _imported_call(call, place)
+        before = rows[name] = _new(
+            chat, parent, role=given["role"], content=given["content"], tool_call=call
+        )
+    return rows
+
+
+def _imported_parent(
+    given: Mapping[str, Any],
+    before: ChatMessage | None,
+    rows: Mapping[str, ChatMessage],
+    place: int,
+) -> ChatMessage | None:
+    if "parent_id" not in given:
+        return before
+    wanted = given["parent_id"]
+    if wanted is not None and wanted not in rows:
+        said = "The parent must come before its children."
+        raise Invalid(fields={f"messages.{place}.parent_id": [said]})
+    return rows[wanted] if wanted is not None else None
+
+
+def _imported_call(call: Any, place: int) -> dict[str, Any]:
+    if not isinstance(call, dict) or not all(
+        isinstance(call.get(name), str) for name in ("id", "name", "arguments")
+    ):
+        said = "A tool message needs {id, name, arguments}, three strings."
+        raise Invalid(fields={f"messages.{place}.tool_call": [said]})
+    reply_id = call.get("reply_id")
+    return {
+        "id": call["id"],
+        "name": call["name"],
+        "arguments": call["arguments"],
+        "reply_id": reply_id if isinstance(reply_id, str) else None,
+    }
+
+
+def _new(
+    chat: Chat, parent: ChatMessage | None, *, role: str, content: str, **fields: Any
+) -> ChatMessage:
+    message = ChatMessage(
+        organization_id=chat.organization_id,
+        chat=chat,
+        parent=parent,
+        position=parent.position + 1 if parent else 0,
+        role=role,
+        content=content,
+        hidden=role in HIDDEN_ROLES,
+        search=tsvector_literal(content) if role in SEARCHED_ROLES else None,
+        **fields,
+    )
+    message.opening = _opening_of(message, parent)
+    return message
+
+
+def _opening_of(message: ChatMessage, parent: ChatMessage | None) -> ChatMessage | None:
+    if parent is None:
+        return message if message.role in SYSTEM_ROLES else None
+    if message.role in SYSTEM_ROLES and parent.opening_id == parent.pk:
+        return message
+    return parent.opening
+
+
+def append_to_turn(
+    turn: Turn, chat: Chat | None, *, role: str, content: str = "", **fields: Any
+) -> dict[str, Any]:
+    """Write the turn's next message at its tip, or into `output` for a stateless turn (no chat).
+
+    Moves the tip, and the chat's active leaf if it stood there. Returns the wire form. The caller
+    holds chat and turn, and saves the turn.
+    """
+    if chat is None:
+        message = _stateless_message(turn, role=role, content=content, **fields)
+        turn.output = {"messages": [*(turn.output or {}).get("messages", []), message]}
+        return message
+    row = append(chat, turn.tip, role=role, content=content, turn=turn, **fields)
+    if chat.active_leaf_id == turn.tip_id:
+        move_leaf(chat, row)
+    turn.tip = row
+    return message_wire(row)
+
+
+def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
+    chat.active_leaf = leaf
+    Chat.objects.filter(pk=chat.pk).update(active_leaf=leaf, updated_at=timezone.now())
+
+
+def _stateless_message(
+    turn: Turn, *, role: str, content: str, assistant: Assistant | None = None, **fields: Any
+) -> dict[str, Any]:
+    row = ChatMessage(
+        id=new_id(),
+        organization_id=turn.organization_id,
+        role=role,
+        content=content,
+        assistant=assistant,
+        turn=turn,
+        created_at=timezone.now(),
+        updated_at=timezone.now(),
+        **fields,
+    )
+    return message_wire(row)
+
+
+def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The wire form of what this turn wrote, in order: three queries at most."""
+    if turn.chat_id is None:
+        return list((turn.output or {}).get("messages", []))
+    rows = list(
+        ChatMessage.objects.filter(turn=turn, step__isnull=False)
+        .defer("search")
+        .order_by("position")
+    )
+    attach_related(rows)
+    return [message_wire(row) for row in rows]
+
+
+def rows_of_step(turn: Turn) -> list[dict[str, Any]]:
+    """Role and tool call of each row of the turn's last stored step, in order."""
+    if turn.step == 0:
+        return []
+    if turn.chat_id is None:
+        said = (turn.output or {}).get("messages", [])
+        return [{"role": m["role"], "tool_call": m["tool_call"]} for m in said]
+    rows = ChatMessage.objects.filter(turn=turn, step=turn.step).order_by("position")
+    return list(rows.values("role", "tool_call"))

@@ -1,0 +1,71 @@
+"""REST of turns: state, cancel, manifest; and trying an assistant without a chat."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.access import get_visible
+from accounts.authentication import principal_of
+from amber.lib.errors import Missing
+from assistants.models import Assistant
+from chats import services
+from chats.models import MessageRole, Turn
+from chats.negotiation import Streamable, wants_stream
+from chats.serializers import ManifestSerializer, TryInput, TurnSerializer
+from chats.stream_view import event_stream
+from chats.views import validated
+from chats.wire import turn_wire
+
+
+class TurnView(APIView):
+    @extend_schema(responses=TurnSerializer)
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
+
+
+class CancelView(APIView):
+    @extend_schema(request=None, responses=TurnSerializer)
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """End the turn; text that was shown is kept. 200 also when it is over already."""
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        return Response(turn_wire(services.cancel_turn(turn)))
+
+
+class ManifestView(APIView):
+    @extend_schema(responses=ManifestSerializer)
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        """What went into the turn's request. 404 until it was composed."""
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        if turn.manifest is None:
+            raise Missing
+        return Response(turn.manifest)
+
+
+class TryView(Streamable, APIView):
+    @extend_schema(
+        request=TryInput,
+        responses={
+            201: TurnSerializer,
+            (200, "text/event-stream"): OpenApiResponse(
+                OpenApiTypes.STR, description="The turn's events."
+            ),
+        },
+    )
+    def post(self, request: Request, assistant_id: UUID) -> HttpResponseBase:
+        """Ask an assistant without a chat; the answer is kept for a short while only."""
+        principal = principal_of(request)
+        assistant = get_visible(Assistant, principal, assistant_id)
+        given = validated(TryInput, request)
+        question: dict[str, Any] = {"role": MessageRole.HUMAN, "content": given["content"]}
+        turn = services.try_assistant(
+            assistant, principal, messages=[*map(dict, given.get("history", ())), question]
+        )
+        return (
+            event_stream(turn) if wants_stream(request) else Response(turn_wire(turn), status=201)
+        )

@@ -1,0 +1,290 @@
+"""The database side of a running turn: each method is one transaction, on the task's thread.
+
+Every transaction locks the chat, then the turn with its fence; a turn that is no longer ours raises
+Fenced and writes nothing. What viewers must be told of a commit waits in `outbox`: the runner emits
+it, also when it was cancelled while the commit ran.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from amber.lib.errors import Missing
+from amber.lib.lease import Fenced
+from assistants.models import Assistant
+from chats import transcript
+from chats.endings import Ending, end_turn, last_event
+from chats.models import Chat, MessageRole, Turn, TurnStatus
+from chats.stream import Event
+from engine import tokens
+from engine.loop import Reply
+from engine.messages import ProviderMessage, ToolCall
+from engine.model import ProviderError, Usage
+from engine.tools import ToolResult
+from providers import ledger
+from providers.models import LanguageModel
+
+_MOVING = (
+    "status",
+    "error",
+    "finish_reason",
+    "lease_until",
+    "worker",
+    "attempt",
+    "waiting_calls",
+    "ended_at",
+    "first_token_at",
+    "partial_text",
+    "seq",
+    "step",
+    "tip",
+    "usage",
+    "output",
+    "updated_at",
+)
+
+
+class TurnWriter:
+    """Writes one turn for as long as its fence holds. `turn` is the row as last committed."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.outbox: list[Event] = []
+        self.retried: list[ProviderError] = []
+        """Provider calls that failed and were made again: they go into the ledger too."""
+        self.model: LanguageModel | None = None
+        self.asked: Sequence[ProviderMessage] = ()
+
+    def begin(self, *, manifest: dict[str, Any]) -> None:
+        """Note what goes to the model; text of an attempt that broke off is taken back."""
+        kept = Turn.objects.filter(pk=self.turn.pk, fence=self.turn.fence).update(
+            manifest=manifest, partial_text="", updated_at=timezone.now()
+        )
+        if not kept:
+            raise Fenced
+        self.turn.partial_text = ""
+
+    def save_partial(self, step: int, text: str, seq: int) -> None:
+        """Keep text that was shown. Does nothing once its step is stored."""
+        if step != self.turn.step + 1 or self.turn.status != TurnStatus.RUNNING:
+            return
+        kept = Turn.objects.filter(
+            pk=self.turn.pk, fence=self.turn.fence, status=TurnStatus.RUNNING
+        ).update(partial_text=text, seq=seq)
+        if not kept:
+            raise Fenced
+
+    def store_reply(self, reply: Reply, seq: int) -> None:
+        """The rows of one reply: its answer, which ends the turn, or the calls it asks for."""
+        with self._held() as (turn, chat):
+            turn.partial_text = ""
+            usage, estimated = self._usage_of(reply.usage, reply.text)
+            self._account(turn, usage, estimated=estimated, reply=reply)
+            counted = _token_fields(usage)
+            turn.first_token_at = turn.first_token_at or _first_token_at(reply)
+            if reply.calls:
+                stored = self._store_calls(turn, chat, reply, counted)
+            else:
+                stored = [self._store_answer(turn, chat, reply, counted)]
+            turn.step = reply.step
+            if not reply.calls:
+                ending = Ending(TurnStatus.COMPLETED, finish_reason=reply.finish_reason)
+                end_turn(turn, chat, ending)
+            self._save(turn, seq, reply.step, stored)
+
+    def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
+        with self._held() as (turn, chat):
+            message = transcript.append_to_turn(
+                turn,
+                chat,
+                role=MessageRole.TOOL,
+                content=result.content,
+                step=step,
+                tool_call={
+                    "id": call.id,
+                    "name": call.name,
+                    "arguments": "",
+                    "reply_id": call.reply_id,
+                },
+            )
+            self._save(turn, seq, step, [message])
+
+    def end(self, ending: Ending, *, text: str, seq: int, error: ProviderError | None) -> None:
+        """End the turn otherwise than by an answer; text that was shown is kept."""
+        with self._held() as (turn, chat):
+            turn.partial_text = text
+            if text or error is not None:
+                usage, _ = self._usage_of(None, text) if text else (Usage(), False)
+                outcome = ending.error["code"] if ending.error else str(ending.status)
+                self._account(turn, usage, estimated=True, outcome=outcome)
+            stored = end_turn(turn, chat, ending)
+            self._save(turn, seq, turn.step + 1, stored)
+
+    def release(self, *, text: str, seq: int) -> None:
+        """Give the turn back to the queue, its text kept, the attempt not counted."""
+        with self._held() as (turn, _):
+            turn.partial_text = text
+            turn.status = TurnStatus.QUEUED
+            turn.attempt -= 1
+            turn.worker = ""
+            turn.lease_until = None
+            turn.seq = seq
+            turn.save(update_fields=_MOVING)
+
+    # -- Private: inside one transaction ---------------------------------------------------------
+
+    @contextmanager
+    def _held(self) -> Iterator[tuple[Turn, Chat | None]]:
+        with transaction.atomic():
+            try:
+                chat = transcript.locked_chat(self.turn.chat_id) if self.turn.chat_id else None
+            except Missing:
+                raise Fenced from None
+            turn: Turn = Turn.objects.select_related("tip", "assistant").holding(
+                self.turn.pk, self.turn.fence
+            )
+            yield turn, chat
+        self.turn = turn
+
+    def _save(self, turn: Turn, seq: int, step: int, stored: Sequence[dict[str, Any]]) -> None:
+        events: list[Event] = [
+            ("message.stored", {"step": step, "message": message}) for message in stored
+        ]
+        if not turn.is_live:
+            events.append(last_event(turn))
+        turn.seq = seq + len(events)
+        turn.save(update_fields=_MOVING)
+        transaction.on_commit(lambda: self.outbox.extend(events))
+
+    def _store_answer(
+        self, turn: Turn, chat: Chat | None, reply: Reply, counted: dict[str, int]
+    ) -> dict[str, Any]:
+        return transcript.append_to_turn(
+            turn,
+            chat,
+            role=MessageRole.ASSISTANT,
+            content=reply.text,
+            assistant=turn.assistant,
+            step=reply.step,
+            **counted,
+        )
+
+    def _store_calls(
+        self, turn: Turn, chat: Chat | None, reply: Reply, counted: dict[str, int]
+    ) -> list[dict[str, Any]]:
+        """One row a call; the first carries the reply's text and token counts."""
+        stored = []
+        for number, call in enumerate(reply.calls):
+            stored.append(
+                transcript.append_to_turn(
+                    turn,
+                    chat,
+                    role=MessageRole.TOOL_CALL,
+                    content="" if number else reply.text,
+                    assistant=turn.assistant,
+                    step=reply.step,
+                    tool_call={
+                        "id": call.id,
+                        "name": call.name,
+                        "arguments": call.arguments,
+                        "reply_id": call.reply_id,
+                    },
+                    **({} if number else counted),
+                )
+            )
+        return stored
+
+    def _usage_of(self, usage: Usage | None, text: str) -> tuple[Usage, bool]:
+        """The provider's count, or our own estimate, and whether it is one."""
+        if usage is not None:
+            return usage, False
+        encoding = self.model.encoding if self.model else tokens.DEFAULT_ENCODING
+        asked = tokens.count_messages(self.asked, encoding)
+        return Usage(asked, tokens.count_text(text, encoding)), True
+
+    def _account(
+        self,
+        turn: Turn,
+        usage: Usage,
+        *,
+        estimated: bool,
+        reply: Reply | None = None,
+        outcome: str = "ok",
+    ) -> None:
+        """Ledger rows for this call and the retried ones before it; totals of turn and assistant."""
+        if self.model is None:
+            return
+        for error in self.retried:
+            self._record(turn, Usage(), outcome=error.code)
+        self.retried = []
+        self._record(
+            turn,
+            usage,
+            estimated=estimated,
+            outcome=outcome,
+            first_token_ms=_ms(reply.first_token_seconds) if reply else None,
+            latency_ms=_ms(reply.seconds) or 0 if reply else 0,
+        )
+        turn.usage = _add(turn.usage, usage)
+        if turn.assistant_id:
+            Assistant.objects.filter(pk=turn.assistant_id).update(
+                total_token_usage=F("total_token_usage") + usage.total_tokens
+            )
+
+    def _record(self, turn: Turn, usage: Usage, **fields: Any) -> None:
+        assert self.model is not None
+        ledger.record(
+            self.model,
+            usage,
+            organization_id=turn.organization_id,
+            user_id=turn.user_id,
+            api_key_id=turn.api_key_id,
+            guest_id=turn.guest_id,
+            assistant_id=turn.assistant_id,
+            turn_id=turn.pk,
+            **fields,
+        )
+
+
+def open_calls(turn: Turn) -> list[ToolCall]:
+    """Calls of the turn's last stored step that have no result: a worker died while they ran."""
+    rows = transcript.rows_of_step(turn)
+    finished = [row["tool_call"]["id"] for row in rows if row["role"] == MessageRole.TOOL]
+    calls = []
+    for row in rows:
+        if row["role"] != MessageRole.TOOL_CALL:
+            continue
+        call = row["tool_call"]
+        if call["id"] in finished:
+            finished.remove(call["id"])
+        else:
+            calls.append(ToolCall(call["id"], call["name"], call["arguments"], call["reply_id"]))
+    return calls
+
+
+def _token_fields(usage: Usage) -> dict[str, int]:
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+
+
+def _add(total: dict[str, int], usage: Usage) -> dict[str, int]:
+    counted = {**_token_fields(usage), "cached_tokens": usage.cached_tokens}
+    return {name: total.get(name, 0) + number for name, number in counted.items()}
+
+
+def _first_token_at(reply: Reply) -> datetime | None:
+    if reply.first_token_seconds is None:
+        return None
+    return timezone.now() - timedelta(seconds=reply.seconds - reply.first_token_seconds)
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000)

@@ -1,0 +1,29 @@
+"""Addresses of chats, messages and turns, below /api/v1/."""
+
+from django.urls import path
+
+from chats import turn_views, views
+from chats.stream_view import TurnEventsView
+
+app_name = "chats"
+
+urlpatterns = [
+    path("chats/", views.ChatsView.as_view(), name="chats"),
+    path("chats/import/", views.ImportView.as_view(), name="import"),
+    path("chats/search/", views.SearchView.as_view(), name="search"),
+    path("chats/<uuid:chat_id>/", views.ChatView.as_view(), name="chat"),
+    path("chats/<uuid:chat_id>/messages/", views.MessagesView.as_view(), name="messages"),
+    path("chats/<uuid:chat_id>/branch/", views.BranchView.as_view(), name="branch"),
+    path("chats/<uuid:chat_id>/export/", views.ExportView.as_view(), name="export"),
+    path("messages/<uuid:message_id>/", views.MessageView.as_view(), name="message"),
+    path(
+        "messages/<uuid:message_id>/regenerate/",
+        views.RegenerateView.as_view(),
+        name="regenerate",
+    ),
+    path("turns/<uuid:turn_id>/", turn_views.TurnView.as_view(), name="turn"),
+    path("turns/<uuid:turn_id>/events/", TurnEventsView.as_view(), name="turn_events"),
+    path("turns/<uuid:turn_id>/cancel/", turn_views.CancelView.as_view(), name="cancel"),
+    path("turns/<uuid:turn_id>/manifest/", turn_views.ManifestView.as_view(), name="manifest"),
+    path("assistants/<uuid:assistant_id>/try/", turn_views.TryView.as_view(), name="try"),
+]

@@ -1,0 +1,175 @@
+"""Everybody who watches turns in this web process, on one Redis connection.
+
+A viewer registers a queue, reads what the stream already holds, then follows. The hub reads all
+watched streams with one XREAD and is woken by CLIENT UNBLOCK when one is added. Redis is only the
+fast way: turns that are silent are looked up in Postgres every SILENT_SECONDS, so that a viewer
+learns of the end even if Redis lost everything. A slow viewer loses its queue, not the turn its
+time: it catches up by reading the stream again.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import structlog
+from asgiref.sync import sync_to_async
+from django.db import connections
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+from chats.models import LIVE_STATUSES, Turn
+
+logger = structlog.get_logger(__name__)
+
+SILENT_SECONDS = 2.0
+_BLOCK_MS = 2_000
+_QUEUE_EVENTS = 2_000
+_BATCH_EVENTS = 500
+_PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One event as it stands in Redis: `data` is its JSON."""
+
+    seq: int
+    name: str
+    data: bytes
+
+
+@dataclass(eq=False, slots=True)
+class Viewer:
+    """One reader of one turn. None in the queue means: look into Postgres."""
+
+    turn_id: UUID
+    key: bytes
+    queue: "asyncio.Queue[StreamEvent | None]" = field(
+        default_factory=lambda: asyncio.Queue(_QUEUE_EVENTS)
+    )
+    heard_at: float = field(default_factory=time.monotonic)
+    seq: int = 0
+
+
+class Hub:
+    """The viewers of one event loop."""
+
+    def __init__(self) -> None:
+        self._viewers: dict[bytes, set[Viewer]] = {}
+        self._last_ids: dict[bytes, bytes] = {}
+        self._client_id: int | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def add(self, viewer: Viewer) -> None:
+        """Follow from now on. Register before reading what is there already: nothing is missed."""
+        self._viewers.setdefault(viewer.key, set()).add(viewer)
+        self._last_ids.setdefault(viewer.key, b"0-0")
+        self._run()
+        await self._wake()
+
+    def remove(self, viewer: Viewer) -> None:
+        mine = self._viewers.get(viewer.key)
+        if mine is not None:
+            mine.discard(viewer)
+            if not mine:
+                del self._viewers[viewer.key]
+                del self._last_ids[viewer.key]
+
+    def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._reader is None or self._reader.done():
+            self._reader = loop.create_task(self._read_forever())
+        if self._watcher is None or self._watcher.done():
+            self._watcher = loop.create_task(self._watch_silent())
+
+    async def _wake(self) -> None:
+        if self._client_id is None:
+            return
+        try:
+            await amber_redis.async_client().client_unblock(self._client_id)
+        except (RedisError, OSError):
+            self._client_id = None
+
+    async def _read_forever(self) -> None:
+        while self._viewers:
+            try:
+                await self._read_connected()
+            except (RedisError, OSError) as exc:
+                logger.warning("viewers_lost_redis", reason=type(exc).__name__)
+                await asyncio.sleep(_PAUSE_SECONDS)
+            finally:
+                self._client_id = None
+
+    async def _read_connected(self) -> None:
+        """Read on one connection of our own, whose id CLIENT UNBLOCK needs."""
+        async with amber_redis.async_blocking_client().client() as connection:
+            self._client_id = await connection.client_id()
+            while self._viewers:
+                found = await connection.xread(
+                    dict(self._last_ids), count=_BATCH_EVENTS, block=_BLOCK_MS
+                )
+                for key, entries in found or ():
+                    self._deliver(key, entries)
+
+    def _deliver(self, key: bytes, entries: Iterable[tuple[bytes, dict[bytes, bytes]]]) -> None:
+        viewers = self._viewers.get(key)
+        if viewers is None:
+            return
+        for entry_id, fields in entries:
+            self._last_ids[key] = entry_id
+            event = decode(entry_id, fields)
+            for viewer in viewers:
+                _put(viewer, event)
+
+    async def _watch_silent(self) -> None:
+        """Tell viewers of silent turns when Postgres knows more than they do."""
+        while self._viewers:
+            await asyncio.sleep(SILENT_SECONDS)
+            since = time.monotonic() - SILENT_SECONDS
+            silent = [v for all_ in self._viewers.values() for v in all_ if v.heard_at < since]
+            if silent:
+                known = await _states({v.turn_id for v in silent})
+                for viewer in silent:
+                    if viewer.queue.empty() and _knows_more(known.get(viewer.turn_id), viewer.seq):
+                        _put(viewer, None)
+
+
+def decode(entry_id: bytes, fields: dict[bytes, bytes]) -> StreamEvent:
+    return StreamEvent(int(entry_id.split(b"-")[0]), fields[b"e"].decode(), fields[b"d"])
+
+
+def _put(viewer: Viewer, event: StreamEvent | None) -> None:
+    viewer.heard_at = time.monotonic()
+    if viewer.queue.full():
+        while not viewer.queue.empty():
+            viewer.queue.get_nowait()
+        event = None
+    viewer.queue.put_nowait(event)
+
+
+def _knows_more(state: tuple[str, int] | None, seq: int) -> bool:
+    """Whether the turn is gone, over, or further than this viewer."""
+    return state is None or state[0] not in LIVE_STATUSES or state[1] > seq
+
+
+@sync_to_async(thread_sensitive=False)
+def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
+    try:
+        rows = Turn.objects.filter(pk__in=turn_ids).values_list("pk", "status", "seq")
+        return {pk: (status, seq) for pk, status, seq in rows}
+    finally:
+        connections.close_all()
+
+
+_hubs: dict[Any, Hub] = {}
+
+
+def hub() -> Hub:
+    """The hub of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _hubs:
+        _hubs[loop] = Hub()
+    return _hubs[loop]

@@ -1,0 +1,307 @@
+"""REST of chats and their messages: one view per address, one service per verb."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.access import get_visible
+from accounts.authentication import principal_of
+from accounts.principal import Principal
+from amber.lib.errors import Invalid, Missing
+from amber.lib.pages import limit_of
+from assistants.models import Assistant, ScenePrompt
+from chats import search, services, transcript
+from chats.models import Chat, ChatMessage, ChatOwner
+from chats.negotiation import Streamable, answer_posted, answered_once
+from chats.path_pages import path_page
+from chats.schema import CHAT_EXAMPLES, IDEMPOTENCY_KEY, MESSAGE_EXAMPLES, POSTED_RESPONSES
+from chats.serializers import (
+    BranchInput,
+    ChatInput,
+    ChatSerializer,
+    EditInput,
+    ExportSerializer,
+    FoundMessagesSerializer,
+    ImportInput,
+    MessageInput,
+    MessageSerializer,
+    RegenerateInput,
+)
+from chats.transfer import export_chat, import_chat
+from chats.wire import chat_wire
+from libraries.models import File
+
+MAX_QUERY_CHARS = 500
+
+
+def validated(shape: Any, request: Request, *, partial: bool = False) -> dict[str, Any]:
+    """Raises ValidationError."""
+    given = shape(data=request.data, partial=partial)
+    given.is_valid(raise_exception=True)
+    return dict(given.validated_data)
+
+
+def named(model: Any, principal: Principal, pk: UUID | None) -> Any:
+    """The row a body names; None for no name. Raises Missing: absent and foreign are the same."""
+    return None if pk is None else get_visible(model, principal, pk)
+
+
+# -- Chats --------------------------------------------------------------------------------------
+
+
+class ChatsView(GenericAPIView[Chat]):
+    serializer_class = ChatSerializer
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("owner", str, enum=ChatOwner.values, description="Default: user."),
+            OpenApiParameter("q", str, description="Part of the name."),
+        ],
+        responses=ChatSerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """Your chats, newest first; `owner=api` lists those made with your keys."""
+        principal = principal_of(request)
+        default = ChatOwner.API if principal.key else ChatOwner.USER
+        owner = request.query_params.get("owner", default)
+        if owner not in ChatOwner.values:
+            raise Invalid(fields={"owner": [f"One of {', '.join(ChatOwner.values)}."]})
+        rows = Chat.objects.visible_to(principal).filter(owner=owner)
+        if words := request.query_params.get("q", "").strip():
+            rows = rows.filter(name__icontains=words)
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        request=ChatInput,
+        responses={201: ChatSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+        examples=CHAT_EXAMPLES,
+    )
+    def post(self, request: Request) -> Response:
+        """Open a chat. Its name is made from the first question when it has none."""
+        principal = principal_of(request)
+        fields = _chat_fields(principal, validated(ChatInput, request))
+        if principal.assistant_id and "assistant" not in fields:
+            fields["assistant"] = named(Assistant, principal, principal.assistant_id)
+        return answered_once(
+            request, lambda claim: services.create_chat(principal, claim=claim, **fields), chat_wire
+        )
+
+
+class ChatView(APIView):
+    @extend_schema(responses=ChatSerializer)
+    def get(self, request: Request, chat_id: UUID) -> Response:
+        return Response(chat_wire(get_visible(Chat, principal_of(request), chat_id)))
+
+    @extend_schema(request=ChatInput, responses=ChatSerializer)
+    def patch(self, request: Request, chat_id: UUID) -> Response:
+        principal = principal_of(request)
+        chat = get_visible(Chat, principal, chat_id)
+        fields = _chat_fields(principal, validated(ChatInput, request, partial=True))
+        return Response(chat_wire(services.update_chat(chat, **fields)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, chat_id: UUID) -> Response:
+        """The chat with all its messages and turns; a running turn stops."""
+        services.delete_chat(get_visible(Chat, principal_of(request), chat_id))
+        return Response(status=204)
+
+
+def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: given[name] for name in ("name", "prompt") if name in given}
+    if "assistant_id" in given:
+        fields["assistant"] = named(Assistant, principal, given["assistant_id"])
+    if "pinned_scene_id" in given:
+        fields["pinned_scene"] = named(ScenePrompt, principal, given["pinned_scene_id"])
+    return fields
+
+
+class BranchView(APIView):
+    @extend_schema(request=BranchInput, responses=ChatSerializer)
+    def put(self, request: Request, chat_id: UUID) -> Response:
+        """Show the branch that ends with this message."""
+        principal = principal_of(request)
+        chat = get_visible(Chat, principal, chat_id)
+        leaf = _message_of(chat, principal, validated(BranchInput, request)["leaf_id"])
+        return Response(chat_wire(services.switch_branch(chat, leaf)))
+
+
+def _message_of(chat: Chat, principal: Principal, message_id: UUID) -> ChatMessage:
+    """Raises Missing for a message of another chat."""
+    message = get_visible(ChatMessage, principal, message_id)
+    if message.chat_id != chat.pk:
+        raise Missing
+    return message
+
+
+class ExportView(APIView):
+    @extend_schema(responses=ExportSerializer)
+    def get(self, request: Request, chat_id: UUID) -> Response:
+        """The chat with all its branches, as `chats/import/` takes it."""
+        return Response(export_chat(get_visible(Chat, principal_of(request), chat_id)))
+
+
+class ImportView(APIView):
+    @extend_schema(
+        request=ImportInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request) -> Response:
+        """A chat from an export; a message needs only role and content."""
+        principal = principal_of(request)
+        given = validated(ImportInput, request)
+        return answered_once(
+            request,
+            lambda claim: import_chat(
+                principal, chat=given.get("chat", {}), messages=given["messages"], claim=claim
+            ),
+            chat_wire,
+        )
+
+
+class SearchView(APIView):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("q", str, required=True, description="Words; all must be there."),
+            OpenApiParameter("chat_id", UUID, description="Only in this chat."),
+        ],
+        responses=FoundMessagesSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """Messages of your chats that hold all the words, best first."""
+        principal = principal_of(request)
+        query = request.query_params.get("q", "")
+        if not query.strip() or len(query) > MAX_QUERY_CHARS:
+            raise Invalid(fields={"q": [f"1 to {MAX_QUERY_CHARS} characters."]})
+        chat = named(Chat, principal, _uuid(request, "chat_id"))
+        found = search.search_messages(
+            principal, query, chat_id=chat and chat.pk, limit=limit_of(request)
+        )
+        shown = MessageSerializer(found, many=True).data
+        results = [
+            {
+                "message": message,
+                "chat": {"id": str(row.chat_id), "name": row.chat.name},
+                "score": row.score,
+            }
+            for message, row in zip(shown, found, strict=True)
+        ]
+        return Response({"results": results})
+
+
+def _uuid(request: Request, name: str) -> UUID | None:
+    text = request.query_params.get(name)
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        raise Invalid(fields={name: ["Must be a UUID."]}) from None
+
+
+# -- Messages -----------------------------------------------------------------------------------
+
+
+class MessagesView(Streamable, GenericAPIView[ChatMessage]):
+    serializer_class = MessageSerializer
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("branches", str, enum=["all"], description="All branches, by age."),
+        ],
+        responses=MessageSerializer(many=True),
+    )
+    def get(self, request: Request, chat_id: UUID) -> Response:
+        """The active branch: the first page is its end, oldest first; `previous` leads back."""
+        chat = get_visible(Chat, principal_of(request), chat_id)
+        if request.query_params.get("branches") == "all":
+            return self._all_branches(chat)
+        page = path_page(request, chat)
+        return Response(
+            {"next": page.next, "previous": page.previous, "results": self._shown(page.messages)}
+        )
+
+    def _all_branches(self, chat: Chat) -> Response:
+        rows = ChatMessage.objects.filter(chat=chat).select_related("assistant", "file")
+        page = self.paginate_queryset(rows.defer("search"))
+        answer = self.get_paginated_response(self._shown(list(page or ())[::-1])).data
+        return Response({**answer, "next": answer["previous"], "previous": answer["next"]})
+
+    def _shown(self, messages: list[ChatMessage]) -> Any:
+        siblings = {"siblings": transcript.siblings_of(messages)}
+        return MessageSerializer(messages, many=True, context=siblings).data
+
+    @extend_schema(
+        request=MessageInput,
+        responses=POSTED_RESPONSES,
+        parameters=[IDEMPOTENCY_KEY],
+        examples=MESSAGE_EXAMPLES,
+    )
+    def post(self, request: Request, chat_id: UUID) -> HttpResponseBase:
+        """Say something. A question starts a turn; with `Accept: text/event-stream` it is
+        streamed here, else follow `turns/{id}/events/`."""
+        principal = principal_of(request)
+        chat = get_visible(Chat, principal, chat_id)
+        given = validated(MessageInput, request)
+        assistant = named(Assistant, principal, given.get("assistant_id"))
+        file = named(File, principal, given.get("file_id"))
+        parent_id = given.get("parent_id")
+        parent = _message_of(chat, principal, parent_id) if parent_id else None
+        return answer_posted(
+            request,
+            lambda claim: services.post_message(
+                chat,
+                principal,
+                role=given["role"],
+                content=given["content"],
+                assistant=assistant,
+                file=file,
+                parent=parent,
+                claim=claim,
+            ),
+        )
+
+
+class MessageView(Streamable, APIView):
+    @extend_schema(responses=MessageSerializer)
+    def get(self, request: Request, message_id: UUID) -> Response:
+        message = get_visible(ChatMessage, principal_of(request), message_id)
+        siblings = {"siblings": transcript.siblings_of([message])}
+        return Response(MessageSerializer(message, context=siblings).data)
+
+    @extend_schema(request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY])
+    def patch(self, request: Request, message_id: UUID) -> HttpResponseBase:
+        """Edit into a new branch; an edited question is asked again."""
+        principal = principal_of(request)
+        message = get_visible(ChatMessage, principal, message_id)
+        content = validated(EditInput, request)["content"]
+        return answer_posted(
+            request,
+            lambda claim: services.edit_message(message, principal, content=content, claim=claim),
+        )
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, message_id: UUID) -> Response:
+        """Take the message out; what follows it stays."""
+        services.delete_message(get_visible(ChatMessage, principal_of(request), message_id))
+        return Response(status=204)
+
+
+class RegenerateView(Streamable, APIView):
+    @extend_schema(
+        request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request, message_id: UUID) -> HttpResponseBase:
+        """Ask the question of this message, or of this answer, again in a new branch."""
+        principal = principal_of(request)
+        message = get_visible(ChatMessage, principal, message_id)
+        given = validated(RegenerateInput, request)
+        assistant = named(Assistant, principal, given.get("assistant_id"))
+        return answer_posted(
+            request,
+            lambda claim: services.regenerate(message, principal, assistant=assistant, claim=claim),
+        )

@@ -1,0 +1,89 @@
+"""The wire form of chats, messages, files and turns: one form, for REST and for events."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from chats.models import Chat, ChatMessage, Turn
+from libraries.models import File
+
+
+def chat_wire(chat: Chat) -> dict[str, Any]:
+    return {
+        "id": str(chat.pk),
+        "name": chat.name,
+        "assistant_id": _text(chat.assistant_id),
+        "prompt": chat.prompt,
+        "owner": chat.owner,
+        "guest_id": chat.guest_id,
+        "expired_at": _time(chat.expired_at),
+        "pinned_scene_id": _text(chat.pinned_scene_id),
+        "active_leaf_id": _text(chat.active_leaf_id),
+        "created_at": _time(chat.created_at),
+        "updated_at": _time(chat.updated_at),
+    }
+
+
+def message_wire(
+    message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = None
+) -> dict[str, Any]:
+    """The message as REST and events show it. `sibling_ids` (itself included) in order of age."""
+    assistant = message.assistant if message.assistant_id else None
+    siblings = [message.pk] if sibling_ids is None else sibling_ids
+    return {
+        "id": str(message.pk),
+        "chat_id": _text(message.chat_id),
+        "parent_id": _text(message.parent_id),
+        "sibling_ids": [str(sibling) for sibling in siblings],
+        "role": message.role,
+        "content": message.content,
+        "assistant_id": _text(message.assistant_id),
+        "assistant": assistant and {"id": str(assistant.pk), "name": assistant.name},
+        "file_id": _text(message.file_id),
+        "file": file_wire(message.file) if message.file_id and message.file else None,
+        "tool_call": message.tool_call,
+        "hidden": message.hidden,
+        "citations": message.citations,
+        "turn_id": _text(message.turn_id),
+        "prompt_tokens": message.prompt_tokens,
+        "completion_tokens": message.completion_tokens,
+        "total_tokens": message.total_tokens,
+        "created_at": _time(message.created_at),
+        "updated_at": _time(message.updated_at),
+    }
+
+
+def file_wire(file: File) -> dict[str, Any]:
+    return {
+        "id": str(file.pk),
+        "name": file.name,
+        "mime_type": file.mime_type,
+        "size": file.size,
+        "file_hash": file.file_hash,
+        "url": file.url,
+        "expired_at": _time(file.expired_at),
+    }
+
+
+def turn_wire(turn: Turn) -> dict[str, Any]:
+    return {
+        "id": str(turn.pk),
+        "chat_id": _text(turn.chat_id),
+        "status": str(turn.status),
+        "error": turn.error,
+        "attempts": turn.attempt,
+        "usage": turn.usage,
+        "finish_reason": turn.finish_reason or None,
+        "waiting_calls": turn.waiting_calls,
+        "created_at": _time(turn.created_at),
+        "started_at": _time(turn.started_at),
+        "ended_at": _time(turn.ended_at),
+    }
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _time(value: Any) -> str | None:
+    return None if value is None else value.isoformat().replace("+00:00", "Z")

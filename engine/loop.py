@@ -1,0 +1,179 @@
+"""One assistant turn: ask the model, run what it calls, ask again. The whole of it is this page.
+
+`run` yields what happens as it happens and does no input or output itself: the model and the tools
+come as arguments, and whoever consumes it stores each `Reply` before asking for more, so that a
+tool is never called before its call is a row. It may be closed or cancelled at any point; tools
+and the upstream socket are let go at once.
+"""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from engine.messages import ProviderMessage, ToolCall
+from engine.model import CallChunk, Model, ModelRequest, ReplyEnd, TextChunk, Usage
+from engine.reply import OnRetry, Patience, reply
+from engine.sent_at import SentAtStripper
+from engine.tools import Toolbox, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """More text of the reply of this step."""
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply of this step is whole. Without calls it is the answer and the turn is over.
+
+    `usage` is None when the provider did not count. Times are in seconds from the request.
+    """
+
+    step: int
+    text: str
+    calls: tuple[ToolCall, ...]
+    finish_reason: str
+    usage: Usage | None
+    first_token_seconds: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    step: int
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished:
+    step: int
+    call: ToolCall
+    result: ToolResult
+
+
+Happening = Text | Reply | CallStarted | CallFinished
+
+
+async def run(
+    model: Model,
+    request: ModelRequest,
+    *,
+    toolbox: Toolbox,
+    patience: Patience,
+    max_tool_rounds: int,
+    first_step: int = 1,
+    on_retry: OnRetry | None = None,
+) -> AsyncGenerator[Happening, None]:
+    """Steps until the model answers without a call, each one request.
+
+    `request.messages` hold everything up to `first_step`. After `max_tool_rounds` rounds one last
+    request goes out without tools. Raises ProviderError.
+    """
+    messages = list(request.messages)
+    for step in itertools.count(first_step):
+        tools = request.tools if step <= max_tool_rounds else ()
+        asked = replace(request, messages=messages, tools=tools)
+        whole: Reply | None = None
+        async with aclosing(_one_reply(model, asked, step, patience, on_retry)) as parts:
+            async for part in parts:
+                whole = part if isinstance(part, Reply) else None
+                yield part
+        assert whole is not None, "a reply always ends"
+        if not whole.calls:
+            return
+        results: dict[ToolCall, ToolResult] = {}
+        async with aclosing(run_calls(whole.calls, step=step, toolbox=toolbox)) as happenings:
+            async for happening in happenings:
+                if isinstance(happening, CallFinished):
+                    results[happening.call] = happening.result
+                yield happening
+        messages += _round(whole, results)
+
+
+async def run_calls(
+    calls: Sequence[ToolCall], *, step: int, toolbox: Toolbox
+) -> AsyncGenerator[CallStarted | CallFinished, None]:
+    """Run all calls of one reply at once; results come as they are ready."""
+    for call in calls:
+        yield CallStarted(step, call)
+    running = [asyncio.create_task(_call(call, step, toolbox)) for call in calls]
+    try:
+        for finished in asyncio.as_completed(running):
+            yield await finished
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _call(call: ToolCall, step: int, toolbox: Toolbox) -> CallFinished:
+    result = await toolbox.call(call_id=call.id, name=call.name, arguments=call.arguments)
+    return CallFinished(step, call, result)
+
+
+async def _one_reply(
+    model: Model,
+    request: ModelRequest,
+    step: int,
+    patience: Patience,
+    on_retry: OnRetry | None,
+) -> AsyncGenerator[Text | Reply, None]:
+    """The text as it comes, then the Reply. Calls nobody offered are dropped."""
+    started = time.monotonic()
+    stripper = SentAtStripper()
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    first_token_seconds: float | None = None
+    end = ReplyEnd(finish_reason="stop")
+    async with aclosing(reply(model, request, patience=patience, on_retry=on_retry)) as parts:
+        async for part in parts:
+            match part:
+                case TextChunk(text=text):
+                    if first_token_seconds is None:
+                        first_token_seconds = time.monotonic() - started
+                    if shown := stripper.feed(text):
+                        texts.append(shown)
+                        yield Text(step, shown)
+                case CallChunk(call=call):
+                    calls.append(replace(call, reply_id=f"step-{step}"))
+                case ReplyEnd():
+                    end = part
+    if rest := stripper.flush():
+        texts.append(rest)
+        yield Text(step, rest)
+    yield Reply(
+        step=step,
+        text="".join(texts),
+        calls=tuple(calls) if request.tools else (),
+        finish_reason=end.finish_reason,
+        usage=end.usage,
+        first_token_seconds=first_token_seconds,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _round(whole: Reply, results: dict[ToolCall, ToolResult]) -> list[ProviderMessage]:
+    """The calling message and its results, in call order, for the next request."""
+    calling: ProviderMessage = {
+        "role": "assistant",
+        "content": whole.text,
+        "tool_calls": [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in whole.calls
+        ],
+    }
+    answers = [
+        {"role": "tool", "tool_call_id": call.id, "content": results[call].content}
+        for call in whole.calls
+    ]
+    return [calling, *answers]
