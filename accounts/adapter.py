@@ -13,7 +13,7 @@ from accounts.models import Invitation, User
 from accounts.services import give_personal_organization
 
 
-class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """A closed installation still lets in whoever was invited."""
         return may_sign_up(_email_given(request))
@@ -31,7 +31,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         super().login(request, user)
 
 
-class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # as above
+class SocialAccountAdapter(DefaultSocialAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return may_sign_up(sociallogin.user.email)
 

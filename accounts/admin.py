@@ -1,0 +1,145 @@
+"""Operators' pages: users, organizations with their members, API keys, invitations.
+
+Hashes of keys and tokens are never shown, and keys are never made here: a key acts for the person
+who makes it. Revoking is an action of one service call per key.
+"""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from accounts import services
+from accounts.models import ApiKey, Invitation, Membership, Organization, User
+from amber.lib.capped_pages import CappedPaginator
+
+
+class NewUserForm(UserCreationForm):
+    """Their personal organization comes with the first login."""
+
+    class Meta:
+        model = User
+        fields = ("email", "name")
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"].lower()
+        if User.objects.filter(email__iexact=email).exists():
+            raise forms.ValidationError("There is an account with this address.")
+        return email
+
+
+class _Paged(ModelAdmin):
+    ordering: ClassVar[Any] = ("-id",)
+    paginator = CappedPaginator
+    show_full_result_count = False
+
+
+class _ReadOnly(_Paged):
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+@admin.register(User)
+class UserAdmin(DjangoUserAdmin, _Paged):  # type: ignore[misc,type-arg]
+    add_form = NewUserForm
+    form = UserChangeForm
+    change_password_form = AdminPasswordChangeForm
+    ordering = ("-id",)
+    list_display = ("email", "name", "is_active", "is_staff", "last_login", "date_joined")
+    list_filter = ("is_active", "is_staff")
+    search_fields = ("email", "name")
+    readonly_fields = ("id", "last_login", "date_joined")
+    fieldsets = (
+        (None, {"fields": ("id", "email", "password", "name", "time_zone")}),
+        ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (None, {"fields": ("email", "name", "usable_password", "password1", "password2")}),
+    )
+    filter_horizontal = ("groups",)
+
+
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
+    """Django's, in the look of the other pages."""
+
+
+class MembershipInline(TabularInline):
+    model = Membership
+    fields = ("user", "role")
+    ordering = ("id",)
+    raw_id_fields = ("user",)
+    extra = 0
+    per_page = 50
+
+
+@admin.register(Organization)
+class OrganizationAdmin(_Paged):
+    list_display = ("name", "slug", "personal", "retention_days", "created_at")
+    list_filter = ("personal",)
+    search_fields = ("name", "slug")
+    readonly_fields = ("id", "created_at", "updated_at")
+    fields = (
+        "id",
+        "name",
+        "slug",
+        "personal",
+        "retention_days",
+        "default_prompt",
+        "created_at",
+        "updated_at",
+    )
+    inlines = (MembershipInline,)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(_ReadOnly):
+    list_display = (
+        "name",
+        "prefix",
+        "organization",
+        "user",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    )
+    list_select_related = ("organization", "user")
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter),)
+    search_fields = ("name", "prefix", "user__email")
+    exclude = ("sha256",)
+    actions = ("revoke",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """The ledger and rotated keys point at it: revoke instead."""
+        return False
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.change_apikey")
+
+    @admin.action(description="Revoke", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        for key in queryset:
+            services.revoke_api_key(key)
+        messages.success(request, "Revoked.")
+
+
+@admin.register(Invitation)
+class InvitationAdmin(_ReadOnly):
+    list_display = ("email", "organization", "role", "expires_at", "accepted_at")
+    list_select_related = ("organization",)
+    search_fields = ("email",)
+    exclude = ("token_sha256",)

@@ -1,0 +1,98 @@
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts import services
+from accounts.models import ApiKey, Membership, User
+from tests.personas import api
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    client = Client()
+    client.force_login(services.sign_up("root@example.com", operator=True))
+    return client
+
+
+def page(model: str, what: str = "changelist", *args: Any) -> str:
+    return reverse(f"admin:accounts_{model}_{what}", args=args)
+
+
+@pytest.mark.parametrize("model", ["user", "organization", "apikey", "invitation"])
+def test_lists_cost_the_same_however_many_rows(
+    operator, alice, bob, mallory, model, django_assert_max_num_queries
+):
+    for persona in (alice, bob, mallory):
+        persona.new_key()
+    for name in ("x", "y", "z"):
+        services.invite(
+            alice.organization, email=f"{name}@example.com", role="member", by=alice.principal
+        )
+    with django_assert_max_num_queries(8):
+        assert operator.get(page(model)).status_code == 200
+    assert operator.get(page(model), {"q": "a"}).status_code == 200
+
+
+@pytest.mark.parametrize("model", ["user", "organization", "apikey", "invitation"])
+def test_only_operators_come_in(alice, model):
+    assert api(alice).get(page(model)).status_code == 302
+
+
+def test_makes_and_changes_users(operator):
+    assert operator.get(page("user", "add")).status_code == 200
+    answer = operator.post(
+        page("user", "add"),
+        {
+            "email": "New@Example.com",
+            "name": "New",
+            "usable_password": "true",
+            "password1": "a quite long sentence",
+            "password2": "a quite long sentence",
+        },
+    )
+    assert answer.status_code == 302
+    user = User.objects.get(email="new@example.com")
+    assert user.check_password("a quite long sentence")
+    shown = operator.get(page("user", "change", user.pk))
+    assert shown.status_code == 200
+    assert user.password not in shown.content.decode()
+    password_page = f"/admin/accounts/user/{user.pk}/password/"
+    assert operator.get(password_page).status_code == 200
+
+
+def test_refuses_a_second_account_for_an_address(operator, alice):
+    answer = operator.post(
+        page("user", "add"), {"email": "ALICE@example.com", "usable_password": "false"}
+    )
+    assert answer.status_code == 200
+    assert User.objects.filter(email__iexact="alice@example.com").count() == 1
+
+
+def test_shows_members_with_their_organization(operator, alice, bob):
+    shown = operator.get(page("organization", "change", alice.organization.pk))
+    memberships = Membership.objects.filter(organization=alice.organization)
+    assert all(str(row.user_id) in shown.content.decode() for row in memberships)
+
+
+def test_never_shows_hashes(operator, alice):
+    key, _ = alice.new_key()
+    invitation, _ = services.invite(
+        alice.organization, email="x@example.com", role="member", by=alice.principal
+    )
+    shown = operator.get(page("apikey", "change", key.pk)).content.decode()
+    assert key.prefix in shown
+    assert key.sha256 not in shown
+    shown = operator.get(page("invitation", "change", invitation.pk)).content.decode()
+    assert invitation.email in shown
+    assert invitation.token_sha256 not in shown
+
+
+def test_keys_are_neither_made_nor_deleted_but_revoked(operator, alice):
+    key, secret = alice.new_key()
+    assert operator.get(page("apikey", "add")).status_code == 403
+    assert operator.post(page("apikey", "delete", key.pk)).status_code == 403
+    operator.post(page("apikey"), {"action": "revoke", "_selected_action": [str(key.pk)]})
+    assert ApiKey.objects.get().revoked_at is not None
+    assert api(key=secret).get("/api/v1/me/").status_code == 401
