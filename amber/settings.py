@@ -142,7 +142,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(AMBER_MAX_IMPORT_BYTES, AMBER_MAX_UPLOAD_BYTES)
@@ -218,7 +217,7 @@ CELERY_WORKER_MAX_MEMORY_PER_CHILD = 800_000
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "amber:celery:", "visibility_timeout": 3_600}
 CELERY_TASK_DEFAULT_QUEUE = "ingest"
-CELERY_TASK_ROUTES = {"chats.tasks.run_turn": {"queue": "chat"}}
+CELERY_TASK_ROUTES = {"chats.run_turn": {"queue": "chat"}}
 
 # -- Time, words, logs -----------------------------------------------------------------------------------
 USE_TZ = True

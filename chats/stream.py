@@ -80,7 +80,7 @@ class Feed:
         self._pending = ""
         self._emitted_at = 0.0
 
-    def emit(self, name: str, **fields: Any) -> None:
+    def emit(self, name: str, /, **fields: Any) -> None:
         self.flush_text()
         self.seq += 1
         data = encode(name, seq=self.seq, turn_id=self.turn_id, fields=fields)

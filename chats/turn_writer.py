@@ -109,7 +109,7 @@ class TurnWriter:
                     "id": call.id,
                     "name": call.name,
                     "arguments": "",
-                    "reply_id": call.reply_id,
+                    "reply_id": self._reply_id(step),
                 },
             )
             self._save(turn, seq, step, [message])
@@ -174,6 +174,10 @@ class TurnWriter:
             **counted,
         )
 
+    def _reply_id(self, step: int) -> str:
+        """Unique over all turns of a chat: calls with one id are one reply."""
+        return f"{self.turn.pk}:{step}"
+
     def _store_calls(
         self, turn: Turn, chat: Chat | None, reply: Reply, counted: dict[str, int]
     ) -> list[dict[str, Any]]:
@@ -192,7 +196,7 @@ class TurnWriter:
                         "id": call.id,
                         "name": call.name,
                         "arguments": call.arguments,
-                        "reply_id": call.reply_id,
+                        "reply_id": self._reply_id(reply.step),
                     },
                     **({} if number else counted),
                 )
