@@ -23,7 +23,7 @@ _keepers: list[Any] = []
 class Pulse(bootsteps.StartStopStep):
     """Shows that the consumer's own loop runs: its timer stops with the connection."""
 
-    requires = {"celery.worker.consumer:Tasks"}
+    requires = ("celery.worker.consumer:Tasks",)
 
     def start(self, parent: Any) -> None:
         _feel()

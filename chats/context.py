@@ -9,7 +9,7 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.files.storage import default_storage
@@ -23,7 +23,7 @@ from chats.wire import message_wire, turn_wire
 from engine import tokens
 from engine.budget import BudgetError, fit
 from engine.history import HistoryProfile, NoHumanMessage, normalise
-from engine.messages import Attachment, Author, Message, ProviderMessage, ToolCall
+from engine.messages import Attachment, Author, Message, ProviderMessage, Role, ToolCall
 from engine.model import Model, ModelProfile, ModelRequest
 from engine.tools import Toolbox
 from libraries.models import File
@@ -145,7 +145,6 @@ def _stateless_messages(turn: Turn) -> list[ChatMessage]:
             content=m["content"],
             tool_call=m.get("tool_call"),
             assistant=turn.assistant if m["role"] == MessageRole.ASSISTANT else None,
-            created_at=None,
         )
         for m in [*given, *written]
     ]
@@ -238,7 +237,7 @@ def _stored(turn: Turn, tail: Tail) -> list[tuple[int, dict[str, Any]]]:
 def _to_engine(message: ChatMessage, *, vision: bool) -> Message:
     call = message.tool_call
     return Message(
-        role=message.role,
+        role=cast(Role, message.role),
         content=message.content,
         created_at=message.created_at,
         assistant=_author(message),

@@ -164,7 +164,7 @@ class TurnStatus(models.TextChoices):
 LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
 
 
-class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):
+class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
     def _seen_by(self, principal: Principal) -> Q:
         seen = super()._seen_by(principal)
         if principal.assistant_id:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from accounts.authentication import principal_of
 from accounts.idempotency import Replay, once
@@ -26,16 +27,16 @@ class EventStreamRenderer(JSONRenderer):
     format = "sse"
 
 
-class Streamable:
+class Streamable(APIView):
     """A view that may answer with a turn's events. Its errors are JSON whatever was asked for."""
 
     renderer_classes = [JSONRenderer, EventStreamRenderer]
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(response, Response):
-            request.accepted_renderer = JSONRenderer()  # type: ignore[attr-defined]
-            request.accepted_media_type = JSONRenderer.media_type  # type: ignore[attr-defined]
-        return super().finalize_response(request, response, *args, **kwargs)  # type: ignore[misc]
+            request.accepted_renderer = JSONRenderer()
+            request.accepted_media_type = JSONRenderer.media_type
+        return super().finalize_response(request, response, *args, **kwargs)
 
 
 def wants_stream(request: Request) -> bool:

@@ -67,15 +67,17 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
 
     `queued` means that it was released and wants another worker.
     """
-    turn = Turn.objects.claim(turn_id, worker=worker, lease_seconds=settings.AMBER_LEASE_SECONDS)
+    turn: Turn | None = Turn.objects.claim(
+        turn_id, worker=worker, lease_seconds=settings.AMBER_LEASE_SECONDS
+    )
     if turn is None:
         return None
-    run = _running[turn.pk] = TurnRun(turn)
+    this = _running[turn.pk] = TurnRun(turn)
     try:
         with structlog.contextvars.bound_contextvars(
             turn_id=str(turn.pk), organization_id=str(turn.organization_id)
         ):
-            return run_on_loop(run.drive, on_task=run.started)
+            return run_on_loop(this.drive, on_task=this.started)
     finally:
         del _running[turn.pk]
 

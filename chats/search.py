@@ -3,6 +3,7 @@
 Chinese, C++ and part numbers are found. Only messages of chats the caller sees.
 """
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import F, FloatField, Func, Value
@@ -24,10 +25,18 @@ class _Query(Func):
     template = "(%(expressions)s)::tsquery"
 
 
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`score` is between 0 and 1."""
+
+    message: ChatMessage
+    score: float
+
+
 def search_messages(
     principal: Principal, query: str, *, chat_id: UUID | None = None, limit: int
-) -> list[ChatMessage]:
-    """The best matches, best first, each with `score` (0 to 1). Nothing for a query of no words."""
+) -> list[Hit]:
+    """The best matches, best first. Nothing for a query of no words. One query."""
     literal = tsquery_literal(query)
     if literal is None:
         return []
@@ -35,8 +44,6 @@ def search_messages(
     if chat_id is not None:
         rows = rows.filter(chat_id=chat_id)
     ranked = rows.annotate(score=_Rank(F("search"), _Query(Value(literal))))
-    return list(
-        ranked.defer("search")
-        .select_related("chat", "assistant", "file")
-        .order_by("-score", "-created_at")[:limit]
-    )
+    best = ranked.defer("search").select_related("chat", "assistant", "file")
+    found = best.order_by("-score", "-created_at")[:limit]
+    return [Hit(message, message.score) for message in found]

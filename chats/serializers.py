@@ -69,7 +69,7 @@ class TryInput(serializers.Serializer[Turn]):
     """`content` asks; `history` is what was said before."""
 
     content = ContentField()
-    history = TryMessage(many=True, required=False, max_length=MAX_TRY_MESSAGES)
+    history = serializers.ListField(child=TryMessage(), required=False, max_length=MAX_TRY_MESSAGES)
 
 
 class ImportedMessage(serializers.Serializer[ChatMessage]):
@@ -91,7 +91,7 @@ class ImportedChat(serializers.Serializer[Chat]):
 
 class ImportInput(serializers.Serializer[Chat]):
     chat = ImportedChat(required=False)
-    messages = ImportedMessage(many=True, max_length=MAX_IMPORTED_MESSAGES)
+    messages = serializers.ListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
 
 
 # -- Out ----------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class MessageFileSerializer(serializers.Serializer[Any]):
 
 
 class MessageSerializer(serializers.Serializer[ChatMessage]):
-    """`context["siblings"]` maps message ids to their siblings' ids."""
+    """For the document; views answer with `message_wire`, which knows the siblings."""
 
     id = serializers.UUIDField()
     chat_id = serializers.UUIDField()
@@ -158,10 +158,6 @@ class MessageSerializer(serializers.Serializer[ChatMessage]):
     total_tokens = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
-
-    def to_representation(self, instance: ChatMessage) -> dict[str, Any]:
-        siblings = self.context.get("siblings", {})
-        return wire.message_wire(instance, sibling_ids=siblings.get(instance.pk))
 
 
 class TurnErrorSerializer(serializers.Serializer[Any]):

@@ -21,14 +21,13 @@ from redis.exceptions import RedisError
 
 from accounts.access import get_visible
 from accounts.authentication import authenticate
-from amber.lib import redis as amber_redis
 from amber.lib.api import error_response
 from amber.lib.errors import AmberError, Invalid, NotAuthenticated
 from chats import transcript
 from chats.endings import last_event
 from chats.models import LIVE_STATUSES, Turn, TurnStatus
 from chats.stream import SEQ_PER_ATTEMPT, encode, events_key, first_seq
-from chats.viewers import StreamEvent, Viewer, decode, hub
+from chats.viewers import StreamEvent, Viewer, hub, read_stream
 from engine.events import LAST_EVENTS
 
 HEARTBEAT = b": heartbeat\n\n"
@@ -100,8 +99,8 @@ async def _events(turn: Turn, after: int) -> AsyncGenerator[StreamEvent | None, 
         for event in await follow.replay():
             yield event
         while not follow.is_over:
-            for event in await follow.next_events():
-                yield event
+            for event_or_beat in await follow.next_events():
+                yield event_or_beat
     finally:
         hub().remove(viewer)
 
@@ -117,12 +116,9 @@ class _Following:
         """What the stream holds after our place, or a snapshot where it does not reach back."""
         viewer = self._viewer
         try:
-            entries = await amber_redis.async_client().xrange(
-                viewer.key, min=f"{viewer.seq}-0" if viewer.seq else "-"
-            )
+            found = await read_stream(viewer.key, least=f"{viewer.seq}-0" if viewer.seq else "-")
         except (RedisError, OSError):
             return await self._snapshot()
-        found = [decode(entry_id, fields) for entry_id, fields in entries]
         if not found:
             return await self._snapshot() if await self._is_behind() else []
         if viewer.seq and found[0].seq == viewer.seq:
@@ -188,12 +184,10 @@ class _Following:
     async def _reaches(self, seq: int) -> bool:
         """Whether the stream's next event after `seq` is the very next one, or there is none."""
         try:
-            found = await amber_redis.async_client().xrange(
-                self._viewer.key, min=f"({seq}-0", count=1
-            )
+            found = await read_stream(self._viewer.key, least=f"({seq}-0", count=1)
         except (RedisError, OSError):
             return True
-        return not found or _follows(seq, decode(*found[0]))
+        return not found or _follows(seq, found[0])
 
 
 def _follows(seq: int, event: StreamEvent) -> bool:

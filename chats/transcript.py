@@ -100,7 +100,7 @@ def owner_of(principal: Principal) -> ChatOwner:
 
 def locked_chat(chat_id: UUID) -> Chat:
     """The chat, locked until the transaction ends: always before its turn. Raises Missing."""
-    chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+    chat: Chat | None = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
     if chat is None:
         raise Missing
     return chat

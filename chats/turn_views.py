@@ -47,7 +47,7 @@ class ManifestView(APIView):
         return Response(turn.manifest)
 
 
-class TryView(Streamable, APIView):
+class TryView(Streamable):
     @extend_schema(
         request=TryInput,
         responses={

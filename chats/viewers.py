@@ -108,9 +108,8 @@ class Hub:
         async with amber_redis.async_blocking_client().client() as connection:
             self._client_id = await connection.client_id()
             while self._viewers:
-                found = await connection.xread(
-                    dict(self._last_ids), count=_BATCH_EVENTS, block=_BLOCK_MS
-                )
+                last_ids: Any = dict(self._last_ids)
+                found: Any = await connection.xread(last_ids, count=_BATCH_EVENTS, block=_BLOCK_MS)
                 for key, entries in found or ():
                     self._deliver(key, entries)
 
@@ -139,6 +138,12 @@ class Hub:
 
 def decode(entry_id: bytes, fields: dict[bytes, bytes]) -> StreamEvent:
     return StreamEvent(int(entry_id.split(b"-")[0]), fields[b"e"].decode(), fields[b"d"])
+
+
+async def read_stream(key: bytes, *, least: str, count: int | None = None) -> list[StreamEvent]:
+    """The events a stream holds from id `least` on, oldest first. Raises RedisError, OSError."""
+    found: Any = await amber_redis.async_client().xrange(key, min=least, count=count)
+    return [decode(entry_id, fields) for entry_id, fields in found]
 
 
 def _put(viewer: Viewer, event: StreamEvent | None) -> None:

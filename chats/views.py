@@ -34,7 +34,7 @@ from chats.serializers import (
     RegenerateInput,
 )
 from chats.transfer import export_chat, import_chat
-from chats.wire import chat_wire
+from chats.wire import chat_wire, message_wire
 from libraries.models import File
 
 MAX_QUERY_CHARS = 500
@@ -115,7 +115,7 @@ class ChatView(APIView):
 
 
 def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
-    fields = {name: given[name] for name in ("name", "prompt") if name in given}
+    fields: dict[str, Any] = {n: given[n] for n in ("name", "prompt") if n in given}
     if "assistant_id" in given:
         fields["assistant"] = named(Assistant, principal, given["assistant_id"])
     if "pinned_scene_id" in given:
@@ -183,14 +183,13 @@ class SearchView(APIView):
         found = search.search_messages(
             principal, query, chat_id=chat and chat.pk, limit=limit_of(request)
         )
-        shown = MessageSerializer(found, many=True).data
         results = [
             {
-                "message": message,
-                "chat": {"id": str(row.chat_id), "name": row.chat.name},
-                "score": row.score,
+                "message": message_wire(hit.message),
+                "chat": {"id": str(hit.message.chat_id), "name": hit.message.chat.name},
+                "score": hit.score,
             }
-            for message, row in zip(shown, found, strict=True)
+            for hit in found
         ]
         return Response({"results": results})
 
@@ -231,9 +230,9 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         answer = self.get_paginated_response(self._shown(list(page or ())[::-1])).data
         return Response({**answer, "next": answer["previous"], "previous": answer["next"]})
 
-    def _shown(self, messages: list[ChatMessage]) -> Any:
-        siblings = {"siblings": transcript.siblings_of(messages)}
-        return MessageSerializer(messages, many=True, context=siblings).data
+    def _shown(self, messages: list[ChatMessage]) -> list[dict[str, Any]]:
+        siblings = transcript.siblings_of(messages)
+        return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
 
     @extend_schema(
         request=MessageInput,
@@ -266,12 +265,12 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         )
 
 
-class MessageView(Streamable, APIView):
+class MessageView(Streamable):
     @extend_schema(responses=MessageSerializer)
     def get(self, request: Request, message_id: UUID) -> Response:
         message = get_visible(ChatMessage, principal_of(request), message_id)
-        siblings = {"siblings": transcript.siblings_of([message])}
-        return Response(MessageSerializer(message, context=siblings).data)
+        siblings = transcript.siblings_of([message])
+        return Response(message_wire(message, sibling_ids=siblings[message.pk]))
 
     @extend_schema(request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY])
     def patch(self, request: Request, message_id: UUID) -> HttpResponseBase:
@@ -291,7 +290,7 @@ class MessageView(Streamable, APIView):
         return Response(status=204)
 
 
-class RegenerateView(Streamable, APIView):
+class RegenerateView(Streamable):
     @extend_schema(
         request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY]
     )

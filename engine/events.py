@@ -133,7 +133,7 @@ Event = (
 AnyEvent = Annotated[Event, Field(discriminator="event")]
 
 EVENT_TYPES: dict[str, type[_Event]] = {
-    cls.model_fields["event"].default: cls for cls in Event.__args__  # type: ignore[attr-defined]
+    cls.model_fields["event"].default: cls for cls in Event.__args__
 }
 LAST_EVENTS: frozenset[str] = frozenset(n for n, cls in EVENT_TYPES.items() if cls.is_last)
 

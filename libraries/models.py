@@ -99,7 +99,7 @@ class OfLibraryQuerySet(TenantQuerySet):
         return Q(library__in=Library.objects.writable_by(principal))
 
 
-class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):
+class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
     pass
 
 

@@ -77,7 +77,7 @@ class _Bridge(Generic[T]):
     ) -> T:
         try:
             task = asyncio.ensure_future(start(self._hand))
-            on_task(task)  # type: ignore[arg-type]
+            on_task(task)
             return await task
         finally:
             self._jobs.put(None)

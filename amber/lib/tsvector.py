@@ -9,7 +9,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
 
-class TokenVectorField(SearchVectorField):
+class TokenVectorField(SearchVectorField[Any, Any]):
     """Holds what `words.tsvector_literal(text)` returns; null while nothing was indexed."""
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
@@ -23,6 +23,6 @@ class Matches(models.Lookup[bool]):
     lookup_name = "matches"
     prepare_rhs = False
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         left, left_params = self.process_lhs(compiler, connection)
-        return f"{left} @@ %s::tsquery", [*left_params, self.rhs]
+        return f"{left} @@ %s::tsquery", (*left_params, self.rhs)
