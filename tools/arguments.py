@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
+from jsonschema import FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from jsonschema.validators import Draft202012Validator, extend
 from referencing import Registry
@@ -49,9 +50,11 @@ def parse_arguments(raw: str) -> dict[str, Any]:
 
 def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     """Raises ArgumentsError naming the argument that fits least, or saying the schema is broken."""
+    no_formats = FormatChecker(formats=())  # they would compile the stranger's patterns
     try:
+        Draft202012Validator.check_schema(schema, format_checker=no_formats)
         error = best_match(_Validator(schema, registry=Registry()).iter_errors(arguments))
-    except (SchemaError, Unresolvable, RecursionError, TypeError) as broken:
+    except (SchemaError, Unresolvable, RecursionError) as broken:
         raise ArgumentsError("This tool's schema cannot be read; it cannot be called.") from broken
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path)

@@ -1,8 +1,10 @@
-"""Models to look up, and an environment that names no provider."""
+"""Models to look up, and an environment that names no provider.
+
+Pytest may read this before Django is set up: models are asked for when they are wanted.
+"""
 
 import pytest
-
-from providers.models import EmbeddingModel, LanguageModel, Provider
+from django.apps import apps
 
 NAMES = (
     "OPENAI_API_KEY",
@@ -22,13 +24,15 @@ def silent_environment(monkeypatch):
 
 @pytest.fixture
 def provider(db):
-    return Provider.objects.create(name="Example", base_url="https://provider.example/v1")
+    return apps.get_model("providers", "Provider").objects.create(
+        name="Example", base_url="https://provider.example/v1"
+    )
 
 
 @pytest.fixture
 def new_model(provider):
     def make(alias, **fields):
-        return LanguageModel.objects.create(
+        return apps.get_model("providers", "LanguageModel").objects.create(
             provider=provider, alias=alias, upstream_id=f"{alias}-upstream", **fields
         )
 
@@ -38,7 +42,7 @@ def new_model(provider):
 @pytest.fixture
 def new_embedding_model(provider):
     def make(alias, **fields):
-        return EmbeddingModel.objects.create(
+        return apps.get_model("providers", "EmbeddingModel").objects.create(
             provider=provider, alias=alias, upstream_id=f"{alias}-upstream", **fields
         )
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
@@ -25,14 +27,14 @@ def said(monkeypatch):
     return say
 
 
-def defaults():
+def defaults() -> tuple[str, str]:
     return (
         LanguageModel.objects.get(default=True).alias,
         EmbeddingModel.objects.get(default=True).alias,
     )
 
 
-def state():
+def state() -> list[list[tuple[Any, ...]]]:
     fields = ("pk", "alias", "default", "enabled", "updated_at")
     return [
         sorted(LanguageModel.objects.values_list(*fields)),

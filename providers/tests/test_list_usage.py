@@ -6,7 +6,7 @@ from accounts.principal import Principal
 from engine.model import Usage
 from providers import ledger
 from providers.models import UsageRecord
-from tests.personas import api
+from tests.personas import Persona, api
 
 ALL = "/api/v1/usage/"
 
@@ -27,7 +27,7 @@ def record(new_model):
     return write
 
 
-def listed(persona):
+def listed(persona: Persona) -> list[str]:
     return [row["id"] for row in api(persona).get(ALL).json()["results"]]
 
 

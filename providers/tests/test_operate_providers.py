@@ -20,7 +20,7 @@ def operator(db):
     return client
 
 
-def saved_key():
+def saved_key() -> str:
     return keys.unseal_api_key(Provider.objects.get())
 
 

@@ -1,4 +1,5 @@
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -11,8 +12,12 @@ from providers import ledger
 from providers.models import EmbeddingModel, LanguageModel, UsageRecord
 
 
-def priced(**fields):
-    prices = {"price_in": Decimal(2), "price_out": Decimal(8), "price_cached": Decimal("0.5")}
+def priced(**fields: Decimal | None) -> LanguageModel:
+    prices: dict[str, Any] = {
+        "price_in": Decimal(2),
+        "price_out": Decimal(8),
+        "price_cached": Decimal("0.5"),
+    }
     return LanguageModel(alias="m", **(prices | fields))
 
 

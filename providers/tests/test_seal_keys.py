@@ -5,7 +5,7 @@ from providers import keys
 from providers.models import Provider
 
 
-def new_provider():
+def new_provider() -> Provider:
     return Provider(name="p", base_url="https://provider.example/v1")
 
 
