@@ -1,7 +1,3 @@
-"""What every test may use. Services come first: Django's settings read where they are."""
+"""What every test may use, in the order it is needed: services, Django, people."""
 
-import os
-
-pytest_plugins = ["tests.services", "tests.personas"]
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
+pytest_plugins = ["tests.services", "tests.setup_django", "tests.personas"]
