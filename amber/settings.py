@@ -79,7 +79,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "corsheaders",
-    "django_prometheus",
     "django_structlog",
     "amber",
     "accounts",
@@ -107,6 +106,8 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "amber.urls"
+LOGIN_REDIRECT_URL = "/admin/"
+UNFOLD = {"SITE_TITLE": "Amber", "SITE_HEADER": "Amber", "SITE_URL": "/api/docs/"}
 ASGI_APPLICATION = "amber.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -167,7 +168,17 @@ ACCOUNT_UNIQUE_EMAIL = True
 ACCOUNT_EMAIL_VERIFICATION = env.text("AMBER_EMAIL_VERIFICATION", "none")
 HEADLESS_ONLY = True
 HEADLESS_CLIENTS = ("browser",)
-HEADLESS_FRONTEND_URLS: dict[str, str] = {}
+HEADLESS_FRONTEND_URLS = {
+    name: f"{AMBER_PUBLIC_URL}/{path}"
+    for name, path in {
+        "account_confirm_email": "verify-email/{key}",
+        "account_reset_password": "reset-password",
+        "account_reset_password_from_key": "reset-password/{key}",
+        "account_signup": "sign-up",
+        "socialaccount_login_error": "login-error",
+    }.items()
+}
+ALLAUTH_TRUSTED_PROXY_COUNT = env.integer("AMBER_TRUSTED_PROXIES", 0)
 CSRF_FAILURE_VIEW = "amber.lib.api.csrf_failure"
 CSRF_COOKIE_HTTPONLY = False
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -196,6 +207,12 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "MessageRoleEnum": "chats.models.MessageRole",
+        "MemberRoleEnum": "accounts.models.Role",
+        "TurnStatusEnum": "chats.models.TurnStatus",
+        "ChatOwnerEnum": "chats.models.ChatOwner",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "amber.lib.schema.document_errors",

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from amber import health
@@ -12,6 +13,7 @@ handler404 = "amber.lib.api.handler404"
 handler500 = "amber.lib.api.handler500"
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="docs")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),

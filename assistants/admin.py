@@ -15,7 +15,7 @@ from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from providers.registry import is_known_alias
 
-TRY_ROUTE = "chats:try_assistant"
+TRY_ROUTE = "admin:chats_try_assistant"
 """Answered by a room above, which knows turns; takes the assistant's id."""
 
 
@@ -107,7 +107,7 @@ class AssistantAdmin(ModelAdmin):
     )
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
     readonly_fields = ("total_token_usage",)
-    actions_detail = ("try_it",)  # type: ignore[assignment]
+    actions_detail = ("try_it",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """An assistant does not move to another tenant."""
@@ -121,7 +121,7 @@ class AssistantAdmin(ModelAdmin):
         for row in formset.deleted_objects:
             row.delete()
 
-    @action(description="Try it", permissions=["try_it"])  # type: ignore[operator]
+    @action(description="Try it", permissions=["try_it"])
     def try_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return HttpResponseRedirect(_try_address(object_id) or "..")
 

@@ -77,7 +77,8 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
         with structlog.contextvars.bound_contextvars(
             turn_id=str(turn.pk), organization_id=str(turn.organization_id)
         ):
-            return run_on_loop(this.drive, on_task=this.started)
+            status: TurnStatus | None = run_on_loop(this.drive, on_task=this.started)
+            return status
     finally:
         del _running[turn.pk]
 

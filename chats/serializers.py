@@ -166,7 +166,7 @@ class TurnErrorSerializer(serializers.Serializer[Any]):
     retryable = serializers.BooleanField()
 
 
-class UsageSerializer(serializers.Serializer[Any]):
+class TurnUsageSerializer(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField(required=False)
     completion_tokens = serializers.IntegerField(required=False)
     total_tokens = serializers.IntegerField(required=False)
@@ -179,7 +179,7 @@ class TurnSerializer(serializers.Serializer[Turn]):
     status = serializers.ChoiceField(TurnStatus.choices)
     error = TurnErrorSerializer(allow_null=True)
     attempts = serializers.IntegerField()
-    usage = UsageSerializer()
+    usage = TurnUsageSerializer()
     finish_reason = serializers.CharField(allow_null=True)
     waiting_calls = serializers.ListField(child=serializers.DictField())
     created_at = serializers.DateTimeField()

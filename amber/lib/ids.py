@@ -3,6 +3,7 @@
 They sort roughly by time; nothing relies on that (message order is parent chain and position).
 """
 
+from datetime import datetime
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -10,3 +11,8 @@ from uuid_utils.compat import uuid7
 
 def new_id() -> UUID:
     return uuid7()
+
+
+def least_id_at(moment: datetime) -> UUID:
+    """The smallest UUIDv7 of that millisecond: a bound for ranges over primary keys."""
+    return UUID(int=(int(moment.timestamp() * 1_000) << 80) | (7 << 76) | (2 << 62))

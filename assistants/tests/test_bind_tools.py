@@ -1,0 +1,144 @@
+from uuid import uuid4
+
+import pytest
+
+from assistants.models import Assistant, AssistantTool
+from tests.personas import api
+
+pytestmark = pytest.mark.django_db
+
+
+def bindings(assistant: Assistant) -> str:
+    return f"/api/v1/assistants/{assistant.pk}/tools/"
+
+
+@pytest.fixture
+def assistant(bob, new_assistant):
+    return new_assistant(bob)
+
+
+@pytest.fixture
+def tool(bob, new_tool):
+    return new_tool(bob, description="Says the weather.", api_key_sealed="sealed")
+
+
+@pytest.fixture
+def one(assistant, tool):
+    """The address of the binding of the two."""
+    AssistantTool.objects.create(
+        organization=assistant.organization, assistant=assistant, tool=tool, functions=["get"]
+    )
+    return f"{bindings(assistant)}{tool.pk}/"
+
+
+def test_binds_a_tool(bob, assistant, tool):
+    body = {"tool_id": str(tool.pk), "functions": ["get", "set", "get"]}
+    answer = api(bob).post(bindings(assistant), body)
+    assert answer.status_code == 201
+    binding = AssistantTool.objects.get()
+    assert (binding.assistant, binding.tool, binding.organization) == (
+        assistant,
+        tool,
+        bob.organization,
+    )
+    shown = answer.json()
+    assert (shown["id"], shown["tool_id"]) == (str(binding.pk), str(tool.pk))
+    assert shown["functions"] == ["get", "set"]
+    assert shown["tool"] == {
+        "id": str(tool.pk),
+        "name": "Weather",
+        "description": "Says the weather.",
+        "kind": "discovery",
+    }
+
+
+def test_all_functions_are_meant_where_none_is_named(bob, assistant, tool):
+    answer = api(bob).post(bindings(assistant), {"tool_id": str(tool.pk)})
+    assert answer.json()["functions"] == []
+
+
+def test_lists_an_assistants_own(bob, assistant, tool, one, new_assistant):
+    client = api(bob)
+    listed = client.get(bindings(assistant)).json()["results"]
+    assert [row["tool_id"] for row in listed] == [str(tool.pk)]
+    assert client.get(bindings(new_assistant(bob))).json()["results"] == []
+
+
+def test_a_tool_is_bound_once(bob, assistant, tool, one):
+    answer = api(bob).post(bindings(assistant), {"tool_id": str(tool.pk)})
+    assert answer.status_code == 409
+    assert list(answer.json()["error"]["fields"]) == ["tool_id"]
+
+
+def test_a_tool_must_be_visible(alice, bob, mallory, assistant, new_tool):
+    def status(tool_id):
+        return api(bob).post(bindings(assistant), {"tool_id": str(tool_id)}).status_code
+
+    assert status(new_tool(alice, shared=True).pk) == 201
+    assert status(new_tool(alice).pk) == 404
+    assert status(new_tool(mallory, shared=True).pk) == 404
+    assert status(uuid4()) == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "tool_id"),
+        ({"tool_id": "x"}, "tool_id"),
+        ({"tool_id": None}, "tool_id"),
+        ({"tool_id": str(uuid4()), "functions": "get"}, "functions"),
+        ({"tool_id": str(uuid4()), "functions": [""]}, "functions.0"),
+        ({"tool_id": str(uuid4()), "functions": ["f"] * 129}, "functions"),
+    ],
+)
+def test_a_wrong_field_is_named(bob, assistant, body, field):
+    answer = api(bob).post(bindings(assistant), body)
+    assert answer.status_code == 400
+    assert list(answer.json()["error"]["fields"]) == [field]
+
+
+def test_other_functions_can_be_chosen(bob, one):
+    answer = api(bob).patch(one, {"functions": ["set"]})
+    assert (answer.status_code, answer.json()["functions"]) == (200, ["set"])
+    assert AssistantTool.objects.get().functions == ["set"]
+    assert api(bob).patch(one, {}).status_code == 400
+
+
+def test_a_tool_is_taken_away(bob, one):
+    assert api(bob).delete(one).status_code == 204
+    assert not AssistantTool.objects.exists()
+    assert api(bob).delete(one).status_code == 404
+
+
+def test_keys_of_tools_are_not_shown(bob, assistant, one):
+    shown = api(bob).get(bindings(assistant)).content.decode()
+    assert "sealed" not in shown
+    assert "weather.example" not in shown
+
+
+def test_members_see_a_shared_assistants_tools_and_change_none(alice, bob, assistant, tool, one):
+    Assistant.objects.update(shared=True, user=alice.user)
+    client = api(bob)
+    assert client.get(bindings(assistant)).status_code == 200
+    assert client.post(bindings(assistant), {"tool_id": str(tool.pk)}).status_code == 403
+    assert client.patch(one, {"functions": []}).status_code == 403
+    assert client.delete(one).status_code == 403
+    assert api(alice).delete(one).status_code == 204
+
+
+def test_another_tenant_gets_404(mallory, assistant, one, new_tool):
+    Assistant.objects.update(shared=True, public=True)
+    client = api(mallory)
+    body = {"tool_id": str(new_tool(mallory).pk)}
+    assert client.get(bindings(assistant)).status_code == 404
+    assert client.post(bindings(assistant), body).status_code == 404
+    assert client.patch(one, {"functions": []}).status_code == 404
+    assert client.delete(one).status_code == 404
+
+
+def test_nobody_gets_401(assistant, one):
+    client = api()
+    assert client.get(bindings(assistant)).status_code == 401
+    assert client.post(bindings(assistant), {}).status_code == 401
+    assert client.patch(one, {}).status_code == 401
+    assert client.delete(one).status_code == 401

@@ -1,0 +1,137 @@
+"""The admin's pages."""
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import include, path, reverse
+
+from accounts.models import User
+from amber import urls
+from assistants.models import Assistant, AssistantTool, ScenePrompt
+
+PAGES = "/admin/assistants/assistant/"
+
+
+@pytest.fixture
+def operator(db):
+    client = Client()
+    client.force_login(User.objects.create_superuser("operator@example.com"))
+    return client
+
+
+def change(assistant: Assistant) -> str:
+    return f"{PAGES}{assistant.pk}/change/"
+
+
+def form(assistant: Assistant, **fields: object) -> dict[str, object]:
+    """What the page sends back, without bindings and scenes unless `fields` say some."""
+    empty = {
+        f"{inline}-{name}": 0
+        for inline in ("bindings", "scene_prompts")
+        for name in ("TOTAL_FORMS", "INITIAL_FORMS")
+    }
+    body = {"name": assistant.name, "slug": assistant.slug, "model": assistant.model}
+    return empty | body | {"user": str(assistant.user_id)} | fields
+
+
+def test_lists_and_shows(operator, bob, new_assistant):
+    assistant = new_assistant(bob, name="Weather frog")
+    assert "Weather frog" in operator.get(PAGES).content.decode()
+    assert operator.get(change(assistant)).status_code == 200
+    assert operator.get(f"{PAGES}add/").status_code == 200
+    assert operator.get(PAGES, {"q": "frog"}).status_code == 200
+
+
+def test_tools_and_scenes_belong_to_the_assistants_organization(
+    operator, bob, new_assistant, new_tool
+):
+    assistant, tool = new_assistant(bob), new_tool(bob)
+    inlines = {
+        "bindings-TOTAL_FORMS": 1,
+        "bindings-0-tool": str(tool.pk),
+        "bindings-0-functions": "get,set",
+        "scene_prompts-TOTAL_FORMS": 1,
+        "scene_prompts-0-label": "Billing",
+        "scene_prompts-0-examples": "Where is my invoice?",
+    }
+    answer = operator.post(change(assistant), form(assistant, **inlines))
+    assert answer.status_code == 302
+    binding, scene = AssistantTool.objects.get(), ScenePrompt.objects.get()
+    assert binding.organization == scene.organization == bob.organization
+    assert (binding.tool, binding.functions) == (tool, ["get", "set"])
+    assert scene.examples == ["Where is my invoice?"]
+
+
+def test_rows_of_another_organization_are_refused(
+    operator, bob, mallory, new_assistant, new_tool, new_library
+):
+    assistant = new_assistant(bob)
+    body = form(
+        assistant,
+        **{"bindings-TOTAL_FORMS": 1, "bindings-0-tool": str(new_tool(mallory).pk)},
+        library=str(new_library(mallory).pk),
+    )
+    page = operator.post(change(assistant), body).content.decode()
+    assert "This library belongs to another organization." in page
+    assert "This tool belongs to another organization." in page
+    assert not AssistantTool.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("model", "gone", "No enabled model has this alias."),
+        ("slug", "01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00", "A slug must not look like an id."),
+    ],
+)
+def test_a_wrong_field_is_explained(operator, bob, new_assistant, field, value, words):
+    assistant = new_assistant(bob)
+    page = operator.post(change(assistant), form(assistant, **{field: value})).content.decode()
+    assert words in page
+
+
+def test_an_assistant_does_not_move_to_another_tenant(operator, bob, mallory, new_assistant):
+    assistant = new_assistant(bob)
+    body = form(assistant, organization=str(mallory.organization.pk))
+    assert operator.post(change(assistant), body).status_code == 302
+    assistant.refresh_from_db()
+    assert assistant.organization == bob.organization
+
+
+def try_page(request, assistant_id):
+    return HttpResponse(f"trying {assistant_id}")
+
+
+@pytest.fixture
+def routes(settings):
+    """A URLconf with these patterns before Amber's."""
+
+    class Routes:
+        urlpatterns = []
+
+    settings.ROOT_URLCONF = Routes
+    return Routes.urlpatterns
+
+
+def test_it_can_be_tried_where_a_room_above_answers(operator, bob, new_assistant, routes):
+    assistant = new_assistant(bob)
+    above = [path("try/<uuid:assistant_id>/", try_page, name="try_assistant")]
+    routes += [path("", include((above, "chats"))), *urls.urlpatterns]
+    assert "Try it" in operator.get(change(assistant)).content.decode()
+    answer = operator.get(
+        reverse("admin:assistants_assistant_try_it", args=[assistant.pk]), follow=True
+    )
+    assert answer.content.decode() == f"trying {assistant.pk}"
+
+
+def test_otherwise_nothing_is_offered(operator, bob, new_assistant, routes, monkeypatch):
+    monkeypatch.setattr("assistants.admin.TRY_ROUTE", "nobody:answers")
+    routes += urls.urlpatterns
+    assistant = new_assistant(bob)
+    assert "Try it" not in operator.get(change(assistant)).content.decode()
+
+
+def test_only_operators_get_in(alice):
+    client = Client()
+    client.force_login(alice.user)
+    assert client.get(PAGES).status_code == 302
