@@ -4,6 +4,7 @@ Pytest may read this before Django is set up: models are asked for when they are
 """
 
 from itertools import count
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -11,7 +12,7 @@ from django.apps import apps
 _numbers = count(1)
 
 
-def _new(label, persona, **fields):
+def _new(label: str, persona: Any, **fields: Any) -> Any:
     fields = {"organization": persona.organization, "user": persona.user} | fields
     return apps.get_model(label).objects.create(**fields)
 

@@ -1,4 +1,4 @@
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -71,8 +71,9 @@ def test_a_tool_is_bound_once(bob, assistant, tool, one):
 
 
 def test_a_tool_must_be_visible(alice, bob, mallory, assistant, new_tool):
-    def status(tool_id):
-        return api(bob).post(bindings(assistant), {"tool_id": str(tool_id)}).status_code
+    def status(tool_id: UUID) -> int:
+        body = {"tool_id": str(tool_id)}
+        return int(api(bob).post(bindings(assistant), body).status_code)
 
     assert status(new_tool(alice, shared=True).pk) == 201
     assert status(new_tool(alice).pk) == 404

@@ -1,4 +1,4 @@
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -133,9 +133,9 @@ class TestCreate:
         assert api(bob).post(ALL, {"name": "N", "model": alias}).status_code == 201
 
     def test_a_library_must_be_visible(self, alice, bob, mallory, new_library):
-        def status(library_id):
+        def status(library_id: UUID) -> int:
             body = {"name": "N", "library_id": str(library_id)}
-            return api(bob).post(ALL, body).status_code
+            return int(api(bob).post(ALL, body).status_code)
 
         assert status(new_library(alice, shared=True).pk) == 201
         assert status(new_library(alice).pk) == 404
@@ -237,7 +237,7 @@ class TestRead:
     def test_guests_see_their_public_assistant_only(self, bob, new_assistant):
         public, private = new_assistant(bob, public=True), new_assistant(bob)
 
-        def seen(assistant):
+        def seen(assistant: Assistant) -> list[Assistant]:
             guest = Principal(bob.organization.pk, None, guest_id="g", assistant_id=assistant.pk)
             return list(Assistant.objects.visible_to(guest))
 
