@@ -13,6 +13,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from amber.lib.bridge import Hand, run_on_loop, worker_loop
 from amber.lib.errors import CODES, AmberError
@@ -123,7 +124,10 @@ class TurnRun:
             await self._feed.flushed()
 
     async def _end(self) -> TurnStatus | None:
-        """Work until the turn is over, one way or another."""
+        """Work until the turn is over, one way or another.
+
+        Without Postgres nothing can be written: the lease runs out, and the turn is run again.
+        """
         try:
             async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
                 await self._work()
@@ -138,6 +142,9 @@ class TurnRun:
             return await self._fail(exc.code, exc.message, retryable=exc.retryable, error=exc)
         except AmberError as exc:
             return await self._fail(exc.code, exc.message, retryable=False)
+        except (OperationalError, InterfaceError):
+            logger.exception("turn_lost_postgres")
+            return None
         except Exception:
             logger.exception("turn_broke")
             return await self._fail("internal", retryable=True)
@@ -260,6 +267,8 @@ class TurnRun:
             await self._hand(lambda: self._writer.save_partial(step, text, seq))
         except Fenced:
             self.stop(Stop.FENCED)
+        except (OperationalError, InterfaceError) as exc:
+            logger.warning("partial_text_not_saved", reason=type(exc).__name__)
 
     def _shown_text(self) -> str:
         """Text of the step under way that viewers were sent, up to the feed's last event."""

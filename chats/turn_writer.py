@@ -118,7 +118,7 @@ class TurnWriter:
         """End the turn otherwise than by an answer; text that was shown is kept."""
         with self._held() as (turn, chat):
             turn.partial_text = text
-            if text or error is not None:
+            if text or error is not None or turn.step == 0:
                 usage, _ = self._usage_of(None, text) if text else (Usage(), False)
                 outcome = ending.error["code"] if ending.error else str(ending.status)
                 self._account(turn, usage, estimated=True, outcome=outcome)
