@@ -19,6 +19,14 @@ class ModelSerializer(serializers.Serializer[Any]):
     offline = serializers.BooleanField(help_text="Built in: quotes what it is given, no more.")
 
 
+class ModelPageSerializer(serializers.Serializer[Any]):
+    """The form every list has; models are few enough for one page."""
+
+    next = serializers.URLField(allow_null=True, help_text="Always null.")
+    previous = serializers.URLField(allow_null=True, help_text="Always null.")
+    results = ModelSerializer(many=True)
+
+
 class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
     user_id = serializers.UUIDField(read_only=True, allow_null=True)
 

@@ -4,23 +4,20 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from accounts.authentication import principal_of
 from providers.models import UsageRecord
 from providers.registry import listed_models
-from providers.serializers import ModelSerializer, UsageSerializer
+from providers.serializers import ModelPageSerializer, UsageSerializer
 
 
-class ModelsView(GenericAPIView[UsageRecord]):
-    serializer_class = ModelSerializer
-
-    @extend_schema(
-        parameters=[], filters=False, responses=ModelSerializer(many=True), operation_id="models"
-    )
+class ModelsView(APIView):
+    @extend_schema(responses=ModelPageSerializer, operation_id="models_list")
     def get(self, request: Request) -> Response:
         """The aliases you may write, `auto` first, then by name: all on one page."""
-        models = self.get_serializer(listed_models(), many=True).data
-        return Response({"next": None, "previous": None, "results": models})
+        page = {"next": None, "previous": None, "results": listed_models()}
+        return Response(ModelPageSerializer(page).data)
 
 
 class UsageView(GenericAPIView[UsageRecord]):
