@@ -93,7 +93,7 @@ async def run(
                 if isinstance(happening, CallFinished):
                     results[happening.call] = happening.result
                 yield happening
-        messages += _round(whole, results)
+        messages = [*messages, *_round(whole, results)]
 
 
 async def run_calls(

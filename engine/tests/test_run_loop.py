@@ -1,0 +1,374 @@
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from engine import loop
+from engine.loop import CallFinished, CallStarted, Happening, Reply, Text
+from engine.messages import ToolCall
+from engine.model import ModelRequest, ProviderError, TextChunk, Usage
+from engine.reply import Patience
+from engine.tests.scripted_model import ScriptedModel, call, calls, forever, says
+from engine.tools import NoTools, ToolResult, ToolSpec
+
+PATIENCE = Patience(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
+ASKED = {"role": "user", "content": "Which time is it?"}
+
+
+@dataclass
+class Tools:
+    """A toolbox of one coroutine."""
+
+    work: Callable[[str], Awaitable[str]]
+    names: Sequence[str] = ("clock",)
+    called: list[tuple[str, str, str]] = field(default_factory=list)
+    let_go: int = 0
+
+    @property
+    def specs(self) -> list[ToolSpec]:
+        return [ToolSpec(name, "") for name in self.names]
+
+    def is_safe_to_repeat(self, name: str) -> bool:
+        return True
+
+    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+        self.called.append((call_id, name, arguments))
+        try:
+            return ToolResult(call_id, True, await self.work(call_id))
+        finally:
+            self.let_go += 1
+
+
+async def at_once(call_id: str) -> str:
+    return f"result of {call_id}"
+
+
+async def never(call_id: str) -> str:
+    await forever()
+    return ""
+
+
+def happenings(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
+    toolbox = toolbox or NoTools()
+    request = ModelRequest([ASKED], tools=tuple(toolbox.specs), temperature=0.5)
+    options = {"patience": PATIENCE, "max_tool_rounds": 5} | options
+    return loop.run(model, request, toolbox=toolbox, **options)
+
+
+def run(model: ScriptedModel, toolbox: Any = None, **options: Any) -> list[Happening]:
+    async def consume() -> list[Happening]:
+        async with asyncio.timeout(20), aclosing(happenings(model, toolbox, **options)) as parts:
+            return [part async for part in parts]
+
+    return asyncio.run(consume())
+
+
+def kinds(seen: Sequence[Happening]) -> list[tuple[str, int]]:
+    return [(type(happening).__name__, happening.step) for happening in seen]
+
+
+def replies(seen: Sequence[Happening]) -> list[Reply]:
+    return [happening for happening in seen if isinstance(happening, Reply)]
+
+
+def test_an_answer_is_text_and_a_whole_reply():
+    with ScriptedModel([says("It is ", "noon.", usage=Usage(7, 3))]) as model:
+        seen = run(model)
+    assert seen[:2] == [Text(1, "It is "), Text(1, "noon.")]
+    (reply,) = replies(seen)
+    assert (reply.text, reply.calls, reply.finish_reason) == ("It is noon.", (), "stop")
+    assert reply.usage == Usage(7, 3)
+    assert reply.first_token_seconds is not None
+    assert 0 <= reply.first_token_seconds <= reply.seconds
+    assert model.requests[0].messages == [ASKED]
+    assert model.requests[0].temperature == 0.5
+    assert model.closed == 1
+
+
+def test_a_call_is_run_and_its_result_asked_with():
+    toolbox = Tools(at_once)
+    asked = call(arguments='{"zone": "UTC"}')
+    with ScriptedModel([calls(asked, text="One moment."), says("Noon.")]) as model:
+        seen = run(model, toolbox)
+    assert kinds(seen) == [
+        ("Text", 1),
+        ("Reply", 1),
+        ("CallStarted", 1),
+        ("CallFinished", 1),
+        ("Text", 2),
+        ("Reply", 2),
+    ]
+    assert toolbox.called == [("c1", "clock", '{"zone": "UTC"}')]
+    assert model.requests[1].messages == [
+        ASKED,
+        {
+            "role": "assistant",
+            "content": "One moment.",
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "clock", "arguments": '{"zone": "UTC"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "result of c1"},
+    ]
+    assert model.requests[0].messages == [ASKED], "an earlier request was changed"
+
+
+def test_a_reply_is_told_before_its_calls_begin():
+    """Whoever consumes stores it first: a tool is never called before its call is a row."""
+    toolbox = Tools(at_once)
+
+    async def consume() -> None:
+        async with aclosing(happenings(model, toolbox)) as parts:
+            async for part in parts:
+                if isinstance(part, Reply | CallStarted) and part.step == 1:
+                    assert toolbox.called == []
+
+    with ScriptedModel([calls(call()), says("Noon.")]) as model:
+        asyncio.run(consume())
+    assert len(toolbox.called) == 1
+
+
+def test_calls_of_one_reply_run_at_the_same_time():
+    """Each waits for the other: one after the other they would wait for ever."""
+    both = [call(id="c1"), call(id="c2")]
+
+    async def scenario() -> list[Happening]:
+        together = asyncio.Barrier(2)
+
+        async def meet(call_id: str) -> str:
+            await together.wait()
+            return call_id
+
+        async with asyncio.timeout(20), aclosing(happenings(model, Tools(meet))) as parts:
+            return [part async for part in parts]
+
+    with ScriptedModel([calls(*both), says("Done.")]) as model:
+        seen = asyncio.run(scenario())
+    assert kinds(seen)[:3] == [("Reply", 1), ("CallStarted", 1), ("CallStarted", 1)]
+    assert kinds(seen)[3:5] == [("CallFinished", 1)] * 2
+
+
+def test_results_go_back_in_the_order_of_the_calls_whichever_is_ready_first():
+    async def scenario() -> list[str]:
+        second_is_done = asyncio.Event()
+
+        async def in_reverse(call_id: str) -> str:
+            if call_id == "c1":
+                await second_is_done.wait()
+            second_is_done.set()
+            return call_id
+
+        async with asyncio.timeout(20), aclosing(happenings(model, Tools(in_reverse))) as parts:
+            return [part.call.id async for part in parts if isinstance(part, CallFinished)]
+
+    with ScriptedModel([calls(call(id="c1"), call(id="c2")), says("Done.")]) as model:
+        assert asyncio.run(scenario()) == ["c2", "c1"]
+    answers = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
+    assert answers == ["c1", "c2"]
+
+
+def test_two_calls_with_the_same_id_both_get_their_result():
+    same = [call(arguments="1"), call(arguments="2")]
+    with ScriptedModel([calls(*same), says("Done.")]) as model:
+        seen = run(model, Tools(at_once))
+    assert sum(isinstance(part, CallFinished) for part in seen) == 2
+    assert [m["role"] for m in model.requests[1].messages] == ["user", "assistant", "tool", "tool"]
+
+
+def test_two_equal_calls_both_get_their_result():
+    with ScriptedModel([calls(call(), call()), says("Done.")]) as model:
+        seen = run(model, Tools(at_once))
+    assert sum(isinstance(part, CallFinished) for part in seen) == 2
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_rounds_are_bounded_and_the_last_request_offers_no_tools(rounds):
+    script = [*([calls(call())] * rounds), says("Enough.")]
+    with ScriptedModel(script) as model:
+        seen = run(model, Tools(at_once), max_tool_rounds=rounds)
+    offered = [len(request.tools) for request in model.requests]
+    assert offered == [1] * rounds + [0]
+    assert replies(seen)[-1].text == "Enough."
+
+
+def test_calls_that_nobody_offered_are_dropped():
+    with ScriptedModel([calls(call(), text="I would call.")]) as model:
+        seen = run(model, Tools(at_once), max_tool_rounds=0)
+    (reply,) = replies(seen)
+    assert (reply.text, reply.calls) == ("I would call.", ())
+
+
+def test_goes_on_at_the_step_it_is_given():
+    with ScriptedModel([calls(call()), says("Done.")]) as model:
+        seen = run(model, Tools(at_once), first_step=5, max_tool_rounds=5)
+    assert {step for _, step in kinds(seen)} == {5, 6}
+    assert [len(request.tools) for request in model.requests] == [1, 0]
+    assert replies(seen)[0].calls[0].reply_id == "step-5"
+
+
+def test_a_failed_tool_is_a_result_and_the_turn_goes_on():
+    with ScriptedModel([calls(call("nonsense")), says("Sorry.")]) as model:
+        seen = run(model, Tools(at_once, names=("clock",)))
+    assert replies(seen)[-1].text == "Sorry."
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["[Sent at 2024-01-01 00:00:00]\nNoon."],
+        ["[Sent", " at 2024-01-01 ", "00:00:00]", "\n", "Noon."],
+        ["\n[Sent at 2024-01-01 00:00:00]\n", "No", "on."],
+    ],
+)
+def test_a_parroted_time_is_neither_shown_nor_kept(pieces):
+    with ScriptedModel([says(*pieces)]) as model:
+        seen = run(model)
+    shown = "".join(part.text for part in seen if isinstance(part, Text))
+    assert shown == replies(seen)[0].text == "Noon."
+
+
+def test_text_held_back_as_a_likely_time_comes_at_the_end():
+    with ScriptedModel([says("[Sent at")]) as model:
+        seen = run(model)
+    assert seen[0] == Text(1, "[Sent at")
+    assert replies(seen)[0].text == "[Sent at"
+
+
+def test_a_failure_before_any_text_is_tried_again_and_told():
+    told: list[str] = []
+    down = ProviderError("provider_unavailable", "down")
+    with ScriptedModel([[down], says("Noon.")]) as model:
+        seen = run(model, on_retry=lambda error, _: told.append(error.code))
+    assert told == ["provider_unavailable"]
+    assert replies(seen)[0].text == "Noon."
+
+
+def test_a_failure_after_text_is_not_tried_again():
+    script = [[TextChunk("It is "), ProviderError("provider_unavailable", "down")]]
+    shown: list[Happening] = []
+
+    async def consume() -> None:
+        nonlocal shown
+        async with aclosing(happenings(model)) as parts:
+            async for part in parts:
+                shown += [part]
+
+    with ScriptedModel(script) as model, pytest.raises(ProviderError) as lost:
+        asyncio.run(consume())
+    assert lost.value.code == "provider_lost"
+    assert shown == [Text(1, "It is ")]
+
+
+def test_closing_in_mid_reply_closes_the_models_stream():
+    async def scenario() -> None:
+        parts = happenings(model)
+        assert await anext(parts) == Text(1, "It is ")
+        await parts.aclose()
+        assert model.closed == 1
+
+    with ScriptedModel([[TextChunk("It is "), forever]]) as model:
+        asyncio.run(scenario())
+
+
+def test_cancelling_while_the_model_is_silent_closes_its_stream():
+    async def scenario() -> None:
+        silent = asyncio.Event()
+
+        async def fall_silent() -> None:
+            silent.set()
+            await forever()
+
+        model.script = [[fall_silent]]
+
+        async def consume() -> None:
+            async with aclosing(happenings(model)) as parts:
+                async for _ in parts:
+                    pass
+
+        task = asyncio.create_task(consume())
+        await silent.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert model.closed == 1
+
+    with ScriptedModel([[]]) as model:
+        asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("way", ["close", "cancel"])
+def test_stopping_while_tools_run_lets_all_of_them_go(way):
+    async def scenario() -> None:
+        both_run = asyncio.Barrier(3)
+
+        async def hang(call_id: str) -> str:
+            await both_run.wait()
+            await forever()
+            return ""
+
+        toolbox = Tools(hang)
+
+        async def consume() -> None:
+            async with aclosing(happenings(model, toolbox)) as parts:
+                async for _ in parts:
+                    pass
+
+        task = asyncio.create_task(consume())
+        await both_run.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert toolbox.let_go == 2
+        assert len(asyncio.all_tasks()) == 1, "a tool's task was left behind"
+
+    async def closing() -> None:
+        async def second_hangs(call_id: str) -> str:
+            return call_id if call_id == "c1" else await never(call_id)
+
+        toolbox = Tools(second_hangs)
+        parts = happenings(model, toolbox)
+        async for part in parts:
+            if isinstance(part, CallFinished):
+                break
+        await parts.aclose()
+        assert toolbox.let_go == 2
+        assert len(asyncio.all_tasks()) == 1
+
+    with ScriptedModel([calls(call(id="c1"), call(id="c2"))]) as model:
+        asyncio.run(scenario() if way == "cancel" else closing())
+
+
+def test_a_deadline_of_the_consumer_stays_with_the_consumer():
+    """It fires while the consumer works, not inside the loop: the stream ends with it, quietly."""
+
+    async def scenario() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02), aclosing(happenings(model)) as parts:
+                async for _ in parts:
+                    await forever()
+        assert model.closed == 1
+        assert len(asyncio.all_tasks()) == 1
+        await asyncio.sleep(0)  # a stray cancellation would arrive here
+
+    with ScriptedModel([[TextChunk("It is "), forever]]) as model:
+        asyncio.run(scenario())
+
+
+def test_the_script_itself_is_strict():
+    with pytest.raises(AssertionError, match="never asked for"), ScriptedModel([says("x")]):
+        pass
+    with pytest.raises(AssertionError, match="not in the script"), ScriptedModel([]) as model:
+        run(model)
+
+
+def test_no_tools_answer_that_there_are_none():
+    result = asyncio.run(NoTools().call(call_id="c1", name="clock", arguments="{}"))
+    assert result == ToolResult("c1", False, "There is no tool named clock.")
+    assert ToolCall("c1", "clock", "{}").reply_id is None
