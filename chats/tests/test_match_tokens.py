@@ -1,0 +1,62 @@
+import pytest
+from django.db import connection
+
+from amber.lib.tsvector import TokenVectorField
+from amber.lib.words import tsquery_literal, tsvector_literal
+from chats.models import Chat, ChatMessage
+
+PAIRS = [
+    ("我很健康", "健康", True),
+    ("我很健康", "康", True),
+    ("我很健康", "生病", False),
+    ("Write it in C++ now", "c++", True),
+    ("Write it in C++ now", "C", False),
+    ("Part AB-1234/5.6 is out", "AB-1234/5.6", True),
+    ("call foo_bar.baz()", "foo_bar.baz()", True),
+    ("it's \\ 'quoted' & | ! : *", "quoted", True),
+]
+
+
+@pytest.fixture
+def chat(alice):
+    return Chat.objects.create(organization=alice.organization, user=alice.user)
+
+
+@pytest.mark.parametrize(("text", "query", "found"), PAIRS)
+def test_the_column_holds_our_own_tokens(chat, text, query, found):
+    ChatMessage.objects.create(
+        organization=chat.organization,
+        chat=chat,
+        role="human",
+        content=text,
+        search=tsvector_literal(text),
+    )
+    rows = ChatMessage.objects.filter(search__matches=tsquery_literal(query))
+    assert rows.exists() is found
+
+
+def test_null_matches_nothing_and_bulk_writes_are_cast_too(chat):
+    new = {"organization": chat.organization, "chat": chat, "role": "human"}
+    ChatMessage.objects.bulk_create(
+        [ChatMessage(**new), ChatMessage(**new, search=tsvector_literal("rain and C++"))]
+    )
+    assert ChatMessage.objects.filter(search__matches=tsquery_literal("rain")).count() == 1
+    ChatMessage.objects.update(search=tsvector_literal("sun"))
+    assert ChatMessage.objects.filter(search__matches=tsquery_literal("sun")).count() == 2
+
+
+def test_what_was_read_can_be_saved_again(chat):
+    message = ChatMessage.objects.create(
+        organization=chat.organization,
+        chat=chat,
+        role="human",
+        search=tsvector_literal("it's C++ \\ AB-1234/5.6 我很健康"),
+    )
+    message.refresh_from_db()
+    message.save()
+    for query in ("C++", "AB-1234/5.6", "健康"):
+        assert ChatMessage.objects.filter(search__matches=tsquery_literal(query)).exists()
+
+
+def test_the_database_knows_the_type(chat):
+    assert TokenVectorField().db_type(connection) == "tsvector"
