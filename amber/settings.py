@@ -74,9 +74,18 @@ AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
 AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", True)
 
 # -- Apps --------------------------------------------------------------------------------------------
+# Apps without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
+_WEB_APPS = [
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.headless",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "corsheaders",
+    "django_structlog",
+]
 INSTALLED_APPS = [
     "unfold",
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # urls.py discovers: workers need no admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -86,13 +95,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
-    "allauth.headless",
     "rest_framework",
-    "drf_spectacular",
-    "drf_spectacular_sidecar",
-    "corsheaders",
-    "django_structlog",
     "amber",
     "accounts",
     "providers",
@@ -102,6 +105,7 @@ INSTALLED_APPS = [
     "assistants",
     "chats",
     "public_api",
+    *([] if env.text("AMBER_ROLE") == "worker" else _WEB_APPS),
 ]
 MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",

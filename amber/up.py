@@ -39,19 +39,16 @@ class StartError(Exception):
 def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
     """The command line of each role."""
     python = [sys.executable, "-m"]
-    worker = [*python, "celery", "-q", "-A", "amber", "worker", "--loglevel", "WARNING"]
-    # They talk through rows, so workers need not hear of each other over Redis.
-    worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    chat = ["-P", "threads", "-Q", "chat", "-n", "chat@%h", "-c"]
-    ingest = ["-P", "prefork", "-Q", "ingest", "-n", "ingest@%h", "-c"]
+    chat = [*python, "amber.worker", "chat", "--threads"]
+    ingest = [*python, "amber.worker", "ingest", "--threads"]
     web = ["--host", _host(environ), "--port", str(_port(environ)), "--loop", "uvloop"]
     web += ["--http", "httptools", "--ws", "none", "--no-access-log", "--log-level", "warning"]
     web += ["--no-server-header", "--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)]
     return {
         "bootstrap": [sys.executable, "manage.py", "bootstrap"],
         "web": [*python, "uvicorn", "amber.asgi:application", *web],
-        "chat": [*worker, *chat, environ.get("AMBER_CHAT_CONCURRENCY") or "64"],
-        "ingest": [*worker, *ingest, environ.get("AMBER_INGEST_CONCURRENCY") or "1"],
+        "chat": [*chat, environ.get("AMBER_CHAT_CONCURRENCY") or "64"],
+        "ingest": [*ingest, environ.get("AMBER_INGEST_CONCURRENCY") or "1"],
     }
 
 

@@ -12,6 +12,8 @@ handler403 = "amber.lib.api.handler403"
 handler404 = "amber.lib.api.handler404"
 handler500 = "amber.lib.api.handler500"
 
+admin.autodiscover()
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="docs")),
     path("healthz", health.healthz, name="healthz"),
@@ -21,6 +23,7 @@ urlpatterns = [
     path("", include("accounts.auth_urls")),
     path("api/v1/", include("accounts.urls")),
     path("api/v1/", include("providers.urls")),
+    path("api/v1/", include("libraries.urls")),
     path("api/v1/", include("assistants.urls")),
     path("api/v1/", include("chats.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),

@@ -86,7 +86,7 @@ class Up:
         found = {}
         for pid in map(int, pids.split()):
             line = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-            for name in ("postgres", "redis-server", "uvicorn", "-Q chat", "-Q ingest"):
+            for name in ("postgres", "redis-server", "uvicorn", "worker chat", "worker ingest"):
                 if name in line.replace(str(ROOT), "").replace("manage.py", ""):
                     found[name] = pid
                     break
@@ -123,14 +123,14 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
         one.wait_for("Amber is ready")
         assert "Password, shown this once" in one.said
         children = one.children()
-        assert set(children) == {"postgres", "redis-server", "uvicorn", "-Q chat", "-Q ingest"}
+        assert set(children) == {"postgres", "redis-server", "uvicorn", "worker chat", "worker ingest"}
 
         second = manage(home, "up")
         assert second.returncode == 1
         assert f"Amber runs already on {home['AMBER_VAR_DIR']}" in second.stdout
 
         eve = account(home)
-        for name in ("uvicorn", "-Q chat", "redis-server", "postgres"):
+        for name in ("uvicorn", "worker chat", "redis-server", "postgres"):
             os.kill(children[name], signal.SIGKILL)
         for name in ("web", "chat", "redis", "postgres"):
             one.wait_for(f"{name} ended with status -9; it is started again.")

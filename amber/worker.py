@@ -1,0 +1,51 @@
+"""A worker process: `python -m amber.worker chat --threads 64`, `python -m amber.worker ingest --processes 1`.
+
+Starts Celery's worker without its command line, which imports a terminal toolkit, and Django
+without the apps that only pages need: together 50 MB a process.
+"""
+
+import argparse
+import os
+import socket
+import sys
+import warnings
+
+ROLE_VARIABLE = "AMBER_ROLE"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="amber.worker")
+    parser.add_argument("queue", choices=("chat", "ingest"))
+    pool = parser.add_mutually_exclusive_group(required=True)
+    pool.add_argument("--threads", type=int, help="run so many tasks in threads")
+    pool.add_argument("--processes", type=int, help="run so many tasks in child processes")
+    given = parser.parse_args(arguments)
+    os.environ[ROLE_VARIABLE] = "worker"
+    os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # the web process has made them
+    return _consume(given.queue, given.threads or given.processes, threads=bool(given.threads))
+
+
+def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
+    from celery.exceptions import SecurityWarning
+
+    from amber.celery import app
+
+    # Containers and development machines run as root; tasks are JSON, which is what it is about.
+    warnings.simplefilter("ignore", SecurityWarning)
+    worker = app.Worker(
+        hostname=f"{queue}@{socket.gethostname()}",
+        pool_cls="threads" if threads else "prefork",
+        concurrency=concurrency,
+        queues=[queue],
+        loglevel="WARNING",
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
