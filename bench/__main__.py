@@ -1,0 +1,75 @@
+"""The numbers of the design, on this machine: `python -m bench` (`make bench`).
+
+Every number is a ratio or a difference within this one run: Amber's real processes against the
+fake provider itself and against a bare proxy. Prints a table, writes everything to var/bench/.
+Ends with 1 when requests failed; a missed goal alone is no failure, the machine may be slow.
+"""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from bench import footprint, report, streams
+from bench.loadgen import say
+from bench.report import Finding
+from bench.stand import ROOT, Stand, stand
+from bench.streams import Ring
+
+FOOTPRINT = "footprint"
+STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
+    "one-viewer": streams.one_viewer,
+    "sixty-four": streams.sixty_four,
+    "cpu": streams.cpu,
+    "long-chat": streams.long_chat,
+}
+
+
+def main() -> int:
+    options = _options()
+    wanted = options.only or [FOOTPRINT, *STREAMS]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are stopped
+    head = report.machine() | {"quick": options.quick}
+    findings: list[Finding] = []
+    with stand() as place, place.provider() as provider_url:
+        if FOOTPRINT in wanted:
+            say(f"{FOOTPRINT}:")
+            findings += footprint.footprint(place, provider_url, is_quick=options.quick)
+        if names := [name for name in STREAMS if name in wanted]:
+            findings += _streams(place, provider_url, names, is_quick=options.quick)
+    say("\n" + report.table(findings))
+    if options.quick:
+        say("A smoke run: these numbers say nothing.")
+    say(f"\nMore in {report.write(options.out, head, findings)}")
+    return int(any("ERRORS" in finding.note for finding in findings))
+
+
+def _streams(place: Stand, provider_url: str, names: list[str], *, is_quick: bool) -> list[Finding]:
+    findings: list[Finding] = []
+    with (
+        place.bare_proxy(provider_url) as (proxy_url, proxy),
+        place.amber(provider_url) as amber,
+    ):
+        ring = Ring(provider_url, proxy_url, proxy, amber, is_quick)
+        for name in names:
+            say(f"{name}:")
+            findings += uvloop.run(STREAMS[name](ring))
+    return findings
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a smoke run, without meaning")
+    parser.add_argument(
+        "--only", action="append", choices=[FOOTPRINT, *STREAMS], help="may be given repeatedly"
+    )
+    parser.add_argument("--out", type=Path, default=ROOT / "var" / "bench")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""How `bench.loadgen` asks Amber: each question in a chat of its own, made before the clock ran.
+
+The target holds `chats`, ids that nobody has asked in yet; each request takes one away.
+"""
+
+import aiohttp
+
+from bench import loadgen
+
+
+async def one(
+    session: aiohttp.ClientSession,
+    target: loadgen.Row,
+    worker: int,
+    n: int,
+    opt: loadgen.Options,
+) -> loadgen.Result:
+    """POST one question and read the stream of its turn."""
+    url = f"{target['url']}/api/v1/chats/{target['chats'].pop()}/messages/"
+    return await loadgen.one(session, {**target, "url": url}, worker, n, opt)

@@ -1,0 +1,82 @@
+"""What was found: rows of a table with their goals, and everything else as JSON."""
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One number, next to its goal (None: it has none and only explains another)."""
+
+    what: str
+    value: float
+    unit: str
+    at_most: float | None = None
+    at_least: float | None = None
+    note: str = ""
+    details: Json = field(default_factory=dict)
+
+    @property
+    def goal(self) -> str:
+        if self.at_most is not None:
+            return f"<= {self.at_most:g} {self.unit}"
+        return "" if self.at_least is None else f">= {self.at_least:g} {self.unit}"
+
+    @property
+    def verdict(self) -> str:
+        if self.at_most is not None:
+            return "met" if self.value <= self.at_most else "MISSED"
+        if self.at_least is not None:
+            return "met" if self.value >= self.at_least else "MISSED"
+        return ""
+
+
+def median(values: Iterable[float]) -> float:
+    """NaN of nothing: shown as such, and no goal is met by it."""
+    known = list(values)
+    return statistics.median(known) if known else float("nan")
+
+
+def table(findings: Sequence[Finding]) -> str:
+    rows = [("what", "measured", "goal", "", "")]
+    rows += [
+        (f.what, f"{f.value:.3g} {f.unit}".strip(), f.goal, f.verdict, f.note) for f in findings
+    ]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def machine() -> Json:
+    """Where and when this was measured, and how busy it was before."""
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "load_average": os.getloadavg(),
+    }
+
+
+def write(folder: Path, head: Json, findings: Sequence[Finding]) -> Path:
+    """All of it as JSON, in a file named after the time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = head["at"].replace(":", "").replace("+0000", "Z")
+    path = folder / f"{stamp}.json"
+    found = [asdict(f) | {"verdict": f.verdict} for f in findings]
+    path.write_text(json.dumps({**head, "findings": found}, indent=1) + "\n")
+    return path

@@ -1,0 +1,207 @@
+"""The stand: everything that is measured, as real processes on 127.0.0.1.
+
+The fake provider, the bare proxy in front of it, and Amber as `manage.py up` starts it, on a
+fresh folder of its own. Nothing here measures streams; processes are found and stopped by their
+ids, and none outlives the bench.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGTERM
+
+import psutil
+
+from amber import processes, up
+from amber.lib.secrets import new_api_key
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 120
+STOP_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Megabytes. `pss` counts a page that processes share once; None where the system cannot."""
+
+    rss: float
+    pss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningAmber:
+    url: str
+    api_key: str
+    supervisor: psutil.Process
+    commands: Mapping[str, list[str]]
+    """By role: how the supervisor's children are told apart from the databases."""
+    healthy_seconds: float
+    """From the command to a 200 of /healthz."""
+    ready_seconds: float
+    """From the command to a 200 of /readyz: workers consume."""
+
+    def processes(self) -> dict[str, list[psutil.Process]]:
+        """All of Amber's own by role: a process, then its descendants."""
+        children = self.supervisor.children()
+        found = {"supervisor": [self.supervisor]}
+        for role in ("web", "chat", "ingest"):
+            (main,) = (child for child in children if child.cmdline() == self.commands[role])
+            found[role] = [main, *main.children(recursive=True)]
+        return found
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Used so far, by role."""
+        return {
+            role: sum(cpu_seconds(each) for each in members)
+            for role, members in self.processes().items()
+        }
+
+    def memory(self) -> dict[str, Memory]:
+        """Held now, by role; a pool's child apart from its parent."""
+        return {
+            role if number == 0 else f"{role} child {number}": memory(each)
+            for role, members in self.processes().items()
+            for number, each in enumerate(members)
+        }
+
+
+def cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system
+
+
+def memory(process: psutil.Process) -> Memory:
+    held = process.memory_full_info()
+    pss = getattr(held, "pss", None)
+    return Memory(held.rss / 2**20, None if pss is None else pss / 2**20)
+
+
+class Stand:
+    """Starts what a measurement asks for. All Ambers of one stand share a var directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._api_key = new_api_key()
+        self._environ = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("AMBER_", "FAKE_", "OPENAI_", "DJANGO_"))
+        }
+
+    @contextmanager
+    def provider(self) -> Iterator[str]:
+        """The fake provider's base URL."""
+        ready_file = self._folder / "provider.url"
+        ready_file.unlink(missing_ok=True)
+        argv = ["-m", "tests.fake_provider", "--port", "0", "--ready-file", str(ready_file)]
+        with self._running("provider", argv, {}) as process:
+            self._wait(process, "provider", ready_file.exists)
+            yield ready_file.read_text()
+
+    @contextmanager
+    def bare_proxy(self, provider_url: str) -> Iterator[tuple[str, psutil.Process]]:
+        """The proxy's base URL and its process."""
+        port = free_port()
+        argv = ["-m", "uvicorn", "bench.bare_proxy:application", "--port", str(port)]
+        argv += ["--loop", "uvloop", "--http", "httptools", "--ws", "none", "--no-access-log"]
+        address = {"OPENAI_BASE_URL": provider_url, "OPENAI_API_KEY": "fake"}
+        with self._running("proxy", argv, address) as process:
+            url = f"http://127.0.0.1:{port}"
+            self._wait(process, "proxy", lambda: answers(f"{url}/healthz"))
+            yield f"{url}/v1", psutil.Process(process.pid)
+
+    @contextmanager
+    def amber(self, provider_url: str, **settings: str) -> Iterator[RunningAmber]:
+        """All of Amber, ready: its workers consume. A second one finds what the first left."""
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        environ = {
+            "AMBER_VAR_DIR": str(self._folder / "var"),
+            "AMBER_PORT": str(port),
+            "AMBER_BOOTSTRAP_API_KEY": self._api_key,
+            "AMBER_ADMIN_PASSWORD": secrets.token_urlsafe(),
+            "AMBER_SHUTDOWN_GRACE_SECONDS": "1",
+            "AMBER_MODEL": "fake-model",
+            "OPENAI_BASE_URL": provider_url,
+            "OPENAI_API_KEY": "fake",
+            # Empty, so that an .env of this checkout does not point the bench at real servers.
+            "DATABASE_URL": "",
+            "REDIS_URL": "",
+            **settings,
+        }
+        began = time.monotonic()
+        with self._running("amber", ["manage.py", "up"], environ) as process:
+            self._wait(process, "amber", lambda: answers(f"{url}/healthz"))
+            healthy = time.monotonic() - began
+            self._wait(process, "amber", lambda: answers(f"{url}/readyz"))
+            ready = time.monotonic() - began
+            commands = up.commands({**self._environ, **environ})
+            supervisor = psutil.Process(process.pid)
+            yield RunningAmber(url, self._api_key, supervisor, commands, healthy, ready)
+
+    @contextmanager
+    def _running(
+        self, name: str, argv: list[str], environ: Mapping[str, str]
+    ) -> Iterator["subprocess.Popen[bytes]"]:
+        with self._log(name).open("ab") as log:
+            process = processes.spawn(
+                [sys.executable, *argv],
+                env={**self._environ, **environ},
+                orphaned=SIGTERM,
+                output=log,
+                cwd=ROOT,
+            )
+            try:
+                yield process
+            finally:
+                processes.stop(process, how=SIGTERM, grace_seconds=STOP_SECONDS)
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+    def _wait(
+        self, process: "subprocess.Popen[bytes]", name: str, check: Callable[[], bool]
+    ) -> None:
+        """Raises RuntimeError with what the process said."""
+        over = processes.wait_until(
+            lambda: process.poll() is not None or check(), timeout_seconds=START_SECONDS
+        )
+        if not over or process.poll() is not None:
+            said = self._log(name).read_text(errors="replace")[-4_000:]
+            raise RuntimeError(f"{name} did not start:\n{said}")
+
+
+@contextmanager
+def stand() -> Iterator[Stand]:
+    """A stand in a new folder, which is removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="amber-bench-"))
+    folder.chmod(0o711)  # started by root, the database runs under another account
+    try:
+        yield Stand(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def answers(url: str) -> bool:
+    """Whether a GET gives 200, past any proxy of the environment."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

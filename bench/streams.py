@@ -1,0 +1,139 @@
+"""What Amber adds to a stream: time to the first token, tokens per second, CPU seconds.
+
+Each against the same questions asked of the provider itself and of the bare proxy.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psutil
+
+from bench.cells import Load, Measured, interleave
+from bench.report import Finding, Json
+from bench.stand import RunningAmber, cpu_seconds
+from bench.targets import Target, amber_target, openai_target
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Everybody who takes part, running."""
+
+    provider_url: str
+    proxy_url: str
+    proxy: psutil.Process
+    amber: RunningAmber
+    is_quick: bool
+
+    def targets(self) -> list[Target]:
+        return [
+            openai_target("provider", self.provider_url),
+            openai_target("bare proxy", self.proxy_url),
+            amber_target(self.amber),
+        ]
+
+    def proxy_cpu_seconds(self) -> dict[str, float]:
+        return {"proxy": cpu_seconds(self.proxy)}
+
+
+async def one_viewer(ring: Ring) -> list[Finding]:
+    load = Load(concurrent=1, tokens=20, per_worker=15, rounds=4)
+    if ring.is_quick:
+        load = Load(concurrent=1, tokens=5, per_worker=3, rounds=1)
+    found = await interleave(ring.targets(), load)
+    return [_added("TTFT added, 1 viewer", found, at_most=15)]
+
+
+async def sixty_four(ring: Ring) -> list[Finding]:
+    load = Load(concurrent=64, tokens=100, per_worker=3, rounds=3)
+    if ring.is_quick:
+        load = Load(concurrent=8, tokens=20, per_worker=2, rounds=1)
+    found = await interleave(ring.targets(), load)
+    rate = {name: measured.tokens_per_second for name, measured in found.items()}
+    shown = ", ".join(f"{name} {each:.0f}" for name, each in rate.items())
+    return [
+        _added("TTFT added, 64 concurrent turns", found, at_most=50),
+        Finding(
+            "tokens/s at 64 against the provider",
+            rate["amber"] / rate["provider"],
+            "x",
+            at_least=0.95,
+            note=f"tokens/s: {shown}",
+        ),
+        Finding(
+            "tokens/s at 64 against the bare proxy",
+            rate["amber"] / rate["bare proxy"],
+            "x",
+            at_least=1.0,
+        ),
+    ]
+
+
+async def cpu(ring: Ring) -> list[Finding]:
+    load = Load(concurrent=32, tokens=100, per_worker=3, rounds=3)
+    if ring.is_quick:
+        load = Load(concurrent=4, tokens=20, per_worker=2, rounds=1)
+    _, proxy, amber = ring.targets()
+    meters = {"amber": ring.amber.cpu_seconds, "bare proxy": ring.proxy_cpu_seconds}
+    found = await interleave([proxy, amber], load, meters=meters)
+    by_role = found["amber"].cpu_by_role()
+    return [
+        Finding(
+            "CPU s per 1,000 tokens, 32 concurrent turns",
+            found["amber"].cpu_per_1000_tokens,
+            "s",
+            at_most=0.35,
+            note=_note(found.values())
+            + f"bare proxy {found['bare proxy'].cpu_per_1000_tokens:.3f} s; "
+            + ", ".join(f"{role} {seconds:.3f}" for role, seconds in by_role.items()),
+            details=_details(found),
+        )
+    ]
+
+
+async def long_chat(ring: Ring) -> list[Finding]:
+    """Each question in a chat of its own: 1,000 stored messages against 2."""
+    load = Load(concurrent=1, tokens=5, per_worker=5, rounds=6)
+    long = 1_000
+    if ring.is_quick:
+        load = Load(concurrent=1, tokens=5, per_worker=2, rounds=1)
+        long = 50
+    short_name, long_name = "amber, 2 messages", f"amber, {long:,} messages"
+    targets = [
+        amber_target(ring.amber, stored=2, name=short_name),
+        amber_target(ring.amber, stored=long, name=long_name),
+    ]
+    found = await interleave(targets, load)
+    short_ms, long_ms = found[short_name].ttft_ms, found[long_name].ttft_ms
+    return [
+        Finding(
+            f"TTFT, {long:,} stored messages against 2",
+            long_ms - short_ms,
+            "ms",
+            at_most=5,
+            note=_note(found.values()) + f"{long_ms:.1f} and {short_ms:.1f} ms",
+            details=_details(found),
+        )
+    ]
+
+
+def _added(what: str, found: dict[str, Measured], *, at_most: float) -> Finding:
+    """Amber's median TTFT less the provider's own; the proxy's for comparison."""
+    direct = found["provider"].ttft_ms
+    added = {name: found[name].ttft_ms - direct for name in ("bare proxy", "amber")}
+    return Finding(
+        what,
+        added["amber"],
+        "ms",
+        at_most=at_most,
+        note=_note(found.values()) + f"bare proxy +{added['bare proxy']:.1f} ms",
+        details=_details(found),
+    )
+
+
+def _note(measured: Iterable[Measured]) -> str:
+    errors = sum(each.errors for each in measured)
+    return f"{errors} ERRORS; " if errors else ""
+
+
+def _details(found: dict[str, Measured]) -> Json:
+    return {name: measured.details() for name, measured in found.items()}
