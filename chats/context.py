@@ -19,7 +19,7 @@ from assistants.recipe import Recipe, recipe_of, toolbox_of
 from chats import transcript
 from chats.models import ChatMessage, MessageRole, Turn
 from chats.roles import ASKING_ROLES
-from chats.wire import message_wire, turn_wire
+from chats.wire import turn_wire
 from engine import tokens
 from engine.budget import BudgetError, fit
 from engine.history import HistoryProfile, NoHumanMessage, normalise
@@ -99,7 +99,7 @@ def prepare(turn: Turn) -> Prepared:
             "tools": [spec.name for spec in toolbox.specs],
         },
         turn_wire=turn_wire(turn),
-        question_wire=message_wire(turn.question) if turn.question else None,
+        question_wire=transcript.shown([turn.question])[0] if turn.question else None,
         stored=_stored(turn, tail),
     )
 
@@ -121,7 +121,7 @@ def _tail(turn: Turn) -> Tail:
     if turn.chat is None:
         return Tail(_stateless_messages(turn))
     max_bytes = settings.AMBER_CONTEXT_TAIL_TOKENS * BYTES_PER_TOKEN
-    found = transcript.path(turn.chat.pk, turn.tip_id, max_bytes=max_bytes)
+    found = transcript.path(turn.chat.pk, turn.tip_id, max_bytes=max_bytes, through=turn.question)
     if not found or found[0].parent_id is None:
         return Tail(found)
     opening = [m.content for m in transcript.opening(found[0])]
@@ -227,10 +227,10 @@ def _stored(turn: Turn, tail: Tail) -> list[tuple[int, dict[str, Any]]]:
     """What earlier attempts of this turn have stored."""
     if turn.chat_id is None:
         return [(turn.step, m) for m in (turn.output or {}).get("messages", [])]
+    written = [m for m in tail.messages if m.turn_id == turn.pk and m.step is not None]
     return [
-        (m.step, message_wire(m))
-        for m in tail.messages
-        if m.turn_id == turn.pk and m.step is not None
+        (row.step or 0, message)
+        for row, message in zip(written, transcript.shown(written), strict=True)
     ]
 
 

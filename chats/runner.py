@@ -129,8 +129,11 @@ class TurnRun:
         Without Postgres nothing can be written: the lease runs out, and the turn is run again.
         """
         try:
-            async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
-                await self._work()
+            try:
+                async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
+                    await self._work()
+            finally:
+                self._task = None  # what comes now is short, and must not be cut off
             return TurnStatus.COMPLETED
         except Fenced:
             raise

@@ -137,7 +137,7 @@ class MessageFileSerializer(serializers.Serializer[Any]):
 
 
 class MessageSerializer(serializers.Serializer[ChatMessage]):
-    """For the document; views answer with `message_wire`, which knows the siblings."""
+    """For the document; views answer with `transcript.shown`, which knows the siblings."""
 
     id = serializers.UUIDField()
     chat_id = serializers.UUIDField()

@@ -34,10 +34,11 @@ class Posted:
 
     message: ChatMessage
     turn: Turn | None
+    sibling_ids: list[UUID]
 
     def wire(self) -> dict[str, Any]:
         return {
-            "message": message_wire(self.message),
+            "message": message_wire(self.message, sibling_ids=self.sibling_ids),
             "turn": self.turn and turn_wire(self.turn),
         }
 
@@ -112,9 +113,7 @@ def post_message(
     elif live is not None and live.tip_id == message.parent_id:
         Turn.objects.filter(pk=live.pk).update(tip=message)
     transcript.move_leaf(chat, message)
-    posted = Posted(message, turn)
-    settle(claim, status=201, answer=posted.wire())
-    return posted
+    return _posted(message, turn, claim)
 
 
 @transaction.atomic(durable=True)
@@ -145,9 +144,7 @@ def edit_message(
     if policy.starts_turn:
         turn = _start_turn(chat, principal, edited, _assistant_of(message, chat, principal))
     transcript.move_leaf(chat, edited)
-    posted = Posted(edited, turn)
-    settle(claim, status=201, answer=posted.wire())
-    return posted
+    return _posted(edited, turn, claim)
 
 
 @transaction.atomic(durable=True)
@@ -167,9 +164,7 @@ def regenerate(
     answered_by = assistant or _assistant_of(question, chat, principal)
     turn = _start_turn(chat, principal, question, answered_by)
     transcript.move_leaf(chat, question)
-    posted = Posted(question, turn)
-    settle(claim, status=201, answer=posted.wire())
-    return posted
+    return _posted(question, turn, claim)
 
 
 @transaction.atomic(durable=True)
@@ -231,6 +226,12 @@ def cancel_turn(turn: Turn) -> Turn:
 
 
 # -- Private: inside the verb's transaction ----------------------------------------------------------
+
+
+def _posted(message: ChatMessage, turn: Turn | None, claim: IdempotencyRecord | None) -> Posted:
+    posted = Posted(message, turn, transcript.siblings_of([message])[message.pk])
+    settle(claim, status=201, answer=posted.wire())
+    return posted
 
 
 def _live_turn(chat: Chat) -> Turn | None:
@@ -310,5 +311,5 @@ def _question_of(message: ChatMessage) -> ChatMessage:
 def _name_after(chat: Chat, question: ChatMessage) -> None:
     if not chat.name and question.role == MessageRole.HUMAN:
         first_line = question.content.strip().partition("\n")[0]
-        chat.name = first_line[:CHAT_NAME_CHARS]
+        chat.name = first_line[:CHAT_NAME_CHARS].rstrip()
         Chat.objects.filter(pk=chat.pk).update(name=chat.name)

@@ -28,13 +28,15 @@ WITH RECURSIVE path AS (
   UNION ALL
     SELECT m.id, m.parent_id, path.depth + 1, path.bytes + octet_length(m.content)
     FROM chats_chatmessage m JOIN path ON m.id = path.parent_id
-    WHERE path.depth < %(messages)s AND path.bytes < %(bytes)s
+    WHERE path.depth < %(messages)s AND (path.bytes < %(bytes)s OR m.position >= %(through)s)
 )
 SELECT m.id, m.chat_id, m.organization_id, m.parent_id, m.opening_id, m.position, m.role,
        m.content, m.assistant_id, m.tool_call, m.file_id, m.hidden, m.citations, m.turn_id, m.step,
        m.prompt_tokens, m.completion_tokens, m.total_tokens, m.created_at, m.updated_at
 FROM path JOIN chats_chatmessage m ON m.id = path.id ORDER BY path.depth DESC
 """
+_BEYOND = 2**31 - 1
+"""The greatest position there can be: no message lies there."""
 
 
 def path(
@@ -43,15 +45,23 @@ def path(
     *,
     max_messages: int = 1_000_000,
     max_bytes: int = 1_000_000_000,
+    through: ChatMessage | None = None,
 ) -> list[ChatMessage]:
     """The messages from `leaf_id` towards the root, oldest first, with assistant and file.
 
-    Stops at `max_messages`, or after the message that reaches `max_bytes` of text. Costs one
-    query over what it returns (and one each for assistants and files), however long the chat.
+    Stops at `max_messages`, or after the message that reaches `max_bytes` of text, but not before
+    `through`, one of the path. Costs one query over what it returns (and one each for assistants
+    and files), however long the chat.
     """
     if leaf_id is None:
         return []
-    limits = {"leaf": leaf_id, "chat": chat_id, "messages": max_messages, "bytes": max_bytes}
+    limits = {
+        "leaf": leaf_id,
+        "chat": chat_id,
+        "messages": max_messages,
+        "bytes": max_bytes,
+        "through": through.position if through else _BEYOND,
+    }
     found = list(ChatMessage.objects.raw(_PATH_SQL, limits))
     attach_related(found)
     return found
@@ -74,21 +84,28 @@ def opening(message: ChatMessage) -> list[ChatMessage]:
 
 
 def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
-    """For each of these messages of one chat its siblings (itself included), oldest first.
+    """For each of these messages its siblings (itself included), oldest first. One query.
 
-    One query. The root's siblings are the chat's other roots.
+    The siblings of a chat's root are its other roots.
     """
     if not messages:
         return {}
-    parents = {m.parent_id for m in messages}
-    among = Q(parent_id__in=parents - {None})
-    if None in parents:
-        among |= Q(parent_id__isnull=True)
-    children: dict[UUID | None, list[UUID]] = {}
-    rows = ChatMessage.objects.filter(among, chat_id=messages[0].chat_id)
-    for parent_id, pk in rows.order_by("created_at", "pk").values_list("parent_id", "pk"):
-        children.setdefault(parent_id, []).append(pk)
-    return {m.pk: children[m.parent_id] for m in messages}
+    roots = Q(parent_id__isnull=True, chat_id__in={m.chat_id for m in messages if not m.parent_id})
+    parents = Q(parent_id__in={m.parent_id for m in messages if m.parent_id})
+    rows = ChatMessage.objects.filter(parents | roots).order_by("created_at", "pk")
+    children: dict[tuple[UUID, UUID | None], list[UUID]] = {}
+    for chat_id, parent_id, pk in rows.values_list("chat_id", "parent_id", "pk"):
+        children.setdefault((chat_id, parent_id), []).append(pk)
+    return {m.pk: children[m.chat_id, m.parent_id] for m in messages}
+
+
+def shown(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """The wire form of stored messages, with their siblings: one query.
+
+    Assistants and files are to be loaded (`attach_related`).
+    """
+    siblings = siblings_of(messages)
+    return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
 
 
 def owner_of(principal: Principal) -> ChatOwner:
@@ -209,7 +226,7 @@ def append_to_turn(
     if chat.active_leaf_id == turn.tip_id:
         move_leaf(chat, row)
     turn.tip = row
-    return message_wire(row)
+    return shown([row])[0]
 
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
@@ -235,7 +252,7 @@ def _stateless_message(
 
 
 def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The wire form of what this turn wrote, in order: three queries at most."""
+    """The wire form of what this turn wrote, in order: four queries at most."""
     if turn.chat_id is None:
         return list((turn.output or {}).get("messages", []))
     rows = list(
@@ -244,7 +261,7 @@ def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
         .order_by("position")
     )
     attach_related(rows)
-    return [message_wire(row) for row in rows]
+    return shown(rows)
 
 
 def rows_of_step(turn: Turn) -> list[dict[str, Any]]:

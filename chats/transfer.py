@@ -11,7 +11,7 @@ from accounts.principal import Principal
 from amber.lib.errors import Invalid
 from chats import transcript
 from chats.models import Chat, ChatMessage
-from chats.wire import chat_wire, message_wire
+from chats.wire import chat_wire
 
 
 def export_chat(chat: Chat) -> dict[str, Any]:
@@ -22,11 +22,7 @@ def export_chat(chat: Chat) -> dict[str, Any]:
         .order_by("position", "created_at", "pk")
     )
     transcript.attach_related(rows)
-    siblings = transcript.siblings_of(rows)
-    return {
-        "chat": chat_wire(chat),
-        "messages": [message_wire(row, sibling_ids=siblings[row.pk]) for row in rows],
-    }
+    return {"chat": chat_wire(chat), "messages": transcript.shown(rows)}
 
 
 @transaction.atomic(durable=True)

@@ -34,7 +34,7 @@ from chats.serializers import (
     RegenerateInput,
 )
 from chats.transfer import export_chat, import_chat
-from chats.wire import chat_wire, message_wire
+from chats.wire import chat_wire
 from libraries.models import File
 
 MAX_QUERY_CHARS = 500
@@ -185,11 +185,13 @@ class SearchView(APIView):
         )
         results = [
             {
-                "message": message_wire(hit.message),
+                "message": message,
                 "chat": {"id": str(hit.message.chat_id), "name": hit.message.chat.name},
                 "score": hit.score,
             }
-            for hit in found
+            for message, hit in zip(
+                transcript.shown([hit.message for hit in found]), found, strict=True
+            )
         ]
         return Response({"results": results})
 
@@ -220,19 +222,14 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         if request.query_params.get("branches") == "all":
             return self._all_branches(chat)
         page = path_page(request, chat)
-        return Response(
-            {"next": page.next, "previous": page.previous, "results": self._shown(page.messages)}
-        )
+        results = transcript.shown(page.messages)
+        return Response({"next": page.next, "previous": page.previous, "results": results})
 
     def _all_branches(self, chat: Chat) -> Response:
         rows = ChatMessage.objects.filter(chat=chat).select_related("assistant", "file")
         page = self.paginate_queryset(rows.defer("search"))
-        answer = self.get_paginated_response(self._shown(list(page or ())[::-1])).data
+        answer = self.get_paginated_response(transcript.shown(list(page or ())[::-1])).data
         return Response({**answer, "next": answer["previous"], "previous": answer["next"]})
-
-    def _shown(self, messages: list[ChatMessage]) -> list[dict[str, Any]]:
-        siblings = transcript.siblings_of(messages)
-        return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
 
     @extend_schema(
         request=MessageInput,
@@ -269,8 +266,7 @@ class MessageView(Streamable):
     @extend_schema(responses=MessageSerializer)
     def get(self, request: Request, message_id: UUID) -> Response:
         message = get_visible(ChatMessage, principal_of(request), message_id)
-        siblings = transcript.siblings_of([message])
-        return Response(message_wire(message, sibling_ids=siblings[message.pk]))
+        return Response(transcript.shown([message])[0])
 
     @extend_schema(request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY])
     def patch(self, request: Request, message_id: UUID) -> HttpResponseBase:

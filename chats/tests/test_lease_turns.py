@@ -1,6 +1,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -17,13 +18,17 @@ def turn(alice):
     return Turn.objects.create(organization=alice.organization, user=alice.user)
 
 
+def claim(turn: Turn, worker: str) -> Any:
+    return Turn.objects.claim(turn.pk, worker=worker, **LEASE)
+
+
 def expire(turn: Turn) -> None:
     Turn.objects.filter(pk=turn.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
 def test_claims_what_is_queued(turn, django_assert_num_queries):
     with django_assert_num_queries(2):
-        claimed = Turn.objects.claim(turn.pk, worker="w1", **LEASE)
+        claimed = claim(turn, "w1")
     assert (claimed.status, claimed.attempt, claimed.fence) == ("running", 1, 1)
     assert claimed.worker == "w1"
     assert timedelta(0) < claimed.lease_until - timezone.now() <= timedelta(seconds=20)
@@ -31,25 +36,25 @@ def test_claims_what_is_queued(turn, django_assert_num_queries):
 
 
 def test_claims_nothing_else(turn):
-    assert Turn.objects.claim(turn.pk, worker="w1", **LEASE)
-    assert Turn.objects.claim(turn.pk, worker="w2", **LEASE) is None
+    assert claim(turn, "w1")
+    assert claim(turn, "w2") is None
     for status in ("waiting", "completed", "failed", "cancelled"):
         Turn.objects.filter(pk=turn.pk).update(status=status)
-        assert Turn.objects.claim(turn.pk, worker="w2", **LEASE) is None
+        assert claim(turn, "w2") is None
 
 
 def test_a_second_claim_keeps_the_first_start_and_raises_the_fence(turn):
-    first = Turn.objects.claim(turn.pk, worker="w1", **LEASE)
+    first = claim(turn, "w1")
     Turn.objects.filter(pk=turn.pk).update(status="queued")
-    second = Turn.objects.claim(turn.pk, worker="w2", **LEASE)
+    second = claim(turn, "w2")
     assert (second.attempt, second.fence) == (2, 2)
     assert second.started_at == first.started_at
 
 
 def test_only_the_newest_fence_holds(turn):
-    first = Turn.objects.claim(turn.pk, worker="w1", **LEASE)
+    first = claim(turn, "w1")
     Turn.objects.filter(pk=turn.pk).update(status="queued")
-    second = Turn.objects.claim(turn.pk, worker="w2", **LEASE)
+    second = claim(turn, "w2")
     with transaction.atomic():
         assert Turn.objects.holding(turn.pk, second.fence).pk == turn.pk
         with pytest.raises(Fenced):
@@ -57,7 +62,7 @@ def test_only_the_newest_fence_holds(turn):
 
 
 def test_an_ended_row_is_nobodys(turn):
-    claimed = Turn.objects.claim(turn.pk, worker="w1", **LEASE)
+    claimed = claim(turn, "w1")
     Turn.objects.filter(pk=turn.pk).update(status="cancelled")
     with transaction.atomic(), pytest.raises(Fenced):
         Turn.objects.holding(turn.pk, claimed.fence)
@@ -68,7 +73,7 @@ def test_renews_only_what_the_worker_still_has(alice):
         Turn.objects.create(organization=alice.organization, user=alice.user) for _ in range(3)
     )
     for turn, worker in ((mine, "w1"), (others, "w2"), (ended, "w1")):
-        Turn.objects.claim(turn.pk, worker=worker, **LEASE)
+        claim(turn, worker)
         expire(turn)
     Turn.objects.filter(pk=ended.pk).update(status="completed")
     ids = [mine.pk, others.pk, ended.pk]
@@ -79,7 +84,7 @@ def test_renews_only_what_the_worker_still_has(alice):
 def test_only_running_rows_expire(turn):
     expire(turn)
     assert not Turn.objects.expired().exists()
-    Turn.objects.claim(turn.pk, worker="w1", **LEASE)
+    claim(turn, "w1")
     assert not Turn.objects.expired().exists()
     expire(turn)
     assert Turn.objects.expired().get().pk == turn.pk
@@ -89,14 +94,14 @@ def test_only_running_rows_expire(turn):
 def test_of_many_that_claim_at_once_one_gets_it(turn):
     together = threading.Barrier(6)
 
-    def claim(number: int) -> bool:
+    def try_to_claim(number: int) -> bool:
         try:
             together.wait(10)
-            return Turn.objects.claim(turn.pk, worker=f"w{number}", **LEASE) is not None
+            return claim(turn, f"w{number}") is not None
         finally:
             connection.close()
 
     with ThreadPoolExecutor(6) as pool:
-        assert sorted(pool.map(claim, range(6))) == [False] * 5 + [True]
+        assert sorted(pool.map(try_to_claim, range(6))) == [False] * 5 + [True]
     turn.refresh_from_db()
     assert (turn.attempt, turn.fence) == (1, 1)

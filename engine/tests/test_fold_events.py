@@ -92,7 +92,11 @@ def test_text_gathers_until_its_message_is_stored():
 
 
 def test_a_call_takes_its_text_with_it_and_a_result_does_not():
-    events = [delta("A moment."), stored("c", role="tool_call"), stored("r", role="tool")]
+    events: list[Event] = [
+        delta("A moment."),
+        stored("c", role="tool_call"),
+        stored("r", role="tool"),
+    ]
     assert fold(events).text == {}
     assert fold([delta("next", step=2), stored("r", role="tool")]).text == {2: "next"}
 
@@ -124,7 +128,8 @@ def test_a_snapshot_replaces_everything():
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.event)
 def test_knows_how_it_ended(event):
-    assert fold([event]).ended == (event.event if event.event in LAST_EVENTS else None)
+    events: list[Event] = [event]
+    assert fold(events).ended == (event.event if event.event in LAST_EVENTS else None)
 
 
 ids = st.sampled_from("abcd")

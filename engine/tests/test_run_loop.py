@@ -11,7 +11,7 @@ from engine.loop import CallFinished, CallStarted, Happening, Reply, Text
 from engine.messages import ToolCall
 from engine.model import ModelRequest, ProviderError, TextChunk, Usage
 from engine.reply import Patience
-from engine.tests.scripted_model import ScriptedModel, call, calls, forever, says
+from engine.tests.scripted_model import Line, ScriptedModel, call, calls, forever, says
 from engine.tools import NoTools, ToolResult, ToolSpec
 
 PATIENCE = Patience(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
@@ -54,7 +54,7 @@ async def never(call_id: str) -> str:
 def happenings(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
     toolbox = toolbox or NoTools()
     request = ModelRequest([ASKED], tools=tuple(toolbox.specs), temperature=0.5)
-    options = {"patience": PATIENCE, "max_tool_rounds": 5} | options
+    options = {"patience": PATIENCE, "max_tool_rounds": 5, **options}
     return loop.run(model, request, toolbox=toolbox, **options)
 
 
@@ -251,7 +251,9 @@ def test_a_failure_before_any_text_is_tried_again_and_told():
 
 
 def test_a_failure_after_text_is_not_tried_again():
-    script = [[TextChunk("It is "), ProviderError("provider_unavailable", "down")]]
+    script: list[list[Line]] = [
+        [TextChunk("It is "), ProviderError("provider_unavailable", "down")]
+    ]
     shown: list[Happening] = []
 
     async def consume() -> None:

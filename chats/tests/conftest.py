@@ -1,0 +1,47 @@
+"""What tests of chats have in common: rings that are only heard, a provider, models of it."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from chats.tests.rows import new_assistant
+from providers.keys import seal_api_key
+from providers.models import LanguageModel, Provider
+from tests.fixtures_provider import RunningProvider, fake_provider
+from tests.personas import Persona
+
+__all__ = ["fake_provider"]
+
+
+@pytest.fixture(autouse=True)
+def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
+    """The turns that were rung for; nothing reaches the broker."""
+    heard: list[UUID] = []
+    monkeypatch.setattr("chats.services.ring_turn", heard.append)
+    return heard
+
+
+@pytest.fixture
+def assistant(alice: Persona) -> Any:
+    return new_assistant(alice)
+
+
+@pytest.fixture
+def provider(db: None, fake_provider: RunningProvider) -> Provider:
+    """A row that leads to the fake provider."""
+    row = Provider(name="Fake", base_url=fake_provider.base_url)
+    seal_api_key(row, fake_provider.api_key)
+    row.save()
+    return row
+
+
+@pytest.fixture
+def new_model(provider: Provider) -> Any:
+    """`new_model("fake-echo", default=True)`: the alias is what the fake calls its behaviour."""
+
+    def make(alias: str = "fake-model", **fields: Any) -> LanguageModel:
+        fields = {"upstream_id": alias} | fields
+        return LanguageModel.objects.create(provider=provider, alias=alias, **fields)
+
+    return make
