@@ -145,6 +145,8 @@ TEMPLATES: list[dict[str, Any]] = [
 # -- Postgres and Redis ------------------------------------------------------------------------------
 DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
+# 0.07 ms per use: after a restart of Postgres nobody is given one of its dead connections.
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "min_size": 1,
     "max_size": AMBER_DB_POOL,
