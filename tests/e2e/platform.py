@@ -1,0 +1,249 @@
+"""Amber's real processes for end-to-end tests: each may be killed, stopped and started again.
+
+A Postgres database and a Redis server of their own; web, chat and ingest workers run the command
+lines of `amber.up`. Every child is tied to this process by the kernel, so nothing stays behind.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import redis
+
+from amber import installation, up
+from amber.embedded import prepare_redis
+from amber.processes import spawn, stop, wait_until
+from tests.e2e.client import Client
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+START_SECONDS = 60
+PATIENCE_SECONDS = 40.0
+"""What a person may wait for a turn whose worker was killed; nothing here asserts speed."""
+
+SETTINGS = {
+    # Provider faults that are silence shall not cost a minute each.
+    "AMBER_FIRST_TOKEN_SECONDS": "5",
+    "AMBER_IDLE_SECONDS": "5",
+    "AMBER_PROVIDER_RETRIES": "1",
+    "AMBER_SHUTDOWN_GRACE_SECONDS": "1",
+    "AMBER_STREAM_HEARTBEAT_SECONDS": "1",
+    "DJANGO_SETTINGS_MODULE": "tests.e2e.settings",
+    "CELERY_SKIP_CHECKS": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+@dataclass(eq=False)
+class Member:
+    """One running process of the platform."""
+
+    role: str
+    process: "subprocess.Popen[bytes]"
+    settings: dict[str, str]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """As the kernel's out-of-memory killer does it."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Platform:
+    """Everything, once `start` has returned; `restore` brings back what a test has broken."""
+
+    def __init__(self, home: Path, *, provider_url: str, database_url: str) -> None:
+        self.home = home
+        self.log = home / "platform.log"
+        self.port = _free_port()
+        self.database_url = database_url
+        self._redis_server = prepare_redis(home)
+        inherited = {n: v for n, v in os.environ.items() if not n.startswith(("AMBER_", "OPENAI_"))}
+        self.environ = {
+            **inherited,
+            **installation.make_secrets(home),
+            **SETTINGS,
+            "AMBER_VAR_DIR": str(home),
+            "AMBER_ADMIN_PASSWORD": "correct horse battery",
+            "DATABASE_URL": database_url,
+            "REDIS_URL": self._redis_server.url,
+            "OPENAI_BASE_URL": provider_url,
+            "OPENAI_API_KEY": "fake-key",
+            "AMBER_MODEL": "fake-model",
+        }
+        self.members: list[Member] = []
+
+    # -- Starting and stopping -------------------------------------------------------------------
+
+    def start(self) -> None:
+        self.start_redis()
+        self.run("manage.py", "bootstrap")
+        self.run("-m", "tests.e2e.furnish")
+        self.start_web(self.port)
+        self.start_member("chat")
+        self.start_member("ingest")
+        self.wait_until_ready()
+
+    def restore(self) -> None:
+        """Redis, one web process, one chat and one ingest worker, all with the usual settings."""
+        self._forget_the_dead()
+        if not self._of("redis"):
+            self.start_redis()
+        for member in list(self.members):
+            if member.settings:
+                self.stop_member(member)
+        for spare in self._of("chat")[1:]:
+            self.stop_member(spare)
+        if not self._of("web"):
+            self.start_web(self.port)
+        for role in ("chat", "ingest"):
+            if not self._of(role):
+                self.start_member(role)
+        self.wait_until_ready()
+
+    def stop(self) -> None:
+        for roles in (("web",), ("chat", "ingest"), ("redis",)):
+            for member in [m for m in self.members if m.role in roles]:
+                stop(member.process, how=signal.SIGKILL, grace_seconds=10)
+        self.members.clear()
+
+    def start_redis(self) -> Member:
+        member = self._spawn("redis", self._redis_server.argv, {})
+        self.wait_for(lambda: self._redis_server.is_ready(member.pid), "Redis")
+        return member
+
+    def start_web(self, port: int, **settings: str) -> Member:
+        """A web process; settings other than the usual make it one for this test only."""
+        environ = {**self.environ, **settings, "AMBER_PORT": str(port)}
+        member = self._spawn("web", up.commands(environ)["web"], settings, environ)
+        at = Client(port)
+        self.wait_for(lambda: at.get("/healthz", is_checked=False).status == 200, "the web process")
+        return member
+
+    def start_member(self, role: str, **settings: str) -> Member:
+        """A worker; `chat` or `ingest`. Returns when it consumes."""
+        environ = {**self.environ, **settings}
+        member = self._spawn(role, up.commands(environ)[role], settings, environ)
+        self.wait_for(lambda: self.is_consuming(member), f"the {role} worker")
+        return member
+
+    def stop_member(self, member: Member, how: signal.Signals = signal.SIGTERM) -> None:
+        """Signal it once and wait for its end."""
+        status = stop(member.process, how=how, grace_seconds=PATIENCE_SECONDS)
+        assert status != -signal.SIGKILL or how == signal.SIGKILL, f"{member.role} did not stop"
+        self._forget_the_dead()
+
+    def _spawn(
+        self,
+        role: str,
+        argv: list[str],
+        settings: dict[str, str],
+        environ: dict[str, str] | None = None,
+    ) -> Member:
+        with self.log.open("ab") as output:
+            process = spawn(argv, env=environ or dict(os.environ), output=output, cwd=ROOT)
+        member = Member(role, process, settings)
+        self.members.append(member)
+        return member
+
+    def _of(self, role: str) -> list[Member]:
+        return [m for m in self.members if m.role == role]
+
+    def _forget_the_dead(self) -> None:
+        self.members = [m for m in self.members if m.is_alive]
+
+    @property
+    def web(self) -> Member:
+        return self._of("web")[0]
+
+    @property
+    def chat_worker(self) -> Member:
+        return self._of("chat")[0]
+
+    @property
+    def redis_process(self) -> Member:
+        return self._of("redis")[0]
+
+    # -- Looking at it -----------------------------------------------------------------------------
+
+    @property
+    def redis(self) -> redis.Redis:
+        return redis.Redis.from_url(self._redis_server.url)
+
+    def flush_redis(self) -> None:
+        with self.redis as client:
+            client.flushall()
+
+    def query(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.database_url) as connection:
+            return connection.execute(sql.encode(), parameters).fetchall()
+
+    def is_consuming(self, member: Member) -> bool:
+        assert member.is_alive, f"{member.role} ended; {self.said_last()}"
+        sql = "SELECT 1 FROM chats_workerheartbeat WHERE worker LIKE %s"
+        return bool(self.query(sql, f"%:{member.pid}:%"))
+
+    def readiness(self) -> int:
+        return Client(self.port).get("/readyz", is_checked=False).status
+
+    def wait_until_ready(self) -> None:
+        self.wait_for(lambda: self.readiness() == 200, "readiness")
+
+    def wait_for(self, check: Any, what: str, seconds: float = START_SECONDS) -> None:
+        assert wait_until(check, timeout_seconds=seconds), f"no {what}; {self.said_last()}"
+
+    def said_last(self, chars: int = 3_000) -> str:
+        return self.log.read_text(errors="replace")[-chars:]
+
+    def run(self, *arguments: str) -> str:
+        """A command with the platform's environment; what it printed."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3_000:]
+        return done.stdout
+
+    def new_person(self, name: str, organization: str) -> Client:
+        """Somebody with a key in this organization."""
+        names = ("--email", f"{name}@example.com", "--organization", organization, "--api-key")
+        made = json.loads(self.run("manage.py", "create_account", *names))
+        return Client(self.port, key=made["api_key"])
+
+
+def own_database(url: str, name: str) -> str:
+    """A new database on this server; its address."""
+    assert re.fullmatch(r"\w+", name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def drop_database(url: str, name: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

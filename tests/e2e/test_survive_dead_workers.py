@@ -1,0 +1,186 @@
+"""Workers that are killed or stopped: another one finishes their turns, and nothing is told twice."""
+
+import base64
+import json
+import signal
+
+import pytest
+
+from tests.e2e.transcripts import check_stored
+from tests.fake_answers import answer_text
+
+pytestmark = pytest.mark.e2e
+
+LONG = "Tell me. [[fake tokens=120 itl=40]]"
+QUICK_LEASE = {"AMBER_LEASE_SECONDS": "2", "AMBER_SWEEP_SECONDS": "0.5"}
+
+
+def seconds(number: float) -> str:
+    """Arguments of a waiting tool, as the fake provider takes them."""
+    return base64.urlsafe_b64encode(json.dumps({"seconds": number}).encode()).decode().rstrip("=")
+
+
+def test_a_killed_workers_answer_is_given_once_and_whole(platform, ann):
+    """With the usual lease, which is what a person really waits."""
+    asked = ann.ask(LONG)
+    viewer = ann.watch(asked).wait_for_text(100)
+    platform.chat_worker.kill()
+    platform.restore()
+    events = viewer.to_the_end()
+
+    assert viewer.connections == 1
+    [restarted] = [e for e in events if e.event == "turn.restarted"]
+    assert (restarted.attempt, restarted.step) == (2, 1)
+    assert viewer.text == answer_text(120)
+    [answer] = check_stored(ann, asked, events)
+    assert answer["content"] == answer_text(120)
+    turn = ann.turn(asked.turn_id)
+    assert (turn["status"], turn["attempts"]) == ("completed", 2)
+    roles = [m["role"] for m in ann.messages(asked.chat_id, branches="all")]
+    assert sorted(roles) == ["assistant", "human"]
+    late = ann.watch(asked).to_the_end()
+    check_stored(ann, asked, late)
+
+
+def test_a_second_worker_takes_over_without_a_restart(platform, ann):
+    first = platform.chat_worker
+    platform.stop_member(first)
+    first = platform.start_member("chat", **QUICK_LEASE)
+    asked = [ann.ask(LONG) for _ in range(3)]
+    viewers = [ann.watch(each).wait_for_text() for each in asked]
+    platform.start_member("chat", **QUICK_LEASE)
+    first.kill()
+    for each, viewer in zip(asked, viewers, strict=True):
+        [answer] = check_stored(ann, each, viewer.to_the_end())
+        assert answer["content"] == answer_text(120)
+        assert ann.turn(each.turn_id)["attempts"] == 2
+
+
+def test_a_worker_that_was_only_slow_writes_nothing_more(platform, ann):
+    """Stopped for longer than its lease, as a paused machine is, then it goes on."""
+    platform.stop_member(platform.chat_worker)
+    slow = platform.start_member("chat", **QUICK_LEASE)
+    asked = ann.ask(LONG)
+    viewer = ann.watch(asked).wait_for_text(50)
+    slow.process.send_signal(signal.SIGSTOP)
+    try:
+        platform.start_member("chat", **QUICK_LEASE)
+        viewer.wait_for_event("turn.restarted")
+        viewer.wait_for_text(50)
+    finally:
+        slow.process.send_signal(signal.SIGCONT)
+    [answer] = check_stored(ann, asked, viewer.to_the_end())
+    assert answer["content"] == answer_text(120)
+    assert len(ann.messages(asked.chat_id, branches="all")) == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "result"),
+    [("wait_long", "Its outcome is unknown; it was not repeated."), ("wait_safely", "waited")],
+)
+def test_a_call_that_was_cut_is_repeated_only_where_that_is_safe(
+    platform, ann, fake_provider, tool, result
+):
+    platform.stop_member(platform.chat_worker)
+    worker = platform.start_member("chat", **QUICK_LEASE)
+    asked = ann.ask(f"Wait. [[fake call={tool} args={seconds(4)} tokens=20 itl=20]]")
+    viewer = ann.watch(asked).wait_for_event("tool.started")
+    worker.kill()
+    platform.start_member("chat", **QUICK_LEASE)
+    events = viewer.to_the_end()
+
+    stored = check_stored(ann, asked, events)
+    assert [m["role"] for m in stored] == ["tool_call", "tool", "assistant"]
+    assert stored[1]["content"].endswith(result)
+    assert stored[1]["tool_call"]["id"] == stored[0]["tool_call"]["id"]
+    assert stored[2]["content"] == answer_text(20)
+    turn = ann.turn(asked.turn_id)
+    assert (turn["status"], turn["attempts"]) == ("completed", 2)
+    assert len([e for e in events if e.event == "tool.finished"]) == 1
+
+
+def test_a_finished_call_is_not_made_again(platform, ann):
+    platform.stop_member(platform.chat_worker)
+    worker = platform.start_member("chat", **QUICK_LEASE)
+    asked = ann.ask(f"Wait. [[fake call=wait_long args={seconds(0.1)} tokens=60 itl=40]]")
+    viewer = ann.watch(asked).wait_for_text(20)
+    worker.kill()
+    platform.start_member("chat", **QUICK_LEASE)
+    events = viewer.to_the_end()
+    stored = check_stored(ann, asked, events)
+    assert [m["role"] for m in stored] == ["tool_call", "tool", "assistant"]
+    assert stored[1]["content"] == "waited"
+    assert len([e for e in events if e.event == "tool.started"]) == 1
+    [restarted] = [e for e in events if e.event == "turn.restarted"]
+    assert restarted.step == 2
+
+
+def test_a_stopped_worker_gives_its_turns_back_uncounted(platform, ann):
+    first = platform.chat_worker
+    asked = [ann.ask(LONG) for _ in range(10)]
+    viewers = [ann.watch(each).wait_for_text() for each in asked]
+    platform.start_member("chat")
+    platform.stop_member(first)
+    for each, viewer in zip(asked, viewers, strict=True):
+        events = viewer.to_the_end()
+        [answer] = check_stored(ann, each, events)
+        assert answer["content"] == answer_text(120)
+        turn = ann.turn(each.turn_id)
+        assert (turn["status"], turn["attempts"]) == ("completed", 1)
+        assert viewer.names.count("turn.restarted") == 1
+
+
+def test_a_stopped_worker_lets_short_turns_finish(platform, ann):
+    asked = ann.ask("Tell me. [[fake tokens=10 itl=40]]")
+    viewer = ann.watch(asked).wait_for_text()
+    platform.stop_member(platform.chat_worker)
+    check_stored(ann, asked, viewer.to_the_end())
+    assert "turn.restarted" not in viewer.names
+
+
+def test_a_new_worker_finds_what_was_asked_before_it_came(platform, ann):
+    platform.stop_member(platform.chat_worker)
+    asked = [ann.ask("Tell me. [[fake tokens=5]]") for _ in range(5)]
+    platform.flush_redis()  # the rings are lost
+    viewers = [ann.watch(each) for each in asked]
+    assert {ann.turn(each.turn_id)["status"] for each in asked} == {"queued"}
+    platform.start_member("chat")
+    for each, viewer in zip(asked, viewers, strict=True):
+        [answer] = check_stored(ann, each, viewer.to_the_end())
+        assert answer["content"] == answer_text(5)
+
+
+@pytest.mark.parametrize(
+    ("marker", "status", "kept"),
+    [("tokens=200 itl=40", "incomplete", True), ("ttft=60000", "failed", False)],
+)
+def test_a_turn_that_kills_every_worker_is_given_up(platform, ann, marker, status, kept):
+    platform.stop_member(platform.chat_worker)
+    asked = ann.ask(f"Tell me. [[fake {marker}]]")
+    viewer = ann.watch(asked)
+    for attempt in (1, 2, 3):
+        worker = platform.start_member("chat", **QUICK_LEASE)
+        viewer.wait_for(
+            lambda v, attempt=attempt: v.events and v.events[-1].seq > (attempt - 1) * 1_000_000
+        )
+        if kept:
+            saved = "SELECT 1 FROM chats_turn WHERE id = %s AND attempt = %s AND partial_text <> ''"
+            platform.wait_for(
+                lambda attempt=attempt, saved=saved: platform.query(saved, asked.turn_id, attempt),
+                "partial text",
+            )
+        worker.kill()
+    platform.start_member("chat", **QUICK_LEASE)
+    events = viewer.to_the_end()
+    turn = ann.turn(asked.turn_id)
+    assert (turn["status"], turn["attempts"]) == (status, 3)
+    assert (turn["error"]["code"], turn["error"]["retryable"]) == ("worker_lost", True)
+    assert events[-1].event == f"turn.{status}"
+    if kept:
+        [answer] = check_stored(ann, asked, events)
+        assert answer["content"] and answer_text(200).startswith(answer["content"])
+    else:
+        assert ann.written(asked) == []
+    again = ann.post(f"messages/{asked.message_id}/regenerate/", {})
+    assert again.status == 201
+    assert ann.post(f"turns/{again.body['turn']['id']}/cancel/").status == 200
