@@ -1,0 +1,45 @@
+"""The text of text-like files: which bytes are text, and in which encoding.
+
+In this order: what a byte order mark says (UTF-8, UTF-16), UTF-8, GB18030 (which reads GBK and
+GB2312). Bytes that decode, but to control characters, are no text.
+
+Refuses to guess further: Latin-1 would make a text of every file.
+"""
+
+import codecs
+import re
+from typing import Final
+
+from django.conf import settings
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Tab, line feeds, form feed and escape (coloured logs) occur in texts.
+_NOT_IN_TEXTS: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+# Binary formats that may consist of printable characters.
+_BINARY_STARTS: Final = (b"%PDF-",)
+
+
+def decoded_text(data: bytes) -> str | None:
+    """Without its byte order mark. None if this is no text."""
+    if data.startswith(_BINARY_STARTS):
+        return None
+    marked = [encoding for mark, encoding in _MARKS if data.startswith(mark)]
+    for encoding in marked or ("utf-8", "gb18030"):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        return None if _NOT_IN_TEXTS.search(text) else text
+    return None
+
+
+def capped_text(text: str) -> str:
+    """As much as a message may hold, AMBER_MAX_MESSAGE_CHARS; a last line says what is missing."""
+    most = settings.AMBER_MAX_MESSAGE_CHARS
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n[Cut: these are the first {most:,} of {len(text):,} characters.]"
