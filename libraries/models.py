@@ -1,8 +1,11 @@
 """Files, libraries, documents and their chunks. Vectors are untyped halfvec, indexed per model."""
 
+from typing import Self
+
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 from pgvector.django import HalfVectorField
 
 from accounts.models import OwnedQuerySet, SharedQuerySet, TenantQuerySet, TenantRow, User
@@ -10,6 +13,23 @@ from accounts.principal import Principal
 from amber.lib.lease import Leased, LeasedQuerySet
 from amber.lib.tsvector import TokenVectorField
 from providers.models import EmbeddingModel
+
+
+class FileQuerySet(OwnedQuerySet):
+    """A file whose time is up is absent, although its row may still be there."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return super()._seen_by(principal) & _unexpired()
+
+    def unexpired(self) -> Self:
+        return self.filter(_unexpired())
+
+    def expired(self) -> Self:
+        return self.filter(expired_at__lte=timezone.now())
+
+
+def _unexpired() -> Q:
+    return Q(expired_at__isnull=True) | Q(expired_at__gt=timezone.now())
 
 
 class File(TenantRow):
@@ -27,7 +47,7 @@ class File(TenantRow):
     text = models.TextField(null=True, blank=True)
     expired_at = models.DateTimeField(null=True, blank=True)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = FileQuerySet.as_manager()
 
     class Meta:
         indexes = [
@@ -36,7 +56,7 @@ class File(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.pk} ({self.mime_type})"
 
 
 class Library(TenantRow):
