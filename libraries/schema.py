@@ -1,0 +1,56 @@
+"""What OpenAPI says about files beyond their shapes: examples, headers, bytes."""
+
+from typing import Any, Final
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+
+IDEMPOTENCY_KEY: Final = OpenApiParameter(
+    "Idempotency-Key",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The same key and body give the first answer again, for 24 hours.",
+)
+
+FILE_EXAMPLES: Final = [
+    OpenApiExample(
+        "From an address",
+        value={"url": "https://www.example.com/plans/kitchen.png"},
+        request_only=True,
+        media_type="application/json",
+    ),
+    OpenApiExample(
+        "An image",
+        value={
+            "id": "01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00",
+            "name": "kitchen.png",
+            "mime_type": "image/png",
+            "size": 48213,
+            "file_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "url": "https://www.example.com/plans/kitchen.png",
+            "expired_at": None,
+            "created_at": "2031-05-04T09:30:00.120000Z",
+        },
+        response_only=True,
+    ),
+]
+
+CONTENT_PARAMETERS: Final = [
+    OpenApiParameter(
+        "inline", str, enum=["1"], description="Show an image in the page: no download."
+    ),
+    OpenApiParameter(
+        "signature", str, description="Of a link made by Amber: stands in for the credential."
+    ),
+    OpenApiParameter(
+        "If-None-Match", str, OpenApiParameter.HEADER, description="An `ETag` seen before."
+    ),
+]
+CONTENT_RESPONSES: Final[dict[Any, Any]] = {
+    (200, "application/octet-stream"): OpenApiResponse(
+        OpenApiTypes.BINARY,
+        description="The bytes, as the file's `mime_type`: an image that Amber encoded, "
+        "`text/plain`, `text/markdown`, `text/csv`, `application/json`, or this.",
+    ),
+    304: OpenApiResponse(description="The bytes of this `ETag` are still right."),
+}
