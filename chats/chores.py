@@ -14,6 +14,8 @@ from django.db.models.functions import Now
 
 from accounts.models import IdempotencyRecord
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
+from libraries.file_bytes import delete_files
+from libraries.models import File
 
 _BATCH = 1_000
 
@@ -38,6 +40,12 @@ def forget_idempotency_keys() -> None:
     ).delete()
 
 
+def delete_expired_files() -> None:
+    """Rows and bytes, in batches."""
+    while delete_files(File.objects.expired()):
+        pass
+
+
 def forget_dead_workers() -> None:
     WorkerHeartbeat.objects.filter(beat_at__lt=Now() - timedelta(hours=1)).delete()
 
@@ -51,6 +59,7 @@ class _Periodic:
 CHORES: dict[str, _Periodic] = {
     "erase_stateless": _Periodic(60, erase_stateless),
     "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
+    "delete_expired_files": _Periodic(600, delete_expired_files),
     "forget_dead_workers": _Periodic(600, forget_dead_workers),
 }
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
+import structlog
 from django.conf import settings
 from django.core.files.storage import default_storage
 
@@ -26,11 +27,14 @@ from engine.history import HistoryProfile, NoHumanMessage, normalise
 from engine.messages import Attachment, Author, Message, ProviderMessage, Role, ToolCall
 from engine.model import Model, ModelProfile, ModelRequest
 from engine.tools import Toolbox
+from libraries.file_links import signed_content_url
 from libraries.models import File
 from providers import registry
 from providers.models import LanguageModel
 from tools.protocol import ToolContext
 from tools.toolbox import ToolLimits
+
+logger = structlog.get_logger(__name__)
 
 BYTES_PER_TOKEN = 4
 """English and Chinese alike: about 4 bytes of UTF-8 a token (o200k_base); for cutting, not counting."""
@@ -60,7 +64,7 @@ class Tail:
 
     @property
     def has_image(self) -> bool:
-        return any(m.file and m.file.mime_type.startswith("image/") for m in self.messages)
+        return any(m.file and m.file.is_image and not m.file.is_expired for m in self.messages)
 
 
 def prepare(turn: Turn) -> Prepared:
@@ -244,7 +248,9 @@ def _to_engine(message: ChatMessage, *, vision: bool) -> Message:
         tool_call=ToolCall(call["id"], call["name"], call["arguments"], call.get("reply_id"))
         if call
         else None,
-        file=_attachment(message.file, vision=vision) if message.file else None,
+        file=_attachment(message.file, vision=vision)
+        if message.file and not message.file.is_expired
+        else None,
     )
 
 
@@ -256,12 +262,21 @@ def _author(message: ChatMessage) -> Author | None:
 
 
 def _attachment(file: File, *, vision: bool) -> Attachment:
-    url = _image_url(file) if vision and file.mime_type.startswith("image/") else ""
+    url = _image_url(file) if vision and file.is_image else ""
     return Attachment(name=file.name, mime_type=file.mime_type, url=url, text=file.text)
 
 
 def _image_url(file: File) -> str:
-    """A `data:` URL: works with every provider and tells nobody our address."""
-    with default_storage.open(file.path) as stream:
-        encoded = base64.b64encode(stream.read()).decode()
+    """A signed link where the provider can reach us, else the bytes in a `data:` URL.
+
+    Empty when the bytes are gone: then the model reads the file's name.
+    """
+    if settings.AMBER_PUBLIC_URL and file.is_image:
+        return signed_content_url(file)
+    try:
+        with default_storage.open(file.path) as stream:
+            encoded = base64.b64encode(stream.read()).decode()
+    except FileNotFoundError:
+        logger.warning("file_bytes_missing", file_id=str(file.pk))
+        return ""
     return f"data:{file.mime_type};base64,{encoded}"

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from chats import wire
 from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn, TurnStatus
 from chats.roles import POSTED_ROLES
+from libraries.serializers import FileSerializer
 
 MAX_TRY_MESSAGES = 200
 MAX_IMPORTED_MESSAGES = 20_000
@@ -126,16 +127,6 @@ class ToolCallSerializer(serializers.Serializer[Any]):
     reply_id = serializers.CharField(allow_null=True)
 
 
-class MessageFileSerializer(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    mime_type = serializers.CharField()
-    size = serializers.IntegerField()
-    file_hash = serializers.CharField()
-    url = serializers.CharField(allow_null=True)
-    expired_at = serializers.DateTimeField(allow_null=True)
-
-
 class MessageSerializer(serializers.Serializer[ChatMessage]):
     """For the document; views answer with `transcript.shown`, which knows the siblings."""
 
@@ -148,7 +139,7 @@ class MessageSerializer(serializers.Serializer[ChatMessage]):
     assistant_id = serializers.UUIDField(allow_null=True)
     assistant = NamedSerializer(allow_null=True)
     file_id = serializers.UUIDField(allow_null=True)
-    file = MessageFileSerializer(allow_null=True)
+    file = FileSerializer(allow_null=True)
     tool_call = ToolCallSerializer(allow_null=True)
     hidden = serializers.BooleanField()
     citations = serializers.ListField(child=serializers.DictField())

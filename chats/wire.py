@@ -1,11 +1,11 @@
-"""The wire form of chats, messages, files and turns: one form, for REST and for events."""
+"""The wire form of chats, messages and turns: one form, for REST and for events."""
 
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from chats.models import Chat, ChatMessage, Turn
-from libraries.models import File
+from libraries.wire import file_wire
 
 
 def chat_wire(chat: Chat) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def message_wire(
         "assistant_id": _text(message.assistant_id),
         "assistant": assistant and {"id": str(assistant.pk), "name": assistant.name},
         "file_id": _text(message.file_id),
-        "file": file_wire(message.file) if message.file_id and message.file else None,
+        "file": file_wire(message.file) if message.file and not message.file.is_expired else None,
         "tool_call": message.tool_call,
         "hidden": message.hidden,
         "citations": message.citations,
@@ -50,18 +50,6 @@ def message_wire(
         "total_tokens": message.total_tokens,
         "created_at": _time(message.created_at),
         "updated_at": _time(message.updated_at),
-    }
-
-
-def file_wire(file: File) -> dict[str, Any]:
-    return {
-        "id": str(file.pk),
-        "name": file.name,
-        "mime_type": file.mime_type,
-        "size": file.size,
-        "file_hash": file.file_hash,
-        "url": file.url,
-        "expired_at": _time(file.expired_at),
     }
 
 

@@ -32,7 +32,6 @@ MIME_TYPES: Final = {
     GifImagePlugin.GifImageFile.format: "image/gif",
     WebPImagePlugin.WebPImageFile.format: "image/webp",
 }
-IMAGE_TYPES: Final = frozenset(MIME_TYPES.values())
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {"JPEG": {"quality": 90}, "WEBP": {"quality": 90}}
 _TURNS: Final = {

@@ -21,7 +21,6 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import content_disposition_header
 
 from amber.lib.errors import Missing
-from libraries.file_images import IMAGE_TYPES
 from libraries.models import File
 
 logger = structlog.get_logger(__name__)
@@ -73,7 +72,7 @@ class _Pieces:
 
 
 def _headers(file: File, *, inline: bool) -> dict[str, str]:
-    attached = not (inline and file.mime_type in IMAGE_TYPES)
+    attached = not (inline and file.is_image)
     return {
         "Content-Type": file.mime_type,
         "Content-Length": str(file.size),

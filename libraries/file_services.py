@@ -6,34 +6,26 @@ leaves bytes that nobody refers to.
 """
 
 import hashlib
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Final
+from contextlib import contextmanager
 
 import structlog
 from django.conf import settings
-from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 from django.db import connections, transaction
-from django.db.models import QuerySet
 
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.egress import FetchError, FetchLimits, fetch_sync
-from amber.lib.errors import AmberError, Invalid, TooLarge, Unavailable
+from amber.lib.errors import AmberError, Invalid, TooLarge
 from amber.lib.secrets import sha256_hex
+from libraries.file_bytes import erase_bytes, write_bytes
 from libraries.file_content import Content, read_content
 from libraries.file_names import clean_name, name_of_url
 from libraries.models import File
 from libraries.wire import file_wire
 
 logger = structlog.get_logger(__name__)
-
-# One transaction's worth: each row is a file to unlink after it.
-DELETED_AT_ONCE: Final = 500
 
 
 def store_upload(
@@ -61,28 +53,6 @@ def store_from_url(
         name = name_of_url(url)
         content = read_content(name, data)
     return _store(principal, content, name=name, url=url, claim=claim)
-
-
-@transaction.atomic(durable=True)
-def delete_file(file: File) -> None:
-    """Messages and documents that refer to it stay, without it."""
-    file.delete()
-    transaction.on_commit(partial(_erase, file.path))
-
-
-@transaction.atomic(durable=True)
-def delete_files(files: QuerySet[File]) -> int:
-    """Delete up to DELETED_AT_ONCE of these, and say how many: call it again until it is 0.
-
-    For expired files (`File.objects.expired()`), and before users or organizations are deleted:
-    their cascade would leave the bytes.
-    """
-    rows = files.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
-    paths = dict(rows.values_list("pk", "path")[:DELETED_AT_ONCE])
-    File.objects.filter(pk__in=paths).delete()
-    for path in paths.values():
-        transaction.on_commit(partial(_erase, path))
-    return len(paths)
 
 
 def _fetched(url: str) -> bytes:
@@ -124,14 +94,14 @@ def _store(
         url_hash=None if url is None else sha256_hex(url),
         file_hash=hashlib.sha256(content.data).hexdigest(),
         mime_type=content.mime_type,
-        path=_write(content.data),
+        path=write_bytes(content.data),
         size=len(content.data),
         text=content.text,
     )
     try:
         _record(file, claim)
     except BaseException:
-        _erase(file.path)
+        erase_bytes(file.path)
         raise
     return file
 
@@ -140,27 +110,6 @@ def _store(
 def _record(file: File, claim: IdempotencyRecord | None) -> None:
     file.save(force_insert=True)
     settle(claim, status=201, answer=file_wire(file))
-
-
-def _write(data: bytes) -> str:
-    """The random name it got. Raises Unavailable."""
-    token = secrets.token_hex(16)
-    path = f"{token[:2]}/{token[2:4]}/{token}"
-    try:
-        return default_storage.save(path, ContentFile(data))
-    except OSError:
-        logger.exception("file_not_written", size=len(data))
-        with suppress(OSError):
-            default_storage.delete(path)
-        raise Unavailable("Files cannot be stored at the moment; try again.") from None
-
-
-def _erase(path: str) -> None:
-    """A storage that is away keeps the bytes; the row is gone all the same."""
-    try:
-        default_storage.delete(path)
-    except OSError:
-        logger.exception("file_not_erased")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from accounts.idempotency import Replay, once
 from accounts.models import IdempotencyRecord
 from amber.lib.errors import TooLarge
 from amber.lib.wire import StrictJSONParser, StrictMultiPartParser
-from libraries import file_services
+from libraries import file_bytes, file_services
 from libraries.file_links import file_of_link
 from libraries.file_response import file_response
 from libraries.models import File
@@ -93,7 +93,7 @@ class FileView(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, file_id: UUID) -> Response:
         """The file and its bytes. Messages it was sent with stay, without it."""
-        file_services.delete_file(get_visible(File, principal_of(request), file_id))
+        file_bytes.delete_file(get_visible(File, principal_of(request), file_id))
         return Response(status=204)
 
 

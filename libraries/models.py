@@ -28,6 +28,10 @@ class FileQuerySet(OwnedQuerySet):
         return self.filter(expired_at__lte=timezone.now())
 
 
+IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+"""What an uploaded image is kept as, re-encoded; nothing else has an image's type."""
+
+
 def _unexpired() -> Q:
     return Q(expired_at__isnull=True) | Q(expired_at__gt=timezone.now())
 
@@ -54,6 +58,14 @@ class File(TenantRow):
             models.Index(fields=["organization", "user", "-created_at"], name="file_user_time"),
             models.Index(fields=["expired_at"], name="file_expiry"),
         ]
+
+    @property
+    def is_image(self) -> bool:
+        return self.mime_type in IMAGE_TYPES
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expired_at is not None and self.expired_at <= timezone.now()
 
     def __str__(self) -> str:
         return f"{self.pk} ({self.mime_type})"

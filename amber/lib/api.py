@@ -21,6 +21,7 @@ import redis
 import structlog
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from django.utils.deprecation import MiddlewareMixin
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
@@ -248,6 +249,11 @@ def _(exc: Exception) -> AmberError:
 @as_amber_error.register
 def _(exc: UnreadablePostError) -> AmberError:
     return Invalid("The body ended early.")
+
+
+@as_amber_error.register
+def _(exc: MultiPartParserError) -> AmberError:
+    return Invalid("The form is malformed.")
 
 
 @as_amber_error.register(OperationalError)

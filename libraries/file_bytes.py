@@ -1,0 +1,66 @@
+"""The bytes of files in the storage: written under random names, erased after their rows.
+
+Loads neither image code nor the HTTP client, so that workers can delete files.
+"""
+
+import secrets
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+import structlog
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.db.models import QuerySet
+
+from amber.lib.errors import Unavailable
+from libraries.models import File
+
+logger = structlog.get_logger(__name__)
+
+# One transaction's worth: each row is a file to unlink after it.
+DELETED_AT_ONCE: Final = 500
+
+
+@transaction.atomic(durable=True)
+def delete_file(file: File) -> None:
+    """Messages and documents that refer to it stay, without it."""
+    file.delete()
+    transaction.on_commit(partial(erase_bytes, file.path))
+
+
+@transaction.atomic(durable=True)
+def delete_files(files: QuerySet[File]) -> int:
+    """Delete up to DELETED_AT_ONCE of these, and say how many: call it again until it is 0.
+
+    For expired files (`File.objects.expired()`), and before users or organizations are deleted:
+    their cascade would leave the bytes.
+    """
+    rows = files.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
+    paths = dict(rows.values_list("pk", "path")[:DELETED_AT_ONCE])
+    File.objects.filter(pk__in=paths).delete()
+    for path in paths.values():
+        transaction.on_commit(partial(erase_bytes, path))
+    return len(paths)
+
+
+def write_bytes(data: bytes) -> str:
+    """The random name it got. Raises Unavailable."""
+    token = secrets.token_hex(16)
+    path = f"{token[:2]}/{token[2:4]}/{token}"
+    try:
+        return default_storage.save(path, ContentFile(data))
+    except OSError:
+        logger.exception("file_not_written", size=len(data))
+        with suppress(OSError):
+            default_storage.delete(path)
+        raise Unavailable("Files cannot be stored at the moment; try again.") from None
+
+
+def erase_bytes(path: str) -> None:
+    """A storage that is away keeps the bytes; the row is gone all the same."""
+    try:
+        default_storage.delete(path)
+    except OSError:
+        logger.exception("file_not_erased")
