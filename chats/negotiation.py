@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.access import get_visible
 from accounts.authentication import principal_of
 from accounts.idempotency import Replay, once
 from accounts.models import IdempotencyRecord
@@ -60,7 +61,7 @@ def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
     if answer["turn"] is None or not wants_stream(request):
         return Response(answer, status=done.status if isinstance(done, Replay) else 201)
     turn = None if isinstance(done, Replay) else done.turn
-    return event_stream(turn or Turn.objects.get(pk=answer["turn"]["id"]))
+    return event_stream(turn or get_visible(Turn, principal_of(request), answer["turn"]["id"]))
 
 
 def _once(request: Request, work: Work[T]) -> T | Replay:

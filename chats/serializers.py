@@ -50,7 +50,7 @@ class MessageInput(serializers.Serializer[ChatMessage]):
 
 
 class EditInput(serializers.Serializer[ChatMessage]):
-    content = ContentField()
+    content = ContentField(allow_blank=True)
 
 
 class RegenerateInput(serializers.Serializer[ChatMessage]):

@@ -126,11 +126,14 @@ def edit_message(
 ) -> Posted:
     """Write the message anew beside the old one; an edited question is asked again.
 
-    Raises Invalid (role_not_allowed), Conflict (turn_in_progress).
+    Raises Invalid (role_not_allowed, or no content where the role needs some), Conflict
+    (turn_in_progress).
     """
     policy = POSTED_ROLES.get(message.role)
     if policy is None:
         raise Invalid(code="role_not_allowed")
+    if policy.needs_content and not content.strip():
+        raise Invalid(fields={"content": ["This role needs some text."]})
     chat = _idle_chat(message.chat_id)
     edited = transcript.append(
         chat,

@@ -219,8 +219,11 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
     def get(self, request: Request, chat_id: UUID) -> Response:
         """The active branch: the first page is its end, oldest first; `previous` leads back."""
         chat = get_visible(Chat, principal_of(request), chat_id)
-        if request.query_params.get("branches") == "all":
+        branches = request.query_params.get("branches")
+        if branches == "all":
             return self._all_branches(chat)
+        if branches is not None:
+            raise Invalid(fields={"branches": ["Only `all`, or left out."]})
         page = path_page(request, chat)
         results = transcript.shown(page.messages)
         return Response({"next": page.next, "previous": page.previous, "results": results})
