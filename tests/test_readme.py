@@ -1,0 +1,97 @@
+"""The README's promises, kept by the real platform: its curl blocks work as pasted, so do the
+examples. Starts `manage.py up` on a folder of its own, with the offline model."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_up import Up, manage
+
+ROOT = Path(__file__).resolve().parent.parent
+README_ADDRESS = "http://127.0.0.1:8000"
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def environ() -> Iterator[dict[str, str]]:
+    """Of commands in a second terminal, while `make run` runs in the first."""
+    folder = Path(tempfile.mkdtemp(prefix="amber-readme-"))
+    folder.chmod(0o711)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    bare = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    bare |= {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": str(port)}
+    try:
+        with Up(bare, folder / "log") as up:
+            up.wait_for("Amber is ready")
+            yield bare
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def curl_blocks() -> list[str]:
+    text = (ROOT / "README.md").read_text()
+    _, _, rest = text.partition("\n## With curl\n")
+    return re.findall(r"```sh\n(.*?)```", rest.partition("\n## ")[0], re.DOTALL)
+
+
+def run(argv: list[str], environ: dict[str, str]) -> str:
+    done = subprocess.run(
+        argv, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_curl_blocks_work_as_pasted(environ):
+    blocks = curl_blocks()
+    script = "set -eu\n" + "".join(f"{block}\necho; echo '==='\n" for block in blocks)
+    script = script.replace(README_ADDRESS, f"http://127.0.0.1:{environ['AMBER_PORT']}")
+    script = script.replace(".venv/bin/python", sys.executable)
+
+    said = run(["bash", "-c", script], environ)
+
+    assert '"error":{' not in said, said
+    _, who, _, asked, watched, stored, again, _ = said.split("===\n")
+    assert '"email":"you@example.com"' in who
+    assert '"name":"Demo"' in who
+    assert '"ok":true,"content":"42"' in asked
+    assert asked.count("event: turn.completed") == 1
+    from_the_start, _, resumed = watched.partition("event: turn.completed")
+    assert from_the_start.startswith("id: 1\n")
+    assert re.search(r"^id: \d+$", resumed, re.MULTILINE)[0] == "id: 3"  # type: ignore[index]
+    assert '"tools":["calculate","current_time"]' in stored
+    assert again.count("event: turn.completed") == 1
+
+
+def test_examples_answer_and_resume(environ):
+    key = json.loads(
+        manage(
+            environ,
+            *("create_account", "--email", "eve@example.com"),
+            *("--organization", "Demo", "--api-key"),
+        ).stdout
+    )["api_key"]
+    address = f"http://127.0.0.1:{environ['AMBER_PORT']}"
+    terminal = {"PATH": os.environ["PATH"], "AMBER_URL": address, "AMBER_KEY": key}
+    question = '/calculate {"expression": "6 * 7"}'
+
+    resumed = run([sys.executable, "examples/ask.py", question, "--drop-after", "1"], terminal)
+    with_curl = run(["sh", "examples/ask.sh", question], terminal)
+
+    assert resumed.count("calculate answered:\n42") == 1
+    assert "turn.completed" in resumed
+    assert "event: turn.completed" in with_curl
