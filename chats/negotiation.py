@@ -16,6 +16,7 @@ from amber.lib.wire import JSONRenderer
 from chats.models import Turn
 from chats.services import Posted
 from chats.stream_view import event_stream
+from chats.wire import turn_wire
 
 T = TypeVar("T")
 Work = Callable[[IdempotencyRecord | None], T]
@@ -62,6 +63,18 @@ def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
         return Response(answer, status=done.status if isinstance(done, Replay) else 201)
     turn = None if isinstance(done, Replay) else done.turn
     return event_stream(turn or get_visible(Turn, principal_of(request), answer["turn"]["id"]))
+
+
+def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
+    """201 with a turn that has no chat, or its event stream if that was asked for."""
+    done = _once(request, work)
+    answer = done.answer if isinstance(done, Replay) else turn_wire(done)
+    if not wants_stream(request):
+        return Response(answer, status=201)
+    turn = (
+        get_visible(Turn, principal_of(request), answer["id"]) if isinstance(done, Replay) else done
+    )
+    return event_stream(turn)
 
 
 def _once(request: Request, work: Work[T]) -> T | Replay:

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from amber.lib.bridge import Hand, run_on_loop, worker_loop
-from amber.lib.errors import CODES, AmberError
+from amber.lib.errors import CODES, RETRYABLE, AmberError
 from amber.lib.lease import Fenced
 from chats import context
 from chats.endings import Ending
@@ -140,17 +140,17 @@ class TurnRun:
         except asyncio.CancelledError:
             return await self._stopped()
         except TimeoutError:
-            return await self._fail("provider_timeout", retryable=True)
+            return await self._fail("provider_timeout")
         except ProviderError as exc:
-            return await self._fail(exc.code, exc.message, retryable=exc.retryable, error=exc)
+            return await self._fail(exc.code, exc.message, error=exc)
         except AmberError as exc:
-            return await self._fail(exc.code, exc.message, retryable=False)
+            return await self._fail(exc.code, exc.message)
         except (OperationalError, InterfaceError):
             logger.exception("turn_lost_postgres")
             return None
         except Exception:
             logger.exception("turn_broke")
-            return await self._fail("internal", retryable=True)
+            return await self._fail("internal")
 
     async def _work(self) -> None:
         prepared = await self._hand(self._prepare)
@@ -298,7 +298,6 @@ class TurnRun:
         code: str,
         message: str = "",
         *,
-        retryable: bool,
         error: ProviderError | None = None,
     ) -> TurnStatus | None:
         """Failed when nothing of this step was shown, else incomplete with its text kept."""
@@ -307,7 +306,11 @@ class TurnRun:
             return TurnStatus(self._writer.turn.status)
         shown = bool(self._shown_text().strip())
         status = TurnStatus.INCOMPLETE if shown else TurnStatus.FAILED
-        said = {"code": code, "message": message or CODES[code][1], "retryable": retryable}
+        said = {
+            "code": code,
+            "message": message or CODES[code][1],
+            "retryable": code in RETRYABLE,
+        }
         return await self._close(Ending(status, error=said), error)
 
     async def _close(self, ending: Ending, error: ProviderError | None = None) -> TurnStatus | None:

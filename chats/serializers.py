@@ -15,12 +15,18 @@ MAX_IMPORTED_MESSAGES = 20_000
 
 
 class ContentField(serializers.CharField):
-    """Text of a message: kept as written, at most AMBER_MAX_MESSAGE_CHARS."""
+    """Text of a message: kept as written, at most AMBER_MAX_MESSAGE_CHARS; white space is blank."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("max_length", settings.AMBER_MAX_MESSAGE_CHARS)
         kwargs.setdefault("trim_whitespace", False)
         super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not self.allow_blank and not text.strip():
+            self.fail("blank")
+        return text
 
 
 # -- In -----------------------------------------------------------------------------------------

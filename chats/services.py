@@ -195,7 +195,11 @@ def switch_branch(chat: Chat, leaf: ChatMessage) -> Chat:
 
 @transaction.atomic(durable=True)
 def try_assistant(
-    assistant: Assistant, principal: Principal, *, messages: list[dict[str, Any]]
+    assistant: Assistant,
+    principal: Principal,
+    *,
+    messages: list[dict[str, Any]],
+    claim: IdempotencyRecord | None = None,
 ) -> Turn:
     """A turn without a chat: `messages` are {role, content}, oldest first, the last one asks."""
     turn = Turn.objects.create(
@@ -207,6 +211,7 @@ def try_assistant(
         input={"messages": messages},
     )
     transaction.on_commit(partial(ring_turn, turn.pk))
+    settle(claim, status=201, answer=turn_wire(turn))
     return turn
 
 

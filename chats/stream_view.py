@@ -94,7 +94,7 @@ async def _events(turn: Turn, after: int) -> AsyncGenerator[StreamEvent | None, 
     """Events after `after`, gapless; None where a heartbeat is due."""
     viewer = Viewer(turn.pk, events_key(turn.organization_id, turn.pk), seq=after)
     follow = _Following(viewer)
-    await hub().add(viewer)
+    hub().add(viewer)
     try:
         for event in await follow.replay():
             yield event

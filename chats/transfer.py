@@ -1,6 +1,6 @@
 """Chats out of Amber and back: everything a chat holds, as JSON (design 12)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -9,9 +9,12 @@ from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.errors import Invalid
+from assistants.models import Assistant
 from chats import transcript
 from chats.models import Chat, ChatMessage
 from chats.wire import chat_wire
+
+_BATCH = 500
 
 
 def export_chat(chat: Chat) -> dict[str, Any]:
@@ -31,11 +34,13 @@ def import_chat(
     *,
     chat: Mapping[str, Any],
     messages: Sequence[Mapping[str, Any]],
+    assistant: Assistant | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> Chat:
     """A new chat of the principal's; a message without `parent_id` follows the one before it.
 
-    Assistants and files are not taken along: they may be somebody else's. Raises Invalid.
+    Its assistants and files are not taken along: they may be somebody else's. `assistant` becomes
+    the chat's. Raises Invalid.
     """
     made = Chat.objects.create(
         organization_id=principal.organization_id,
@@ -44,13 +49,25 @@ def import_chat(
         owner=transcript.owner_of(principal),
         name=chat.get("name", ""),
         prompt=chat.get("prompt"),
+        assistant=assistant,
     )
     rows = transcript.build_tree(made, messages)
-    ChatMessage.objects.bulk_create(rows.values(), batch_size=500)
+    ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)
+    _keep_dates(rows.values(), messages)
     made.active_leaf = _leaf(rows, chat.get("active_leaf_id"))
     made.save(update_fields=["active_leaf", "updated_at"])
     settle(claim, status=201, answer=chat_wire(made))
     return made
+
+
+def _keep_dates(rows: Iterable[ChatMessage], messages: Sequence[Mapping[str, Any]]) -> None:
+    """A row's own date is that of its writing; here it is when the message was said."""
+    dated = []
+    for row, given in zip(rows, messages, strict=True):
+        if "created_at" in given:
+            row.created_at = given["created_at"]
+            dated.append(row)
+    ChatMessage.objects.bulk_update(dated, ["created_at"], batch_size=_BATCH)
 
 
 def _leaf(rows: Mapping[str, ChatMessage], wanted: str | None) -> ChatMessage | None:

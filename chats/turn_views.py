@@ -16,9 +16,9 @@ from amber.lib.errors import Missing
 from assistants.models import Assistant
 from chats import services
 from chats.models import MessageRole, Turn
-from chats.negotiation import Streamable, wants_stream
+from chats.negotiation import Streamable, answer_turn
+from chats.schema import IDEMPOTENCY_KEY
 from chats.serializers import ManifestSerializer, TryInput, TurnSerializer
-from chats.stream_view import event_stream
 from chats.views import validated
 from chats.wire import turn_wire
 
@@ -50,6 +50,7 @@ class ManifestView(APIView):
 class TryView(Streamable):
     @extend_schema(
         request=TryInput,
+        parameters=[IDEMPOTENCY_KEY],
         responses={
             201: TurnSerializer,
             (200, "text/event-stream"): OpenApiResponse(
@@ -63,9 +64,10 @@ class TryView(Streamable):
         assistant = get_visible(Assistant, principal, assistant_id)
         given = validated(TryInput, request)
         question: dict[str, Any] = {"role": MessageRole.HUMAN, "content": given["content"]}
-        turn = services.try_assistant(
-            assistant, principal, messages=[*map(dict, given.get("history", ())), question]
-        )
-        return (
-            event_stream(turn) if wants_stream(request) else Response(turn_wire(turn), status=201)
+        messages = [*map(dict, given.get("history", ())), question]
+        return answer_turn(
+            request,
+            lambda claim: services.try_assistant(
+                assistant, principal, messages=messages, claim=claim
+            ),
         )

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import structlog
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, connections
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
@@ -29,6 +29,7 @@ _BLOCK_MS = 2_000
 _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500
 _PAUSE_SECONDS = 0.2
+_WAKE_PAUSE_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,18 @@ class Hub:
     def __init__(self) -> None:
         self._viewers: dict[bytes, set[Viewer]] = {}
         self._last_ids: dict[bytes, bytes] = {}
+        self._reading: dict[bytes, bytes] = {}
+        """The XREAD under way: what it reads, each after which id."""
         self._client_id: int | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
 
-    async def add(self, viewer: Viewer) -> None:
+    def add(self, viewer: Viewer) -> None:
         """Follow from now on. Register before reading what is there already: nothing is missed."""
         self._viewers.setdefault(viewer.key, set()).add(viewer)
         self._last_ids.setdefault(viewer.key, b"0-0")
         self._run()
-        await self._wake()
 
     def remove(self, viewer: Viewer) -> None:
         mine = self._viewers.get(viewer.key)
@@ -82,16 +85,19 @@ class Hub:
         loop = asyncio.get_running_loop()
         if self._reader is None or self._reader.done():
             self._reader = loop.create_task(self._read_forever())
+        if self._waker is None or self._waker.done():
+            self._waker = loop.create_task(self._wake())
         if self._watcher is None or self._watcher.done():
             self._watcher = loop.create_task(self._watch_silent())
 
     async def _wake(self) -> None:
-        if self._client_id is None:
-            return
-        try:
-            await amber_redis.async_client().client_unblock(self._client_id)
-        except (RedisError, OSError):
-            self._client_id = None
+        """Interrupt the reader until it reads all that is watched: it may just be about to block."""
+        while self._client_id is not None and self._viewers.keys() - self._reading.keys():
+            try:
+                await amber_redis.async_client().client_unblock(self._client_id)
+            except (RedisError, OSError):
+                return
+            await asyncio.sleep(_WAKE_PAUSE_SECONDS)
 
     async def _read_forever(self) -> None:
         while self._viewers:
@@ -108,7 +114,8 @@ class Hub:
         async with amber_redis.async_blocking_client().client() as connection:
             self._client_id = await connection.client_id()
             while self._viewers:
-                last_ids: Any = dict(self._last_ids)
+                self._reading = dict(self._last_ids)
+                last_ids: Any = self._reading
                 found: Any = await connection.xread(last_ids, count=_BATCH_EVENTS, block=_BLOCK_MS)
                 for key, entries in found or ():
                     self._deliver(key, entries)
@@ -130,7 +137,11 @@ class Hub:
             since = time.monotonic() - SILENT_SECONDS
             silent = [v for all_ in self._viewers.values() for v in all_ if v.heard_at < since]
             if silent:
-                known = await _states({v.turn_id for v in silent})
+                try:
+                    known = await _states({v.turn_id for v in silent})
+                except (DatabaseError, InterfaceError) as exc:
+                    logger.warning("silent_turns_not_looked_up", reason=type(exc).__name__)
+                    continue
                 for viewer in silent:
                     if viewer.queue.empty() and _knows_more(known.get(viewer.turn_id), viewer.seq):
                         _put(viewer, None)

@@ -117,7 +117,8 @@ class ChatView(APIView):
 def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {n: given[n] for n in ("name", "prompt") if n in given}
     if "assistant_id" in given:
-        fields["assistant"] = named(Assistant, principal, given["assistant_id"])
+        chosen = given["assistant_id"] or principal.assistant_id  # a bound key sees no other chat
+        fields["assistant"] = named(Assistant, principal, chosen)
     if "pinned_scene_id" in given:
         fields["pinned_scene"] = named(ScenePrompt, principal, given["pinned_scene_id"])
     return fields
@@ -156,10 +157,15 @@ class ImportView(APIView):
         """A chat from an export; a message needs only role and content."""
         principal = principal_of(request)
         given = validated(ImportInput, request)
+        assistant = named(Assistant, principal, principal.assistant_id)
         return answered_once(
             request,
             lambda claim: import_chat(
-                principal, chat=given.get("chat", {}), messages=given["messages"], claim=claim
+                principal,
+                chat=given.get("chat", {}),
+                messages=given["messages"],
+                assistant=assistant,
+                claim=claim,
             ),
             chat_wire,
         )

@@ -66,7 +66,8 @@ def test_the_first_page_is_the_newest_and_previous_leads_back(alice, chat):
 @pytest.mark.parametrize("limit", [1, 3, 10, 11, 200])
 def test_walking_back_meets_every_message_once(alice, chat, limit):
     fill(chat, 11)
-    client, address, seen = api(alice), f"{messages(chat)}?limit={limit}", []
+    client, address = api(alice), f"{messages(chat)}?limit={limit}"
+    seen: list[str] = []
     while address:
         shown = page(client, address)
         seen = contents(shown) + seen

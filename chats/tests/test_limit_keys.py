@@ -1,0 +1,103 @@
+"""A key bound to one assistant: it sees that assistant and the chats with it, and no others."""
+
+import pytest
+
+from chats.models import Chat, Turn
+from chats.tests.rows import (
+    ALL,
+    error_of,
+    messages,
+    new_assistant,
+    new_chat,
+    new_turn,
+    of_chat,
+    of_message,
+    of_turn,
+    say,
+)
+from tests.personas import api
+
+
+@pytest.fixture
+def client(alice, assistant):
+    _, secret = alice.new_key(assistant_id=assistant.pk)
+    return api(key=secret)
+
+
+@pytest.fixture
+def other(alice):
+    """A chat of the same user with another assistant."""
+    chat = new_chat(alice, assistant=new_assistant(alice), owner="api")
+    say(chat, "rain")
+    return chat
+
+
+def test_its_chats_are_with_its_assistant(alice, assistant, client):
+    for body in ({}, {"assistant_id": str(assistant.pk)}):
+        made = client.post(ALL, body)
+        assert made.json()["assistant_id"] == str(assistant.pk)
+    foreign = new_assistant(alice)
+    assert error_of(client.post(ALL, {"assistant_id": str(foreign.pk)})) == (404, "not_found")
+    assert Chat.objects.count() == 2
+
+
+def test_a_chat_without_assistant_cannot_be_made_by_it(assistant, client):
+    """It could not see what it made."""
+    made = client.post(ALL, {"assistant_id": None})
+    assert made.json()["assistant_id"] == str(assistant.pk)
+    taken_in = client.post(f"{ALL}import/", {"messages": []})
+    assert taken_in.json()["assistant_id"] == str(assistant.pk)
+    for answer in (made, taken_in):
+        assert client.get(f"{ALL}{answer.json()['id']}/").status_code == 200
+
+
+def test_a_chat_cannot_be_taken_out_of_its_sight(alice, assistant, client):
+    chat = new_chat(alice, assistant=assistant, owner="api")
+    answer = client.patch(of_chat(chat), {"assistant_id": None})
+    assert answer.json()["assistant_id"] == str(assistant.pk)
+    chat.refresh_from_db()
+    assert chat.assistant == assistant
+
+
+def test_sees_the_chats_of_its_assistant_only(alice, assistant, client, other):
+    mine = new_chat(alice, assistant=assistant, owner="api")
+    listed = client.get(ALL).json()["results"]
+    assert [row["id"] for row in listed] == [str(mine.pk)]
+    message, turn = other.messages.get(), new_turn(other, assistant=other.assistant)
+    for answer in (
+        client.get(of_chat(other)),
+        client.patch(of_chat(other), {"name": "x"}),
+        client.delete(of_chat(other)),
+        client.get(messages(other)),
+        client.post(messages(other), {"content": "Hi"}),
+        client.put(of_chat(other, "branch/"), {"leaf_id": str(message.pk)}),
+        client.get(of_chat(other, "export/")),
+        client.get(of_message(message)),
+        client.patch(of_message(message), {"content": "x"}),
+        client.delete(of_message(message)),
+        client.post(of_message(message, "regenerate/"), {}),
+        client.get(of_turn(turn)),
+        client.get(of_turn(turn, "events/")),
+        client.post(of_turn(turn, "cancel/")),
+        client.post(f"/api/v1/assistants/{other.assistant_id}/try/", {"content": "Hi"}),
+    ):
+        assert error_of(answer) == (404, "not_found")
+    assert client.get(f"{ALL}search/?q=rain").json()["results"] == []
+
+
+def test_asks_its_assistant_and_no_other(alice, assistant, client):
+    chat = new_chat(alice, assistant=assistant, owner="api")
+    foreign = new_assistant(alice)
+    refused = client.post(messages(chat), {"content": "Hi", "assistant_id": str(foreign.pk)})
+    assert refused.status_code == 404
+    assert client.post(messages(chat), {"content": "Hi"}).status_code == 201
+    turn = Turn.objects.get()
+    assert turn.assistant == assistant
+    assert client.get(of_turn(turn)).status_code == 200
+
+
+def test_a_question_to_another_assistant_is_asked_again_of_its_own(alice, assistant, client):
+    chat = new_chat(alice, assistant=assistant, owner="api")
+    question = say(chat, assistant=new_assistant(alice))
+    assert client.post(of_message(question, "regenerate/"), {}).status_code == 201
+    assert Turn.objects.get().assistant == assistant
