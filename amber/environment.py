@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from amber.lib.secrets import check_keys
+
 T = TypeVar("T")
 
 
@@ -44,6 +46,59 @@ def words(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
     return _read(
         name, default, lambda raw: tuple(w.strip() for w in raw.split(",") if w.strip()), ""
     )
+
+
+def choice(name: str, default: str, among: tuple[str, ...]) -> str:
+    def parse(raw: str) -> str:
+        if raw not in among:
+            raise ValueError(raw)
+        return raw
+
+    return _read(name, default, parse, f"one of {', '.join(among)} is wanted")
+
+
+def origins(name: str) -> list[str]:
+    """Addresses of pages, separated by commas: scheme and host, no path."""
+
+    def parse(raw: str) -> list[str]:
+        found = [word.strip() for word in raw.split(",") if word.strip()]
+        for each in found:
+            parts = urlsplit(each)
+            if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
+                raise ValueError(each)
+        return found
+
+    return _read(name, [], parse, "addresses like https://app.example.com are wanted")
+
+
+def mail_server(name: str) -> dict[str, object]:
+    """Django's EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
+    raw = os.environ.get(name, "")
+    if not raw:
+        return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+    parts = urlsplit(raw)
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+        raise ImproperlyConfigured(f"{name} is wanted as smtp://user:password@host:587")
+    implicit = parts.scheme == "smtps"
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": parts.port or (465 if implicit else 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": implicit,
+        "EMAIL_USE_TLS": not implicit,
+    }
+
+
+def secret_keys(name: str) -> tuple[str, ...]:
+    """The key ring; checked, never shown."""
+    keys = words(name)
+    try:
+        check_keys(keys)
+    except ValueError as exc:
+        raise ImproperlyConfigured(str(exc)) from None
+    return keys
 
 
 def folder(name: str, default: Path) -> Path:

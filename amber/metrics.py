@@ -6,7 +6,7 @@ of any web process sees all workers.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable, MutableMapping
 from datetime import timedelta
 from typing import Any
 
@@ -17,13 +17,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from amber.lib.ids import least_id_at
+from amber.request_id import Application, Receive, Scope, Send
 from chats.keeper import consuming_queues
 from chats.models import Turn, TurnStatus
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 RECENT = timedelta(minutes=5)
 """The window of the figures about ended turns."""

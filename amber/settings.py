@@ -17,12 +17,11 @@ AMBER_VERSION = "0.1.0"
 
 # -- Secrets and addresses ---------------------------------------------------------------------
 SECRET_KEY = env.text("AMBER_SECRET_KEY")
-AMBER_SECRET_KEYS = env.words("AMBER_SECRET_KEYS")
+AMBER_SECRET_KEYS = env.secret_keys("AMBER_SECRET_KEYS")
 DEBUG = env.flag("AMBER_DEBUG", False)
 ALLOWED_HOSTS = list(env.words("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
 AMBER_PUBLIC_URL = env.text("AMBER_PUBLIC_URL").rstrip("/")
-CSRF_TRUSTED_ORIGINS = list(env.words("AMBER_TRUSTED_ORIGINS"))
-CORS_ALLOWED_ORIGINS = list(env.words("AMBER_TRUSTED_ORIGINS"))
+CSRF_TRUSTED_ORIGINS = CORS_ALLOWED_ORIGINS = env.origins("AMBER_TRUSTED_ORIGINS")
 CORS_ALLOW_CREDENTIALS = True
 CORS_EXPOSE_HEADERS = ["X-Request-Id", "Retry-After", "Location"]
 AMBER_SECURE_COOKIES = env.flag("AMBER_SECURE_COOKIES", AMBER_PUBLIC_URL.startswith("https:"))
@@ -42,6 +41,8 @@ CONTENT_SECURITY_POLICY = {
         "form-action": [SELF],
     }
 }
+
+DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True  # amber/request_id.py has cleaned it
 
 # -- Limits, with their reasons in docs/settings.md ----------------------------------------------
 AMBER_MAX_MESSAGE_CHARS = env.integer("AMBER_MAX_MESSAGE_CHARS", 200_000, least=1)
@@ -145,6 +146,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # -- Postgres and Redis ------------------------------------------------------------------------------
 DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
+DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
 # 0.07 ms per use: after a restart of Postgres nobody is given one of its dead connections.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"]["pool"] = {
@@ -187,7 +189,9 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_UNIQUE_EMAIL = True
-ACCOUNT_EMAIL_VERIFICATION = env.text("AMBER_EMAIL_VERIFICATION", "none")
+ACCOUNT_EMAIL_VERIFICATION = env.choice(
+    "AMBER_EMAIL_VERIFICATION", "none", ("none", "optional", "mandatory")
+)
 HEADLESS_ONLY = True
 HEADLESS_CLIENTS = ("browser",)
 HEADLESS_FRONTEND_URLS = {
@@ -204,7 +208,8 @@ ALLAUTH_TRUSTED_PROXY_COUNT = env.integer("AMBER_TRUSTED_PROXIES", 0)
 CSRF_FAILURE_VIEW = "amber.lib.api.csrf_failure"
 CSRF_COOKIE_HTTPONLY = False
 SESSION_COOKIE_SAMESITE = "Lax"
-EMAIL_BACKEND = env.text("AMBER_EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+globals().update(env.mail_server("AMBER_SMTP_URL"))
+DEFAULT_FROM_EMAIL = env.text("AMBER_EMAIL_FROM", "amber@localhost")
 
 # -- REST ----------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -254,7 +259,13 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 800_000
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "amber:celery:", "visibility_timeout": 3_600}
+# Redis that hangs must not hang a request: workers poll every second, so 5 s cut nothing short.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "global_keyprefix": "amber:celery:",
+    "visibility_timeout": 3_600,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+}
 CELERY_TASK_DEFAULT_QUEUE = "ingest"
 CELERY_TASK_ROUTES = {"chats.run_turn": {"queue": "chat"}}
 
@@ -264,8 +275,10 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 USE_I18N = False
 
-AMBER_LOG_LEVEL = env.text("AMBER_LOG_LEVEL", "INFO")
-AMBER_LOG_FORMAT = env.text("AMBER_LOG_FORMAT", "json")
+AMBER_LOG_LEVEL = env.choice(
+    "AMBER_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+)
+AMBER_LOG_FORMAT = env.choice("AMBER_LOG_FORMAT", "json", ("json", "plain"))
 _SHARED_PROCESSORS: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,

@@ -223,7 +223,6 @@ def _banner(environ: Mapping[str, str], var: Path, seconds: float) -> str:
     return f"""
 Amber is ready, after {seconds:.1f} seconds.
     API and its pages   {here}/api/docs/
-    OpenAI-compatible   {here}/v1
     Administration      {here}/admin/
     Data                {var}
 Ctrl-C stops everything; the next start finds it as it was.

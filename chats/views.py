@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.generics import GenericAPIView
@@ -13,7 +14,7 @@ from rest_framework.views import APIView
 from accounts.access import get_visible
 from accounts.authentication import principal_of
 from accounts.principal import Principal
-from amber.lib.errors import Invalid, Missing
+from amber.lib.errors import Invalid, Missing, TooLarge
 from amber.lib.pages import limit_of
 from assistants.models import Assistant, ScenePrompt
 from chats import search, services, transcript
@@ -156,6 +157,8 @@ class ImportView(APIView):
     def post(self, request: Request) -> Response:
         """A chat from an export; a message needs only role and content."""
         principal = principal_of(request)
+        if len(request._request.body) > settings.AMBER_MAX_IMPORT_BYTES:
+            raise TooLarge(f"An import may have at most {settings.AMBER_MAX_IMPORT_BYTES:,} bytes.")
         given = validated(ImportInput, request)
         assistant = named(Assistant, principal, principal.assistant_id)
         return answered_once(

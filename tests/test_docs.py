@@ -10,8 +10,7 @@ from uuid import uuid4
 import pytest
 from django.urls import Resolver404, resolve
 
-from amber.lib.api import RETRYABLE
-from amber.lib.errors import CODES
+from amber.lib.errors import CODES, RETRYABLE
 from engine.events import EVENT_TYPES, LAST_EVENTS
 from tools.registry import builtin_names
 
@@ -29,7 +28,10 @@ INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE"}
 """Set by Amber for its own processes."""
 
 SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE_URL|REDIS_URL")
-READERS = {"text", "number", "integer", "flag", "words", "folder", "database", "get"}
+READERS = {
+    *("text", "number", "integer", "flag", "words", "choice", "origins", "folder", "get"),
+    *("database", "mail_server", "secret_keys"),
+}
 UNKNOWN = object()
 """A default that is computed."""
 

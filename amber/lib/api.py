@@ -42,22 +42,6 @@ from amber.lib.ids import new_id
 
 logger = structlog.get_logger(__name__)
 
-# The same request can succeed later (design 4 for the provider's codes).
-RETRYABLE: Final = frozenset(
-    {
-        "turn_in_progress",
-        "idempotency_in_progress",
-        "rate_limited",
-        "budget_exceeded",
-        "unavailable",
-        "provider_unavailable",
-        "provider_rate_limited",
-        "provider_timeout",
-        "provider_lost",
-        "provider_malformed",
-        "worker_lost",
-    }
-)
 # How long a restart of Postgres or Redis usually takes.
 AWAY_RETRY_AFTER_SECONDS: Final = 5
 
@@ -84,7 +68,7 @@ def error_body(error: AmberError, request: Any = None) -> dict[str, dict[str, An
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.fields:
         body["fields"] = {name: [str(text) for text in said] for name, said in error.fields.items()}
-    if error.code in RETRYABLE:
+    if error.is_retryable:
         body["retryable"] = True
     body["request_id"] = request_id(request)
     if error.turn_id:
@@ -109,11 +93,15 @@ def request_id(request: Any = None) -> str:
 
 
 class AmberErrorMiddleware(MiddlewareMixin):
-    """An AmberError raised by a plain Django view gets its answer; others are left to Django."""
+    """A plain Django view that raises an AmberError, or misses a server, gets its answer.
+
+    Others are left to Django.
+    """
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, AmberError):
-            return error_response(exception, request)
+        error = as_amber_error(exception)
+        if isinstance(exception, AmberError) or isinstance(error, Unavailable):
+            return error_response(error, request)
         return None
 
 

@@ -59,6 +59,24 @@ CODES: dict[str, tuple[int, str]] = {
 }
 
 
+RETRYABLE = frozenset(
+    {
+        "turn_in_progress",
+        "idempotency_in_progress",
+        "rate_limited",
+        "budget_exceeded",
+        "unavailable",
+        "provider_unavailable",
+        "provider_rate_limited",
+        "provider_timeout",
+        "provider_lost",
+        "provider_malformed",
+        "worker_lost",
+    }
+)
+"""The same request, or the question asked again, can succeed later (design 4)."""
+
+
 class AmberError(Exception):
     """What went wrong, for the person who must act on it. `message` never names hidden things."""
 
@@ -83,6 +101,10 @@ class AmberError(Exception):
     @property
     def status(self) -> int:
         return CODES[self.code][0]
+
+    @property
+    def is_retryable(self) -> bool:
+        return self.code in RETRYABLE
 
 
 class Invalid(AmberError):

@@ -54,9 +54,8 @@ def key(kind: str, organization_id: UUID | str | None, *parts: UUID | str | int)
     Each kind has one function that calls this one, beside the code that owns the kind. Parts are
     percent-encoded, so no part can reach into another key.
     """
-    prefix = getattr(settings, "AMBER_REDIS_PREFIX", "amber")
     organization = "-" if organization_id is None else str(organization_id)
-    named = (prefix, kind, organization, *map(str, parts))
+    named = ("amber", kind, organization, *map(str, parts))
     return ":".join(quote(name, safe="") for name in named).encode()
 
 
