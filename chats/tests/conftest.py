@@ -1,10 +1,14 @@
 """What tests of chats have in common: rings that are only heard, a provider, models of it."""
 
+import asyncio
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from amber.lib import redis as amber_redis
+from amber.lib.bridge import worker_loop
 from chats.tests.rows import new_assistant
 from providers.keys import seal_api_key
 from providers.models import LanguageModel, Provider
@@ -20,6 +24,14 @@ def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     heard: list[UUID] = []
     monkeypatch.setattr("chats.services.ring_turn", heard.append)
     return heard
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_connection_left_open() -> Iterator[None]:
+    """The worker's loop lives as long as the process; its connections need not."""
+    yield
+    closing = amber_redis.close_async_clients()
+    asyncio.run_coroutine_threadsafe(closing, worker_loop()).result(10)
 
 
 @pytest.fixture

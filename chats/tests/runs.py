@@ -1,0 +1,119 @@
+"""Running turns in this process, against the fake provider and the tests' Redis."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from django.db import connections
+from pydantic import TypeAdapter
+
+from chats import runner, services, transcript
+from chats.models import Chat, Turn, TurnStatus
+from chats.runner import Stop
+from chats.tests.event_streams import stream_of
+from chats.tests.rows import new_assistant, new_chat
+from engine.events import AnyEvent, Event, Transcript, fold
+from tests.personas import Persona
+
+WAIT_SECONDS = 30
+_EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[AnyEvent])
+
+
+def ask(persona: Persona, model: str = "fake-model", content: str = "Hi", **fields: Any) -> Turn:
+    """A new chat with a new assistant of this model, and the turn its first question starts."""
+    chat = new_chat(persona, assistant=new_assistant(persona, model=model, **fields))
+    return ask_in(chat, persona, content)
+
+
+def ask_in(chat: Chat, persona: Persona, content: str = "Hi", **fields: Any) -> Turn:
+    posted = services.post_message(chat, persona.principal, role="human", content=content, **fields)
+    assert posted.turn is not None
+    return posted.turn
+
+
+def run(turn: Turn, worker: str = "w1") -> TurnStatus | None:
+    """Run it to its end, here and now; `turn` is read again."""
+    status = runner.run(turn.pk, worker=worker)
+    if Turn.objects.filter(pk=turn.pk).exists():
+        turn.refresh_from_db()
+    return status
+
+
+@dataclass
+class Run:
+    """A run in a thread of its own."""
+
+    turn: Turn
+    status: list[TurnStatus | None] = field(default_factory=list)
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, "waited in vain"
+            time.sleep(0.01)
+
+    def wait_for_text(self) -> None:
+        self.wait_for(lambda: text_of(self.turn))
+
+    def stop(self, reason: Stop) -> None:
+        runner.stop(self.turn.pk, reason)
+
+
+@contextmanager
+def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
+    """Runs it beside the test, until the block has ended; `turn` is read again after."""
+    this = Run(turn)
+
+    def work() -> None:
+        try:
+            this.status.append(runner.run(turn.pk, worker=worker))
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield this
+    except BaseException:
+        runner.stop(turn.pk, Stop.FENCED)
+        raise
+    finally:
+        thread.join(WAIT_SECONDS)
+    assert not thread.is_alive()
+    if Turn.objects.filter(pk=turn.pk).exists():
+        turn.refresh_from_db()
+
+
+def names_of(turn: Turn) -> list[str]:
+    """The names of the events in the turn's stream, runs of text as one."""
+    names: list[str] = []
+    for event in stream_of(turn):
+        if event["event"] != "text.delta" or names[-1:] != ["text.delta"]:
+            names.append(event["event"])
+    return names
+
+
+def text_of(turn: Turn) -> str:
+    return "".join(e["text"] for e in stream_of(turn) if e["event"] == "text.delta")
+
+
+def seen_of(turn: Turn) -> Transcript:
+    """What a viewer knows who saw everything."""
+    return fold(_EVENTS.validate_python(stream_of(turn)))
+
+
+def assert_stored_is_what_was_streamed(turn: Turn) -> None:
+    """The promise of design 5.5, and that the numbers have no holes within an attempt."""
+    turn.refresh_from_db()
+    seen, events = seen_of(turn), stream_of(turn)
+    assert seen.messages == transcript.messages_of_turn(turn)
+    assert seen.text == {}
+    assert seen.ended == f"turn.{turn.status}"
+    numbers = [event["seq"] for event in events]
+    assert numbers[-1] == turn.seq
+    for before, after in pairwise(numbers):
+        assert after == before + 1 or (after % 1_000_000 == 1 and after > before)
