@@ -118,15 +118,16 @@ class Client:
             time.sleep(0.1)
         return turn
 
-    def messages(self, chat_id: str, *, branches: str = "") -> list[dict[str, Any]]:
+    def messages(self, chat_id: str, *, all_branches: bool = False) -> list[dict[str, Any]]:
         """The active branch, or all, oldest first."""
-        answer = self.get(f"chats/{chat_id}/messages/?limit=200&branches={branches}")
+        branches = "&branches=all" if all_branches else ""
+        answer = self.get(f"chats/{chat_id}/messages/?limit=200{branches}")
         assert answer.status == 200, answer
         return list(answer.body["results"])
 
     def written(self, asked: Asked) -> list[dict[str, Any]]:
         """What the turn wrote, in all branches."""
-        all_ = self.messages(asked.chat_id, branches="all")
+        all_ = self.messages(asked.chat_id, all_branches=True)
         mine = [m for m in all_ if m["turn_id"] == asked.turn_id and m["id"] != asked.message_id]
         return sorted(mine, key=lambda m: len(_ancestors(m, all_)))
 

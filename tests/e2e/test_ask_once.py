@@ -58,5 +58,5 @@ def test_many_at_once_are_one_turn(platform, ann, once):
     assert {a.error["code"] for a in refused} <= {"idempotency_in_progress"}
     assert all("Retry-After" in a.headers or "retry-after" in a.headers for a in refused)
     ann.ended(made[0].body["turn"]["id"])
-    branches = ann.messages(asked.chat_id, branches="all")
+    branches = ann.messages(asked.chat_id, all_branches=True)
     assert sorted(m["role"] for m in branches) == ["assistant", "assistant", "human"]

@@ -36,7 +36,7 @@ def test_a_killed_workers_answer_is_given_once_and_whole(platform, ann):
     assert answer["content"] == answer_text(120)
     turn = ann.turn(asked.turn_id)
     assert (turn["status"], turn["attempts"]) == ("completed", 2)
-    roles = [m["role"] for m in ann.messages(asked.chat_id, branches="all")]
+    roles = [m["role"] for m in ann.messages(asked.chat_id, all_branches=True)]
     assert sorted(roles) == ["assistant", "human"]
     late = ann.watch(asked).to_the_end()
     check_stored(ann, asked, late)
@@ -71,7 +71,7 @@ def test_a_worker_that_was_only_slow_writes_nothing_more(platform, ann):
         slow.process.send_signal(signal.SIGCONT)
     [answer] = check_stored(ann, asked, viewer.to_the_end())
     assert answer["content"] == answer_text(120)
-    assert len(ann.messages(asked.chat_id, branches="all")) == 2
+    assert len(ann.messages(asked.chat_id, all_branches=True)) == 2
 
 
 @pytest.mark.parametrize(
