@@ -10,13 +10,16 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.decorators import method_decorator
 from django.views import View
+from django.views.decorators.csrf import csrf_exempt
 from redis.exceptions import RedisError
 
 from accounts.access import get_visible
@@ -58,8 +61,11 @@ def last_event_id(request: HttpRequest) -> int:
     return int(given)
 
 
+@method_decorator(csrf_exempt, name="dispatch")  # it only reads: any other method is a 405
 class TurnEventsView(View):
     """GET turns/{id}/events/."""
+
+    http_method_names = ["get", "options"]
 
     async def get(
         self, request: HttpRequest, turn_id: UUID
@@ -75,6 +81,13 @@ class TurnEventsView(View):
             return event_stream(turn, after=last_event_id(request))
         except AmberError as exc:
             return error_response(exc, request)
+
+    async def http_method_not_allowed(  # type: ignore[override]  # as async as `get` is
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        response = error_response(AmberError(code="method_not_allowed"), request)
+        response["Allow"] = "GET, OPTIONS"
+        return response
 
 
 async def _bytes(turn: Turn, after: int) -> AsyncIterator[bytes]:

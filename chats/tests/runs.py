@@ -1,5 +1,7 @@
 """Running turns in this process, against the fake provider and the tests' Redis."""
 
+import base64
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,16 +25,22 @@ WAIT_SECONDS = 30
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[AnyEvent])
 
 
-def ask(persona: Persona, model: str = "fake-model", content: str = "Hi", **fields: Any) -> Turn:
+def ask(persona: Persona, model: str = "fake-model", content: str = "Hi", **fields: Any) -> Any:
     """A new chat with a new assistant of this model, and the turn its first question starts."""
     chat = new_chat(persona, assistant=new_assistant(persona, model=model, **fields))
     return ask_in(chat, persona, content)
 
 
-def ask_in(chat: Chat, persona: Persona, content: str = "Hi", **fields: Any) -> Turn:
+def ask_in(chat: Chat, persona: Persona, content: str = "Hi", **fields: Any) -> Any:
     posted = services.post_message(chat, persona.principal, role="human", content=content, **fields)
     assert posted.turn is not None
     return posted.turn
+
+
+def marker(name: str, arguments: dict[str, Any], tokens: int = 6) -> str:
+    """A question that makes the fake provider call this tool."""
+    encoded = base64.urlsafe_b64encode(json.dumps(arguments).encode()).decode().rstrip("=")
+    return f"[[fake call={name} args={encoded} tokens={tokens}]]"
 
 
 def run(turn: Turn, worker: str = "w1") -> TurnStatus | None:

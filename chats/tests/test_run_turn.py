@@ -1,6 +1,5 @@
 """A turn from its claim to its end: what is stored, streamed and accounted."""
 
-import base64
 import json
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ from chats.tests.runs import (
     ask,
     ask_in,
     assert_stored_is_what_was_streamed,
+    marker,
     names_of,
     run,
     seen_of,
@@ -38,12 +38,6 @@ SIX = "[[fake tokens=6]]"
 @pytest.fixture(autouse=True)
 def only_our_tools(monkeypatch):
     monkeypatch.setattr("tools.registry._tools", {})
-
-
-def marker(name: str, arguments: dict[str, Any], tokens: int = 6) -> str:
-    """A question that makes the fake provider call this tool."""
-    encoded = base64.urlsafe_b64encode(json.dumps(arguments).encode()).decode().rstrip("=")
-    return f"[[fake call={name} args={encoded} tokens={tokens}]]"
 
 
 def test_answers(alice, new_model):
@@ -156,7 +150,8 @@ def test_calls_are_rows_before_they_are_made(alice, new_model):
     turn = ask(alice, content=marker("weather", {"place": "Ulm"}))
     assert run(turn) == TurnStatus.COMPLETED
     assert seen == [["human", "tool_call"]]
-    question, call, result, answer = ChatMessage.objects.order_by("position")
+    rows: Any = ChatMessage.objects.order_by("position")
+    question, call, result, answer = rows
     assert call.tool_call["name"] == "weather"
     assert json.loads(call.tool_call["arguments"]) == {"place": "Ulm"}
     assert result.content == "Rain in Ulm."
@@ -265,7 +260,7 @@ def test_messages_that_come_meanwhile_lie_on_the_turns_way(alice, new_model, fak
     @register_tool
     def weather() -> str:
         """Tells the weather."""
-        chat = Turn.objects.get(status="running").chat
+        chat: Any = Turn.objects.get(status="running").chat
         posted = services.post_message(
             chat, alice.principal, role="human_later", content="And an umbrella?"
         )
@@ -319,7 +314,7 @@ def test_a_regenerated_answer_is_told_with_its_siblings(alice, new_model):
     new_model()
     turn = ask(alice, content=SIX)
     run(turn)
-    first = ChatMessage.objects.get(role="assistant")
+    first: Any = ChatMessage.objects.get(role="assistant")
     again = services.regenerate(first, alice.principal).turn
     assert again is not None
     assert run(again) == TurnStatus.COMPLETED
@@ -342,7 +337,7 @@ def test_an_answer_without_a_chat_is_the_turns_output(alice, new_model):
         {"role": "system", "content": "Be brief."},
         {"role": "human", "content": marker("weather", {})},
     ]
-    turn = services.try_assistant(assistant, alice.principal, messages=messages)
+    turn: Any = services.try_assistant(assistant, alice.principal, messages=messages)
     assert run(turn) == TurnStatus.COMPLETED
     assert [m["role"] for m in turn.output["messages"]] == ["tool_call", "tool", "assistant"]
     assert turn.output["messages"][-1]["content"] == answer_text(6)

@@ -1,0 +1,457 @@
+"""Every way a turn can end but well: stopped, released, failed, cut, taken over, crashed."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from amber.lib import redis as amber_redis
+from chats import runner, services, sweep
+from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.runner import Stop
+from chats.stream import events_key
+from chats.tests.event_streams import stream_of
+from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
+from chats.tests.runs import (
+    ask,
+    ask_in,
+    assert_stored_is_what_was_streamed,
+    marker,
+    names_of,
+    run,
+    running,
+    seen_of,
+    text_of,
+)
+from providers.models import UsageRecord
+from tests.fake_answers import answer_text
+from tools.registry import register_tool
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+THREE = answer_text(3)
+"""What comes in front of a fault that strikes midway."""
+SIX = "[[fake tokens=6]]"
+
+
+@pytest.fixture(autouse=True)
+def only_our_tools(monkeypatch):
+    monkeypatch.setattr("tools.registry._tools", {})
+
+
+@pytest.fixture(autouse=True)
+def without_patience(settings):
+    settings.AMBER_PROVIDER_RETRIES = 0
+
+
+def wait_in(tool_runs: Callable[[], object]) -> None:
+    """Registers a tool that does what the test wants while its turn runs."""
+
+    @register_tool
+    def act() -> str:
+        """Acts."""
+        tool_runs()
+        return "done"
+
+
+def take_over(turn: Turn) -> None:
+    """What another worker's sweep and claim do to a turn."""
+    Turn.objects.filter(pk=turn.pk).update(
+        status="running", fence=F("fence") + 1, attempt=F("attempt") + 1, worker="w2"
+    )
+
+
+def expire(turn: Turn) -> None:
+    """The worker has been silent for longer than its lease."""
+    past = timezone.now() - timedelta(seconds=1)
+    Turn.objects.filter(pk=turn.pk).update(lease_until=past)
+
+
+def call_rows() -> list[str]:
+    return [m.role for m in ChatMessage.objects.order_by("position")]
+
+
+# -- Stopped -----------------------------------------------------------------------------------
+
+
+def test_a_cancelled_answer_keeps_what_was_shown(alice, new_model, fake_provider):
+    new_model("fake-hang-mid")
+    turn = ask(alice, "fake-hang-mid")
+    with running(turn) as this:
+        this.wait_for(lambda: text_of(turn) == THREE)
+        this.stop(Stop.CANCELLED)
+    assert this.status == [TurnStatus.CANCELLED]
+    assert path_of(turn.chat) == [("human", "Hi"), ("assistant", THREE)]
+    assert (turn.status, turn.error, turn.partial_text) == ("cancelled", None, "")
+    assert names_of(turn)[-2:] == ["message.stored", "turn.cancelled"]
+    assert_stored_is_what_was_streamed(turn)
+    this.wait_for(lambda: fake_provider.stats()["active"] == 0)
+    row = UsageRecord.objects.get()
+    assert (row.outcome, row.estimated) == ("cancelled", True)
+    assert row.completion_tokens > 0
+
+
+def test_cancelling_over_rest_is_heard_by_the_lease_renewal(alice, new_model):
+    """The row says it, whoever missed the announcement."""
+    new_model("fake-hang-mid")
+    turn = ask(alice, "fake-hang-mid")
+    with running(turn) as this:
+        this.wait_for_text()
+        assert services.cancel_turn(Turn.objects.get()).status == "running"
+        assert Turn.objects.get().cancel_requested_at is not None
+        this.stop(Stop.CANCELLED)
+    assert turn.status == "cancelled"
+
+
+def test_a_silent_provider_is_cancelled_without_a_message(alice, new_model, fake_provider):
+    new_model("fake-hang-first")
+    turn = ask(alice, "fake-hang-first")
+    with running(turn) as this:
+        this.wait_for(lambda: fake_provider.stats()["active"] == 1)
+        this.stop(Stop.CANCELLED)
+    assert path_of(turn.chat) == [("human", "Hi")]
+    assert names_of(turn) == ["turn.started", "turn.cancelled"]
+    assert_stored_is_what_was_streamed(turn)
+    this.wait_for(lambda: fake_provider.stats()["active"] == 0)
+
+
+def test_stopping_what_does_not_run_here_does_nothing(alice):
+    runner.stop(ask(alice).pk, Stop.CANCELLED)
+    assert runner.running_ids() == []
+
+
+def test_a_released_turn_waits_for_another_worker(alice, new_model):
+    new_model("fake-hang-mid-once")
+    turn = ask(alice, "fake-hang-mid-once", content=f"release me {SIX}")
+    with running(turn) as this:
+        this.wait_for(lambda: text_of(turn) == THREE)
+        this.stop(Stop.RELEASED)
+    assert this.status == [TurnStatus.QUEUED]
+    assert (turn.status, turn.attempt, turn.worker) == ("queued", 0, "")
+    assert turn.partial_text == THREE
+    assert seen_of(turn).ended is None
+    assert run(turn, "w2") == TurnStatus.COMPLETED
+    assert turn.attempt == 1, "a release is not counted"
+    assert path_of(turn.chat)[1:] == [("assistant", answer_text(6))]
+    assert "turn.restarted" in names_of(turn)
+    assert_stored_is_what_was_streamed(turn)
+
+
+# -- Failed ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "retryable"),
+    [
+        ("fake-500", "provider_unavailable", True),
+        ("fake-429", "provider_rate_limited", True),
+        ("fake-401", "provider_auth", False),
+        ("fake-400", "provider_rejected", False),
+        ("fake-context-too-long", "context_too_long", False),
+        ("fake-malformed-first", "provider_malformed", True),
+        ("fake-no-finish-first", "provider_lost", True),
+    ],
+)
+def test_a_failure_before_any_text_fails_the_turn(alice, new_model, model, code, retryable):
+    new_model(model)
+    turn = ask(alice, model)
+    assert run(turn) == TurnStatus.FAILED
+    assert turn.error["code"] == code
+    assert turn.error["retryable"] is retryable
+    assert turn.error["message"]
+    assert path_of(turn.chat) == [("human", "Hi")]
+    assert names_of(turn) == ["turn.started", "turn.failed"]
+    assert_stored_is_what_was_streamed(turn)
+    assert UsageRecord.objects.get().outcome == code
+    assert ask_in(turn.chat, alice).status == "queued", "the chat goes on"
+
+
+@pytest.mark.parametrize(
+    ("model", "code"),
+    [
+        ("fake-cut-mid", "provider_lost"),
+        ("fake-malformed-mid", "provider_malformed"),
+        ("fake-no-finish", "provider_lost"),
+    ],
+)
+def test_a_failure_after_text_keeps_it(alice, new_model, model, code):
+    new_model(model)
+    turn = ask(alice, model, content=SIX)
+    assert run(turn) == TurnStatus.INCOMPLETE
+    assert turn.error["code"] == code
+    (_, (role, text)) = path_of(turn.chat)
+    assert role == "assistant"
+    assert text.startswith(THREE)
+    assert names_of(turn)[-2:] == ["message.stored", "turn.incomplete"]
+    assert_stored_is_what_was_streamed(turn)
+    assert UsageRecord.objects.get().outcome == code
+
+
+def test_the_deadline_of_the_whole_turn_ends_it(alice, new_model, settings):
+    settings.AMBER_TURN_SECONDS = 1
+    new_model("fake-hang-mid")
+    turn = ask(alice, "fake-hang-mid")
+    assert run(turn) == TurnStatus.INCOMPLETE
+    assert turn.error["code"] == "provider_timeout"
+    assert path_of(turn.chat)[1] == ("assistant", THREE)
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_the_deadline_ends_a_tool_that_hangs_too(alice, new_model, settings):
+    @register_tool
+    async def hang() -> str:
+        """Hangs."""
+        await asyncio.Event().wait()
+        return ""
+
+    settings.AMBER_TURN_SECONDS = 1
+    new_model()
+    turn = ask(alice, content=marker("hang", {}))
+    assert run(turn) == TurnStatus.FAILED
+    assert turn.error["code"] == "provider_timeout"
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_without_a_model_it_fails_with_the_reason(alice):
+    turn = ask(alice)
+    assert run(turn) == TurnStatus.FAILED
+    assert turn.error["code"] == "unavailable"
+    assert names_of(turn) == ["turn.failed"]
+
+
+def test_a_question_the_model_cannot_hold_fails(alice, new_model):
+    new_model("fake-model", context_tokens=600, max_output_tokens=100)
+    turn = ask(alice, content="many different words " * 400)
+    assert run(turn) == TurnStatus.FAILED
+    assert (turn.error["code"], turn.error["retryable"]) == ("context_too_long", False)
+
+
+def test_our_own_faults_fail_the_turn_without_telling_secrets(alice, new_model, monkeypatch):
+    def break_down(*_: Any) -> None:
+        raise RuntimeError("the password is 1234")
+
+    monkeypatch.setattr("chats.context._compose", break_down)
+    new_model()
+    turn = ask(alice)
+    assert run(turn) == TurnStatus.FAILED
+    assert turn.error["code"] == "internal"
+    assert "1234" not in str(turn.error)
+
+
+# -- Taken over --------------------------------------------------------------------------------
+
+
+def test_a_zombie_writes_nothing(alice, new_model):
+    """Another worker took over while a call ran: its result is not stored here."""
+    new_model()
+    turn = ask(alice, content=marker("act", {}))
+    wait_in(lambda: take_over(turn))
+    assert run(turn) is None
+    assert call_rows() == ["human", "tool_call"]
+    assert (turn.status, turn.worker, turn.step, turn.fence) == ("running", "w2", 1, 2)
+    assert seen_of(turn).ended is None
+
+
+def test_a_zombie_in_mid_answer_ends_nothing(alice, new_model):
+    new_model("fake-hang-mid")
+    turn = ask(alice, "fake-hang-mid")
+    with running(turn) as this:
+        this.wait_for_text()
+        take_over(turn)
+        this.stop(Stop.CANCELLED)
+    assert this.status == [None]
+    assert turn.status == "running"
+    assert path_of(turn.chat) == [("human", "Hi")]
+    assert seen_of(turn).ended is None
+
+
+def test_a_refused_event_means_that_another_has_taken_over(alice, new_model):
+    new_model("fake-hang-first")
+    turn = ask(alice, "fake-hang-first")
+    key = events_key(turn.organization_id, turn.pk)
+    amber_redis.client().xadd(key, {"e": "turn.started", "d": "{}"}, id="1000001-0")
+    with running(turn) as this:
+        pass
+    assert this.status == [None]
+    assert path_of(turn.chat) == [("human", "Hi")]
+
+
+def test_a_deleted_chat_stops_its_turn(alice, new_model):
+    new_model("fake-hang-mid")
+    turn = ask(alice, "fake-hang-mid")
+    with running(turn) as this:
+        this.wait_for_text()
+        services.delete_chat(turn.chat)
+        this.stop(Stop.FENCED)
+    assert this.status == [None]
+    assert not Chat.objects.exists()
+    assert not ChatMessage.objects.exists()
+
+
+# -- Crashed -----------------------------------------------------------------------------------
+
+
+def crash_in_a_call(alice: Any, *, idempotent: bool) -> tuple[Any, list[int]]:
+    """A turn whose worker died after the call was stored and made, before its result was."""
+    made: list[int] = []
+
+    @register_tool(idempotent=idempotent)
+    def count() -> str:
+        """Counts."""
+        made.append(1)
+        if len(made) == 1:
+            take_over(turn)
+            expire(turn)
+        return f"called {len(made)} times"
+
+    turn = ask(alice, content=marker("count", {}))
+    assert run(turn) is None
+    assert call_rows() == ["human", "tool_call"]
+    assert sweep.sweep_turns() == [turn.pk]
+    turn.refresh_from_db()
+    assert turn.status == "queued"
+    return turn, made
+
+
+def test_a_safe_call_is_made_again(alice, new_model):
+    new_model()
+    turn, made = crash_in_a_call(alice, idempotent=True)
+    assert run(turn, "w3") == TurnStatus.COMPLETED
+    assert len(made) == 2
+    assert ChatMessage.objects.get(role="tool").content == "called 2 times"
+    assert call_rows() == ["human", "tool_call", "tool", "assistant"]
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_a_call_that_may_do_harm_is_reported_and_not_repeated(alice, new_model):
+    new_model()
+    turn, made = crash_in_a_call(alice, idempotent=False)
+    assert run(turn, "w3") == TurnStatus.COMPLETED
+    assert len(made) == 1
+    assert ChatMessage.objects.get(role="tool").content == runner.UNKNOWN_OUTCOME
+    assert call_rows() == ["human", "tool_call", "tool", "assistant"]
+    finished = [e for e in stream_of(turn) if e["event"] == "tool.finished"]
+    assert finished[-1]["ok"] is False
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_a_finished_call_is_not_made_again(alice, new_model):
+    made: list[int] = []
+
+    @register_tool(idempotent=True)
+    def count() -> str:
+        """Counts."""
+        made.append(1)
+        return "once"
+
+    new_model("fake-hang-mid-once")
+    turn = ask(alice, "fake-hang-mid-once", content=f"finished {marker('count', {})}")
+    with running(turn) as this:
+        this.wait_for(lambda: text_of(turn) == THREE)
+        this.stop(Stop.FENCED)
+    expire(turn)
+    assert sweep.sweep_turns() == [turn.pk]
+    assert run(turn, "w2") == TurnStatus.COMPLETED
+    assert made == [1]
+    assert call_rows() == ["human", "tool_call", "tool", "assistant"]
+    assert turn.usage["total_tokens"] == sum(
+        row.prompt_tokens + row.completion_tokens for row in UsageRecord.objects.all()
+    )
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_a_crash_in_mid_answer_takes_the_half_back(alice, new_model):
+    new_model("fake-hang-mid-once")
+    turn = ask(alice, "fake-hang-mid-once", content=f"crash {SIX}")
+    with running(turn) as this:
+        this.wait_for(lambda: text_of(turn) == THREE)
+        this.stop(Stop.FENCED)
+    expire(turn)
+    assert sweep.sweep_turns() == [turn.pk]
+    assert run(turn, "w2") == TurnStatus.COMPLETED
+    assert turn.attempt == 2
+    assert path_of(turn.chat)[1:] == [("assistant", answer_text(6))]
+    restarted = next(e for e in stream_of(turn) if e["event"] == "turn.restarted")
+    assert (restarted["attempt"], restarted["step"], restarted["seq"]) == (2, 1, 1_000_001)
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatch):
+    monkeypatch.setattr("chats.runner.PARTIAL_SECONDS", 0.05)
+    new_model("fake-hang-mid")
+    turn = ask(alice, "fake-hang-mid")
+    with running(turn) as this:
+        this.wait_for(lambda: Turn.objects.get().partial_text == THREE)
+        row = Turn.objects.get()
+        assert row.seq == stream_of(turn)[-1]["seq"]
+        this.stop(Stop.FENCED)
+    assert seen_of(turn).text == {1: THREE}
+
+
+# -- Swept -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lost(alice) -> Any:
+    """A running turn whose worker is silent."""
+
+    def make(**fields: Any) -> Any:
+        chat = new_chat(alice, assistant=new_assistant(alice))
+        say(chat)
+        fields = {"status": "running", "attempt": 1, "fence": 1, "worker": "w1"} | fields
+        turn = new_turn(chat, assistant=chat.assistant, **fields)
+        expire(turn)
+        return turn
+
+    return make
+
+
+def test_the_sweep_queues_what_a_lost_worker_held(lost):
+    turn = lost(attempt=2, partial_text="half")
+    assert sweep.sweep_turns() == [turn.pk]
+    turn.refresh_from_db()
+    assert (turn.status, turn.attempt, turn.worker) == ("queued", 2, "")
+    assert turn.lease_until is None
+    assert sweep.sweep_turns() == []
+
+
+def test_the_sweep_leaves_alone_whoever_renews(lost):
+    turn = lost()
+    Turn.objects.renew([turn.pk], worker="w1", lease_seconds=20)
+    assert sweep.sweep_turns() == []
+    turn.refresh_from_db()
+    assert turn.status == "running"
+
+
+@pytest.mark.parametrize(("text", "status"), [("", "failed"), ("half", "incomplete")])
+def test_after_too_many_attempts_it_ends_with_its_text(lost, text, status):
+    turn = lost(attempt=3, partial_text=text, seq=2_000_005)
+    assert sweep.sweep_turns() == []
+    turn.refresh_from_db()
+    assert (turn.status, turn.error["code"], turn.partial_text) == (status, "worker_lost", "")
+    said = [("assistant", "half")] if text else []
+    assert path_of(turn.chat) == [("human", "Hi"), *said]
+    assert stream_of(turn)[-1]["event"] == f"turn.{status}"
+    assert_stored_is_what_was_streamed(turn)
+    assert turn.seq > 3_000_000, "above all that a lost worker may have emitted"
+
+
+def test_a_lost_turn_that_was_cancelled_is_cancelled(lost):
+    turn = lost(cancel_requested_at=timezone.now(), partial_text="half")
+    assert sweep.sweep_turns() == []
+    turn.refresh_from_db()
+    assert turn.status == "cancelled"
+    assert path_of(turn.chat)[1] == ("assistant", "half")
+
+
+def test_turns_whose_ring_was_lost_are_found(alice, lost):
+    turn = ask(alice)
+    lost()
+    assert sweep.overdue_turns(10) == []
+    assert sweep.overdue_turns(0) == [turn.pk]
+    Turn.objects.filter(pk=turn.pk).update(updated_at=timezone.now() - timedelta(seconds=11))
+    assert sweep.overdue_turns(10) == [turn.pk]
