@@ -396,7 +396,7 @@ def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatc
 
 
 @pytest.fixture
-def lost(alice) -> Any:
+def lost(alice: Any) -> Any:
     """A running turn whose worker is silent."""
 
     def make(**fields: Any) -> Any:

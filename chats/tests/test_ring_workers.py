@@ -1,0 +1,166 @@
+"""Rings: what reaches the broker, what a lost one costs, and what is rung for by the clock."""
+
+import base64
+import json
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from accounts.models import IdempotencyRecord
+from amber.lib import redis as amber_redis
+from chats import chores, tasks
+from chats.models import Chore, Turn, TurnStatus, WorkerHeartbeat
+from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
+from chats.worker import Worker
+
+CHAT_QUEUE, INGEST_QUEUE = "amber:celery:chat", "amber:celery:ingest"
+
+
+@pytest.fixture(autouse=True)
+def silent_queues():
+    amber_redis.client().delete(CHAT_QUEUE, INGEST_QUEUE)
+    yield
+    amber_redis.client().delete(CHAT_QUEUE, INGEST_QUEUE)
+
+
+def rung(queue: str) -> list[tuple[str, list[Any]]]:
+    """Task and arguments of each ring in the broker."""
+    waiting: Any = amber_redis.client().lrange(queue, 0, -1)
+    messages = [json.loads(each) for each in waiting]
+    return [(m["headers"]["task"], _arguments(m["body"])) for m in messages]
+
+
+def _arguments(body: str) -> list[Any]:
+    """A message's body is base64 of [args, kwargs, embedded]."""
+    positional, _, _ = json.loads(base64.b64decode(body))
+    return list(positional)
+
+
+def test_a_turn_is_rung_for_on_the_chat_queue():
+    tasks.ring_turn(UUID(ABSENT))
+    assert rung(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
+    assert rung(INGEST_QUEUE) == []
+
+
+def test_a_chore_is_rung_for_on_the_ingest_queue():
+    tasks.ring_chore("erase_stateless")
+    assert rung(INGEST_QUEUE) == [("chats.run_chore", ["erase_stateless"])]
+
+
+def test_a_lost_ring_is_no_error(monkeypatch):
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OperationalError("the broker is away")
+
+    monkeypatch.setattr(tasks.run_turn, "apply_async", refuse)
+    monkeypatch.setattr(tasks.run_chore, "apply_async", refuse)
+    tasks.ring_turn(UUID(ABSENT))
+    tasks.ring_chore("erase_stateless")
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """What the task would run, and its outcome."""
+    outcome: dict[str, Any] = {"status": TurnStatus.COMPLETED, "ran": []}
+
+    def run(turn_id: Any, *, worker: str) -> Any:
+        outcome["ran"].append((str(turn_id), worker))
+        return outcome["status"]
+
+    monkeypatch.setattr("chats.runner.run", run)
+    worker = Worker("w1")
+    monkeypatch.setattr("chats.tasks.this_worker", lambda: worker)
+    return outcome | {"worker": worker, "outcome": outcome}
+
+
+def test_the_task_runs_the_turn_it_names(runs):
+    tasks.run_turn(ABSENT)
+    assert runs["ran"] == [(ABSENT, "w1")]
+    assert rung(CHAT_QUEUE) == []
+
+
+def test_a_released_turn_is_rung_for_again(runs):
+    runs["outcome"]["status"] = TurnStatus.QUEUED
+    tasks.run_turn(ABSENT)
+    assert rung(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
+
+
+def test_a_worker_on_its_way_out_passes_the_ring_on(runs):
+    runs["worker"].is_draining = True
+    tasks.run_turn(ABSENT)
+    assert runs["ran"] == []
+    assert rung(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
+
+
+# -- Chores --------------------------------------------------------------------------------------
+
+
+def test_each_chore_is_due_once_per_interval(db):
+    assert sorted(chores.due_chores()) == sorted(chores.CHORES)
+    assert chores.due_chores() == []
+    Chore.objects.filter(name="erase_stateless").update(
+        rung_at=timezone.now() - timedelta(seconds=61)
+    )
+    assert chores.due_chores() == ["erase_stateless"]
+
+
+def test_every_chore_runs_on_nothing(db):
+    for name in chores.CHORES:
+        tasks.run_chore(name)
+
+
+def stateless(alice: Any, *, ended_seconds_ago: float | None, **fields: Any) -> Turn:
+    ended_at = None
+    if ended_seconds_ago is not None:
+        ended_at = timezone.now() - timedelta(seconds=ended_seconds_ago)
+    return Turn.objects.create(
+        organization=alice.organization,
+        user=alice.user,
+        input={"messages": []},
+        output={"messages": [{"content": "secret"}]},
+        ended_at=ended_at,
+        **fields,
+    )
+
+
+def test_stateless_texts_are_erased_after_their_time(alice, settings):
+    settings.AMBER_STATELESS_KEEP_SECONDS = 60
+    old = stateless(alice, ended_seconds_ago=61, status="completed", partial_text="secret")
+    fresh = stateless(alice, ended_seconds_ago=1, status="completed")
+    live = stateless(alice, ended_seconds_ago=None, status="running")
+    chores.erase_stateless()
+    for turn in (old, fresh, live):
+        turn.refresh_from_db()
+    assert (old.input, old.output, old.partial_text) == (None, None, "")
+    assert fresh.output is not None
+    assert live.input is not None
+
+
+def test_turns_of_chats_keep_what_they_have(alice, settings):
+    settings.AMBER_STATELESS_KEEP_SECONDS = 0
+    chat = new_chat(alice, assistant=new_assistant(alice))
+    say(chat)
+    turn = new_turn(chat, status="completed", manifest={"model": "m"}, ended_at=timezone.now())
+    chores.erase_stateless()
+    turn.refresh_from_db()
+    assert turn.manifest == {"model": "m"}
+    assert chat.messages.count() == 1
+
+
+def test_old_keys_and_dead_workers_are_forgotten(alice):
+    for age_hours, name in ((25, "old"), (1, "new")):
+        record = IdempotencyRecord.objects.create(
+            organization=alice.organization, principal="p", route="r", key=name, body_sha256="0"
+        )
+        past = timezone.now() - timedelta(hours=age_hours)
+        IdempotencyRecord.objects.filter(pk=record.pk).update(created_at=past)
+        WorkerHeartbeat.objects.create(
+            worker=name, queue="chat", beat_at=past + timedelta(minutes=5)
+        )
+    chores.forget_idempotency_keys()
+    chores.forget_dead_workers()
+    assert IdempotencyRecord.objects.get().key == "new"
+    assert WorkerHeartbeat.objects.get().worker == "new"
