@@ -279,6 +279,11 @@ class Viewer:
                 pieces = [p for p in pieces if p.step < event.step]
         return "".join(p.text for p in pieces if p.step == pieces[-1].step)
 
+    def asked(self, chat_id: str) -> Asked:
+        """The question that this viewer posted."""
+        started = self.events[0]
+        return Asked(chat_id, started.message["id"], started.turn_id)
+
     # -- The thread ----------------------------------------------------------------------------------
 
     def _watch(self) -> None:
