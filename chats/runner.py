@@ -81,7 +81,8 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.started)
             return status
     finally:
-        del _running[turn.pk]
+        if _running.get(turn.pk) is this:  # it may have been lost, and claimed here again
+            del _running[turn.pk]
 
 
 class TurnRun:
