@@ -59,7 +59,7 @@ def _cursor(request: Request, chat: Chat) -> tuple[str, ChatMessage | None]:
         return "before", None
     direction, _, text = given.partition(".")
     try:
-        message = ChatMessage.objects.filter(chat=chat, pk=UUID(text)).first()
+        message = chat.messages.filter(pk=UUID(text)).first()
     except ValueError:
         message = None
     if direction not in ("before", "after") or message is None:

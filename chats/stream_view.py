@@ -9,13 +9,12 @@ docs/stream-protocol.md.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -26,10 +25,9 @@ from accounts.access import get_visible
 from accounts.authentication import authenticate
 from amber.lib.api import error_response
 from amber.lib.errors import AmberError, Invalid, NotAuthenticated
-from chats import transcript
-from chats.endings import last_event
-from chats.models import LIVE_STATUSES, Turn, TurnStatus
-from chats.stream import SEQ_PER_ATTEMPT, encode, events_key, first_seq
+from chats.models import Turn
+from chats.stored_state import state_of
+from chats.stream import SEQ_PER_ATTEMPT, events_key
 from chats.viewers import StreamEvent, Viewer, hub, read_stream
 from engine.events import LAST_EVENTS
 
@@ -171,14 +169,14 @@ class _Following:
         return taken
 
     async def _is_behind(self) -> bool:
-        state = await _state(self._viewer.turn_id)
+        state = await state_of(self._viewer.turn_id)
         return state is None or state.seq > self._viewer.seq or state.last is not None
 
     async def _snapshot(self) -> list[StreamEvent]:
         """What Postgres knows, as soon as the stream goes on from there without a hole."""
         viewer = self._viewer
         while True:
-            state = await _state(viewer.turn_id)
+            state = await state_of(viewer.turn_id)
             if state is None:
                 self.is_over = True
                 return []
@@ -207,45 +205,3 @@ def _follows(seq: int, event: StreamEvent) -> bool:
     """Whether nothing lies between: the next number, or the first of a later attempt."""
     starts_attempt = event.seq % SEQ_PER_ATTEMPT == 1
     return event.seq == seq + 1 or (starts_attempt and event.seq > seq > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A turn as Postgres has it: `last` is the name and JSON of its last event once it is over."""
-
-    seq: int
-    snapshot_seq: int
-    snapshot: bytes
-    last: tuple[str, bytes] | None
-
-
-@sync_to_async(thread_sensitive=False)
-def _state(turn_id: UUID) -> _State | None:
-    try:
-        return _read_state(turn_id)
-    finally:
-        connections.close_all()
-
-
-def _read_state(turn_id: UUID) -> _State | None:
-    with transaction.atomic():
-        turn = Turn.objects.filter(pk=turn_id).select_for_update(no_key=True).first()
-        if turn is None:
-            return None
-        messages = transcript.messages_of_turn(turn)
-    text = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
-    is_over = turn.status not in LIVE_STATUSES or turn.status == TurnStatus.WAITING
-    seq = max(turn.seq, first_seq(turn.attempt))
-    snapshot_seq = seq - 1 if is_over else seq
-    snapshot = encode(
-        "turn.snapshot",
-        seq=snapshot_seq,
-        turn_id=turn.pk,
-        fields={"messages": messages, "text": text},
-    )
-    return _State(seq, snapshot_seq, snapshot, _last(turn, seq) if is_over else None)
-
-
-def _last(turn: Turn, seq: int) -> tuple[str, bytes]:
-    name, fields = last_event(turn)
-    return name, encode(name, seq=seq, turn_id=turn.pk, fields=fields)

@@ -238,7 +238,7 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         return Response({"next": page.next, "previous": page.previous, "results": results})
 
     def _all_branches(self, chat: Chat) -> Response:
-        rows = ChatMessage.objects.filter(chat=chat).select_related("assistant", "file")
+        rows = chat.messages.select_related("assistant", "file")
         page = self.paginate_queryset(rows.defer("search"))
         answer = self.get_paginated_response(transcript.shown(list(page or ())[::-1])).data
         return Response({**answer, "next": answer["previous"], "previous": answer["next"]})
