@@ -1,0 +1,56 @@
+"""All addresses of the REST API, as the URLconf has them: tests are generated from this list."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+PREFIX = "api/v1/"
+METHODS = ("get", "post", "put", "patch", "delete")
+_PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`template` without the leading slash, as in `api/v1/chats/<uuid:chat_id>/`."""
+
+    template: str
+    view: Any
+
+    @property
+    def parameters(self) -> list[str]:
+        return [name for _, name in _PARAMETER.findall(self.template)]
+
+    @property
+    def methods(self) -> list[str]:
+        return [method for method in METHODS if hasattr(self.view, method)]
+
+    @property
+    def documented(self) -> str:
+        """The path as OpenAPI writes it."""
+        return "/" + _PARAMETER.sub(r"{\2}", self.template)
+
+    def address(self, ids: dict[str, Any]) -> str:
+        """Raises KeyError for a parameter that nobody made a row for."""
+        return "/" + _PARAMETER.sub(lambda found: str(ids[found[2]]), self.template)
+
+
+def all_routes() -> list[Route]:
+    return [route for route in _walk(get_resolver().url_patterns, "") if _is_rest(route)]
+
+
+def _is_rest(route: Route) -> bool:
+    return route.template.startswith(PREFIX)
+
+
+def _walk(patterns: list[Any], prefix: str) -> Iterator[Route]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _walk(pattern.url_patterns, prefix + str(pattern.pattern))
+        elif isinstance(pattern, URLPattern):
+            view = getattr(pattern.callback, "view_class", None) or getattr(
+                pattern.callback, "cls", pattern.callback
+            )
+            yield Route(prefix + str(pattern.pattern), view)

@@ -1,0 +1,152 @@
+"""What the code of every room keeps to (docs/architecture.md); read from its syntax trees."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = (
+    *("accounts", "amber", "assistants", "chats", "engine", "libraries"),
+    *("memory", "providers", "public_api", "tools"),
+)
+MODULES = [
+    path.relative_to(ROOT)
+    for room in ROOMS
+    for path in sorted((ROOT / room).rglob("*.py"))
+    if not {"tests", "migrations"} & set(path.relative_to(ROOT).parts)
+]
+SWALLOWS_EVERYTHING = {"chats/runner.py", "tools/toolbox.py"}
+"""A turn reaches a state whatever happens; a tool's fault is a result. Both log with the trace."""
+
+DOORS = {"visible_to", "writable_by"}
+
+
+def tree_of(module: Path) -> ast.Module:
+    return ast.parse((ROOT / module).read_text(), filename=str(module))
+
+
+def parents_of(tree: ast.Module) -> dict[ast.AST, ast.AST]:
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def functions_around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[str]:
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+
+
+def name_of(node: ast.AST | None) -> str:
+    """The last part of a dotted name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_the_rooms_are_all_here():
+    here = {path.parent.name for path in ROOT.glob("*/apps.py")} | {"engine", "amber"}
+    assert here == set(ROOMS)
+
+
+# -- Rows reach a view through one door ------------------------------------------------------------
+
+SHOWN = [m for m in MODULES if m.stem.endswith(("views", "view", "serializers"))]
+
+
+@pytest.mark.parametrize("module", SHOWN, ids=str)
+def test_views_look_rows_up_through_their_door_only(module):
+    """`X.objects.visible_to(…)`, `.writable_by(…)`, `get_visible`, `get_writable`: nothing else.
+
+    What hangs on an authorised row (`chat.messages`) was authorised with it.
+    """
+    tree = tree_of(module)
+    parents = parents_of(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("objects", "_default_manager"):
+            called = name_of(parents[node])
+            assert called in DOORS, f"{module}:{node.lineno} looks rows up without {sorted(DOORS)}"
+
+
+@pytest.mark.parametrize("module", SHOWN, ids=str)
+def test_shapes_and_views_write_nothing(module):
+    writing = {"save", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Call):
+            assert name_of(node.func) not in writing, f"{module}:{node.lineno} writes a row"
+
+
+# -- Rings ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_celery_is_called_by_rings_only(module):
+    """`ring_…` functions hide the broker's failures; nobody else knows that there is one."""
+    tree = tree_of(module)
+    parents = parents_of(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("delay", "apply_async", "send_task"):
+            around = list(functions_around(node, parents))
+            assert any(name.startswith("ring_") for name in around), f"{module}:{node.lineno}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if "services" in m.stem], ids=str)
+def test_services_ring_after_commit(module):
+    """Before it the worker would find no row."""
+    tree = tree_of(module)
+    parents = parents_of(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id.startswith("ring_"):
+            made = parents[node]
+            assert isinstance(made, ast.Call), f"{module}:{node.lineno}"
+            assert name_of(made.func) == "partial", f"{module}:{node.lineno} rings at once"
+            assert name_of(getattr(parents[made], "func", None)) == "on_commit"
+
+
+# -- Errors -----------------------------------------------------------------------------------------
+
+
+def broad_handlers(module: Path) -> Iterator[ast.ExceptHandler]:
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.ExceptHandler):
+            caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            if any(
+                each is None or name_of(each) in ("Exception", "BaseException") for each in caught
+            ):
+                yield node
+
+
+def hands_on(handler: ast.ExceptHandler) -> bool:
+    """It raises again, or gives the exception to whoever waits for it."""
+    return any(
+        isinstance(node, ast.Raise) or name_of(node) == "set_exception"
+        for node in ast.walk(handler)
+    )
+
+
+def test_two_places_swallow_everything_and_log_it():
+    swallowing = {
+        str(module): handler
+        for module in MODULES
+        for handler in broad_handlers(module)
+        if not hands_on(handler)
+    }
+    assert set(swallowing) == SWALLOWS_EVERYTHING
+    for module, handler in swallowing.items():
+        logs = [node for node in ast.walk(handler) if name_of(node) == "exception"]
+        assert logs, f"{module} swallows without a trace"
+
+
+# -- Form -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_every_module_says_what_it_is_for(module):
+    if (ROOT / module).read_text().strip():
+        assert ast.get_docstring(tree_of(module)), f"{module} says nothing"
+
+
+def test_no_module_is_a_drawer():
+    drawers = {"utils", "helpers", "common", "manager", "handler", "misc"}
+    assert not {str(m) for m in MODULES if m.stem in drawers or m.stem.startswith("base_")}

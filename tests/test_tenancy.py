@@ -1,0 +1,170 @@
+"""Every address against every asker, generated from the URLconf: a new route cannot be forgotten.
+
+A route whose id is of a new kind fails here until `rows_of` makes a row for it.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Invitation
+from assistants.models import Assistant, AssistantTool, ScenePrompt
+from chats import transcript
+from chats.models import Chat, Turn
+from libraries.models import File
+from tests.personas import Persona, api
+from tests.routes import METHODS, Route, all_routes
+from tools.models import Tool
+
+ROUTES = all_routes()
+WITH_IDS = [route for route in ROUTES if route.parameters]
+WITHOUT_IDS = [route for route in ROUTES if not route.parameters]
+CALLS = [(route, method) for route in ROUTES for method in route.methods]
+CALLS_WITH_IDS = [(route, method) for route, method in CALLS if route.parameters]
+PERSONAL = {"chat_id", "message_id", "turn_id", "file_id", "key_id"}
+"""Rows of one user, which colleagues and admins do not read either."""
+SEEN_BY_ADMINS = {"key_id"}
+"""To revoke them."""
+
+
+def named(value: Any) -> str:
+    return value.template if isinstance(value, Route) else str(value)
+
+
+def rows_of(persona: Persona) -> dict[str, UUID]:
+    """A row of this persona's for every kind of id in an address."""
+    mine: dict[str, Any] = {"organization": persona.organization, "user": persona.user}
+    assistant = Assistant.objects.create(**mine, name="A", slug="a")
+    tool = Tool.objects.create(**mine, name="T", discovery_url="https://tool.example/")
+    within = {"organization": persona.organization, "assistant": assistant}
+    AssistantTool.objects.create(**within, tool=tool)
+    chat = Chat.objects.create(**mine, assistant=assistant)
+    message = transcript.append(chat, None, role="human", content="secret of the owner")
+    transcript.move_leaf(chat, message)
+    manifest = {"model": "m"}
+    turn = Turn.objects.create(**mine, chat=chat, question=message, tip=message, manifest=manifest)
+    file = File.objects.create(
+        **mine, name="f", file_hash="0" * 64, mime_type="text/plain", path=f"{turn.pk}", size=1
+    )
+    invitation = Invitation.objects.create(
+        organization=persona.organization,
+        email="new@example.com",
+        token_sha256=turn.pk.hex * 2,
+        expires_at=timezone.now() + timedelta(days=1),
+    )
+    key, _ = persona.new_key()
+    return {
+        "organization_id": persona.organization.pk,
+        "member_id": persona.user.memberships.get(organization=persona.organization).pk,
+        "invitation_id": invitation.pk,
+        "key_id": key.pk,
+        "assistant_id": assistant.pk,
+        "tool_id": tool.pk,
+        "scene_id": ScenePrompt.objects.create(**within, label="S").pk,
+        "chat_id": chat.pk,
+        "message_id": message.pk,
+        "turn_id": turn.pk,
+        "file_id": file.pk,
+    }
+
+
+def call(client: Any, method: str, address: str) -> Any:
+    return getattr(client, method)(address, **({} if method == "get" else {"data": {}}))
+
+
+def test_there_is_a_row_for_every_id(alice):
+    ids = rows_of(alice)
+    for route in WITH_IDS:
+        route.address(ids)
+
+
+@pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
+def test_anonymous_is_401(alice, route, method):
+    answer = call(api(), method, route.address(rows_of(alice)))
+    assert answer.status_code == 401, answer.content
+    assert answer.json()["error"]["code"] == "not_authenticated"
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="amber"'
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=named)
+def test_a_bad_credential_is_401_and_no_way_round(alice, route):
+    """Not even with a session beside it."""
+    client = api(alice)
+    client.credentials(HTTP_AUTHORIZATION="Bearer amb_live_nonsense")
+    address = route.address(rows_of(alice))
+    for method in route.methods:
+        answer = call(client, method, address)
+        assert answer.status_code == 401
+        assert answer.json()["error"]["code"] == "invalid_credential"
+
+
+@pytest.mark.parametrize(("route", "method"), CALLS_WITH_IDS, ids=named)
+def test_another_tenant_is_404_whatever_the_body(alice, mallory, route, method):
+    """Before the body is looked at: a wrong one would tell that the row is there."""
+    answer = call(api(mallory), method, route.address(rows_of(alice)))
+    assert answer.status_code == 404, answer.content
+    assert answer.json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize(("route", "method"), CALLS_WITH_IDS, ids=named)
+def test_the_key_of_another_tenant_is_404_or_may_not_at_all(alice, mallory, route, method):
+    _, secret = mallory.new_key()
+    answer = call(api(key=secret), method, route.address(rows_of(alice)))
+    assert answer.json()["error"]["code"] in ("not_found", "forbidden")
+    if answer.status_code == 403:
+        own = call(api(key=secret), method, route.address(rows_of(mallory)))
+        assert own.status_code == 403, "the refusal tells that the row is there"
+
+
+NESTED = [(route, method) for route, method in CALLS_WITH_IDS if len(route.parameters) > 1]
+
+
+@pytest.mark.parametrize(("route", "method"), NESTED, ids=named)
+def test_an_inner_row_of_another_is_404_below_ones_own(alice, mallory, route, method):
+    ids = rows_of(mallory)
+    ids[route.parameters[-1]] = rows_of(alice)[route.parameters[-1]]
+    assert call(api(mallory), method, route.address(ids)).status_code == 404
+
+
+PERSONAL_CALLS = [(r, m) for r, m in CALLS_WITH_IDS if PERSONAL & set(r.parameters)]
+
+
+@pytest.mark.parametrize(("route", "method"), PERSONAL_CALLS, ids=named)
+def test_a_colleague_is_404_for_what_belongs_to_one_user(alice, bob, route, method):
+    answer = call(api(bob), method, route.address(rows_of(alice)))
+    assert answer.status_code == 404, answer.content
+
+
+@pytest.mark.parametrize(("route", "method"), PERSONAL_CALLS, ids=named)
+def test_an_admin_too(alice, carol, route, method):
+    if SEEN_BY_ADMINS & set(route.parameters):
+        assert call(api(carol), method, route.address(rows_of(alice))).status_code in (
+            200,
+            204,
+            403,
+        )
+    else:
+        assert call(api(carol), method, route.address(rows_of(alice))).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in WITHOUT_IDS if "get" in route.methods], ids=named
+)
+def test_no_list_shows_another_tenants_rows(alice, mallory, route):
+    ids = rows_of(alice)
+    answer = api(mallory).get(route.address({}), {"q": "secret"})
+    assert answer.status_code == 200
+    shown = answer.content.decode()
+    assert not [name for name, pk in ids.items() if str(pk) in shown]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=named)
+def test_other_methods_are_refused(alice, route):
+    client, address = api(alice), route.address(rows_of(alice))
+    for method in set(METHODS) - set(route.methods):
+        answer = call(client, method, address)
+        assert answer.status_code == 405, answer.content
+        assert answer.json()["error"]["code"] == "method_not_allowed"
