@@ -242,6 +242,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "chats.schema.document_events",
         "amber.lib.schema.document_errors",
     ],
 }

@@ -1,11 +1,14 @@
 """What OpenAPI says about chats beyond their shapes: examples, streams, the plain Django route."""
 
+from copy import deepcopy
 from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from pydantic import TypeAdapter
 
 from chats.serializers import PostedSerializer
+from engine.events import AnyEvent
 
 IDEMPOTENCY_KEY: Final = OpenApiParameter(
     "Idempotency-Key",
@@ -38,3 +41,75 @@ MESSAGE_EXAMPLES: Final = [
         request_only=True,
     ),
 ]
+
+EVENTS_PATH: Final = "/api/v1/turns/{turn_id}/events/"
+
+_EVENTS_OPERATION: Final[dict[str, Any]] = {
+    "operationId": "turns_events_retrieve",
+    "description": "The turn's events from its beginning, or from behind `Last-Event-ID`; ends "
+    "with the turn. Each `data:` is one `TurnEvent` (docs/stream-protocol.md).",
+    "tags": ["turns"],
+    "security": [{"apiKey": []}, {"session": []}],
+    "parameters": [
+        {
+            "in": "path",
+            "name": "turn_id",
+            "required": True,
+            "schema": {"type": "string", "format": "uuid"},
+        },
+        {
+            "in": "header",
+            "name": "Last-Event-ID",
+            "description": "The number of the last event that was seen.",
+            "schema": {"type": "integer", "minimum": 0},
+        },
+        {
+            "in": "query",
+            "name": "last_event_id",
+            "description": "The same, for clients that cannot send the header.",
+            "schema": {"type": "integer", "minimum": 0},
+        },
+    ],
+    "responses": {
+        "200": {
+            "description": "Server-sent events, and a comment every 15 seconds.",
+            "content": {
+                "text/event-stream": {
+                    "schema": {"type": "string"},
+                    "example": "id: 2\nevent: text.delta\n"
+                    'data: {"event":"text.delta","seq":2,"turn_id":"…","step":1,"text":"Hi"}\n\n',
+                }
+            },
+        }
+    },
+}
+
+
+def document_events(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A drf-spectacular hook: the one route that is a plain Django view, and what it sends.
+
+    Changes `result` in place and returns it.
+    """
+    schemas = result.setdefault("components", {}).setdefault("schemas", {})
+    form = "#/components/schemas/{model}Event"
+    events = TypeAdapter(AnyEvent).json_schema(ref_template=form)
+    for name, schema in events.pop("$defs").items():
+        schemas[f"{name}Event"] = _openapi_3_0(schema)
+    schemas["TurnEvent"] = events
+    result.setdefault("paths", {})[EVENTS_PATH] = {"get": deepcopy(_EVENTS_OPERATION)}
+    return result
+
+
+def _openapi_3_0(schema: Any) -> Any:
+    """OpenAPI 3.0 knows neither `const` nor the type null."""
+    if isinstance(schema, list):
+        return [_openapi_3_0(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {name: _openapi_3_0(value) for name, value in schema.items()}
+    if "const" in plain:
+        plain["enum"] = [plain.pop("const")]
+    if {"type": "null"} in plain.get("anyOf", ()):
+        (only,) = [each for each in plain.pop("anyOf") if each != {"type": "null"}]
+        plain |= only | {"nullable": True}
+    return plain

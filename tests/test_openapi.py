@@ -1,0 +1,101 @@
+"""The OpenAPI document against the URLconf: complete, true in form, and made without a warning."""
+
+from typing import Any
+
+import pytest
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.validation import validate_schema
+
+from engine.events import EVENT_TYPES
+from tests.personas import api
+from tests.routes import METHODS, Route, all_routes
+
+ROUTES = all_routes()
+OPERATIONS = [(route, method) for route in ROUTES for method in route.methods]
+
+
+@pytest.fixture(scope="module")
+def document() -> Any:
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+def named(value: Any) -> str:
+    return value.template if isinstance(value, Route) else str(value)
+
+
+@pytest.mark.parametrize(("route", "method"), OPERATIONS, ids=named)
+def test_every_address_is_documented(document, route, method):
+    operation = document["paths"][route.documented][method]
+    assert any(code.startswith(("2", "3")) for code in operation["responses"])
+    assert operation["security"], "takes no credential?"
+    documented = [p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"]
+    assert sorted(documented) == sorted(route.parameters)
+
+
+def test_nothing_is_documented_that_is_not_there(document):
+    there = {(route.documented, method) for route, method in OPERATIONS}
+    documented = {
+        (path, method)
+        for path, operations in document["paths"].items()
+        for method in operations
+        if method in METHODS and path.startswith("/api/v1/")
+    }
+    assert documented == there
+
+
+def test_is_made_without_a_warning():
+    GENERATOR_STATS.reset()
+    SchemaGenerator().get_schema(request=None, public=True)
+    assert not GENERATOR_STATS
+
+
+def test_is_valid_openapi(document):
+    validate_schema(document)
+
+
+def test_every_reference_leads_somewhere(document):
+    wanted: set[str] = set()
+
+    def gather(node: Any) -> None:
+        if isinstance(node, dict):
+            wanted.update(v for k, v in node.items() if k == "$ref")
+            wanted.update(node.get("discriminator", {}).get("mapping", {}).values())
+        for inner in node.values() if isinstance(node, dict) else node:
+            if isinstance(inner, dict | list):
+                gather(inner)
+
+    gather(document)
+    for reference in wanted:
+        found = document
+        for part in reference.removeprefix("#/").split("/"):
+            found = found[part]
+
+
+def test_operations_have_names_of_their_own(document):
+    names = [
+        operation["operationId"]
+        for operations in document["paths"].values()
+        for operation in operations.values()
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_the_events_of_a_turn_are_documented(document):
+    events = document["paths"]["/api/v1/turns/{turn_id}/events/"]["get"]
+    assert list(events["responses"]["200"]["content"]) == ["text/event-stream"]
+    assert {"400", "401", "403", "404", "503"} <= set(events["responses"])
+    mapping = document["components"]["schemas"]["TurnEvent"]["discriminator"]["mapping"]
+    assert set(mapping) == set(EVENT_TYPES)
+
+
+def test_what_streams_says_so(document):
+    for path in ("chats/{chat_id}/messages/", "messages/{message_id}/regenerate/"):
+        responses = document["paths"][f"/api/v1/{path}"]["post"]["responses"]
+        assert "text/event-stream" in responses["200"]["content"]
+        assert "application/json" in responses["201"]["content"]
+
+
+def test_is_served_to_anybody_with_pages_to_read_it(db):
+    assert api().get("/api/schema/").status_code == 200
+    assert api().get("/api/docs/").status_code == 200
