@@ -97,11 +97,12 @@ def end_outside(turn: Turn, chat: Chat | None, ending: Ending) -> bool:
     """End a turn that no worker runs, and tell its viewers after commit. True.
 
     Its events are numbered as those of one more attempt: greater than any a lost worker emitted.
+    What that worker emitted and did not store is taken back by a snapshot of what is stored.
     """
-    stored = end_turn(turn, chat, ending)
-    events: list[Event] = [
-        ("message.stored", {"step": turn.step + 1, "message": message}) for message in stored
-    ]
+    is_new = turn.attempt == 0 and turn.seq == 0
+    end_turn(turn, chat, ending)
+    stored = {"messages": transcript.messages_of_turn(turn), "text": {}}
+    events: list[Event] = [] if is_new else [("turn.snapshot", stored)]
     events.append(last_event(turn))
     turn.fence += 1
     turn.seq = next_attempt(turn.seq, turn.attempt) + len(events)
