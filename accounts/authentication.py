@@ -18,6 +18,7 @@ from rest_framework.request import Request
 
 from accounts.models import ApiKey, Membership, Scope, User
 from accounts.principal import Principal
+from amber.lib.api import note_organization
 from amber.lib.errors import Forbidden, Missing, NotAuthenticated
 from amber.lib.secrets import is_well_formed, sha256_hex
 
@@ -45,11 +46,13 @@ def authenticate(request: HttpRequest, *, scope: Scope | None = None) -> Princip
         key, principal = _by_key(header)
         _check_limits(key, request, scope)
         _touch(key)
+        note_organization(request, principal.organization_id)
         return principal
     if not isinstance(request.user, User):
         return None
     principal = _by_session(request, request.user)
     _check_csrf(request)
+    note_organization(request, principal.organization_id)
     return principal
 
 

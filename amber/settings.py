@@ -6,6 +6,7 @@ from typing import Any
 import django_stubs_ext
 import structlog
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from kombu import Queue
 
 from amber import environment as env
 
@@ -42,8 +43,6 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True  # amber/request_id.py has cleaned it
-
 # -- Limits, with their reasons in docs/settings.md ----------------------------------------------
 AMBER_MAX_MESSAGE_CHARS = env.integer("AMBER_MAX_MESSAGE_CHARS", 200_000, least=1)
 AMBER_MAX_UPLOAD_BYTES = env.integer("AMBER_MAX_UPLOAD_BYTES", 20_000_000, least=1)
@@ -71,6 +70,7 @@ AMBER_IDEMPOTENCY_HOURS = env.integer("AMBER_IDEMPOTENCY_HOURS", 24, least=1)
 AMBER_TOOL_ALLOWED_HOSTS = env.words("AMBER_TOOL_ALLOWED_HOSTS")
 AMBER_DEFAULT_PROMPT = env.text("AMBER_DEFAULT_PROMPT")
 AMBER_CHAT_CONCURRENCY = env.integer("AMBER_CHAT_CONCURRENCY", 64, least=1)
+AMBER_WEB_THREADS = env.integer("AMBER_WEB_THREADS", 16, least=1)
 AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
 AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", True)
 
@@ -82,7 +82,6 @@ _WEB_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "corsheaders",
-    "django_structlog",
 ]
 INSTALLED_APPS = [
     "unfold",
@@ -109,7 +108,6 @@ INSTALLED_APPS = [
     *([] if env.text("AMBER_ROLE") == "worker" else _WEB_APPS),
 ]
 MIDDLEWARE = [
-    "django_structlog.middlewares.RequestMiddleware",
     "amber.lib.wire.refuse_nul_in_address",
     "amber.lib.api.AmberErrorMiddleware",
     "corsheaders.middleware.CorsMiddleware",
@@ -268,6 +266,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
 }
 CELERY_TASK_DEFAULT_QUEUE = "ingest"
+# Without acknowledgement: a lost ring is rung again by the sweep, and each ring saves the worker's
+# main loop two round trips to Redis.
+CELERY_TASK_QUEUES = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)]
 CELERY_TASK_ROUTES = {"chats.run_turn": {"queue": "chat"}}
 
 # -- Time, words, logs -----------------------------------------------------------------------------------
@@ -314,7 +315,6 @@ LOGGING: dict[str, Any] = {
     "handlers": {"stdout": {"class": "logging.StreamHandler", "formatter": AMBER_LOG_FORMAT}},
     "root": {"handlers": ["stdout"], "level": AMBER_LOG_LEVEL},
     "loggers": {
-        "django_structlog": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
         "celery": {"level": "INFO"},

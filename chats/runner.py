@@ -7,7 +7,8 @@ what was emitted: `turn.seq` is the number of the last event that the stored sta
 
 import asyncio
 import enum
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -68,7 +69,7 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
 
     `queued` means that it was released and wants another worker.
     """
-    turn: Turn | None = Turn.objects.claim(
+    turn: Turn | None = Turn.objects.select_related(*context.RELATED).claim(
         turn_id, worker=worker, lease_seconds=settings.AMBER_LEASE_SECONDS
     )
     if turn is None:
@@ -93,6 +94,7 @@ class TurnRun:
         self._reason: Stop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._save_wanted = asyncio.Event()
+        self._noting: asyncio.Task[None] | None = None
 
     # -- Stopping from outside (on the loop's thread) ------------------------------------------
 
@@ -121,7 +123,8 @@ class TurnRun:
             return None
         finally:
             saver.cancel()
-            await asyncio.gather(saver, return_exceptions=True)
+            noting = [self._noting] if self._noting else []
+            await asyncio.gather(saver, *noting, return_exceptions=True)
             await self._feed.flushed()
 
     async def _end(self) -> TurnStatus | None:
@@ -156,10 +159,9 @@ class TurnRun:
     async def _work(self) -> None:
         prepared = await self._hand(self._prepare)
         self._greet(prepared)
-        unfinished = await self._hand(lambda: open_calls(self._writer.turn))
-        if unfinished:
-            await self._finish_calls(unfinished, prepared.toolbox)
-            prepared = await self._hand(self._prepare)
+        if self._writer.turn.step:
+            prepared = await self._resume(prepared)
+        self._noting = asyncio.create_task(self._note(prepared))
         deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
         happenings = loop.run(
             prepared.model,
@@ -216,12 +218,34 @@ class TurnRun:
     # -- Beginning -----------------------------------------------------------------------------
 
     def _prepare(self) -> context.Prepared:
-        """On the task's thread: gather the context and note it."""
+        """On the task's thread: gather the context."""
         writer = self._writer
         prepared = context.prepare(writer.turn)
         writer.model, writer.asked = prepared.row, prepared.request.messages
-        writer.begin(manifest=prepared.manifest)
         return prepared
+
+    async def _resume(self, prepared: context.Prepared) -> context.Prepared:
+        """An earlier attempt stored steps: close the calls it left open first."""
+        unfinished = await self._hand(lambda: open_calls(self._writer.turn))
+        if not unfinished:
+            return prepared
+        await self._finish_calls(unfinished, prepared.toolbox)
+        return await self._hand(self._prepare)
+
+    async def _note(self, prepared: context.Prepared) -> None:
+        """Write the manifest while the model thinks; before anything else is written."""
+        with self._tolerating():
+            await self._hand(lambda: self._writer.begin(manifest=prepared.manifest))
+
+    @contextmanager
+    def _tolerating(self) -> Iterator[None]:
+        """For writes that nobody waits for: a lost turn stops, an absent Postgres is logged."""
+        try:
+            yield
+        except Fenced:
+            self.stop(Stop.FENCED)
+        except (OperationalError, InterfaceError) as exc:
+            logger.warning("turn_not_noted", reason=type(exc).__name__)
 
     def _greet(self, prepared: context.Prepared) -> None:
         """The first event of this attempt; after a break, what is stored is said again."""
@@ -267,12 +291,8 @@ class TurnRun:
             self._saved_chars = len(text)
 
     async def _save(self, step: int, text: str, seq: int) -> None:
-        try:
+        with self._tolerating():
             await self._hand(lambda: self._writer.save_partial(step, text, seq))
-        except Fenced:
-            self.stop(Stop.FENCED)
-        except (OperationalError, InterfaceError) as exc:
-            logger.warning("partial_text_not_saved", reason=type(exc).__name__)
 
     def _shown_text(self) -> str:
         """Text of the step under way that viewers were sent, up to the feed's last event."""

@@ -15,6 +15,7 @@ from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.errors import Conflict, Invalid, Missing
+from amber.lib.ids import new_id
 from assistants.models import Assistant
 from chats import transcript
 from chats.endings import Ending, end_outside, lock_turn
@@ -104,12 +105,19 @@ def post_message(
     if parent is None:
         parent = _end_of_branch(chat, live)
     message = transcript.append(
-        chat, parent, role=role, content=content, file=file, assistant=_author(role, assistant)
+        chat,
+        parent,
+        role=role,
+        content=content,
+        file=file,
+        assistant=_author(role, assistant),
+        turn_id=new_id() if policy.starts_turn else None,
     )
     turn = None
     if policy.starts_turn:
-        turn = _start_turn(chat, principal, message, assistant or _own(chat, principal))
-        _name_after(chat, message)
+        asked = assistant or _own(chat, principal)
+        turn = _start_turn(chat, principal, message, asked, turn_id=message.turn_id)
+        chat.name = chat.name or _name_of(message)
     elif live is not None and live.tip_id == message.parent_id:
         Turn.objects.filter(pk=live.pk).update(tip=message)
     transcript.move_leaf(chat, message)
@@ -142,10 +150,12 @@ def edit_message(
         content=content,
         file=message.file,
         assistant=message.assistant,
+        turn_id=new_id() if policy.starts_turn else None,
     )
     turn = None
     if policy.starts_turn:
-        turn = _start_turn(chat, principal, edited, _assistant_of(message, chat, principal))
+        asked = _assistant_of(message, chat, principal)
+        turn = _start_turn(chat, principal, edited, asked, turn_id=edited.turn_id)
     transcript.move_leaf(chat, edited)
     return _posted(edited, turn, claim)
 
@@ -270,14 +280,21 @@ def _author(role: str, assistant: Assistant | None) -> Assistant | None:
 
 
 def _start_turn(
-    chat: Chat, principal: Principal, question: ChatMessage, assistant: Assistant | None
+    chat: Chat,
+    principal: Principal,
+    question: ChatMessage,
+    assistant: Assistant | None,
+    *,
+    turn_id: UUID | None = None,
 ) -> Turn:
+    """`turn_id` is the id a new question was written with: one write less than naming it after."""
     if assistant is None:
         raise Invalid(code="no_assistant", fields={"assistant_id": ["Name an assistant."]})
     turn = Turn.objects.create(
+        id=turn_id or new_id(),
         organization_id=chat.organization_id,
         chat=chat,
-        user=chat.user,
+        user_id=chat.user_id,
         guest_id=chat.guest_id,
         api_key=principal.key,
         assistant=assistant,
@@ -316,8 +333,7 @@ def _question_of(message: ChatMessage) -> ChatMessage:
     raise Invalid(code="no_human_message")
 
 
-def _name_after(chat: Chat, question: ChatMessage) -> None:
-    if not chat.name and question.role == MessageRole.HUMAN:
-        first_line = question.content.strip().partition("\n")[0]
-        chat.name = first_line[:CHAT_NAME_CHARS].rstrip()
-        Chat.objects.filter(pk=chat.pk).update(name=chat.name)
+def _name_of(question: ChatMessage) -> str:
+    """What a chat is called that begins with this question; nothing if the question is hidden."""
+    first_line = question.content.strip().partition("\n")[0]
+    return "" if question.hidden else first_line[:CHAT_NAME_CHARS].rstrip()

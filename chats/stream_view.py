@@ -12,7 +12,6 @@ from contextlib import aclosing
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -65,12 +64,7 @@ class TurnEventsView(View):
 
     http_method_names = ["get", "options"]
 
-    async def get(
-        self, request: HttpRequest, turn_id: UUID
-    ) -> HttpResponse | StreamingHttpResponse:
-        return await sync_to_async(self._open)(request, turn_id)
-
-    def _open(self, request: HttpRequest, turn_id: UUID) -> HttpResponse | StreamingHttpResponse:
+    def get(self, request: HttpRequest, turn_id: UUID) -> HttpResponse | StreamingHttpResponse:
         try:
             principal = authenticate(request)
             if principal is None:
@@ -80,7 +74,7 @@ class TurnEventsView(View):
         except AmberError as exc:
             return error_response(exc, request)
 
-    async def http_method_not_allowed(  # type: ignore[override]  # as async as `get` is
+    def http_method_not_allowed(
         self, request: HttpRequest, *args: Any, **kwargs: Any
     ) -> HttpResponse:
         response = error_response(AmberError(code="method_not_allowed"), request)

@@ -231,7 +231,10 @@ def append_to_turn(
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
     chat.active_leaf = leaf
-    Chat.objects.filter(pk=chat.pk).update(active_leaf=leaf, updated_at=timezone.now())
+    chat.updated_at = timezone.now()
+    Chat.objects.filter(pk=chat.pk).update(
+        active_leaf=leaf, name=chat.name, updated_at=chat.updated_at
+    )
 
 
 def _stateless_message(

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import singledispatch
 from typing import Any, Final
+from uuid import UUID
 
 import django.core.exceptions as django_errors
 import orjson
@@ -44,6 +45,16 @@ logger = structlog.get_logger(__name__)
 
 # How long a restart of Postgres or Redis usually takes.
 AWAY_RETRY_AFTER_SECONDS: Final = 5
+# Where the request's log line finds whose it was.
+ORGANIZATION_IN_SCOPE: Final = "amber.organization_id"
+
+
+def note_organization(request: Any, organization_id: UUID) -> None:
+    """For the log: whose request it is, in its own line and in all that follow."""
+    scope = getattr(request, "scope", None)
+    if scope is not None:
+        scope[ORGANIZATION_IN_SCOPE] = str(organization_id)
+        structlog.contextvars.bind_contextvars(organization_id=str(organization_id))
 
 
 def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
