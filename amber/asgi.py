@@ -9,7 +9,7 @@ django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402
 
-from amber.handler import OneHopHandler  # noqa: E402  (what follows reads models)
+from amber.one_hop import OneHopHandler  # noqa: E402  (what follows reads models)
 from amber.lib.egress_policy import EgressPolicy  # noqa: E402
 from amber.metrics import measured  # noqa: E402
 from amber.request_log import logged  # noqa: E402
