@@ -9,9 +9,9 @@ django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402
 
-from amber.one_hop import OneHopHandler  # noqa: E402  (what follows reads models)
 from amber.lib.egress_policy import EgressPolicy  # noqa: E402
 from amber.metrics import measured  # noqa: E402
+from amber.one_hop import OneHopHandler  # noqa: E402  (what follows reads models)
 from amber.request_log import logged  # noqa: E402
 
 # A wrong list of allowed hosts fails here, not at the first call of a tool.
