@@ -25,7 +25,9 @@ _loops: dict[int, asyncio.AbstractEventLoop] = {}
 class Hand(Protocol):
     """`await hand(fn)` runs `fn()` on the task's thread and gives its result.
 
-    Cancelling the awaiting coroutine lets `fn` finish first: what it committed is known.
+    Cancelling the awaiting coroutine lets `fn` finish first: what it committed is known. The
+    cancelling then goes on, also when `fn` failed (its error is the cause): whoever tolerates
+    that failure must not live on.
     """
 
     def __call__(self, fn: Callable[[], T]) -> Awaitable[T]: ...
@@ -87,11 +89,9 @@ class _Bridge(Generic[T]):
         self._jobs.put((fn, future))
         try:
             return await asyncio.shield(future)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             await asyncio.wait([future])
-            if not future.cancelled() and (error := future.exception()) is not None:
-                raise error
-            raise
+            raise cancelled from future.exception()
 
     def _serve(self, fn: Callable[[], Any], future: asyncio.Future[Any]) -> None:
         try:
