@@ -56,6 +56,21 @@ def test_a_second_worker_takes_over_without_a_restart(platform, ann):
         assert ann.turn(each.turn_id)["attempts"] == 2
 
 
+def test_a_cancelled_turn_of_a_killed_worker_is_told_as_it_is_stored(platform, ann):
+    """Killed before it saved any text: what viewers saw is gone, and they are told so."""
+    platform.stop_member(platform.chat_worker)
+    worker = platform.start_member("chat", **QUICK_LEASE)
+    asked = ann.ask(LONG)
+    viewer = ann.watch(asked).wait_for_text()
+    worker.kill()
+    assert ann.post(f"turns/{asked.turn_id}/cancel/").body["status"] == "running"
+    platform.start_member("chat", **QUICK_LEASE)
+    events = viewer.to_the_end()
+    assert viewer.names[-2:] == ["turn.snapshot", "turn.cancelled"]
+    check_stored(ann, asked, events)
+    assert ann.turn(asked.turn_id)["status"] == "cancelled"
+
+
 def test_a_worker_that_was_only_slow_writes_nothing_more(platform, ann):
     """Stopped for longer than its lease, as a paused machine is, then it goes on."""
     platform.stop_member(platform.chat_worker)
