@@ -123,7 +123,13 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
         one.wait_for("Amber is ready")
         assert "Password, shown this once" in one.said
         children = one.children()
-        assert set(children) == {"postgres", "redis-server", "uvicorn", "worker chat", "worker ingest"}
+        assert set(children) == {
+            "postgres",
+            "redis-server",
+            "uvicorn",
+            "worker chat",
+            "worker ingest",
+        }
 
         second = manage(home, "up")
         assert second.returncode == 1
