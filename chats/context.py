@@ -20,7 +20,6 @@ from assistants.recipe import Recipe, recipe_of, toolbox_of
 from chats import transcript
 from chats.models import ChatMessage, MessageRole, Turn
 from chats.roles import ASKING_ROLES
-from chats.wire import turn_wire
 from engine import tokens
 from engine.budget import BudgetError, fit
 from engine.history import HistoryProfile, NoHumanMessage, normalise
@@ -45,16 +44,13 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All a runner needs. `stored` are (step, wire form) of what the turn has written so far."""
+    """All a runner needs."""
 
     row: LanguageModel
     model: Model
     request: ModelRequest
     toolbox: Toolbox
     manifest: dict[str, Any]
-    turn_wire: dict[str, Any]
-    question_wire: dict[str, Any] | None
-    stored: list[tuple[int, dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +98,6 @@ def prepare(turn: Turn) -> Prepared:
             "dropped_messages": len(messages) - len(fitted),
             "tools": [spec.name for spec in toolbox.specs],
         },
-        turn_wire=turn_wire(turn),
-        question_wire=transcript.shown([turn.question])[0] if turn.question else None,
-        stored=_stored(turn, tail),
     )
 
 
@@ -225,17 +218,6 @@ def _toolbox(turn: Turn, recipe: Recipe, profile: ModelProfile) -> Toolbox:
 
 def _time_zone(turn: Turn) -> str:
     return turn.user.time_zone if turn.user else "UTC"
-
-
-def _stored(turn: Turn, tail: Tail) -> list[tuple[int, dict[str, Any]]]:
-    """What earlier attempts of this turn have stored."""
-    if turn.chat_id is None:
-        return [(turn.step, m) for m in (turn.output or {}).get("messages", [])]
-    written = [m for m in tail.messages if m.turn_id == turn.pk and m.step is not None]
-    return [
-        (row.step or 0, message)
-        for row, message in zip(written, transcript.shown(written), strict=True)
-    ]
 
 
 def _to_engine(message: ChatMessage, *, vision: bool) -> Message:

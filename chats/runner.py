@@ -94,6 +94,7 @@ class TurnRun:
         self._reason: Stop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._save_wanted = asyncio.Event()
+        self._greeting: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
 
     # -- Stopping from outside (on the loop's thread) ------------------------------------------
@@ -123,8 +124,8 @@ class TurnRun:
             return None
         finally:
             saver.cancel()
-            noting = [self._noting] if self._noting else []
-            await asyncio.gather(saver, *noting, return_exceptions=True)
+            others = [task for task in (self._greeting, self._noting) if task is not None]
+            await asyncio.gather(saver, *others, return_exceptions=True)
             await self._feed.flushed()
 
     async def _end(self) -> TurnStatus | None:
@@ -157,8 +158,8 @@ class TurnRun:
             return await self._fail("internal")
 
     async def _work(self) -> None:
+        self._greeting = asyncio.create_task(self._greet())
         prepared = await self._hand(self._prepare)
-        self._greet(prepared)
         if self._writer.turn.step:
             prepared = await self._resume(prepared)
         self._noting = asyncio.create_task(self._note(prepared))
@@ -174,6 +175,7 @@ class TurnRun:
         )
         async with aclosing(happenings):
             async for happening in happenings:
+                await self._greeted()
                 await self._take(happening)
 
     async def _take(self, happening: loop.Happening) -> None:
@@ -226,6 +228,7 @@ class TurnRun:
 
     async def _resume(self, prepared: context.Prepared) -> context.Prepared:
         """An earlier attempt stored steps: close the calls it left open first."""
+        await self._greeted()
         unfinished = await self._hand(lambda: open_calls(self._writer.turn))
         if not unfinished:
             return prepared
@@ -247,15 +250,17 @@ class TurnRun:
         except (OperationalError, InterfaceError) as exc:
             logger.warning("turn_not_noted", reason=type(exc).__name__)
 
-    def _greet(self, prepared: context.Prepared) -> None:
-        """The first event of this attempt; after a break, what is stored is said again."""
-        turn, feed = self._writer.turn, self._feed
-        if turn.attempt == 1 and turn.seq == 0:
-            feed.emit("turn.started", turn=prepared.turn_wire, message=prepared.question_wire)
-            return
-        feed.emit("turn.restarted", attempt=turn.attempt, step=turn.step + 1)
-        for step, message in prepared.stored:
-            feed.emit("message.stored", step=step, message=message)
+    async def _greet(self) -> None:
+        """The first events; made while the context is gathered and the model is asked."""
+        for name, fields in await self._hand(self._writer.greeting):
+            self._feed.emit(name, **fields)
+
+    async def _greeted(self) -> None:
+        """Nothing is told before the greeting; a turn that cannot greet tells nothing."""
+        if self._greeting is not None:
+            await asyncio.wait([self._greeting])
+            if not self._greeting.cancelled() and (error := self._greeting.exception()):
+                raise error
 
     async def _finish_calls(self, calls: list[ToolCall], toolbox: Toolbox) -> None:
         """Calls cut by a crash: made again where that does no harm, else reported as unknown."""
@@ -305,6 +310,7 @@ class TurnRun:
         """The task was cancelled: by a person, by a shutdown, or because the turn is another's."""
         if self._reason is Stop.FENCED:
             return None
+        await self._greeted()
         self._announce()
         if not self._writer.turn.is_live:
             return TurnStatus(self._writer.turn.status)
@@ -322,6 +328,7 @@ class TurnRun:
         error: ProviderError | None = None,
     ) -> TurnStatus | None:
         """Failed when nothing of this step was shown, else incomplete with its text kept."""
+        await self._greeted()
         self._announce()
         if not self._writer.turn.is_live:
             return TurnStatus(self._writer.turn.status)

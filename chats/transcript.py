@@ -256,15 +256,20 @@ def _stateless_message(
 
 def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
     """The wire form of what this turn wrote, in order: four queries at most."""
+    return [message for _, message in steps_of_turn(turn)]
+
+
+def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:
+    """As `messages_of_turn`, each with its step (of a stateless turn: the last stored one)."""
     if turn.chat_id is None:
-        return list((turn.output or {}).get("messages", []))
+        return [(turn.step, message) for message in (turn.output or {}).get("messages", [])]
     rows = list(
         ChatMessage.objects.filter(turn=turn, step__isnull=False)
         .defer("search")
         .order_by("position")
     )
     attach_related(rows)
-    return shown(rows)
+    return [(row.step or 0, message) for row, message in zip(rows, shown(rows), strict=True)]
 
 
 def rows_of_step(turn: Turn) -> list[dict[str, Any]]:

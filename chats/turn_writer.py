@@ -21,6 +21,7 @@ from chats import transcript
 from chats.endings import Ending, end_turn, last_event
 from chats.models import Chat, MessageRole, Turn, TurnStatus
 from chats.stream import Event
+from chats.wire import turn_wire
 from engine import tokens
 from engine.loop import Reply
 from engine.messages import ProviderMessage, ToolCall
@@ -59,6 +60,19 @@ class TurnWriter:
         """Provider calls that failed and were made again: they go into the ledger too."""
         self.model: LanguageModel | None = None
         self.asked: Sequence[ProviderMessage] = ()
+
+    def greeting(self) -> list[Event]:
+        """The first events of this attempt; after a break, what is stored is said again."""
+        turn = self.turn
+        if turn.attempt == 1 and turn.seq == 0:
+            question = transcript.shown([turn.question])[0] if turn.question else None
+            return [("turn.started", {"turn": turn_wire(turn), "message": question})]
+        restarted = ("turn.restarted", {"attempt": turn.attempt, "step": turn.step + 1})
+        stored = transcript.steps_of_turn(turn)
+        return [
+            restarted,
+            *(("message.stored", {"step": step, "message": message}) for step, message in stored),
+        ]
 
     def begin(self, *, manifest: dict[str, Any]) -> None:
         """Note what goes to the model; text of an attempt that broke off is taken back."""

@@ -220,7 +220,7 @@ def test_without_a_model_it_fails_with_the_reason(alice):
     turn = ask(alice)
     assert run(turn) == TurnStatus.FAILED
     assert turn.error["code"] == "unavailable"
-    assert names_of(turn) == ["turn.failed"]
+    assert names_of(turn) == ["turn.started", "turn.failed"]
 
 
 def test_a_question_the_model_cannot_hold_fails(alice, new_model):

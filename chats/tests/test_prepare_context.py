@@ -355,4 +355,3 @@ def test_a_turn_without_a_chat_takes_its_input(chat, alice):
     )
     prepared = context.prepare(turn)
     assert asked(prepared) == [("system", "You are Iris.\nBe brief."), ("user", "Hi")]
-    assert prepared.question_wire is None
