@@ -1,5 +1,6 @@
 """The web process and Redis die in the middle of an answer: live tokens may be late, never lost."""
 
+import signal
 import socket
 
 import pytest
@@ -108,6 +109,21 @@ def test_a_cancel_while_redis_is_away_is_found_in_postgres(platform, ann):
     assert ann.ended(asked.turn_id)["status"] == "cancelled"
     [answer] = ann.written(asked)
     assert answer_text(1000).startswith(answer["content"])
+
+
+def test_a_redis_that_hangs_holds_up_neither_the_answer_nor_a_question(platform, ann):
+    asked = ann.ask("Tell me. [[fake tokens=60 itl=40]]")
+    viewer = ann.watch(asked).wait_for_text(20)
+    platform.redis_process.process.send_signal(signal.SIGSTOP)
+    try:
+        waiting = ann.ask("Hello [[fake tokens=3]]")
+        events = viewer.to_the_end()
+        assert ann.turn(waiting.turn_id)["status"] == "queued"
+    finally:
+        platform.redis_process.process.send_signal(signal.SIGCONT)
+    [answer] = check_stored(ann, asked, events)
+    assert answer["content"] == answer_text(60)
+    check_stored(ann, waiting, ann.watch(waiting).to_the_end())
 
 
 def test_connections_of_postgres_are_cut_in_mid_answer(platform, ann):

@@ -72,21 +72,23 @@ def test_a_cancelled_turn_of_a_killed_worker_is_told_as_it_is_stored(platform, a
 
 
 def test_a_worker_that_was_only_slow_writes_nothing_more(platform, ann):
-    """Stopped for longer than its lease, as a paused machine is, then it goes on."""
+    """Stopped for longer than its lease, as a paused machine is; then it goes on, and can end."""
     platform.stop_member(platform.chat_worker)
     slow = platform.start_member("chat", **QUICK_LEASE)
-    asked = ann.ask(LONG)
-    viewer = ann.watch(asked).wait_for_text(50)
+    asked = [ann.ask(LONG) for _ in range(10)]
+    viewers = [ann.watch(each).wait_for_text(50) for each in asked]
     slow.process.send_signal(signal.SIGSTOP)
     try:
         platform.start_member("chat", **QUICK_LEASE)
-        viewer.wait_for_event("turn.restarted")
-        viewer.wait_for_text(50)
+        for viewer in viewers:
+            viewer.wait_for_event("turn.restarted")
     finally:
         slow.process.send_signal(signal.SIGCONT)
-    [answer] = check_stored(ann, asked, viewer.to_the_end())
-    assert answer["content"] == answer_text(120)
-    assert len(ann.messages(asked.chat_id, all_branches=True)) == 2
+    for each, viewer in zip(asked, viewers, strict=True):
+        [answer] = check_stored(ann, each, viewer.to_the_end())
+        assert answer["content"] == answer_text(120)
+        assert len(ann.messages(each.chat_id, all_branches=True)) == 2
+    platform.stop_member(slow)
 
 
 @pytest.mark.parametrize(
