@@ -317,6 +317,8 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "httpx2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
+        # A stranger's Host header is answered with 400; a trace for each would fill the disk.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
         "celery": {"level": "INFO"},
         "celery.app.trace": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
