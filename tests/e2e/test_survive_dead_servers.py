@@ -10,9 +10,9 @@ from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.e2e
 
-LONG = "Tell me. [[fake tokens=150 itl=40]]"
-"""6 seconds of text."""
-WHOLE = answer_text(150)
+LONG = "Tell me. [[fake tokens=100 itl=40]]"
+"""4 seconds of text."""
+WHOLE = answer_text(100)
 
 
 def test_a_killed_web_process_does_not_stop_the_answer(platform, ann):

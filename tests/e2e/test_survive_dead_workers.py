@@ -11,7 +11,9 @@ from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.e2e
 
-LONG = "Tell me. [[fake tokens=120 itl=40]]"
+LONG = "Tell me. [[fake tokens=80 itl=40]]"
+"""3.2 seconds of text: more than the grace of a stopping worker."""
+WHOLE = answer_text(80)
 QUICK_LEASE = {"AMBER_LEASE_SECONDS": "2", "AMBER_SWEEP_SECONDS": "0.5"}
 
 
@@ -31,9 +33,9 @@ def test_a_killed_workers_answer_is_given_once_and_whole(platform, ann):
     assert viewer.connections == 1
     [restarted] = [e for e in events if e.event == "turn.restarted"]
     assert (restarted.attempt, restarted.step) == (2, 1)
-    assert viewer.text == answer_text(120)
+    assert viewer.text == WHOLE
     [answer] = check_stored(ann, asked, events)
-    assert answer["content"] == answer_text(120)
+    assert answer["content"] == WHOLE
     turn = ann.turn(asked.turn_id)
     assert (turn["status"], turn["attempts"]) == ("completed", 2)
     roles = [m["role"] for m in ann.messages(asked.chat_id, all_branches=True)]
@@ -52,7 +54,7 @@ def test_a_second_worker_takes_over_without_a_restart(platform, ann):
     first.kill()
     for each, viewer in zip(asked, viewers, strict=True):
         [answer] = check_stored(ann, each, viewer.to_the_end())
-        assert answer["content"] == answer_text(120)
+        assert answer["content"] == WHOLE
         assert ann.turn(each.turn_id)["attempts"] == 2
 
 
@@ -86,7 +88,7 @@ def test_a_worker_that_was_only_slow_writes_nothing_more(platform, ann):
         slow.process.send_signal(signal.SIGCONT)
     for each, viewer in zip(asked, viewers, strict=True):
         [answer] = check_stored(ann, each, viewer.to_the_end())
-        assert answer["content"] == answer_text(120)
+        assert answer["content"] == WHOLE
         assert len(ann.messages(each.chat_id, all_branches=True)) == 2
     platform.stop_member(slow)
 
@@ -141,7 +143,7 @@ def test_a_stopped_worker_gives_its_turns_back_uncounted(platform, ann):
     for each, viewer in zip(asked, viewers, strict=True):
         events = viewer.to_the_end()
         [answer] = check_stored(ann, each, events)
-        assert answer["content"] == answer_text(120)
+        assert answer["content"] == WHOLE
         turn = ann.turn(each.turn_id)
         assert (turn["status"], turn["attempts"]) == ("completed", 1)
         assert viewer.names.count("turn.restarted") == 1
