@@ -118,7 +118,9 @@ def _tail(turn: Turn) -> Tail:
     if turn.chat is None:
         return Tail(_stateless_messages(turn))
     max_bytes = settings.AMBER_CONTEXT_TAIL_TOKENS * BYTES_PER_TOKEN
-    found = transcript.path(turn.chat.pk, turn.tip_id, max_bytes=max_bytes, through=turn.question)
+    found = transcript.path(
+        turn.chat.pk, turn.tip_id, max_bytes=max_bytes, through=turn.question, brief=True
+    )
     if not found or found[0].parent_id is None:
         return Tail(found)
     opening = [m.content for m in transcript.opening(found[0])]
