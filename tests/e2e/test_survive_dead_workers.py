@@ -138,8 +138,9 @@ def test_a_stopped_worker_gives_its_turns_back_uncounted(platform, ann):
     first = platform.chat_worker
     asked = [ann.ask(LONG) for _ in range(10)]
     viewers = [ann.watch(each).wait_for_text() for each in asked]
-    platform.start_member("chat")
     platform.stop_member(first)
+    assert {ann.turn(each.turn_id)["status"] for each in asked} == {"queued"}
+    platform.start_member("chat")
     for each, viewer in zip(asked, viewers, strict=True):
         events = viewer.to_the_end()
         [answer] = check_stored(ann, each, events)
