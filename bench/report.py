@@ -48,15 +48,18 @@ def median(values: Iterable[float]) -> float:
 
 def table(findings: Sequence[Finding]) -> str:
     rows = [("what", "measured", "goal", "", "")]
-    rows += [
-        (f.what, f"{f.value:.3g} {f.unit}".strip(), f.goal, f.verdict, f.note) for f in findings
-    ]
+    rows += [(f.what, f"{_shown(f.value)} {f.unit}", f.goal, f.verdict, f.note) for f in findings]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     lines = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
         for row in rows
     ]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _shown(value: float) -> str:
+    """Three digits, but never an exponent."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def machine() -> Json:

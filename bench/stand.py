@@ -66,6 +66,16 @@ class RunningAmber:
             for role, members in self.processes().items()
         }
 
+    def database_cpu_seconds(self) -> float:
+        """Used so far by Postgres and Redis."""
+        own = {each.pid for members in self.processes().values() for each in members}
+        servers = [child for child in self.supervisor.children() if child.pid not in own]
+        return sum(
+            cpu_seconds(each)
+            for server in servers
+            for each in (server, *server.children(recursive=True))
+        )
+
     def memory(self) -> dict[str, Memory]:
         """Held now, by role; a pool's child apart from its parent."""
         return {
@@ -76,8 +86,12 @@ class RunningAmber:
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
+    """Used so far, that of its ended children included; nothing of one that is gone."""
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def memory(process: psutil.Process) -> Memory:

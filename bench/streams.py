@@ -51,16 +51,16 @@ async def sixty_four(ring: Ring) -> list[Finding]:
     rate = {name: measured.tokens_per_second for name, measured in found.items()}
     shown = ", ".join(f"{name} {each:.0f}" for name, each in rate.items())
     return [
-        _added("TTFT added, 64 concurrent turns", found, at_most=50),
+        _added(f"TTFT added, {load.concurrent} concurrent turns", found, at_most=50),
         Finding(
-            "tokens/s at 64 against the provider",
+            f"tokens/s at {load.concurrent} against the provider",
             rate["amber"] / rate["provider"],
             "x",
             at_least=0.95,
             note=f"tokens/s: {shown}",
         ),
         Finding(
-            "tokens/s at 64 against the bare proxy",
+            f"tokens/s at {load.concurrent} against the bare proxy",
             rate["amber"] / rate["bare proxy"],
             "x",
             at_least=1.0,
@@ -74,18 +74,20 @@ async def cpu(ring: Ring) -> list[Finding]:
         load = Load(concurrent=4, tokens=20, per_worker=2, rounds=1)
     _, proxy, amber = ring.targets()
     meters = {"amber": ring.amber.cpu_seconds, "bare proxy": ring.proxy_cpu_seconds}
+    databases_before = ring.amber.database_cpu_seconds()
     found = await interleave([proxy, amber], load, meters=meters)
     by_role = found["amber"].cpu_by_role()
+    databases = ring.amber.database_cpu_seconds() - databases_before
     return [
         Finding(
-            "CPU s per 1,000 tokens, 32 concurrent turns",
+            f"CPU s per 1,000 tokens, {load.concurrent} concurrent turns",
             found["amber"].cpu_per_1000_tokens,
             "s",
             at_most=0.35,
             note=_note(found.values())
             + f"bare proxy {found['bare proxy'].cpu_per_1000_tokens:.3f} s; "
             + ", ".join(f"{role} {seconds:.3f}" for role, seconds in by_role.items()),
-            details=_details(found),
+            details=_details(found) | {"database_cpu_seconds_of_all": databases},
         )
     ]
 
