@@ -1,5 +1,6 @@
 """The web process: one ASGI application."""
 
+import gc
 import os
 
 import django
@@ -16,5 +17,9 @@ from amber.request_log import logged  # noqa: E402
 
 # A wrong list of allowed hosts fails here, not at the first call of a tool.
 EgressPolicy.allowing(settings.AMBER_TOOL_ALLOWED_HOSTS)
+
+# What start-up made stays; collecting it again and again costs pauses while streams flow.
+gc.freeze()
+gc.set_threshold(50_000, 20, 50)
 
 application = logged(measured(OneHopHandler()))

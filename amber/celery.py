@@ -26,6 +26,8 @@ class Pulse(bootsteps.StartStopStep):
     requires = ("celery.worker.consumer:Tasks",)
 
     def start(self, parent: Any) -> None:
+        # Rings are not acknowledged (settings); kombu would still ask Redis to forget each one.
+        parent.task_consumer.channel.basic_ack = _nothing_to_acknowledge
         _feel()
         self._timer = parent.timer.call_repeatedly(_PULSE_SECONDS, _feel)
 
@@ -34,6 +36,10 @@ class Pulse(bootsteps.StartStopStep):
 
 
 app.steps["consumer"].add(Pulse)
+
+
+def _nothing_to_acknowledge(*_: Any, **__: Any) -> None:
+    pass
 
 
 def _feel() -> None:

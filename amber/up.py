@@ -47,7 +47,7 @@ def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
     return {
         "bootstrap": [sys.executable, "manage.py", "bootstrap"],
         "web": [*python, "uvicorn", "amber.asgi:application", *web],
-        "chat": [*chat, environ.get("AMBER_CHAT_CONCURRENCY") or "64"],
+        "chat": [*chat, environ.get("AMBER_CHAT_CONCURRENCY") or "128"],
         "ingest": [*ingest, environ.get("AMBER_INGEST_CONCURRENCY") or "1"],
     }
 

@@ -98,7 +98,8 @@ async def _bytes(turn: Turn, after: int) -> AsyncIterator[bytes]:
 async def _events(turn: Turn, after: int) -> AsyncGenerator[StreamEvent | None, None]:
     """Events after `after`, gapless; None where a heartbeat is due."""
     viewer = Viewer(turn.pk, events_key(turn.organization_id, turn.pk), seq=after)
-    follow = _Following(viewer)
+    is_new = turn.attempt == 0 and turn.is_live and not turn.seq
+    follow = _Following(viewer, is_new=is_new and not after)
     hub().add(viewer)
     try:
         for event in await follow.replay():
@@ -113,8 +114,9 @@ async def _events(turn: Turn, after: int) -> AsyncGenerator[StreamEvent | None, 
 class _Following:
     """One viewer's place in a turn's stream."""
 
-    def __init__(self, viewer: Viewer) -> None:
+    def __init__(self, viewer: Viewer, *, is_new: bool) -> None:
         self._viewer = viewer
+        self._is_new = is_new
         self.is_over = False
 
     async def replay(self) -> list[StreamEvent]:
@@ -124,6 +126,8 @@ class _Following:
             found = await read_stream(viewer.key, least=f"{viewer.seq}-0" if viewer.seq else "-")
         except (RedisError, OSError):
             return await self._snapshot()
+        if not found and self._is_new:  # nothing to miss yet; silence is looked into anyway
+            return []
         if not found:
             return await self._snapshot() if await self._is_behind() else []
         if viewer.seq and found[0].seq == viewer.seq:

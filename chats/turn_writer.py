@@ -7,6 +7,7 @@ it, also when it was cancelled while the commit ran.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,6 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from amber.lib.errors import Missing
 from amber.lib.lease import Fenced
 from assistants.models import Assistant
 from chats import transcript
@@ -54,6 +54,8 @@ class TurnWriter:
     """Writes one turn for as long as its fence holds. `turn` is the row as last committed."""
 
     def __init__(self, turn: Turn) -> None:
+        if turn.tip_id == turn.question_id:
+            turn.tip = turn.question
         self.turn = turn
         self.outbox: list[Event] = []
         self.retried: list[ProviderError] = []
@@ -155,15 +157,25 @@ class TurnWriter:
     @contextmanager
     def _held(self) -> Iterator[tuple[Turn, Chat | None]]:
         with transaction.atomic():
-            try:
-                chat = transcript.locked_chat(self.turn.chat_id) if self.turn.chat_id else None
-            except Missing:
-                raise Fenced from None
-            turn: Turn = Turn.objects.select_related("tip", "assistant").holding(
-                self.turn.pk, self.turn.fence
+            chat = self._locked_chat()
+            turn = copy(self.turn)
+            turn.tip_id, turn.assistant_id = Turn.objects.holding(
+                turn.pk, turn.fence, "tip_id", "assistant_id"
             )
             yield turn, chat
         self.turn = turn
+
+    def _locked_chat(self) -> Chat | None:
+        """Under the fence only leaf and name can have changed: nothing else is read again."""
+        if self.turn.chat is None:
+            return None
+        chat = copy(self.turn.chat)
+        locked = Chat.objects.select_for_update(no_key=True).filter(pk=chat.pk)
+        found = locked.values_list("active_leaf_id", "name").first()
+        if found is None:
+            raise Fenced
+        chat.active_leaf_id, chat.name = found
+        return chat
 
     def _save(self, turn: Turn, seq: int, step: int, stored: Sequence[dict[str, Any]]) -> None:
         events: list[Event] = [

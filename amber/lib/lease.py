@@ -36,16 +36,17 @@ class LeasedQuerySet(models.QuerySet[Any]):
         )
         return self.get(pk=pk) if claimed else None
 
-    def holding(self, pk: UUID, fence: int) -> Any:
-        """The row, locked until this transaction ends. Raises Fenced when it is not ours."""
-        row = (
-            self.select_for_update(no_key=True, of=("self",))
-            .filter(pk=pk, fence=fence, status=RUNNING)
-            .first()
-        )
-        if row is None:
+    def holding(self, pk: UUID, fence: int, *fields: str) -> tuple[Any, ...]:
+        """Lock the row until this transaction ends; these fields as they are now.
+
+        Only what others may change needs reading: the rest is known to whoever holds the fence.
+        Raises Fenced when the row is not ours.
+        """
+        locked = self.select_for_update(no_key=True).filter(pk=pk, fence=fence, status=RUNNING)
+        found: tuple[Any, ...] | None = locked.values_list(*fields).first()
+        if found is None:
             raise Fenced
-        return row
+        return found
 
     def renew(self, ids: Iterable[UUID], *, worker: str, lease_seconds: float) -> int:
         """Renew the leases of these rows in one statement; how many this worker still holds."""

@@ -56,16 +56,16 @@ def test_only_the_newest_fence_holds(turn):
     Turn.objects.filter(pk=turn.pk).update(status="queued")
     second = claim(turn, "w2")
     with transaction.atomic():
-        assert Turn.objects.holding(turn.pk, second.fence).pk == turn.pk
+        assert Turn.objects.holding(turn.pk, second.fence, "pk") == (turn.pk,)
         with pytest.raises(Fenced):
-            Turn.objects.holding(turn.pk, first.fence)
+            Turn.objects.holding(turn.pk, first.fence, "pk")
 
 
 def test_an_ended_row_is_nobodys(turn):
     claimed = claim(turn, "w1")
     Turn.objects.filter(pk=turn.pk).update(status="cancelled")
     with transaction.atomic(), pytest.raises(Fenced):
-        Turn.objects.holding(turn.pk, claimed.fence)
+        Turn.objects.holding(turn.pk, claimed.fence, "pk")
 
 
 def test_renews_only_what_the_worker_still_has(alice):
