@@ -45,13 +45,7 @@ from accounts.serializers import (
     RotationSerializer,
 )
 from amber.lib.errors import Forbidden, Missing
-
-
-def validated(shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False) -> Any:
-    """Raises ValidationError."""
-    given = shape(data=request.data, partial=partial)
-    given.is_valid(raise_exception=True)
-    return given.validated_data
+from amber.lib.wire import validated
 
 
 def person(principal: Principal) -> User:

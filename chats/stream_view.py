@@ -123,13 +123,14 @@ class _Following:
         """What the stream holds after our place, or a snapshot where it does not reach back."""
         viewer = self._viewer
         try:
-            found = await read_stream(viewer.key, least=f"{viewer.seq}-0" if viewer.seq else "-")
+            found = await self._held()
+            if not found and (self._is_new or not await self._is_behind()):
+                return []  # nothing was missed; silence is looked into anyway
+            found = found or await self._held()  # it may have begun since
         except (RedisError, OSError):
             return await self._snapshot()
-        if not found and self._is_new:  # nothing to miss yet; silence is looked into anyway
-            return []
         if not found:
-            return await self._snapshot() if await self._is_behind() else []
+            return await self._snapshot()
         if viewer.seq and found[0].seq == viewer.seq:
             if len(found) == 1 and found[0].name in LAST_EVENTS:
                 return await self._snapshot()
@@ -137,6 +138,11 @@ class _Following:
         if not viewer.seq and found[0].seq == 1:
             return await self._take_all(found)
         return await self._snapshot()
+
+    async def _held(self) -> list[StreamEvent]:
+        """What Redis holds from our place on. Raises RedisError, OSError."""
+        seq = self._viewer.seq
+        return await read_stream(self._viewer.key, least=f"{seq}-0" if seq else "-")
 
     async def next_events(self) -> list[StreamEvent | None]:
         """Wait for more; [None] when a heartbeat is due."""

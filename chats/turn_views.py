@@ -13,13 +13,13 @@ from rest_framework.views import APIView
 from accounts.access import get_visible
 from accounts.authentication import principal_of
 from amber.lib.errors import Missing
+from amber.lib.wire import validated
 from assistants.models import Assistant
 from chats import services
 from chats.models import MessageRole, Turn
 from chats.negotiation import Streamable, answer_turn
 from chats.schema import IDEMPOTENCY_KEY
 from chats.serializers import ManifestSerializer, TryInput, TurnSerializer
-from chats.views import validated
 from chats.wire import turn_wire
 
 

@@ -16,6 +16,7 @@ from accounts.authentication import principal_of
 from accounts.principal import Principal
 from amber.lib.errors import Invalid, Missing, TooLarge
 from amber.lib.pages import limit_of
+from amber.lib.wire import validated
 from assistants.models import Assistant, ScenePrompt
 from chats import search, services, transcript
 from chats.models import Chat, ChatMessage, ChatOwner
@@ -39,13 +40,6 @@ from chats.wire import chat_wire
 from libraries.models import File
 
 MAX_QUERY_CHARS = 500
-
-
-def validated(shape: Any, request: Request, *, partial: bool = False) -> dict[str, Any]:
-    """Raises ValidationError."""
-    given = shape(data=request.data, partial=partial)
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)
 
 
 def named(model: Any, principal: Principal, pk: UUID | None) -> Any:

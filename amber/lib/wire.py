@@ -14,6 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 from rest_framework import parsers, renderers
 from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.serializers import BaseSerializer
 from rest_framework.utils.encoders import JSONEncoder
 
 from amber.lib.api import error_response
@@ -138,3 +140,10 @@ def _names_with_nul(parsed: Any) -> Iterator[str]:
                 yield dotted.replace("\0", "")
             if isinstance(item, str | dict | list):
                 waiting.append((dotted, item))
+
+
+def validated(shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False) -> Any:
+    """The request's data as this serializer reads it. Raises ValidationError."""
+    given = shape(data=request.data, partial=partial)
+    given.is_valid(raise_exception=True)
+    return given.validated_data
