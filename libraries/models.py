@@ -1,7 +1,9 @@
 """Files, libraries, documents and their chunks. Vectors are untyped halfvec, indexed per model."""
 
+from collections.abc import Sequence
 from typing import Self
 
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
@@ -72,7 +74,12 @@ class File(TenantRow):
 
 
 class Library(TenantRow):
-    """A set of documents searched together. `default` takes uploads that name no library."""
+    """A set of documents searched together. `default` takes uploads that name no library.
+
+    `next_embedding_model` is set while all documents are embedded anew; search goes on with the
+    current one until every document has both. `chunk_count` counts the current one's chunks of
+    ready documents: search chooses its way by it.
+    """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     name = models.CharField(max_length=200)
@@ -80,6 +87,9 @@ class Library(TenantRow):
     default = models.BooleanField(default=False)
     shared = models.BooleanField(default=False)
     embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.PROTECT, related_name="+")
+    next_embedding_model = models.ForeignKey(
+        EmbeddingModel, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
     chunk_tokens = models.PositiveIntegerField(default=400)
     overlap_tokens = models.PositiveIntegerField(default=40)
     chunk_count = models.PositiveIntegerField(default=0, editable=False)
@@ -135,8 +145,59 @@ class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[overr
     pass
 
 
+class Repository(TenantRow, Leased):
+    """A Git repository imported into a library. `commit` is the one that was last imported.
+
+    `include` and `exclude` are globs over paths; an empty `include` means all that can be read.
+    """
+
+    library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="repositories")
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    git_url = models.TextField()
+    ref = models.CharField(max_length=255, blank=True, default="")
+    token_sealed = models.TextField(blank=True, default="", editable=False)
+    include: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=500), default=list, blank=True
+    )
+    exclude: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=500), default=list, blank=True
+    )
+    commit = models.CharField(max_length=64, blank=True, default="")
+    status = models.CharField(
+        max_length=10, choices=DocumentStatus.choices, default=DocumentStatus.QUEUED
+    )
+    error = models.TextField(blank=True, default="")
+    progress = models.JSONField(default=dict, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "repositories"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["library", "git_url", "ref"], name="one_repository_per_library"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["status", "lease_until"],
+                condition=Q(status__in=["queued", "running"]),
+                name="repository_live",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
 class Document(TenantRow, Leased):
-    """One text in a library, and how far its ingestion is. `error` is for people."""
+    """One text in a library, and how far its ingestion is. `error` is for people.
+
+    `text[pages[n - 1]:]` begins page n, where the format has pages. `timings` holds the
+    milliseconds of each finished stage. `not_before` keeps a document waiting, for a provider that
+    asked for patience. `source` is where it came from: an address, or empty.
+    """
 
     library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="documents")
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -147,6 +208,12 @@ class Document(TenantRow, Leased):
     mime_type = models.CharField(max_length=120, blank=True, default="")
     content_hash = models.CharField(max_length=64, blank=True, default="")
     text = models.TextField(null=True, blank=True)
+    pages: "models.Field[Sequence[int], list[int]]" = ArrayField(
+        models.PositiveIntegerField(), default=list, blank=True
+    )
+    repository = models.ForeignKey(
+        Repository, null=True, blank=True, on_delete=models.CASCADE, related_name="documents"
+    )
     stage = models.CharField(
         max_length=10, choices=DocumentStage.choices, default=DocumentStage.STORED
     )
@@ -155,7 +222,10 @@ class Document(TenantRow, Leased):
     )
     error = models.TextField(blank=True, default="")
     progress = models.JSONField(default=dict, blank=True)
+    timings = models.JSONField(default=dict, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
 
     objects = DocumentQuerySet.as_manager()
 
@@ -173,6 +243,11 @@ class Document(TenantRow, Leased):
                 fields=["status", "lease_until"],
                 condition=Q(status__in=["queued", "running"]),
                 name="document_live",
+            ),
+            models.Index(
+                fields=["organization", "created_at"],
+                condition=Q(status="queued"),
+                name="document_queue",
             ),
         ]
 

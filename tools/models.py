@@ -1,8 +1,13 @@
-"""Tool: a source of functions a tenant described. Built-in tools have no row."""
+"""Tool: a source of functions a tenant described, and the log of its calls.
+
+Built-in tools have no row.
+"""
 
 from django.db import models
+from django.db.models import Q
 
-from accounts.models import SharedQuerySet, TenantRow, User
+from accounts.models import SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.principal import Principal
 
 
 class ToolKind(models.TextChoices):
@@ -12,13 +17,17 @@ class ToolKind(models.TextChoices):
 
 
 class Tool(TenantRow):
-    """`data` is what discovery last returned; `last_error` why the last refresh failed."""
+    """`data` is what discovery last returned; `last_error` why the last refresh failed.
+
+    `discovery_url` is empty for an OpenAPI document that was pasted. `options` belong to the kind,
+    but for `ask_first`: names of functions that a person must approve before each call.
+    """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True, default="")
     kind = models.CharField(max_length=10, choices=ToolKind.choices, default=ToolKind.DISCOVERY)
-    discovery_url = models.TextField()
+    discovery_url = models.TextField(blank=True, default="")
     api_key_sealed = models.TextField(blank=True, default="", editable=False)
     data = models.JSONField(default=dict, blank=True)
     options = models.JSONField(default=dict, blank=True)
@@ -33,3 +42,50 @@ class Tool(TenantRow):
 
     def __str__(self) -> str:
         return self.name
+
+
+class CallOutcome(models.TextChoices):
+    """`refused`: the arguments did not fit, or a person said no; nothing was sent."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+
+
+class OfToolQuerySet(TenantQuerySet):
+    """Rows for whoever may change their tool: its owner's business, not its users'."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q(tool__in=Tool.objects.writable_by(principal))
+
+
+class ToolCallRecord(TenantRow):
+    """One call of a tool: how it went and how long it took; never what was said.
+
+    `detail` tells the tool's owner why it failed. `turn_id` and `assistant_id` are plain ids: they
+    live above; both are None for a test call (`is_test`).
+    """
+
+    tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="calls")
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    assistant_id = models.UUIDField(null=True, blank=True)
+    turn_id = models.UUIDField(null=True, blank=True)
+    function = models.CharField(max_length=200)
+    call_id = models.CharField(max_length=200, blank=True, default="")
+    outcome = models.CharField(max_length=10, choices=CallOutcome.choices)
+    detail = models.CharField(max_length=1_000, blank=True, default="")
+    http_status = models.PositiveSmallIntegerField(null=True, blank=True)
+    latency_ms = models.PositiveIntegerField()
+    is_test = models.BooleanField(default=False)
+
+    objects = OfToolQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["tool", "-created_at"], name="toolcall_tool_time"),
+            models.Index(fields=["created_at"], name="toolcall_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.function} {self.outcome}"

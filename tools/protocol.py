@@ -5,7 +5,7 @@ engine knows (`engine.tools.Toolbox`). Refuses to know any source.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -24,11 +24,48 @@ class ArgumentsError(ToolError):
 
 
 @dataclass(frozen=True, slots=True)
+class ProducedFile:
+    """What a tool made besides text. `name` and `mime_type` are a stranger's words."""
+
+    name: str
+    mime_type: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a call returned: `text` for the model, not yet cut, and files for the user to keep."""
+
+    text: str
+    files: tuple[ProducedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request to a tool's service and its answer, as its owner may see them: no credentials.
+
+    Bodies are cut. `status` is None when no answer came; `fault` then says why, in a few words.
+    """
+
+    method: str
+    url: str
+    request_headers: Mapping[str, str]
+    request_body: str
+    status: int | None
+    response_headers: Mapping[str, str]
+    response_body: str
+    latency_ms: int
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """Who asks and where. `call_id` is set for each call; the rest is the turn's.
 
     `user_id` is None for guests, `chat_id` for stateless turns, `assistant_id` for bare models.
-    `time_zone` is the user's IANA name. `clock` returns an aware time; tests give their own.
+    `library_ids` are those the turn may search. `time_zone` is the user's IANA name. `clock`
+    returns an aware time; tests give their own. `exchanges` takes what went over the network,
+    when somebody wants to look at it; a call never reads it.
     """
 
     organization_id: UUID
@@ -37,9 +74,11 @@ class ToolContext:
     chat_id: UUID | None = None
     assistant_id: UUID | None = None
     turn_id: UUID | None = None
+    library_ids: tuple[UUID, ...] = ()
     call_id: str = ""
     time_zone: str = "UTC"
     clock: Callable[[], datetime] = timezone.now
+    exchanges: list[Exchange] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +110,17 @@ class OfferedTool(Protocol):
         ...
 
     @property
+    def asks_first(self) -> bool:
+        """A person must approve each call before it is made."""
+        ...
+
+    @property
     def timeout_seconds(self) -> float | None:
         """None: the installation's limit. Never longer than that."""
         ...
 
-    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
-        """What the model shall read, not yet cut. `arguments` are parsed but not yet checked.
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        """What the call returned. `arguments` are parsed but not yet checked.
 
         Raises ToolError for what the model may read; anything else is logged and hidden from it.
         """

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 from django.db import connections
 
 from engine.tools import ToolSpec
-from tools.protocol import Circumstances, ToolContext
+from tools.protocol import Circumstances, ToolContext, ToolOutput
 from tools.signature import Signature, read_signature
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -36,6 +36,7 @@ class BuiltinTool:
     is_idempotent: bool
     timeout_seconds: float | None = None
     source: str = ""
+    asks_first: bool = False
 
     @property
     def name(self) -> str:
@@ -45,12 +46,14 @@ class BuiltinTool:
     def spec(self) -> ToolSpec:
         return self.signature.spec
 
-    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         """A plain function runs in a thread, whose database connections go back to the pool."""
         bound = self.signature.bind(arguments, context)
         if inspect.iscoroutinefunction(self.function):
-            return str(await self.function(**bound))
-        return str(await asyncio.to_thread(_run_in_thread, self.function, bound))
+            returned = await self.function(**bound)
+        else:
+            returned = await asyncio.to_thread(_run_in_thread, self.function, bound)
+        return returned if isinstance(returned, ToolOutput) else ToolOutput(str(returned))
 
 
 @overload
@@ -76,8 +79,8 @@ def register_tool(
     """Decorator, with or without arguments; `tools.signature` says how the function is read.
 
     `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm.
-    The function may be async and returns what the model reads; it raises ToolError for what went
-    wrong. Raises TypeError for a function that does not describe itself, ValueError for a name
+    The function may be async and returns what the model reads, or a ToolOutput; it raises ToolError
+    for what went wrong. Raises TypeError for a function that does not describe itself, ValueError for a name
     that is taken.
     """
 

@@ -71,8 +71,8 @@ class TurnToolbox:
         try:
             async with deadline:
                 context = replace(self._context, call_id=call_id)
-                content = await tool.call(parse_arguments(arguments), context)
-                content = await self._cut(_storable(content))
+                output = await tool.call(parse_arguments(arguments), context)
+                content = await self._cut(_storable(output.text))
         except ToolError as error:
             log.info("tool_refused", reason=type(error).__name__)
             return failed(content=_storable(str(error)))

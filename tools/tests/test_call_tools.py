@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.tools import MAX_OFFERED_TOOLS, Toolbox, ToolResult, ToolSpec
-from tools.protocol import ToolContext, ToolError
+from tools.protocol import ToolContext, ToolError, ToolOutput
 from tools.toolbox import ToolLimits, TurnToolbox, allowed_name, offered_names
 
 
@@ -20,6 +20,7 @@ class FakeTool:
     answer: Any = "fine"
     source: str = ""
     is_idempotent: bool = False
+    asks_first: bool = False
     timeout_seconds: float | None = None
     calls: list[tuple[Mapping[str, Any], ToolContext]] = field(default_factory=list)
 
@@ -27,13 +28,13 @@ class FakeTool:
     def spec(self) -> ToolSpec:
         return ToolSpec(self.name, "Echoes.", {"type": "object"})
 
-    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         self.calls.append((arguments, context))
         if self.answer == "hang":
             await asyncio.Event().wait()
         if isinstance(self.answer, BaseException):
             raise self.answer
-        return str(self.answer)
+        return ToolOutput(str(self.answer))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def only_tool() -> BuiltinTool:
 
 
 def call(arguments: dict[str, Any], context: ToolContext) -> str:
-    return asyncio.run(only_tool().call(arguments, context))
+    return asyncio.run(only_tool().call(arguments, context)).text
 
 
 def test_name_docstring_and_parameters_are_read():
@@ -226,7 +226,7 @@ def test_plain_functions_run_in_a_thread_and_async_ones_on_the_loop(context):
         return threading.current_thread().name
 
     waiting_tool = offered(Circumstances())[1]
-    assert asyncio.run(waiting_tool.call({}, context)) == threading.current_thread().name
+    assert asyncio.run(waiting_tool.call({}, context)).text == threading.current_thread().name
 
 
 def test_options_are_kept():

@@ -1,0 +1,128 @@
+"""Requests to the service behind a tool: through the guarded client, timed, and repeated only if safe.
+
+    answer = await send(request, context=context, idempotent=False)
+
+Faults become ToolError texts that say what happened in words a model can act on and reveal nothing
+about the target. When `context.exchanges` is a list, each try is written into it without its
+credentials. Refuses to repeat what may have done something.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from amber.lib.egress import FetchError, FetchLimits, Response, UnsafeAddress, fetch
+from tools.protocol import Exchange, ToolContext, ToolError
+
+MAX_TRIES: Final = 3
+RETRIED_STATUS: Final = frozenset({429, 502, 503, 504})
+RETRIED_REASONS: Final = frozenset({"timeout", "unreachable"})
+PAUSE_SECONDS: Final = 0.3
+"""Before the second try; doubled before the third, plus up to as much again by chance."""
+
+DEFAULT_LIMITS: Final = FetchLimits()
+SHOWN_BODY_CHARS: Final = 20_000
+SHOWN_HEADERS: Final = frozenset(
+    {"accept", "content-type", "content-length", "idempotency-key", "user-agent", "date", "server"}
+)
+"""All that is shown of a request or an answer; any other header may be a credential."""
+
+
+class ServiceError(ToolError):
+    """The tool's service could not be reached or answered with an error.
+
+    `detail` is for the tool's owner; the text for the model says no more than that it failed.
+    """
+
+    def __init__(self, text: str, *, detail: str = "", status: int | None = None) -> None:
+        self.detail = detail or text
+        self.status = status
+        super().__init__(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRequest:
+    """`secrets` are texts (keys, tokens) that must not be shown, wherever they stand."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+async def send(
+    request: ServiceRequest,
+    *,
+    context: ToolContext,
+    idempotent: bool,
+    limits: FetchLimits = DEFAULT_LIMITS,
+) -> Response:
+    """Any answer, whatever its status; up to MAX_TRIES tries if `idempotent`.
+
+    Raises ServiceError when none came. The caller's deadline bounds it all.
+    """
+    tries = MAX_TRIES if idempotent else 1
+    for number in range(1, tries + 1):
+        try:
+            answer = await _try_once(request, context, limits)
+        except UnsafeAddress:
+            raise ServiceError("The tool's address is not one that may be called.") from None
+        except FetchError as error:
+            if number == tries or error.reason not in RETRIED_REASONS:
+                raise ServiceError(f"The tool's service failed: {error.message}") from None
+        else:
+            if number == tries or answer.status not in RETRIED_STATUS:
+                return answer
+        await asyncio.sleep(PAUSE_SECONDS * 2 ** (number - 1) * (1 + random.random()))
+    raise AssertionError("the last try returns or raises")
+
+
+async def _try_once(request: ServiceRequest, context: ToolContext, limits: FetchLimits) -> Response:
+    started = time.monotonic()
+    answer: Response | None = None
+    fault = ""
+    try:
+        answer = await fetch(
+            request.method,
+            request.url,
+            headers=request.headers,
+            content=request.body,
+            limits=limits,
+        )
+        return answer
+    except (UnsafeAddress, FetchError) as error:
+        fault = error.message
+        raise
+    finally:
+        if context.exchanges is not None:
+            latency_ms = round((time.monotonic() - started) * 1_000)
+            context.exchanges.append(_shown(request, answer, latency_ms, fault))
+
+
+def _shown(
+    request: ServiceRequest, answer: Response | None, latency_ms: int, fault: str
+) -> Exchange:
+    def clean(text: str) -> str:
+        for secret in filter(None, request.secrets):
+            text = text.replace(secret, "•••")
+        return text[:SHOWN_BODY_CHARS]
+
+    return Exchange(
+        method=request.method,
+        url=clean(request.url),
+        request_headers=_shown_headers(request.headers),
+        request_body=clean((request.body or b"").decode("utf-8", "replace")),
+        status=answer.status if answer else None,
+        response_headers=_shown_headers(answer.headers) if answer else {},
+        response_body=clean(answer.text()) if answer else "",
+        latency_ms=latency_ms,
+        fault=fault,
+    )
+
+
+def _shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() in SHOWN_HEADERS}
