@@ -246,7 +246,11 @@ class Turn(TenantRow, Leased):
 
 
 class MessageBlock(TenantRow):
-    """A sealed run of old messages. `hash` covers the previous block's, so branches share prefixes."""
+    """A sealed run of old messages. `hash` covers the previous block's, so branches share prefixes.
+
+    `tokens_before` counts what the path's earlier blocks hold. `embedding_model_id` is null until
+    the block has a vector.
+    """
 
     chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="blocks")
     previous = models.ForeignKey(
@@ -257,7 +261,12 @@ class MessageBlock(TenantRow):
     messages = ArrayField(models.UUIDField())
     first_message = models.ForeignKey(ChatMessage, on_delete=models.CASCADE, related_name="+")
     last_message = models.ForeignKey(ChatMessage, on_delete=models.CASCADE, related_name="+")
+    first_position = models.PositiveIntegerField()
+    last_position = models.PositiveIntegerField()
+    from_at = models.DateTimeField()
+    until_at = models.DateTimeField()
     tokens = models.PositiveIntegerField()
+    tokens_before = models.PositiveBigIntegerField()
     on_active_path = models.BooleanField(default=True)
     vector = HalfVectorField(null=True)
     embedding_model_id = models.UUIDField(null=True)
@@ -270,7 +279,16 @@ class MessageBlock(TenantRow):
             models.UniqueConstraint(fields=["chat", "hash"], name="one_block_per_hash"),
         ]
         indexes = [
-            models.Index(fields=["chat", "on_active_path"], name="block_chat_active"),
+            models.Index(
+                fields=["chat", "last_position"],
+                condition=Q(on_active_path=True),
+                name="block_active_path",
+            ),
+            models.Index(
+                fields=["created_at"],
+                condition=Q(embedding_model_id__isnull=True),
+                name="block_not_embedded",
+            ),
             GinIndex(fields=["search"], name="block_search"),
         ]
 
