@@ -43,15 +43,15 @@ def _nothing_to_acknowledge(*_: Any, **__: Any) -> None:
 
 
 def _feel() -> None:
-    from chats.worker import this_worker
+    from amber.lib.worker import this_worker
 
     this_worker().consuming_at = time.monotonic()
 
 
 @worker_ready.connect
 def _start_keeper(sender: Any, **_: Any) -> None:
+    from amber.lib.worker import this_worker
     from chats.keeper import Keeper
-    from chats.worker import this_worker
 
     queue = next(iter(sender.app.amqp.queues.consume_from))
     keeper = Keeper(this_worker(), queue=queue)

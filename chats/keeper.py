@@ -19,12 +19,12 @@ from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
 from amber.lib.bridge import worker_loop
+from amber.lib.worker import Worker
 from chats import runner, sweep, tasks
 from chats.chores import due_chores
 from chats.models import Turn, TurnStatus, WorkerHeartbeat
 from chats.runner import Stop
 from chats.stream import control_channel
-from chats.worker import Worker
 from engine import openai_model
 
 logger = structlog.get_logger(__name__)

@@ -6,9 +6,9 @@ import structlog
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
+from amber.lib.worker import this_worker
 from chats import chores, runner
 from chats.models import TurnStatus
-from chats.worker import this_worker
 
 logger = structlog.get_logger(__name__)
 

@@ -73,6 +73,13 @@ class File(TenantRow):
         return f"{self.pk} ({self.mime_type})"
 
 
+class LibraryQuerySet(SharedQuerySet):
+    """A deleted library is absent at once, although its rows go in batches."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return super()._seen_by(principal) & Q(deleted_at__isnull=True)
+
+
 class Library(TenantRow):
     """A set of documents searched together. `default` takes uploads that name no library.
 
@@ -93,8 +100,9 @@ class Library(TenantRow):
     chunk_tokens = models.PositiveIntegerField(default=400)
     overlap_tokens = models.PositiveIntegerField(default=40)
     chunk_count = models.PositiveIntegerField(default=0, editable=False)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    objects = SharedQuerySet.as_manager()
+    objects = LibraryQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "libraries"

@@ -12,10 +12,10 @@ from kombu.exceptions import OperationalError
 
 from accounts.models import IdempotencyRecord
 from amber.lib import redis as amber_redis
+from amber.lib.worker import Worker
 from chats import chores, tasks
 from chats.models import Chore, Turn, TurnStatus, WorkerHeartbeat
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
-from chats.worker import Worker
 
 CHAT_QUEUE, INGEST_QUEUE = "amber:celery:chat", "amber:celery:ingest"
 
