@@ -11,11 +11,12 @@ from contextlib import contextmanager
 
 import structlog
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import transaction
 
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
+from amber.lib.connections import release_connections
 from amber.lib.egress import FetchError, FetchLimits, fetch_sync
 from amber.lib.errors import AmberError, Invalid, TooLarge
 from amber.lib.secrets import sha256_hex
@@ -58,7 +59,7 @@ def store_from_url(
 def _fetched(url: str) -> bytes:
     """Raises UnsafeAddress, FetchError, TooLarge, Invalid."""
     most = settings.AMBER_MAX_UPLOAD_BYTES
-    _release_connections()
+    release_connections()
     try:
         answer = fetch_sync("GET", url, limits=FetchLimits(max_bytes=most))
     except FetchError as error:
@@ -68,13 +69,6 @@ def _fetched(url: str) -> bytes:
     if not answer.is_success:
         raise Invalid(f"The address answers with status {answer.status}, not with a file.")
     return answer.body
-
-
-def _release_connections() -> None:
-    """The pool is small and the other side may take its time."""
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close()
 
 
 def _store(
