@@ -18,6 +18,7 @@ from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
 from assistants.models import Assistant
 from chats import transcript
+from chats.block_paths import forget_message
 from chats.endings import Ending, end_outside, lock_turn
 from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
 from chats.roles import ASKING_ROLES, POSTED_ROLES
@@ -184,6 +185,7 @@ def regenerate(
 def delete_message(message: ChatMessage) -> None:
     """Take one message out; what follows it follows its parent. Raises Conflict."""
     chat = _idle_chat(message.chat_id)
+    forget_message(message)
     after_opening = message.parent_id if message.opening_id == message.pk else None
     if message.opening_id == message.pk:
         same = ChatMessage.objects.filter(chat=chat, opening=message)

@@ -16,6 +16,7 @@ from amber.lib.errors import Invalid, Missing
 from amber.lib.ids import new_id
 from amber.lib.words import tsvector_literal
 from assistants.models import Assistant
+from chats.block_paths import mark_active_path
 from chats.models import Chat, ChatMessage, ChatOwner, Turn
 from chats.roles import CALL_ROLES, HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
 from chats.wire import message_wire
@@ -247,6 +248,9 @@ def append_to_turn(
 
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
+    """Make this the end of the active path. The caller holds the chat's lock."""
+    if leaf is None or leaf.parent_id != chat.active_leaf_id:
+        mark_active_path(chat.pk, leaf.pk if leaf else None)
     chat.active_leaf = leaf
     chat.updated_at = timezone.now()
     Chat.objects.filter(pk=chat.pk).update(

@@ -44,6 +44,11 @@ def _of_run(run: str) -> list[tuple[str, float]]:
     return [(run, 1.0), *stem]
 
 
+def is_common(word: str) -> bool:
+    """Whether nearly every text holds the word (in lower case), so that it tells nothing."""
+    return word in _COMMON
+
+
 def overlap(question: dict[str, float], text: str) -> float:
     """How much of the question's weight occurs in the text, 0 to 1."""
     total = sum(question.values())

@@ -107,6 +107,29 @@ def tsquery_literal(query: str, mode: Mode = "all") -> str | None:
     return (" & " if mode == "all" else " | ").join(terms) or None
 
 
+def asked_words(query: str) -> list[str]:
+    """The words "any" asks for, each once and as it is stored: to be counted one by one.
+
+    A single character of a spaceless script is left out: it is stored alone only at a run's end.
+    """
+    found: dict[str, None] = {}
+    for match in _TOKEN.finditer(_normalised(query)):
+        run = match["run"]
+        if run:
+            tokens = ["".join(pair) for pair in pairwise(run)]
+        else:
+            tokens = [token for step in _compound_tokens(match[0]) for token in step]
+        found |= dict.fromkeys(map(_cut, tokens))
+        if len(found) >= MAX_QUERY_TERMS:
+            break
+    return list(found)[:MAX_QUERY_TERMS]
+
+
+def word_literal(word: str) -> str:
+    """One stored word as a tsquery."""
+    return _quoted(_cut(word))
+
+
 def _stored_tokens(text: str) -> Iterator[tuple[str, int]]:
     """(token, position); positions count words from 1 and stop growing at MAX_POSITION."""
     position = 0
