@@ -1,5 +1,6 @@
 """Reads settings from the environment; a wrong value fails at start-up and says what is wanted."""
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,11 @@ def integer(name: str, default: int, *, least: int = 0) -> int:
     )
 
 
+def numeral(name: str, default: str) -> str:
+    """A number, kept as it is written: for services that are sent it as text."""
+    return _read(name, default, _parse_numeral, "a number is wanted")
+
+
 def flag(name: str, default: bool) -> bool:
     return _read(name, default, _parse_flag, "one of 1, 0, true, false, yes, no is wanted")
 
@@ -55,6 +61,12 @@ def choice(name: str, default: str, among: tuple[str, ...]) -> str:
         return raw
 
     return _read(name, default, parse, f"one of {', '.join(among)} is wanted")
+
+
+def address(name: str, default: str = "") -> str:
+    """The URL of an operator's own service; empty: there is none."""
+    wanted = "an address like https://host:8080/path is wanted, without user, ? or #"
+    return _read(name, default, _parse_address, wanted)
 
 
 def origins(name: str) -> list[str]:
@@ -134,6 +146,23 @@ def _at_least(kind: Callable[[str], T], least: float) -> Callable[[str], T]:
         return value
 
     return parse
+
+
+def _parse_numeral(raw: str) -> str:
+    if not math.isfinite(float(raw)):
+        raise ValueError(raw)
+    return raw.strip()
+
+
+def _parse_address(raw: str) -> str:
+    parts = urlsplit(raw.strip())
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc or " " in raw.strip())
+    # Reading the port raises ValueError for what is no number.
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError(raw)
+    if not is_plain:
+        raise ValueError(raw)
+    return raw.strip()
 
 
 def _parse_flag(raw: str) -> bool:

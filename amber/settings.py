@@ -51,6 +51,8 @@ AMBER_MAX_TOOL_ROUNDS = env.integer("AMBER_MAX_TOOL_ROUNDS", 5)
 AMBER_TOOL_TIMEOUT_SECONDS = env.number("AMBER_TOOL_TIMEOUT_SECONDS", 30, least=0.1)
 AMBER_TOOL_RESULT_TOKENS = env.integer("AMBER_TOOL_RESULT_TOKENS", 8_000, least=100)
 AMBER_CONTEXT_TAIL_TOKENS = env.integer("AMBER_CONTEXT_TAIL_TOKENS", 12_000, least=500)
+AMBER_BLOCK_TOKENS = env.integer("AMBER_BLOCK_TOKENS", 800, least=50)
+AMBER_RECALL_TOKENS = env.integer("AMBER_RECALL_TOKENS", 3_000)
 AMBER_IMAGE_TOKENS = env.integer("AMBER_IMAGE_TOKENS", 765)
 AMBER_IMAGE_MAX_SIDE_PIXELS = env.integer("AMBER_IMAGE_MAX_SIDE_PIXELS", 2_048, least=64)
 AMBER_CONNECT_SECONDS = env.number("AMBER_CONNECT_SECONDS", 5, least=0.1)
@@ -73,6 +75,29 @@ AMBER_CHAT_CONCURRENCY = env.integer("AMBER_CHAT_CONCURRENCY", 128, least=1)
 AMBER_WEB_THREADS = env.integer("AMBER_WEB_THREADS", 16, least=1)
 AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
 AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", True)
+
+# -- Services of the operator's that built-in tools use -------------------------------------------
+AMBER_SEARXNG_URL = env.address("AMBER_SEARXNG_URL")
+AMBER_TAVILY_API_KEY = env.text("AMBER_TAVILY_API_KEY")
+AMBER_TAVILY_URL = env.address("AMBER_TAVILY_URL", "https://api.tavily.com")
+AMBER_TTS_URL = env.address("AMBER_TTS_URL")
+# The form's fields beside `text`, as ChatTTS-ui takes them.
+AMBER_TTS_FORM = {
+    "prompt": env.text("AMBER_TTS_PROMPT"),
+    "voice": env.text("AMBER_TTS_VOICE", "3333"),
+    "speed": env.numeral("AMBER_TTS_SPEED", "5"),
+    "temperature": env.numeral("AMBER_TTS_TEMPERATURE", "0.00001"),
+    "top_p": env.numeral("AMBER_TTS_TOP_P", "0.7"),
+    "top_k": env.numeral("AMBER_TTS_TOP_K", "20"),
+    "refine_max_new_token": env.numeral("AMBER_TTS_REFINE_MAX_NEW_TOKEN", "384"),
+    "infer_max_new_token": env.numeral("AMBER_TTS_INFER_MAX_NEW_TOKEN", "2048"),
+    "text_seed": env.numeral("AMBER_TTS_TEXT_SEED", "42"),
+    "skip_refine": env.numeral("AMBER_TTS_SKIP_REFINE", "0"),
+    "custom_voice": env.numeral("AMBER_TTS_CUSTOM_VOICE", "0"),
+}
+AMBER_TTS_MODEL = env.text("AMBER_TTS_MODEL")
+AMBER_TTS_VOICE_NAME = env.text("AMBER_TTS_VOICE_NAME", "alloy")
+AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 
 # -- Apps --------------------------------------------------------------------------------------------
 # Apps without rows that only pages need: not in workers (amber/worker.py), 25 MB each.

@@ -3,7 +3,7 @@
 Deadlines and retries are not made here: the client has neither (`engine.reply` has both), except
 for the time to connect. Faults become ProviderError as docs/architecture.md ("Providers") says.
 The client costs 29 MB and half a second to import, so it is imported on first use: importing
-this module is free. Besides `engine.embedding` nothing else speaks to a provider.
+this module is free. `engine.embedding` and `engine.speech` speak to providers through it.
 
 Why the body goes out through `client.post` and comes back as bytes, and not through
 `client.chat.completions.create` (openai 3.52, uvloop, CPU of one core):

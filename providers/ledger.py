@@ -5,9 +5,11 @@ caller says whether the provider counted them or Amber did.
 """
 
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from engine.model import Usage
+from engine.tokens import count_text
 from providers.models import EmbeddingModel, LanguageModel, UsageKind, UsageRecord
 
 _MILLION = Decimal(1_000_000)
@@ -27,6 +29,19 @@ def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
         + row.price_out * usage.completion_tokens
     )
     return (millionths / _MILLION).quantize(_CENTS)
+
+
+def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
+    """One INSERT for a text that was spoken; `about` as in `record`. Providers count no tokens of
+    it, and no price is known: the tokens are ours."""
+    return UsageRecord.objects.create(
+        kind=UsageKind.SPEECH,
+        model=model,
+        prompt_tokens=count_text(text),
+        estimated=True,
+        outcome=outcome,
+        **about,
+    )
 
 
 def record(

@@ -20,8 +20,15 @@ from engine.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
 from engine.offline import OfflineModel
 from engine.openai_model import OpenAIModel
 from engine.reply import DEFAULT_PATIENCE, Patience
+from engine.speech import OpenAISpeech
 from providers.keys import unseal_api_key
-from providers.models import AUTO_ALIAS, EmbeddingModel, LanguageModel
+from providers.models import (
+    AUTO_ALIAS,
+    OFFLINE_URL,
+    EmbeddingModel,
+    LanguageModel,
+    Provider,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,23 @@ def engine_embedder(
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
         patience=patience,
         on_usage=on_usage,
+    )
+
+
+def engine_speech() -> OpenAISpeech | None:
+    """AMBER_TTS_MODEL at the provider the environment names, else at the oldest one; None: there
+    is no provider. One query. Raises UnsealError."""
+    rows = Provider.objects.exclude(base_url=OFFLINE_URL).order_by("created_at")
+    provider = min(rows, key=lambda row: not row.environment_sealed, default=None)
+    if provider is None:
+        return None
+    return OpenAISpeech(
+        settings.AMBER_TTS_MODEL,
+        settings.AMBER_TTS_VOICE_NAME,
+        base_url=provider.base_url,
+        api_key=unseal_api_key(provider),
+        max_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
+        connect_seconds=settings.AMBER_CONNECT_SECONDS,
     )
 
 

@@ -30,7 +30,7 @@ INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE"}
 SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE_URL|REDIS_URL")
 READERS = {
     *("text", "number", "integer", "flag", "words", "choice", "origins", "folder", "get"),
-    *("database", "mail_server", "secret_keys"),
+    *("database", "mail_server", "secret_keys", "address", "numeral"),
 }
 UNKNOWN = object()
 """A default that is computed."""

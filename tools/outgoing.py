@@ -10,11 +10,18 @@ credentials. Refuses to repeat what may have done something.
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from amber.lib.egress import FetchError, FetchLimits, Response, UnsafeAddress, fetch
+from amber.lib.egress import (
+    EgressPolicy,
+    FetchError,
+    FetchLimits,
+    Response,
+    UnsafeAddress,
+    fetch,
+)
 from tools.protocol import Exchange, ToolContext, ToolError
 
 MAX_TRIES: Final = 3
@@ -60,15 +67,17 @@ async def send(
     context: ToolContext,
     idempotent: bool,
     limits: FetchLimits = DEFAULT_LIMITS,
+    policy: EgressPolicy | None = None,
 ) -> Response:
     """Any answer, whatever its status; up to MAX_TRIES tries if `idempotent`.
 
-    Raises ServiceError when none came. The caller's deadline bounds it all.
+    `policy` None is the installation's. Raises ServiceError when none came. The caller's deadline
+    bounds it all.
     """
     tries = MAX_TRIES if idempotent else 1
     for number in range(1, tries + 1):
         try:
-            answer = await _try_once(request, context, limits)
+            answer = await _try_once(request, context, limits, policy)
         except UnsafeAddress:
             raise ServiceError("The tool's address is not one that may be called.") from None
         except FetchError as error:
@@ -81,7 +90,12 @@ async def send(
     raise AssertionError("the last try returns or raises")
 
 
-async def _try_once(request: ServiceRequest, context: ToolContext, limits: FetchLimits) -> Response:
+async def _try_once(
+    request: ServiceRequest,
+    context: ToolContext,
+    limits: FetchLimits,
+    policy: EgressPolicy | None,
+) -> Response:
     started = time.monotonic()
     answer: Response | None = None
     fault = ""
@@ -92,6 +106,7 @@ async def _try_once(request: ServiceRequest, context: ToolContext, limits: Fetch
             headers=request.headers,
             content=request.body,
             limits=limits,
+            policy=policy,
         )
         return answer
     except (UnsafeAddress, FetchError) as error:
@@ -100,29 +115,31 @@ async def _try_once(request: ServiceRequest, context: ToolContext, limits: Fetch
     finally:
         if context.exchanges is not None:
             latency_ms = round((time.monotonic() - started) * 1_000)
-            context.exchanges.append(_shown(request, answer, latency_ms, fault))
+            context.exchanges.append(_exchange(request, answer, latency_ms, fault))
 
 
-def _shown(
+def _exchange(
     request: ServiceRequest, answer: Response | None, latency_ms: int, fault: str
 ) -> Exchange:
-    def clean(text: str) -> str:
-        for secret in filter(None, request.secrets):
-            text = text.replace(secret, "•••")
-        return text[:SHOWN_BODY_CHARS]
-
     return Exchange(
         method=request.method,
-        url=clean(request.url),
-        request_headers=_shown_headers(request.headers),
-        request_body=clean((request.body or b"").decode("utf-8", "replace")),
+        url=shown_text(request.url, request.secrets),
+        request_headers=shown_headers(request.headers),
+        request_body=shown_text((request.body or b"").decode("utf-8", "replace"), request.secrets),
         status=answer.status if answer else None,
-        response_headers=_shown_headers(answer.headers) if answer else {},
-        response_body=clean(answer.text()) if answer else "",
+        response_headers=shown_headers(answer.headers) if answer else {},
+        response_body=shown_text(answer.text(), request.secrets) if answer else "",
         latency_ms=latency_ms,
         fault=fault,
     )
 
 
-def _shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def shown_text(text: str, secrets: Iterable[str]) -> str:
+    """Without the secrets, and cut."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "•••")
+    return text[:SHOWN_BODY_CHARS]
+
+
+def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() in SHOWN_HEADERS}

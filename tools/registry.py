@@ -4,15 +4,13 @@ Apps above register theirs when they start (`AppConfig.ready`); this room never 
 Refuses two tools of one name.
 """
 
-import asyncio
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from django.db import connections
-
 from engine.tools import ToolSpec
+from tools.in_thread import in_thread
 from tools.protocol import Circumstances, ToolContext, ToolOutput
 from tools.signature import Signature, read_signature
 
@@ -35,6 +33,7 @@ class BuiltinTool:
     is_offered_in: Condition
     is_idempotent: bool
     timeout_seconds: float | None = None
+    prompt: str = ""
     source: str = ""
     asks_first: bool = False
 
@@ -52,7 +51,7 @@ class BuiltinTool:
         if inspect.iscoroutinefunction(self.function):
             returned = await self.function(**bound)
         else:
-            returned = await asyncio.to_thread(_run_in_thread, self.function, bound)
+            returned = await in_thread(self.function, **bound)
         return returned if isinstance(returned, ToolOutput) else ToolOutput(str(returned))
 
 
@@ -66,6 +65,7 @@ def register_tool(
     when: Condition = ...,
     idempotent: bool = ...,
     timeout_seconds: float | None = ...,
+    prompt: str = ...,
 ) -> Callable[[Function], Function]: ...
 
 
@@ -75,10 +75,12 @@ def register_tool(
     when: Condition = _always,
     idempotent: bool = False,
     timeout_seconds: float | None = None,
+    prompt: str = "",
 ) -> Function | Callable[[Function], Function]:
     """Decorator, with or without arguments; `tools.signature` says how the function is read.
 
-    `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm.
+    `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm;
+    `prompt` opens the system prompt of every turn that is offered the tool.
     The function may be async and returns what the model reads, or a ToolOutput; it raises ToolError
     for what went wrong. Raises TypeError for a function that does not describe itself, ValueError for a name
     that is taken.
@@ -91,6 +93,7 @@ def register_tool(
             is_offered_in=when,
             is_idempotent=idempotent,
             timeout_seconds=timeout_seconds,
+            prompt=prompt,
         )
         if tool.name in _tools:
             raise ValueError(f"There is already a built-in tool named {tool.name}.")
@@ -112,10 +115,3 @@ def offered(circumstances: Circumstances, *, disabled: Collection[str] = ()) -> 
 def builtin_names() -> list[str]:
     """All that are registered, whether offered or not, in order."""
     return sorted(_tools)
-
-
-def _run_in_thread(function: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
-    try:
-        return function(**bound)
-    finally:
-        connections.close_all()

@@ -1,0 +1,48 @@
+"""The built-in tool `text_to_speech`: has a text spoken, and gives the user the audio as a file.
+
+Offered when the operator configured a service: AMBER_TTS_URL (a form), else AMBER_TTS_MODEL (the
+first provider). What comes back must be audio by its own bytes, whatever it is called.
+"""
+
+from typing import Annotated
+
+from django.conf import settings
+
+from tools.protocol import Circumstances, ToolContext, ToolError, ToolOutput
+from tools.registry import register_tool
+from tools.speech.audio import audio_file
+
+
+def _is_offered(_: Circumstances) -> bool:
+    return bool(settings.AMBER_TTS_URL or settings.AMBER_TTS_MODEL)
+
+
+@register_tool(when=_is_offered, idempotent=True)
+async def text_to_speech(
+    context: ToolContext,
+    text: Annotated[str, "What to say, word for word, without markup"],
+) -> ToolOutput:
+    """Speaks a text. The user gets the audio as a file."""
+    text = text.strip()
+    most_chars = settings.AMBER_TTS_MAX_CHARS
+    if not text or len(text) > most_chars:
+        raise ToolError(f"A text has 1 to {most_chars:,} characters, this has {len(text):,}.")
+    audio = audio_file(await _spoken(text, context))
+    if audio is None:
+        raise ToolError("The speech service answered with something that is no audio.")
+    return ToolOutput(f"The speech is in the file {audio.name}.", files=(audio,))
+
+
+async def _spoken(text: str, context: ToolContext) -> bytes:
+    # The clients behind these are 16 and 29 MB: not in idle processes.
+    from tools.speech import form_service, provider_speech
+
+    if settings.AMBER_TTS_URL:
+        return await form_service.speak(
+            settings.AMBER_TTS_URL,
+            text,
+            form=settings.AMBER_TTS_FORM,
+            max_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
+            context=context,
+        )
+    return await provider_speech.speak(text, context=context)
