@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from amber.lib.hybrid import pool_word
 from chats.models import ChatMessage, MessageBlock
 
 _MARK_SQL = """
@@ -48,8 +49,8 @@ def forget_message(message: ChatMessage) -> None:
 
 
 def chat_word(chat_id: UUID) -> str:
-    """A word that all blocks of a chat hold and no text does, so that the index can join on it."""
-    return f"chat:{chat_id.hex}"
+    """What all blocks of a chat have in their index of words."""
+    return pool_word("chat", chat_id)
 
 
 def last_block(chat_id: UUID) -> MessageBlock | None:

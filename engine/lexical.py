@@ -22,7 +22,8 @@ over say says she should so some such tell than that the their them then there t
 to too up us was we were what when where which while who why will with would you your please
 的 了 是 在 我 你 他 吗 呢 什么 怎么
 """
-_COMMON = frozenset(_COMMON_WORDS.split())
+COMMON_WORDS = frozenset(_COMMON_WORDS.split())
+"""What nearly every text holds, so that it tells nothing."""
 
 
 def features(text: str) -> dict[str, float]:
@@ -37,16 +38,11 @@ def features(text: str) -> dict[str, float]:
 def _of_run(run: str) -> list[tuple[str, float]]:
     if _IS_CJK.match(run):
         pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-        return [(pair, COMMON_WEIGHT if pair in _COMMON else 1.0) for pair in pairs]
-    if run in _COMMON:
+        return [(pair, COMMON_WEIGHT if pair in COMMON_WORDS else 1.0) for pair in pairs]
+    if run in COMMON_WORDS:
         return [(run, COMMON_WEIGHT)]
     stem = [(f"{run[:STEM_CHARS]}…", STEM_WEIGHT)] if len(run) > STEM_CHARS else []
     return [(run, 1.0), *stem]
-
-
-def is_common(word: str) -> bool:
-    """Whether nearly every text holds the word (in lower case), so that it tells nothing."""
-    return word in _COMMON
 
 
 def overlap(question: dict[str, float], text: str) -> float:

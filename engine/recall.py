@@ -1,20 +1,21 @@
 """Which earlier parts of a conversation, or memories, matter to a question.
 
-Pure: candidates come with how near they are to the question by meaning (cosine similarity) and by
+Pure: texts come with how near they are to the question by meaning (cosine similarity) and by
 words (which of the question's words they hold). Words count by how rare they are among all
-candidates (idf); a similarity counts by how far it stands out of all similarities there, because
+of them (idf); a similarity counts by how far it stands out of all similarities there, because
 no threshold on cosines holds for two embedding models. Nothing relevant is a valid outcome.
 
 Robertson and Sparck Jones' idf: https://nlp.stanford.edu/IR-book/html/htmledition/okapi-bm25-a-non-binary-model-1.html
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
 from engine.lexical import features
 from engine.small_talk import is_small_talk
+
+Key = TypeVar("Key", bound=Hashable)
 
 MIN_RELEVANCE: Final = 0.35
 """Of 0 to 1. About: a third of the question's rare words, or a similarity well out of the crowd."""
@@ -33,70 +34,64 @@ LOOK_BACK: Final = 3
 """A question of fewer words leans on those before it, but on no more than so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Crowd:
-    """The similarities of all that could be recalled: how many, their mean and deviation."""
+class ByWords(Protocol[Key]):
+    """Which of the question's words each text holds, and how many of all `total` texts do."""
 
-    count: int = 0
-    mean: float = 0.0
-    deviation: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """`similarity` is None where it is not known. `words` are those of the question it holds."""
-
-    key: str
-    tokens: int
-    similarity: float | None = None
-    words: frozenset[str] = frozenset()
+    @property
+    def held(self) -> Mapping[Key, frozenset[str]]: ...
+    @property
+    def frequencies(self) -> Mapping[str, int]: ...
+    @property
+    def total(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    candidate: Candidate
-    relevance: float
+class ByMeaning(Protocol[Key]):
+    """Cosine similarities of the nearest texts; count, mean and deviation of all there are."""
+
+    @property
+    def similarities(self) -> Mapping[Key, float]: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def mean(self) -> float: ...
+    @property
+    def deviation(self) -> float: ...
 
 
-def score(
-    candidates: Iterable[Candidate],
-    *,
-    frequencies: Mapping[str, int],
-    total: int,
-    crowd: Crowd = Crowd(),
-) -> list[Scored]:
-    """The candidates with their relevance, 0 to 1, best first.
+def relevances(
+    words: ByWords[Key], meaning: ByMeaning[Key], *, least: float = MIN_RELEVANCE
+) -> dict[Key, float]:
+    """The texts that matter, each with its relevance from `least` to 1, best first.
 
-    `frequencies`: in how many of all `total` texts each word of the question stands (0 for one
-    that stands nowhere). A text is as relevant as its stronger side says, and a little more when
-    the other side agrees.
+    A text is as relevant as its stronger side says, and a little more when the other side agrees.
     """
-    weights = {word: _idf(count, total) for word, count in frequencies.items()}
-    scored = [
-        Scored(candidate, _both(_coverage(candidate, weights), _nearness(candidate, crowd)))
-        for candidate in candidates
-    ]
-    return sorted(scored, key=lambda one: (-one.relevance, one.candidate.key))
+    weights = {word: _idf(count, words.total) for word, count in words.frequencies.items()}
+    keys = [*words.held, *(key for key in meaning.similarities if key not in words.held)]
+    scored = {
+        key: _both(_coverage(words.held.get(key, frozenset()), weights), _nearness(key, meaning))
+        for key in keys
+    }
+    best = sorted(keys, key=lambda key: (-scored[key], str(key)))
+    return {key: scored[key] for key in best if scored[key] >= least}
 
 
 def choose(
-    scored: Sequence[Scored], *, limit_tokens: int, least: float = MIN_RELEVANCE
-) -> tuple[list[Scored], list[Scored]]:
+    relevant: Mapping[Key, float], costs_tokens: Mapping[Key, int], *, limit_tokens: int
+) -> tuple[list[Key], list[Key]]:
     """What is taken and what is left out although relevant, both best first.
 
     Takes while the budget lasts; a large one that does not fit does not keep a smaller one out.
+    What has no cost is gone by now, and is in neither.
     """
-    taken: list[Scored] = []
-    left_out: list[Scored] = []
+    taken: list[Key] = []
+    left_out: list[Key] = []
     rest = limit_tokens
-    for one in scored:
-        if one.relevance < least:
-            break
-        if one.candidate.tokens <= rest:
-            taken.append(one)
-            rest -= one.candidate.tokens
-        else:
-            left_out.append(one)
+    for key in relevant:
+        if key not in costs_tokens:
+            continue
+        fits = costs_tokens[key] <= rest
+        (taken if fits else left_out).append(key)
+        rest -= costs_tokens[key] if fits else 0
     return taken, left_out
 
 
@@ -120,21 +115,21 @@ def _idf(count: int, total: int) -> float:
     return math.log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
 
 
-def _coverage(candidate: Candidate, weights: Mapping[str, float]) -> float:
+def _coverage(held: frozenset[str], weights: Mapping[str, float]) -> float:
     """The share of the question's weight that the text holds."""
     whole = sum(weights.values())
-    held = sum(weights.get(word, 0.0) for word in candidate.words)
-    return held / whole if whole else 0.0
+    return sum(weights.get(word, 0.0) for word in held) / whole if whole else 0.0
 
 
-def _nearness(candidate: Candidate, crowd: Crowd) -> float:
-    if candidate.similarity is None:
+def _nearness(key: Key, meaning: ByMeaning[Key]) -> float:
+    similarity = meaning.similarities.get(key)
+    if similarity is None:
         return 0.0
-    if crowd.count < MIN_CROWD:
-        return _between(candidate.similarity, *FEW_SIMILARITY)
-    if crowd.deviation <= 0:
+    if meaning.count < MIN_CROWD:
+        return _between(similarity, *FEW_SIMILARITY)
+    if meaning.deviation <= 0:
         return 0.0
-    return _between((candidate.similarity - crowd.mean) / crowd.deviation, *STANDOUT)
+    return _between((similarity - meaning.mean) / meaning.deviation, *STANDOUT)
 
 
 def _between(value: float, nothing: float, everything: float) -> float:

@@ -1,85 +1,88 @@
 """What of earlier talk matters to a question, and what is no question at all."""
 
+from dataclasses import dataclass, field
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.recall import MIN_RELEVANCE, Candidate, Crowd, Scored, choose, question_of, score
+from engine.recall import MIN_RELEVANCE, choose, question_of, relevances
 from engine.small_talk import is_small_talk
 
-CROWD = Crowd(count=500, mean=0.1, deviation=0.05)
+
+@dataclass
+class Words:
+    held: dict[str, frozenset[str]] = field(default_factory=dict)
+    frequencies: dict[str, int] = field(default_factory=dict)
+    total: int = 500
 
 
-def words(key: str, *held: str, tokens: int = 100) -> Candidate:
-    return Candidate(key, tokens, words=frozenset(held))
+@dataclass
+class Meaning:
+    similarities: dict[str, float] = field(default_factory=dict)
+    count: int = 500
+    mean: float = 0.1
+    deviation: float = 0.05
 
 
-def near(key: str, similarity: float) -> Candidate:
-    return Candidate(key, 100, similarity=similarity)
-
-
-def best(*candidates: Candidate, frequencies=None, total=500, crowd=CROWD) -> list[Scored]:
-    return score(candidates, frequencies=frequencies or {}, total=total, crowd=crowd)
+def held(**keys: str) -> dict[str, frozenset[str]]:
+    return {key: frozenset(words.split()) for key, words in keys.items()}
 
 
 def test_rare_words_weigh_more_than_frequent_ones():
     frequencies = {"clara": 1, "cat": 3, "name": 400}
-    ranked = best(words("a", "name"), words("b", "clara", "cat"), frequencies=frequencies)
-    assert [one.candidate.key for one in ranked] == ["b", "a"]
-    assert ranked[0].relevance > 0.9
-    assert ranked[1].relevance < MIN_RELEVANCE
+    relevant = relevances(Words(held(a="name", b="clara cat"), frequencies), Meaning())
+    assert list(relevant) == ["b"]
+    assert relevant["b"] > 0.9
 
 
 def test_a_question_about_something_never_mentioned_finds_nothing():
     frequencies = {"tokio": 0, "scheduler": 0, "runtime": 30}
-    (only,) = best(words("a", "runtime"), frequencies=frequencies)
-    assert only.relevance < MIN_RELEVANCE
+    assert relevances(Words(held(a="runtime"), frequencies), Meaning()) == {}
 
 
 def test_a_similarity_counts_by_how_far_it_stands_out():
-    ranked = best(near("far out", 0.4), near("in the crowd", 0.15))
-    assert [one.candidate.key for one in ranked] == ["far out", "in the crowd"]
-    assert ranked[0].relevance == 1.0
-    assert ranked[1].relevance == 0.0
+    meaning = Meaning({"far out": 0.4, "in the crowd": 0.15})
+    assert relevances(Words(), meaning) == {"far out": 1.0}
 
 
 def test_the_same_similarity_tells_nothing_where_all_are_as_high():
-    (only,) = best(near("a", 0.8), crowd=Crowd(500, 0.78, 0.05))
-    assert only.relevance < MIN_RELEVANCE
+    assert relevances(Words(), Meaning({"a": 0.8}, mean=0.78)) == {}
 
 
-def test_few_blocks_are_judged_by_the_similarity_itself():
-    ranked = best(near("a", 0.7), near("b", 0.2), crowd=Crowd(2, 0.45, 0.25))
-    assert [one.relevance >= MIN_RELEVANCE for one in ranked] == [True, False]
+def test_texts_that_are_all_the_same_to_the_question_are_not_relevant():
+    assert relevances(Words(), Meaning({"a": 0.8}, mean=0.8, deviation=0.0)) == {}
+
+
+def test_few_texts_are_judged_by_the_similarity_itself():
+    meaning = Meaning({"a": 0.7, "b": 0.2}, count=2, mean=0.45, deviation=0.25)
+    assert list(relevances(Words(), meaning)) == ["a"]
 
 
 def test_both_sides_together_are_worth_more_than_one():
-    both = Candidate("both", 100, similarity=0.3, words=frozenset({"clara"}))
-    ranked = best(words("one", "clara"), both, frequencies={"clara": 2, "zebra": 2})
-    assert ranked[0].candidate.key == "both"
-    assert ranked[0].relevance > ranked[1].relevance
+    words = Words(held(one="clara", both="clara"), {"clara": 2, "zebra": 2})
+    relevant = relevances(words, Meaning({"both": 0.3}))
+    assert list(relevant) == ["both", "one"]
+    assert relevant["both"] > relevant["one"]
+
+
+keys = st.sampled_from(["one", "two", "three", "four", "five"])
 
 
 @given(
-    st.lists(
-        st.builds(
-            Candidate,
-            st.uuids().map(str),
-            st.integers(0, 500),
-            st.none() | st.floats(-1, 1),
-            st.frozensets(st.sampled_from("abc")),
-        ),
-        max_size=30,
-    ),
+    st.dictionaries(keys, st.frozensets(st.sampled_from("abc"))),
     st.dictionaries(st.sampled_from("abc"), st.integers(0, 50)),
+    st.dictionaries(keys, st.floats(-1, 1)),
+    st.dictionaries(keys, st.integers(0, 500)),
     st.integers(0, 1_000),
 )
-def test_chosen_fit_the_budget_and_are_relevant(candidates, frequencies, limit):
-    scored = score(candidates, frequencies=frequencies, total=50, crowd=CROWD)
-    taken, left_out = choose(scored, limit_tokens=limit)
-    assert all(0 <= one.relevance <= 1 for one in scored)
-    assert sum(one.candidate.tokens for one in taken) <= limit
-    assert all(one.relevance >= MIN_RELEVANCE for one in [*taken, *left_out])
+def test_chosen_are_relevant_and_fit_the_budget(words, frequencies, similarities, costs, limit):
+    relevant = relevances(Words(words, frequencies, 50), Meaning(similarities))
+    assert all(MIN_RELEVANCE <= relevance <= 1 for relevance in relevant.values())
+    assert list(relevant.values()) == sorted(relevant.values(), reverse=True)
+    taken, left_out = choose(relevant, costs, limit_tokens=limit)
+    assert sum(costs[key] for key in taken) <= limit
+    assert {*taken, *left_out} == {key for key in relevant if key in costs}
 
 
 def test_a_short_question_is_read_with_those_before_it():
