@@ -16,10 +16,18 @@ class ToolKind(models.TextChoices):
     MCP = "mcp"
 
 
+class ToolQuerySet(SharedQuerySet):
+    """A key bound to one assistant changes no tools."""
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q(pk__in=[]) if principal.assistant_id else super()._written_by(principal)
+
+
 class Tool(TenantRow):
     """`data` is what discovery last returned; `last_error` why the last refresh failed.
 
-    `discovery_url` is empty for an OpenAPI document that was pasted. `options` belong to the kind,
+    `warnings` are discovery's, for whoever added the tool. `tried_at` is the last attempt to
+    refresh, `refreshed_at` the last that went well. `discovery_url` is empty for an OpenAPI document that was pasted. `options` belong to the kind,
     but for `ask_first`: names of functions that a person must approve before each call.
     """
 
@@ -33,9 +41,11 @@ class Tool(TenantRow):
     options = models.JSONField(default=dict, blank=True)
     shared = models.BooleanField(default=False)
     last_error = models.TextField(blank=True, default="")
+    warnings = models.JSONField(default=list, blank=True)
     refreshed_at = models.DateTimeField(null=True, blank=True)
+    tried_at = models.DateTimeField(null=True, blank=True)
 
-    objects = SharedQuerySet.as_manager()
+    objects = ToolQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["organization", "-created_at"], name="tool_org_time")]

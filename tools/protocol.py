@@ -4,15 +4,18 @@ One file per source of tools implements `OfferedTool`; `tools.toolbox` makes of 
 engine knows (`engine.tools.Toolbox`). Refuses to know any source.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from django.utils import timezone
 
 from engine.tools import ToolSpec
+
+_KEY_CHARS: Final = 200
 
 
 class ToolError(Exception):
@@ -79,6 +82,16 @@ class ToolContext:
     time_zone: str = "UTC"
     clock: Callable[[], datetime] = timezone.now
     exchanges: list[Exchange] | None = None
+
+    @property
+    def call_key(self) -> str:
+        """The call's name for services, such as `Idempotency-Key`: printable ASCII, at most 200.
+
+        Models may use a `call_id` again in another turn; the same call made again keeps its key.
+        """
+        of_turn = f"{self.turn_id}:{self.call_id}" if self.turn_id else self.call_id
+        is_plain = of_turn.isascii() and of_turn.isprintable() and len(of_turn) <= _KEY_CHARS
+        return of_turn if is_plain else hashlib.sha256(of_turn.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,28 @@
+"""What a tool's row keeps sealed: the key its service wants.
+
+A sealed text opens only for the tool and the organization it was sealed for. Refuses to return an
+unsealed key to anything but `tools.connected`.
+"""
+
+from amber.lib.secrets import seal, unseal
+from tools.models import Tool
+
+_PLACE = f"{Tool._meta.db_table}.api_key"
+
+
+def seal_api_key(tool: Tool, api_key: str) -> None:
+    """Set the row's sealed key, without saving. Empty: the service wants none."""
+    tool.api_key_sealed = (
+        seal(api_key, table=_PLACE, pk=tool.pk, organization_id=tool.organization_id)
+        if api_key
+        else ""
+    )
+
+
+def unseal_api_key(tool: Tool) -> str:
+    """Empty when the service wants none. Raises UnsealError, SecretKeyError."""
+    if not tool.api_key_sealed:
+        return ""
+    return unseal(
+        tool.api_key_sealed, table=_PLACE, pk=tool.pk, organization_id=tool.organization_id
+    )
