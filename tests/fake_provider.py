@@ -7,6 +7,7 @@ URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and ch
     GET  /v1/models              the names in tests.fake_behaviours
     POST /v1/chat/completions    stream or not; usage; tools, functions, chatglm3; JSON schema
     POST /v1/embeddings          unit vectors, float or base64, `dimensions` honoured
+    POST /v1/audio/speech        bytes that begin as an MP3 does, then the text
     GET  /stats   POST /stats    counters since the start / the same, then reset
     GET  /requests               the last 50 bodies, oldest first; ?contains=TEXT picks some
     GET  /health
@@ -76,6 +77,8 @@ class FakeProvider:
             await self._chat(receive, send)
         elif method == "POST" and path.endswith("/embeddings"):
             await self._embeddings(receive, send)
+        elif method == "POST" and path.endswith("/audio/speech"):
+            await self._speech(receive, send)
         elif path.endswith("/models"):
             self.stats["models"] += 1
             names = [*BEHAVIOURS, "fake-embedding"]
@@ -204,6 +207,20 @@ class FakeProvider:
         usage = {"prompt_tokens": used, "total_tokens": used}
         value = {"object": "list", "data": data, "model": request.get("model"), "usage": usage}
         await send_json(send, orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
+
+    async def _speech(self, receive: Receive, send: Send) -> None:
+        body = await read_body(receive)
+        self.requests.append(body)
+        request = orjson.loads(body)
+        behaviour, _ = behaviour_of(str(request.get("model")))
+        if behaviour.status is not None:
+            await send_json(send, {"error": behaviour.error}, behaviour.status, behaviour.headers)
+            return
+        await asyncio.sleep(HANG_SECONDS if behaviour.hang_after == 0 else 0)
+        headers = [(b"content-type", b"audio/mpeg")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        spoken = b"ID3" + request["input"].encode()
+        await send({"type": "http.response.body", "body": spoken})
 
 
 def refusal(name: str) -> Json:

@@ -30,11 +30,11 @@ def _kind(content: bytes) -> tuple[str, str] | None:
 
 
 def _mpeg_frame(content: bytes) -> tuple[str, str] | None:
-    """Eleven set bits open a frame; the layer bits 00 are AAC's (ISO 13818-7, ADTS)."""
+    """Eleven set bits open a frame (ISO 11172-3); layer bits 01 are MP3's, 00 AAC's (ADTS)."""
     if len(content) < 4 or content[0] != 0xFF or content[1] & 0xE0 != 0xE0:
         return None
     if content[1] & 0xF6 == 0xF0:
         return "aac", "audio/aac"
-    has_layer = content[1] & 0x06 != 0
+    is_layer_3 = content[1] & 0x06 == 0x02
     has_bit_rate = content[2] & 0xF0 != 0xF0
-    return ("mp3", "audio/mpeg") if has_layer and has_bit_rate else None
+    return ("mp3", "audio/mpeg") if is_layer_3 and has_bit_rate else None

@@ -37,11 +37,11 @@ async def speak(
         idempotent=True,
         limits=ANSWER_LIMITS,
     )
-    audio_url = _audio_url(json_object(answer, what=WHAT))
-    return await _fetched(urljoin(url, audio_url), trusting=url, max_bytes=max_bytes)
+    audio_url = _audio_url(url, json_object(answer, what=WHAT))
+    return await _fetched(audio_url, trusting=url, max_bytes=max_bytes)
 
 
-def _audio_url(answer: Mapping[str, Any]) -> str:
+def _audio_url(base_url: str, answer: Mapping[str, Any]) -> str:
     if answer.get("code") not in (None, 0, "0"):
         raise unavailable(WHAT, reason=f"it said {str(answer.get('msg'))[:200]!r}")
     files = answer.get("audio_files")
@@ -49,7 +49,10 @@ def _audio_url(answer: Mapping[str, Any]) -> str:
     found = answer.get("url") or (first.get("url") if isinstance(first, Mapping) else None)
     if not isinstance(found, str):
         raise unavailable(WHAT, reason="the answer names no url")
-    return found
+    try:
+        return urljoin(base_url, found)
+    except ValueError:
+        raise unavailable(WHAT, reason="the answer's url is none") from None
 
 
 async def _fetched(audio_url: str, *, trusting: str, max_bytes: int) -> bytes:

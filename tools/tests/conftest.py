@@ -5,8 +5,11 @@ from uuid import UUID
 
 import pytest
 
+from amber.lib.tests.conftest import other, server
 from tools import registry
 from tools.protocol import ToolContext
+
+__all__ = ["other", "server"]
 
 
 @pytest.fixture

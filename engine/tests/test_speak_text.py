@@ -1,0 +1,51 @@
+import asyncio
+
+import pytest
+
+from engine.model import ProviderError
+from engine.speech import OpenAISpeech
+from tests.fixtures_provider import RunningProvider
+
+
+def spoken(provider: RunningProvider, model: str, text: str, max_bytes: int = 1_000) -> bytes:
+    speech = OpenAISpeech(
+        model, "nova", base_url=provider.base_url, api_key="fake-key", max_bytes=max_bytes
+    )
+    return asyncio.run(speech.speak(text))
+
+
+def test_the_text_is_spoken(fake_provider: RunningProvider) -> None:
+    assert spoken(fake_provider, "fake-model", "Good morning") == b"ID3Good morning"
+    assert fake_provider.requests("Good morning")[-1] == {
+        "model": "fake-model",
+        "voice": "nova",
+        "input": "Good morning",
+        "response_format": "mp3",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "code"),
+    [
+        ("fake-429", "provider_rate_limited"),
+        ("fake-500", "provider_unavailable"),
+        ("fake-401", "provider_auth"),
+        ("fake-404", "provider_rejected"),
+    ],
+)
+def test_a_fault_has_its_code(fake_provider: RunningProvider, model: str, code: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        spoken(fake_provider, model, "Hi")
+    assert caught.value.code == code
+
+
+def test_an_endless_answer_is_not_read_to_its_end(fake_provider: RunningProvider) -> None:
+    with pytest.raises(ProviderError) as caught:
+        spoken(fake_provider, "fake-model", "x" * 2_000)
+    assert caught.value.code == "provider_malformed"
+
+
+def test_a_provider_that_is_not_there_is_unavailable() -> None:
+    with pytest.raises(ProviderError) as caught:
+        spoken(RunningProvider("http://127.0.0.1:9/v1"), "fake-model", "Hi")
+    assert caught.value.code == "provider_unavailable"

@@ -1,0 +1,92 @@
+"""Settings that cannot be used stop the start, and the message names them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from amber import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "AMBER_ANY"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "http://searxng:8080",
+        "https://search.example/engine/",
+        "http://127.0.0.1:9966/tts",
+        "http://[::1]:8080",
+        " http://searxng ",
+    ],
+)
+def test_an_address_is_taken_as_it_is_written(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    assert environment.address(NAME) == value.strip()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "searxng:8080",
+        "ftp://searxng",
+        "http://",
+        "http:///search",
+        "http://user:password@searxng",
+        "http://searxng?key=1",
+        "http://searxng#x",
+        "http://sear xng",
+        "http://searxng:eighty",
+        "http://searxng:0",
+        "http://searxng:99999",
+    ],
+)
+def test_what_is_no_address_stops_the_start(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        environment.address(NAME)
+
+
+def test_an_address_that_is_not_given_is_the_default(monkeypatch):
+    monkeypatch.setenv(NAME, "")
+    assert environment.address(NAME) == ""
+    assert environment.address(NAME, "https://a.example") == "https://a.example"
+
+
+@pytest.mark.parametrize("value", ["5", "0.00001", "1e-5", "-1"])
+def test_a_numeral_is_kept_as_it_is_written(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    assert environment.numeral(NAME, "7") == value
+
+
+@pytest.mark.parametrize("value", ["fast", "1,5", "nan", "inf", "5 %"])
+def test_what_is_no_number_stops_the_start(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        environment.numeral(NAME, "7")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AMBER_SEARXNG_URL", "searxng:8080"),
+        ("AMBER_TAVILY_URL", "api.tavily.com"),
+        ("AMBER_TTS_URL", "file:///tts"),
+        ("AMBER_TTS_SPEED", "fast"),
+        ("AMBER_TTS_MAX_CHARS", "0"),
+    ],
+)
+def test_wrong_services_stop_the_start(name, value):
+    run = subprocess.run(
+        [sys.executable, "-c", "import amber.settings"],
+        cwd=ROOT,
+        env={**os.environ, name: value},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode != 0
+    assert f"ImproperlyConfigured: {name}=" in run.stderr
