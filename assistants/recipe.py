@@ -15,6 +15,7 @@ from engine.messages import Author
 from providers.models import AUTO_ALIAS
 from tools.protocol import Circumstances, OfferedTool, ToolContext
 from tools.registry import offered
+from tools.result_files import ResultFiles
 from tools.toolbox import ToolLimits, TurnToolbox
 
 MIN_TEMPERATURE = 0.1
@@ -90,12 +91,16 @@ def clamped_temperature(temperature: float | None) -> float | None:
 
 
 def toolbox_of(
-    recipe: Recipe, *, context: ToolContext, limits: ToolLimits, has_sealed_blocks: bool = False
+    recipe: Recipe,
+    *,
+    context: ToolContext,
+    limits: ToolLimits,
+    files: ResultFiles,
+    has_sealed_blocks: bool = False,
 ) -> TurnToolbox:
     """All tools a turn of this recipe may use, in a stable order."""
-    return TurnToolbox(
-        _tools_of(recipe, has_sealed_blocks=has_sealed_blocks), context=context, limits=limits
-    )
+    tools = _tools_of(recipe, has_sealed_blocks=has_sealed_blocks)
+    return TurnToolbox(tools, context=context, limits=limits, files=files)
 
 
 def _tools_of(recipe: Recipe, *, has_sealed_blocks: bool) -> Sequence[OfferedTool]:

@@ -5,15 +5,12 @@ chat of 10,000 messages costs what one of 100 costs. Decides nothing about form:
 does. What went in, and what was left out and why, is the turn's manifest.
 """
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-import structlog
 from django.conf import settings
-from django.core.files.storage import default_storage
 
 from amber.lib.errors import AmberError, Invalid
 from assistants.recipe import Recipe, recipe_of, toolbox_of
@@ -25,21 +22,23 @@ from engine.budget import BudgetError, fit
 from engine.history import HistoryProfile, NoHumanMessage, normalise
 from engine.messages import Attachment, Author, Message, ProviderMessage, Role, ToolCall
 from engine.model import Model, ModelProfile, ModelRequest
-from engine.tools import Toolbox
-from libraries.file_links import signed_content_url
+from engine.tools import MAX_OFFERED_TOOLS
+from libraries.file_attachments import attachment_of
 from libraries.models import File
 from providers import registry
 from providers.models import LanguageModel
 from tools.protocol import ToolContext
-from tools.toolbox import ToolLimits
-
-logger = structlog.get_logger(__name__)
+from tools.result_files import ResultFiles
+from tools.toolbox import ToolLimits, TurnToolbox
 
 RELATED = ("chat", "assistant", "user", "organization", "question")
 """What a turn is claimed with, so that `prepare` need not read it again."""
 
 BYTES_PER_TOKEN = 4
 """English and Chinese alike: about 4 bytes of UTF-8 a token (o200k_base); for cutting, not counting."""
+
+
+_TOO_MANY = f"At most {MAX_OFFERED_TOOLS} functions are offered."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Prepared:
     row: LanguageModel
     model: Model
     request: ModelRequest
-    toolbox: Toolbox
+    toolbox: TurnToolbox
     manifest: dict[str, Any]
 
 
@@ -76,7 +75,7 @@ def prepare(turn: Turn) -> Prepared:
     resolved = registry.resolve(recipe.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
     toolbox = _toolbox(turn, recipe, profile)
-    messages = _compose(turn, tail, recipe, profile)
+    messages = _compose(turn, tail, (*toolbox.prompts, *recipe.system_prompts), profile)
     fitted = _fit(messages, profile, toolbox)
     return Prepared(
         row=resolved.row,
@@ -97,6 +96,7 @@ def prepare(turn: Turn) -> Prepared:
             "history_is_cut": tail.is_cut,
             "dropped_messages": len(messages) - len(fitted),
             "tools": [spec.name for spec in toolbox.specs],
+            "tools_left_out": [{"name": name, "reason": _TOO_MANY} for name in toolbox.left_out],
         },
     )
 
@@ -138,25 +138,33 @@ def _from_a_question(messages: list[ChatMessage]) -> list[ChatMessage]:
 def _stateless_messages(turn: Turn) -> list[ChatMessage]:
     given = (turn.input or {}).get("messages", [])
     written = (turn.output or {}).get("messages", [])
+    files = _files_of(written)
     return [
         ChatMessage(
             role=m["role"],
             content=m["content"],
             tool_call=m.get("tool_call"),
             assistant=turn.assistant if m["role"] == MessageRole.ASSISTANT else None,
+            file=files.get(m.get("file_id")),
         )
         for m in [*given, *written]
     ]
 
 
+def _files_of(messages: Sequence[dict[str, Any]]) -> dict[str | None, File]:
+    """The files of messages in their wire form, by id. No query where there are none."""
+    ids = [m["file_id"] for m in messages if m["file_id"]]
+    return {str(file.pk): file for file in File.objects.filter(pk__in=ids)} if ids else {}
+
+
 def _compose(
-    turn: Turn, tail: Tail, recipe: Recipe, profile: ModelProfile
+    turn: Turn, tail: Tail, prompts: Sequence[str], profile: ModelProfile
 ) -> list[ProviderMessage]:
     """The request's messages in the provider's form, not yet cut to the model's window."""
     try:
         return normalise(
             [_to_engine(m, vision=profile.vision) for m in tail.messages],
-            system_prompts=[*recipe.system_prompts, *tail.opening],
+            system_prompts=[*prompts, *tail.opening],
             volatile=(),
             profile=HistoryProfile(
                 system_position=profile.system_position,
@@ -171,7 +179,7 @@ def _compose(
 
 
 def _fit(
-    messages: Sequence[ProviderMessage], profile: ModelProfile, toolbox: Toolbox
+    messages: Sequence[ProviderMessage], profile: ModelProfile, toolbox: TurnToolbox
 ) -> list[ProviderMessage]:
     """Drop old exchanges that the model's window cannot hold.
 
@@ -198,18 +206,20 @@ def _fit(
         ) from None
 
 
-def _toolbox(turn: Turn, recipe: Recipe, profile: ModelProfile) -> Toolbox:
+def _toolbox(turn: Turn, recipe: Recipe, profile: ModelProfile) -> TurnToolbox:
+    context = ToolContext(
+        organization_id=turn.organization_id,
+        user_id=turn.user_id,
+        guest_id=turn.guest_id,
+        chat_id=turn.chat_id,
+        assistant_id=turn.assistant_id,
+        turn_id=turn.pk,
+        time_zone=_time_zone(turn),
+    )
     return toolbox_of(
         recipe,
-        context=ToolContext(
-            organization_id=turn.organization_id,
-            user_id=turn.user_id,
-            guest_id=turn.guest_id,
-            chat_id=turn.chat_id,
-            assistant_id=turn.assistant_id,
-            turn_id=turn.pk,
-            time_zone=_time_zone(turn),
-        ),
+        context=context,
+        files=ResultFiles(context, vision=profile.vision),
         limits=ToolLimits(
             timeout_seconds=settings.AMBER_TOOL_TIMEOUT_SECONDS,
             result_tokens=settings.AMBER_TOOL_RESULT_TOKENS,
@@ -232,10 +242,16 @@ def _to_engine(message: ChatMessage, *, vision: bool) -> Message:
         tool_call=ToolCall(call["id"], call["name"], call["arguments"], call.get("reply_id"))
         if call
         else None,
-        file=_attachment(message.file, vision=vision)
-        if message.file and not message.file.is_expired
-        else None,
+        file=_attachment(message, vision=vision),
     )
+
+
+def _attachment(message: ChatMessage, *, vision: bool) -> Attachment | None:
+    """What a `file` message shows; of what a tool made the text is not even loaded."""
+    file = message.file
+    if message.role != MessageRole.FILE or file is None or file.is_expired:
+        return None
+    return attachment_of(file, vision=vision, text=None if message.tool_call else file.text)
 
 
 def _author(message: ChatMessage) -> Author | None:
@@ -243,24 +259,3 @@ def _author(message: ChatMessage) -> Author | None:
         return None
     written_by = message.assistant
     return Author(str(written_by.pk), written_by.name, written_by.description)
-
-
-def _attachment(file: File, *, vision: bool) -> Attachment:
-    url = _image_url(file) if vision and file.is_image else ""
-    return Attachment(name=file.name, mime_type=file.mime_type, url=url, text=file.text)
-
-
-def _image_url(file: File) -> str:
-    """A signed link where the provider can reach us, else the bytes in a `data:` URL.
-
-    Empty when the bytes are gone: then the model reads the file's name.
-    """
-    if settings.AMBER_PUBLIC_URL and file.is_image:
-        return signed_content_url(file)
-    try:
-        with default_storage.open(file.path) as stream:
-            encoded = base64.b64encode(stream.read()).decode()
-    except FileNotFoundError:
-        logger.warning("file_bytes_missing", file_id=str(file.pk))
-        return ""
-    return f"data:{file.mime_type};base64,{encoded}"

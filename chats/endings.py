@@ -55,7 +55,7 @@ def end_turn(turn: Turn, chat: Chat | None, ending: Ending) -> list[dict[str, An
 
 
 def last_event(turn: Turn) -> tuple[str, dict[str, Any]]:
-    """Name and fields of the event that ends the stream of a turn which is not running."""
+    """Name and fields of the last event of a turn that is over, or waits."""
     error = turn.error or {}
     match turn.status:
         case TurnStatus.COMPLETED:
@@ -73,7 +73,7 @@ def last_event(turn: Turn) -> tuple[str, dict[str, Any]]:
         case TurnStatus.WAITING:
             return "turn.waiting", {"calls": turn.waiting_calls}
         case _:
-            raise ValueError(f"a turn that is {turn.status} has no last event")
+            raise ValueError(f"a turn that is {turn.status} has more to say")
 
 
 def lock_turn(

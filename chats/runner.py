@@ -20,11 +20,12 @@ from amber.lib.bridge import Hand, run_on_loop, worker_loop
 from amber.lib.errors import CODES, RETRYABLE, AmberError
 from amber.lib.lease import Fenced
 from chats import context
+from chats.approval import DECLINED, sort_calls
 from chats.endings import Ending
 from chats.models import Turn, TurnStatus
 from chats.stream import Feed, publisher
 from chats.turn_writer import TurnWriter, open_calls
-from engine import loop
+from engine import happenings, loop
 from engine.messages import ToolCall
 from engine.model import ProviderError
 from engine.reply import Patience
@@ -67,7 +68,8 @@ def stop(turn_id: UUID, reason: Stop) -> None:
 def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     """Claim and run a turn. Its state afterwards; None when it was, or became, another's.
 
-    `queued` means that it was released and wants another worker.
+    `queued` means that it was released and wants another worker; `waiting`, that a person must
+    decide on calls first.
     """
     turn: Turn | None = Turn.objects.select_related(*context.RELATED).claim(
         turn_id, worker=worker, lease_seconds=settings.AMBER_LEASE_SECONDS
@@ -82,6 +84,7 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.started)
             return status
     finally:
+        this.erase_leftovers()
         if _running.get(turn.pk) is this:  # it may have been lost, and claimed here again
             del _running[turn.pk]
 
@@ -109,6 +112,11 @@ class TurnRun:
             self._reason = reason
             if self._task is not None:
                 self._task.cancel()
+
+    def erase_leftovers(self) -> None:
+        """Files of results that were never stored. After the coroutine, on the task's thread."""
+        if self._writer.files is not None:
+            self._writer.files.erase_unsaved()
 
     # -- The coroutine -------------------------------------------------------------------------
 
@@ -139,7 +147,7 @@ class TurnRun:
                     await self._work()
             finally:
                 self._task = None  # what comes now is short, and must not be cut off
-            return TurnStatus.COMPLETED
+            return TurnStatus(self._writer.turn.status)
         except Fenced:
             raise
         except asyncio.CancelledError:
@@ -162,9 +170,11 @@ class TurnRun:
         prepared = await self._hand(self._prepare)
         if self._writer.turn.step:
             prepared = await self._resume(prepared)
+            if self._writer.turn.status != TurnStatus.RUNNING:
+                return
         self._noting = asyncio.create_task(self._note(prepared))
         deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
-        happenings = loop.run(
+        told = loop.run(
             prepared.model,
             prepared.request,
             toolbox=prepared.toolbox,
@@ -173,25 +183,25 @@ class TurnRun:
             first_step=self._writer.turn.step + 1,
             on_retry=lambda error, _: self._writer.retried.append(error),
         )
-        async with aclosing(happenings):
-            async for happening in happenings:
+        async with aclosing(told):
+            async for happening in told:
                 await self._greeted()
                 await self._take(happening)
 
-    async def _take(self, happening: loop.Happening) -> None:
+    async def _take(self, happening: happenings.Happening) -> None:
         """Tell the viewers, and store what is whole."""
         feed, writer = self._feed, self._writer
         match happening:
-            case loop.Text(step=step, text=text):
+            case happenings.Text(step=step, text=text):
                 feed.emit_text(step, text)
                 if len(feed.text) - self._saved_chars >= PARTIAL_CHARS:
                     self._save_wanted.set()
-            case loop.Reply():
+            case happenings.Reply():
                 feed.flush_text()
                 seq = feed.seq
                 await self._hand(lambda: writer.store_reply(happening, seq))
                 self._announce()
-            case loop.CallStarted(step=step, call=call):
+            case happenings.CallStarted(step=step, call=call):
                 feed.emit(
                     "tool.started",
                     step=step,
@@ -199,7 +209,7 @@ class TurnRun:
                     name=call.name,
                     arguments=call.arguments,
                 )
-            case loop.CallFinished(step=step, call=call, result=result):
+            case happenings.CallFinished(step=step, call=call, result=result):
                 feed.emit(
                     "tool.finished",
                     step=step,
@@ -209,6 +219,10 @@ class TurnRun:
                 )
                 seq = feed.seq
                 await self._hand(lambda: writer.store_result(step, call, result, seq))
+                self._announce()
+            case happenings.Waiting():
+                seq = feed.seq
+                await self._hand(lambda: writer.wait(seq))
                 self._announce()
 
     def _announce(self) -> None:
@@ -224,15 +238,19 @@ class TurnRun:
         writer = self._writer
         prepared = context.prepare(writer.turn)
         writer.model, writer.asked = prepared.row, prepared.request.messages
+        writer.files = prepared.toolbox.files
         return prepared
 
     async def _resume(self, prepared: context.Prepared) -> context.Prepared:
-        """An earlier attempt stored steps: close the calls it left open first."""
+        """An earlier attempt stored steps: close the calls it left open first, or wait for more."""
         await self._greeted()
         unfinished = await self._hand(lambda: open_calls(self._writer.turn))
         if not unfinished:
             return prepared
-        await self._finish_calls(unfinished, prepared.toolbox)
+        undecided = await self._finish_calls(unfinished, prepared.toolbox)
+        if undecided:
+            await self._take(happenings.Waiting(self._writer.turn.step, undecided))
+            return prepared
         return await self._hand(self._prepare)
 
     async def _note(self, prepared: context.Prepared) -> None:
@@ -262,17 +280,26 @@ class TurnRun:
             if not self._greeting.cancelled() and (error := self._greeting.exception()):
                 raise error
 
-    async def _finish_calls(self, calls: list[ToolCall], toolbox: Toolbox) -> None:
-        """Calls cut by a crash: made again where that does no harm, else reported as unknown."""
+    async def _finish_calls(self, calls: list[ToolCall], toolbox: Toolbox) -> tuple[ToolCall, ...]:
+        """Close calls that were cut by a crash or waited for a person; those nobody decided on.
+
+        A call that may have been made is made again where that does no harm, else reported.
+        """
         step = self._writer.turn.step
-        safe = [call for call in calls if toolbox.is_safe_to_repeat(call.name)]
-        for call in calls:
-            if call not in safe:
-                unknown = ToolResult(call_id=call.id, ok=False, content=UNKNOWN_OUTCOME)
-                await self._take(loop.CallFinished(step, call, unknown))
-        async with aclosing(loop.run_calls(safe, step=step, toolbox=toolbox)) as happenings:
-            async for happening in happenings:
+        sorted_ = sort_calls(calls, self._writer.turn.waiting_calls)
+        repeated = [call for call in sorted_.begun if toolbox.is_safe_to_repeat(call.name)]
+        for call in sorted_.declined:
+            await self._take(_not_made(step, call, DECLINED))
+        for call in sorted_.begun:
+            if call not in repeated:
+                await self._take(_not_made(step, call, UNKNOWN_OUTCOME))
+        if sorted_.approved:
+            await self._hand(lambda: self._writer.take_approved(sorted_.approved))
+        made = [*repeated, *sorted_.approved]
+        async with aclosing(loop.run_calls(made, step=step, toolbox=toolbox)) as told:
+            async for happening in told:
                 await self._take(happening)
+        return sorted_.undecided
 
     # -- Partial text ----------------------------------------------------------------------------
 
@@ -312,7 +339,7 @@ class TurnRun:
             return None
         await self._greeted()
         self._announce()
-        if not self._writer.turn.is_live:
+        if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
         if self._reason is Stop.CANCELLED:
             return await self._close(Ending(TurnStatus.CANCELLED))
@@ -330,7 +357,7 @@ class TurnRun:
         """Failed when nothing of this step was shown, else incomplete with its text kept."""
         await self._greeted()
         self._announce()
-        if not self._writer.turn.is_live:
+        if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
         shown = bool(self._shown_text().strip())
         status = TurnStatus.INCOMPLETE if shown else TurnStatus.FAILED
@@ -346,6 +373,10 @@ class TurnRun:
         await self._hand(lambda: self._writer.end(ending, text=text, seq=seq, error=error))
         self._announce()
         return ending.status
+
+
+def _not_made(step: int, call: ToolCall, why: str) -> happenings.CallFinished:
+    return happenings.CallFinished(step, call, ToolResult(call_id=call.id, ok=False, content=why))
 
 
 def _patience(deadline: float) -> Patience:

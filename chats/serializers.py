@@ -67,6 +67,23 @@ class BranchInput(serializers.Serializer[Chat]):
     leaf_id = serializers.UUIDField()
 
 
+class DecisionField(serializers.BooleanField):
+    """true or false; nothing that merely looks like it."""
+
+    default_error_messages = {"invalid": "true to allow the call, false to decline it."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class ApproveInput(serializers.Serializer[Turn]):
+    """`decisions` by call id."""
+
+    decisions = serializers.DictField(child=DecisionField(), allow_empty=False)
+
+
 class TryMessage(serializers.Serializer[Any]):
     role = serializers.ChoiceField([MessageRole.HUMAN, MessageRole.ASSISTANT, MessageRole.SYSTEM])
     content = ContentField()
@@ -170,6 +187,13 @@ class TurnUsageSerializer(serializers.Serializer[Any]):
     cached_tokens = serializers.IntegerField(required=False)
 
 
+class WaitingCallSerializer(serializers.Serializer[Any]):
+    call_id = serializers.CharField()
+    name = serializers.CharField()
+    arguments = serializers.CharField(help_text="The raw string the model wrote.")
+    approved = serializers.BooleanField(allow_null=True, help_text="null: not decided yet.")
+
+
 class TurnSerializer(serializers.Serializer[Turn]):
     id = serializers.UUIDField()
     chat_id = serializers.UUIDField(allow_null=True)
@@ -178,7 +202,7 @@ class TurnSerializer(serializers.Serializer[Turn]):
     attempts = serializers.IntegerField()
     usage = TurnUsageSerializer()
     finish_reason = serializers.CharField(allow_null=True)
-    waiting_calls = serializers.ListField(child=serializers.DictField())
+    waiting_calls = WaitingCallSerializer(many=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
@@ -207,6 +231,11 @@ class FoundMessagesSerializer(serializers.Serializer[Any]):
     results = FoundMessageSerializer(many=True)
 
 
+class LeftOutSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    reason = serializers.CharField()
+
+
 class ManifestSerializer(serializers.Serializer[Any]):
     """Which model, messages and tools went into the turn's request, and what was left out."""
 
@@ -217,3 +246,4 @@ class ManifestSerializer(serializers.Serializer[Any]):
     history_is_cut = serializers.BooleanField()
     dropped_messages = serializers.IntegerField()
     tools = serializers.ListField(child=serializers.CharField())
+    tools_left_out = LeftOutSerializer(many=True)

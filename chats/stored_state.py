@@ -14,12 +14,17 @@ from chats.stream import encode, first_seq
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """A turn as Postgres has it: `last` is the name and JSON of its last event once it is over."""
+    """A turn as Postgres has it, up to event `seq`.
+
+    `resting` is the name and JSON of that event where no worker has more to say: the turn is over
+    (`is_over`), or waits for somebody.
+    """
 
     seq: int
     snapshot_seq: int
     snapshot: bytes
-    last: tuple[str, bytes] | None
+    resting: tuple[str, bytes] | None
+    is_over: bool
 
 
 @sync_to_async(thread_sensitive=False)
@@ -37,16 +42,18 @@ def _read_state(turn_id: UUID) -> StoredState | None:
             return None
         messages = transcript.messages_of_turn(turn)
     text = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
-    is_over = turn.status not in LIVE_STATUSES or turn.status == TurnStatus.WAITING
+    is_over = turn.status not in LIVE_STATUSES
+    is_resting = is_over or turn.status == TurnStatus.WAITING
     seq = max(turn.seq, first_seq(turn.attempt))
-    snapshot_seq = seq - 1 if is_over else seq
+    snapshot_seq = seq - 1 if is_resting else seq
     snapshot = encode(
         "turn.snapshot",
         seq=snapshot_seq,
         turn_id=turn.pk,
         fields={"messages": messages, "text": text},
     )
-    return StoredState(seq, snapshot_seq, snapshot, _last(turn, seq) if is_over else None)
+    resting = _last(turn, seq) if is_resting else None
+    return StoredState(seq, snapshot_seq, snapshot, resting, is_over)
 
 
 def _last(turn: Turn, seq: int) -> tuple[str, bytes]:

@@ -174,7 +174,7 @@ class _Following:
 
     async def _is_behind(self) -> bool:
         state = await state_of(self._viewer.turn_id)
-        return state is None or state.seq > self._viewer.seq or state.last is not None
+        return state is None or state.seq > self._viewer.seq or state.is_over
 
     async def _snapshot(self) -> list[StreamEvent]:
         """What Postgres knows, as soon as the stream goes on from there without a hole."""
@@ -184,15 +184,15 @@ class _Following:
             if state is None:
                 self.is_over = True
                 return []
-            if state.last is not None or await self._reaches(state.seq):
+            if state.resting is not None or await self._reaches(state.seq):
                 break
             await asyncio.sleep(_CATCH_UP_SECONDS)
-        self.is_over = state.last is not None
+        self.is_over = state.is_over
         events = []
         if state.snapshot_seq > viewer.seq:
             events.append(StreamEvent(state.snapshot_seq, "turn.snapshot", state.snapshot))
-        if state.last is not None and viewer.seq != state.seq:
-            events.append(StreamEvent(state.seq, *state.last))
+        if state.resting is not None and viewer.seq != state.seq:
+            events.append(StreamEvent(state.seq, *state.resting))
         viewer.seq = max(viewer.seq, state.seq)
         return events
 

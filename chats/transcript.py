@@ -17,7 +17,7 @@ from amber.lib.ids import new_id
 from amber.lib.words import tsvector_literal
 from assistants.models import Assistant
 from chats.block_paths import mark_active_path
-from chats.models import Chat, ChatMessage, ChatOwner, Turn
+from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn
 from chats.roles import CALL_ROLES, HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
 from chats.wire import message_wire
 from libraries.models import File
@@ -86,12 +86,17 @@ def path(
 
 
 def attach_related(messages: Sequence[ChatMessage]) -> None:
-    """Load assistants and files of these rows: at most two queries."""
+    """Load assistants and files of these rows: at most two queries.
+
+    Texts of files only where somebody posted one: those of tools are not read, and may be long.
+    """
     wanted: list[Prefetch[Any] | str] = []
     if any(m.assistant_id for m in messages):
         wanted.append(Prefetch("assistant", Assistant.objects.only("id", "name", "description")))
     if any(m.file_id for m in messages):
-        wanted.append(Prefetch("file", File.objects.all()))
+        is_read = any(m.role == MessageRole.FILE and not m.tool_call for m in messages)
+        files = File.objects.all() if is_read else File.objects.defer("text")
+        wanted.append(Prefetch("file", files))
     if wanted:
         prefetch_related_objects(list(messages), *wanted)
 
@@ -163,9 +168,8 @@ def build_tree(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> dict[str, C
         parent = _imported_parent(given, before, rows, place)
         if name in rows:
             raise Invalid(fields={f"messages.{place}.id": ["Given twice."]})
-        call = given.get("tool_call")
-        if given["role"] in CALL_ROLES:
-            call = _imported_call(call, place)
+        is_call = given["role"] in CALL_ROLES
+        call = _imported_call(given.get("tool_call"), place) if is_call else None
         before = rows[name] = _new(
             chat, parent, role=given["role"], content=given["content"], tool_call=call
         )

@@ -1,4 +1,4 @@
-"""REST of turns: state, cancel, manifest; and trying an assistant without a chat."""
+"""REST of turns: state, cancel, approve, manifest; and trying an assistant without a chat."""
 
 from typing import Any
 from uuid import UUID
@@ -16,10 +16,11 @@ from amber.lib.errors import Missing
 from amber.lib.wire import validated
 from assistants.models import Assistant
 from chats import services
+from chats.approval_services import approve_calls
 from chats.models import MessageRole, Turn
-from chats.negotiation import Streamable, answer_turn
+from chats.negotiation import Streamable, answer_turn, answered_once
 from chats.schema import IDEMPOTENCY_KEY
-from chats.serializers import ManifestSerializer, TryInput, TurnSerializer
+from chats.serializers import ApproveInput, ManifestSerializer, TryInput, TurnSerializer
 from chats.wire import turn_wire
 
 
@@ -35,6 +36,20 @@ class CancelView(APIView):
         """End the turn; text that was shown is kept. 200 also when it is over already."""
         turn = get_visible(Turn, principal_of(request), turn_id)
         return Response(turn_wire(services.cancel_turn(turn)))
+
+
+class ApproveView(APIView):
+    @extend_schema(request=ApproveInput, responses=TurnSerializer, parameters=[IDEMPOTENCY_KEY])
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """Allow or decline calls the turn waits for; it goes on once all of them are decided."""
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        decisions = validated(ApproveInput, request)["decisions"]
+        return answered_once(
+            request,
+            lambda claim: approve_calls(turn, decisions, claim=claim),
+            turn_wire,
+            status=200,
+        )
 
 
 class ManifestView(APIView):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -18,17 +19,19 @@ from django.utils import timezone
 from amber.lib.lease import Fenced
 from assistants.models import Assistant
 from chats import transcript
+from chats.approval import waiting_call, without_call
 from chats.endings import Ending, end_turn, last_event
 from chats.models import Chat, MessageRole, Turn, TurnStatus
-from chats.stream import Event
+from chats.stream import Event, first_seq
 from chats.wire import turn_wire
 from engine import tokens
-from engine.loop import Reply
+from engine.happenings import Reply
 from engine.messages import ProviderMessage, ToolCall
 from engine.model import ProviderError, Usage
 from engine.tools import ToolResult
 from providers import ledger
 from providers.models import LanguageModel
+from tools.result_files import ResultFiles
 
 _MOVING = (
     "status",
@@ -51,7 +54,10 @@ _MOVING = (
 
 
 class TurnWriter:
-    """Writes one turn for as long as its fence holds. `turn` is the row as last committed."""
+    """Writes one turn for as long as its fence holds. `turn` is the row as last committed.
+
+    `model`, `asked` and `files` are those of the request under way, once it was composed.
+    """
 
     def __init__(self, turn: Turn) -> None:
         if turn.tip_id == turn.question_id:
@@ -62,10 +68,13 @@ class TurnWriter:
         """Provider calls that failed and were made again: they go into the ledger too."""
         self.model: LanguageModel | None = None
         self.asked: Sequence[ProviderMessage] = ()
+        self.files: ResultFiles | None = None
 
     def greeting(self) -> list[Event]:
         """The first events of this attempt; after a break, what is stored is said again."""
         turn = self.turn
+        if turn.waiting_calls and turn.seq > first_seq(turn.attempt):
+            return []  # it goes on where it waited, and every viewer knows what it had said
         if turn.attempt == 1 and turn.seq == 0:
             question = transcript.shown([turn.question])[0] if turn.question else None
             return [("turn.started", {"turn": turn_wire(turn), "message": question})]
@@ -108,27 +117,51 @@ class TurnWriter:
             else:
                 stored = [self._store_answer(turn, chat, reply, counted)]
             turn.step = reply.step
+            turn.waiting_calls = [waiting_call(call) for call in reply.unapproved]
             if not reply.calls:
                 ending = Ending(TurnStatus.COMPLETED, finish_reason=reply.finish_reason)
                 end_turn(turn, chat, ending)
             self._save(turn, seq, reply.step, stored)
 
     def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
+        """The result with the document that belongs to it, then what it shows."""
+        tool_call = {
+            "id": call.id,
+            "name": call.name,
+            "arguments": "",
+            "reply_id": self._reply_id(step),
+        }
         with self._held() as (turn, chat):
-            message = transcript.append_to_turn(
-                turn,
-                chat,
-                role=MessageRole.TOOL,
-                content=result.content,
-                step=step,
-                tool_call={
-                    "id": call.id,
-                    "name": call.name,
-                    "arguments": "",
-                    "reply_id": self._reply_id(step),
-                },
-            )
-            self._save(turn, seq, step, [message])
+            kept, shown = self.files.save(result) if self.files else (None, [])
+            append = partial(transcript.append_to_turn, turn, chat, step=step, tool_call=tool_call)
+            stored = [append(role=MessageRole.TOOL, content=result.content, file=kept)]
+            stored += [append(role=MessageRole.FILE, file=file) for file in shown]
+            turn.waiting_calls = without_call(turn.waiting_calls, call.id)
+            self._save(turn, seq, step, stored)
+
+    def take_approved(self, calls: Sequence[ToolCall]) -> None:
+        """Clear what was decided on these calls, before they are made: whoever comes after us
+        must not take an approval for a second one."""
+        with self._held() as (turn, _):
+            for call in calls:
+                turn.waiting_calls = without_call(turn.waiting_calls, call.id)
+            turn.save(update_fields=_MOVING)
+
+    def wait(self, seq: int) -> None:
+        """Let go of the turn until somebody has decided on its `waiting_calls`.
+
+        Not counted as an attempt. If it was cancelled in the same moment it ends: a turn that
+        waits has no worker who would hear of it.
+        """
+        with self._held() as (turn, chat):
+            if turn.cancel_requested_at is not None:
+                end_turn(turn, chat, Ending(TurnStatus.CANCELLED))
+            else:
+                turn.status = TurnStatus.WAITING
+                turn.attempt -= 1
+                turn.worker = ""
+                turn.lease_until = None
+            self._save(turn, seq, turn.step, [])
 
     def end(self, ending: Ending, *, text: str, seq: int, error: ProviderError | None) -> None:
         """End the turn otherwise than by an answer; text that was shown is kept."""
@@ -159,8 +192,8 @@ class TurnWriter:
         with transaction.atomic():
             chat = self._locked_chat()
             turn = copy(self.turn)
-            turn.tip_id, turn.assistant_id = Turn.objects.holding(
-                turn.pk, turn.fence, "tip_id", "assistant_id"
+            turn.tip_id, turn.assistant_id, turn.cancel_requested_at = Turn.objects.holding(
+                turn.pk, turn.fence, "tip_id", "assistant_id", "cancel_requested_at"
             )
             yield turn, chat
         self.turn = turn
@@ -181,7 +214,7 @@ class TurnWriter:
         events: list[Event] = [
             ("message.stored", {"step": step, "message": message}) for message in stored
         ]
-        if not turn.is_live:
+        if turn.status != TurnStatus.RUNNING:
             events.append(last_event(turn))
         turn.seq = seq + len(events)
         turn.save(update_fields=_MOVING)

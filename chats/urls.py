@@ -24,6 +24,7 @@ urlpatterns = [
     path("turns/<uuid:turn_id>/", turn_views.TurnView.as_view(), name="turn"),
     path("turns/<uuid:turn_id>/events/", TurnEventsView.as_view(), name="turn_events"),
     path("turns/<uuid:turn_id>/cancel/", turn_views.CancelView.as_view(), name="cancel"),
+    path("turns/<uuid:turn_id>/approve/", turn_views.ApproveView.as_view(), name="approve"),
     path("turns/<uuid:turn_id>/manifest/", turn_views.ManifestView.as_view(), name="manifest"),
     path("assistants/<uuid:assistant_id>/try/", turn_views.TryView.as_view(), name="try"),
 ]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from chats.models import Chat, ChatMessage, Turn
+from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from libraries.wire import file_wire
 
 
@@ -62,7 +62,7 @@ def turn_wire(turn: Turn) -> dict[str, Any]:
         "attempts": turn.attempt,
         "usage": turn.usage,
         "finish_reason": turn.finish_reason or None,
-        "waiting_calls": turn.waiting_calls,
+        "waiting_calls": turn.waiting_calls if turn.status == TurnStatus.WAITING else [],
         "created_at": _time(turn.created_at),
         "started_at": _time(turn.started_at),
         "ended_at": _time(turn.ended_at),

@@ -8,10 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engine.messages import ProviderMessage
+from engine.messages import ProviderMessage, is_asked
 
 _SHRINK = 0.95
 """How much less than the proportional share to try: tokens are not spread evenly over a text."""
+
+_MOST_CHARS_A_TOKEN = 32
+"""A text with more on average is hardly one (o200k_base: English 4.5, its longest words 20), and
+not counted as a whole: 10 MB would cost a second."""
 
 
 class BudgetError(Exception):
@@ -41,8 +45,8 @@ def fit(
     """Drop oldest exchanges until the rest fits.
 
     `messages` are normalised, oldest first. `limit_tokens` is for the messages alone: the caller
-    has taken the reply's reserve and the tools off. An exchange is a user message, the system
-    messages right before it, and all up to the next one. The last exchange is dropped only in
+    has taken the reply's reserve and the tools off. An exchange is what a user said, the system
+    messages right before it, and all up to the next one, what tools made included. The last exchange is dropped only in
     part and last of all: answers and calls with their results, oldest first.
 
     Never splits a tool call from its results. Never drops the system messages at the start, nor
@@ -73,7 +77,7 @@ def _divide(messages: Sequence[ProviderMessage]) -> tuple[list[range], set[int]]
     size = len(roles)
     head = next((n for n in range(size) if roles[n] != "system"), size)
     tail = next((n for n in range(size, head, -1) if roles[n - 1] != "system"), head)
-    asked = [n for n in range(head, tail) if roles[n] == "user"]
+    asked = [n for n in range(head, tail) if is_asked(messages[n])]
     last = asked[-1] if asked else head - 1
     exchanges = [_with_systems_before(roles, n, head) for n in asked]
     rounds = [
@@ -99,10 +103,13 @@ def _with_systems_before(roles: Sequence[str], position: int, start: int) -> int
 def cut_text(text: str, *, limit_tokens: int, count: Callable[[str], int]) -> str:
     """The text, or its head and its tail with a note between them saying how much is left out.
 
-    Nothing at all where not even the note fits. Costs one count of the text and usually two or
-    three of about `limit_tokens`.
+    Nothing at all where not even the note fits. Costs a few counts of about `limit_tokens`, the
+    first of up to 32 times as many characters, however long the text.
     """
     cut, kept_chars = text, len(text)
+    most_chars = max(limit_tokens, 0) * _MOST_CHARS_A_TOKEN
+    if kept_chars > most_chars:
+        cut, kept_chars = _head_and_tail(text, most_chars), most_chars
     while (tokens := count(cut)) > limit_tokens:
         if kept_chars == 0:
             return ""

@@ -136,6 +136,8 @@ class ReplyGatherer:
         text = delta.get("content") or delta.get("refusal") or ""
         if not isinstance(text, str):
             raise fault("provider_malformed")
+        if "\0" in text:  # no database takes it, and no reader misses it
+            text = text.replace("\0", "")
         if len(delta) > 1 or not text:
             self._add_rest(delta)
         return text
@@ -199,9 +201,12 @@ class ReplyGatherer:
         for call in self._calls:
             if not call.name:
                 raise fault("provider_malformed")
-            call_id = call.id if call.id and call.id not in seen else f"call_{uuid4().hex[:24]}"
+            call_id = _storable(call.id)
+            if not call_id or call_id in seen:
+                call_id = f"call_{uuid4().hex[:24]}"
             seen.add(call_id)
-            yield ToolCall(call_id, call.name, _mended("".join(call.arguments)).strip() or "{}")
+            arguments = _storable("".join(call.arguments)).strip() or "{}"
+            yield ToolCall(call_id, _storable(call.name), arguments)
 
     def finish(self) -> str:
         """The finish reason in today's words; "tool_calls" whenever a reply simply ends with
@@ -211,6 +216,10 @@ class ReplyGatherer:
         if self._calls and self.finish_reason in ("stop", "function_call", "tool_calls"):
             return "tool_calls"
         return self.finish_reason
+
+
+def _storable(text: str) -> str:
+    return _mended(text).replace("\0", "")
 
 
 def _mended(text: str) -> str:

@@ -73,10 +73,9 @@ class MessageStored(_Event):
 
 
 class TurnWaiting(_Event):
-    """The turn waits for approval of these calls."""
+    """The turn waits for approval of these calls; the next event says that it goes on, or ended."""
 
     event: Literal["turn.waiting"] = "turn.waiting"
-    is_last: ClassVar[bool] = True
     calls: list[dict[str, Any]]
 
 

@@ -16,8 +16,10 @@ from engine.messages import (
     SYSTEM_ROLES,
     Attachment,
     Message,
+    ProducedMessage,
     ProviderMessage,
     ToolCall,
+    is_asked,
 )
 from engine.model import SystemPosition
 from engine.neighbours import content_of, merge_neighbours, text_part
@@ -70,7 +72,7 @@ def normalise(
     varying = join_texts([*volatile, *_last_knowledge(messages)])
     paired = pair_calls(messages[opening:])
     merged = merge_neighbours(_render(paired, profile, responding_assistant_id))
-    if not any(message["role"] == "user" for message in merged):
+    if not any(is_asked(message) for message in merged):
         raise NoHumanMessage
     return merge_neighbours(_place(merged, stable, varying, profile.system_position))
 
@@ -146,12 +148,20 @@ def _render_assistant(
 
 def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
     """The file, and the words sent along with it if there are any."""
+    if message.file is not None and message.tool_call is not None:
+        return [produced_message(message.file, vision=vision)]
     parts: list[dict[str, Any]] = []
     if message.file is not None:
         parts.append(_file_part(message.file, vision=vision))
     if not is_empty(message.content):
         parts.append(text_part(message.content))
     return [{"role": "user", "content": content_of(parts)}] if parts else []
+
+
+def produced_message(file: Attachment, *, vision: bool) -> ProducedMessage:
+    """What a tool made. A document is only named: its text would be a result without a limit."""
+    shown = file if file.is_image else Attachment(file.name, file.mime_type)
+    return ProducedMessage(role="user", content=content_of([_file_part(shown, vision=vision)]))
 
 
 def _file_part(file: Attachment, *, vision: bool) -> dict[str, Any]:
@@ -198,7 +208,7 @@ def _place(
     both = join_texts([stable, varying])
     match position:
         case "first":
-            last = max(n for n, message in enumerate(messages) if message["role"] == "user")
+            last = max(n for n, message in enumerate(messages) if is_asked(message))
             asked = [*_prompt(varying), *messages[last:]]
             return [*_prompt(stable), *messages[:last], *asked]
         case "last":

@@ -11,53 +11,17 @@ import itertools
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from engine.happenings import CallFinished, CallStarted, Happening, Reply, Text, Waiting
+from engine.history import produced_message
 from engine.messages import ProviderMessage, ToolCall
-from engine.model import CallChunk, Model, ModelRequest, ReplyEnd, TextChunk, Usage
+from engine.model import CallChunk, Model, ModelRequest, ReplyEnd, TextChunk
+from engine.neighbours import merge_neighbours
+from engine.prompt import is_empty
 from engine.reply import OnRetry, Patience, reply
 from engine.sent_at import SentAtStripper
 from engine.tools import Toolbox, ToolResult
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """More text of the reply of this step."""
-
-    step: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The reply of this step is whole. Without calls it is the answer and the turn is over.
-
-    `usage` is None when the provider did not count. Times are in seconds from the request.
-    """
-
-    step: int
-    text: str
-    calls: tuple[ToolCall, ...]
-    finish_reason: str
-    usage: Usage | None
-    first_token_seconds: float | None
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class CallStarted:
-    step: int
-    call: ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class CallFinished:
-    step: int
-    call: ToolCall
-    result: ToolResult
-
-
-Happening = Text | Reply | CallStarted | CallFinished
 
 
 async def run(
@@ -70,7 +34,7 @@ async def run(
     first_step: int = 1,
     on_retry: OnRetry | None = None,
 ) -> AsyncGenerator[Happening, None]:
-    """Steps until the model answers without a call, each one request.
+    """Steps until the model answers without a call, each one request, or until a call must wait.
 
     `request.messages` hold everything up to `first_step`. After `max_tool_rounds` rounds one last
     request goes out without tools. Raises ProviderError.
@@ -82,18 +46,23 @@ async def run(
         whole: Reply | None = None
         async with aclosing(_one_reply(model, asked, step, patience, on_retry)) as parts:
             async for part in parts:
-                whole = part if isinstance(part, Reply) else None
+                if isinstance(part, Reply):
+                    part = whole = _with_unapproved(part, toolbox)
                 yield part
         assert whole is not None, "a reply always ends"
         if not whole.calls:
             return
         results: dict[ToolCall, ToolResult] = {}
-        async with aclosing(run_calls(whole.calls, step=step, toolbox=toolbox)) as happenings:
+        free = [call for call in whole.calls if call not in whole.unapproved]
+        async with aclosing(run_calls(free, step=step, toolbox=toolbox)) as happenings:
             async for happening in happenings:
                 if isinstance(happening, CallFinished):
                     results[happening.call] = happening.result
                 yield happening
-        messages = [*messages, *_round(whole, results)]
+        if whole.unapproved:
+            yield Waiting(step, whole.unapproved)
+            return
+        messages = [*messages, *_round(whole, results, vision=model.profile.vision)]
 
 
 async def run_calls(
@@ -158,11 +127,21 @@ async def _one_reply(
     )
 
 
-def _round(whole: Reply, results: dict[ToolCall, ToolResult]) -> list[ProviderMessage]:
-    """The calling message and its results, in call order, for the next request."""
+def _with_unapproved(whole: Reply, toolbox: Toolbox) -> Reply:
+    unapproved = tuple(call for call in whole.calls if toolbox.asks_first(call.name))
+    return replace(whole, unapproved=unapproved)
+
+
+def _round(
+    whole: Reply, results: dict[ToolCall, ToolResult], *, vision: bool
+) -> list[ProviderMessage]:
+    """The calling message, its results in call order, and what they brought in the order it came.
+
+    The same messages as `engine.history` makes of the stored rows.
+    """
     calling: ProviderMessage = {
         "role": "assistant",
-        "content": whole.text,
+        "content": "" if is_empty(whole.text) else whole.text,
         "tool_calls": [
             {
                 "id": call.id,
@@ -176,4 +155,9 @@ def _round(whole: Reply, results: dict[ToolCall, ToolResult]) -> list[ProviderMe
         {"role": "tool", "tool_call_id": call.id, "content": results[call].content}
         for call in whole.calls
     ]
-    return [calling, *answers]
+    produced = [
+        produced_message(file.attachment, vision=vision)
+        for result in results.values()
+        for file in result.produced
+    ]
+    return [calling, *answers, *merge_neighbours(produced)]

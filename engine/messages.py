@@ -28,6 +28,18 @@ ProviderMessage = dict[str, Any]
 """One message in OpenAI's chat form: {"role", "content", "tool_calls"?, "tool_call_id"?}."""
 
 
+class ProducedMessage(ProviderMessage):
+    """A user message that holds what a tool made, because results can hold text only.
+
+    The same on the wire; but nobody said it, so it is never the question (`is_asked`).
+    """
+
+
+def is_asked(message: ProviderMessage) -> bool:
+    """Whether a person said this."""
+    return message["role"] == "user" and not isinstance(message, ProducedMessage)
+
+
 @dataclass(frozen=True, slots=True)
 class Author:
     """The assistant that wrote an answer."""
@@ -66,7 +78,10 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One row of a chat. `created_at` is aware, or None when no time is known."""
+    """One row of a chat. `created_at` is aware, or None when no time is known.
+
+    A file with a `tool_call` is what that call made.
+    """
 
     role: Role
     content: str = ""

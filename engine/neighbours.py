@@ -7,7 +7,7 @@ because each answers for itself.
 from collections.abc import Sequence
 from typing import Any
 
-from engine.messages import ProviderMessage
+from engine.messages import ProducedMessage, ProviderMessage
 
 
 def merge_neighbours(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
@@ -34,7 +34,9 @@ def _merge(messages: Sequence[ProviderMessage]) -> ProviderMessage:
     for message in messages:
         content = message["content"]
         parts += [text_part(content)] if isinstance(content, str) else content
-    return {"role": messages[0]["role"], "content": content_of(parts)}
+    merged = {"role": messages[0]["role"], "content": content_of(parts)}
+    is_produced = all(isinstance(message, ProducedMessage) for message in messages)
+    return ProducedMessage(merged) if is_produced else merged
 
 
 def content_of(parts: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]]:

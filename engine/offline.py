@@ -16,7 +16,7 @@ import orjson
 
 from engine.dialects import as_json
 from engine.lexical import features, overlap
-from engine.messages import ProviderMessage, ToolCall
+from engine.messages import ProviderMessage, ToolCall, is_asked
 from engine.model import (
     CallChunk,
     ModelProfile,
@@ -145,7 +145,7 @@ def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
             yield from passages
             lines = before.splitlines()
             rest += lines if i else [line for line in lines if _BULLET.match(line)]
-    rest += [_SENT_AT.sub("", _text(m)) for m in messages[:last] if m["role"] == "user"]
+    rest += [_SENT_AT.sub("", _text(m)) for m in messages[:last] if is_asked(m)]
     for text in rest:
         yield from (Quote(_BULLET.sub("", s, count=1)) for s in _sentences(text))
 
@@ -182,8 +182,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def _last_user(messages: Sequence[ProviderMessage]) -> int:
-    """Position of the last user message, or -1."""
-    return max((i for i, m in enumerate(messages) if m["role"] == "user"), default=-1)
+    """Position of the last message somebody said, or -1; what a tool made is none."""
+    return max((i for i, m in enumerate(messages) if is_asked(m)), default=-1)
 
 
 def _results(messages: Sequence[ProviderMessage]) -> list[tuple[str, str]]:

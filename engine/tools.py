@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from engine.messages import Attachment
+
 MAX_OFFERED_TOOLS = 128
 """OpenAI refuses a request with more (https://platform.openai.com/docs/api-reference/chat)."""
 
@@ -24,12 +26,26 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultFile:
+    """A file that came with a result. `id` means something to whoever keeps it, nothing here."""
+
+    id: str
+    attachment: Attachment
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the model is told of a call, and whether it went well."""
+    """What the model is told of a call, and whether it went well.
+
+    `kept` belongs to the result for people to open: the whole of what was cut, or a document.
+    `produced` is shown to the model behind the results, as if somebody had sent it: images.
+    """
 
     call_id: str
     ok: bool
     content: str
+    kept: ResultFile | None = None
+    produced: tuple[ResultFile, ...] = ()
 
 
 class Toolbox(Protocol):
@@ -42,6 +58,10 @@ class Toolbox(Protocol):
 
     def is_safe_to_repeat(self, name: str) -> bool:
         """True when calling twice does no harm, so that a call cut by a crash is made again."""
+        ...
+
+    def asks_first(self, name: str) -> bool:
+        """True when a person must approve each call, and there is somebody who can."""
         ...
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
@@ -61,6 +81,9 @@ class NoTools:
         return ()
 
     def is_safe_to_repeat(self, name: str) -> bool:
+        return False
+
+    def asks_first(self, name: str) -> bool:
         return False
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:

@@ -26,7 +26,6 @@ LAST_EVENTS = {
     "turn.incomplete",
     "turn.failed",
     "turn.cancelled",
-    "turn.waiting",
 }
 SILENT_SECONDS = 40
 """Amber sends a heartbeat every 15 seconds; after this the connection is taken for dead."""
@@ -110,6 +109,10 @@ class Shown:
                 say(f"\n[{event['name']} {event['arguments']}]")
             case "tool.finished":
                 say(f" -> {event['content']}\n")
+            case "turn.waiting":
+                for waiting in event["calls"]:
+                    say(f"\n[may it call {waiting['name']} {waiting['arguments']}?]")
+                say(f"\n[decide with POST turns/{event['turn_id']}/approve/; this waits]\n")
             case "turn.failed" | "turn.incomplete":
                 say(f"\n[{event['event']}: {event['code']}: {event['message']}]")
 

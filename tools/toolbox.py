@@ -1,8 +1,8 @@
 """The tools of one turn as the engine sees them (`engine.tools.Toolbox`).
 
 Gives every function a name that models accept, runs calls under their time limit and cuts what
-they return. Whatever goes wrong becomes a short text for the model, and a log entry with the
-reason for the owner: a tool never ends a turn.
+they return; what else they bring goes to `tools.result_files`. Whatever goes wrong becomes a short
+text for the model, and a log entry with the reason for the owner: a tool never ends a turn.
 """
 
 import asyncio
@@ -19,12 +19,17 @@ from engine.budget import cut_text
 from engine.tokens import at_most_tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolResult, ToolSpec
 from tools.arguments import parse_arguments
-from tools.protocol import OfferedTool, ToolContext, ToolError
+from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput
+from tools.registry import BuiltinTool
+from tools.result_files import ResultFiles
 
 logger = structlog.get_logger(__name__)
 
 MAX_NAME_CHARS = 64
 """What OpenAI allows (https://platform.openai.com/docs/api-reference/chat/create)."""
+
+NOTHING_RETURNED = "(The call returned nothing.)"
+"""Some servers refuse an empty result."""
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -42,7 +47,12 @@ class TurnToolbox:
     """`tools` in the order they are to be offered; `left_out` are those past the maximum."""
 
     def __init__(
-        self, tools: Sequence[OfferedTool], *, context: ToolContext, limits: ToolLimits
+        self,
+        tools: Sequence[OfferedTool],
+        *,
+        context: ToolContext,
+        limits: ToolLimits,
+        files: ResultFiles,
     ) -> None:
         names = offered_names(tools)
         named = dict(zip(names[:MAX_OFFERED_TOOLS], tools, strict=False))
@@ -51,13 +61,27 @@ class TurnToolbox:
         self._specs = tuple(replace(tool.spec, name=name) for name, tool in named.items())
         self._context = context
         self._limits = limits
+        self.files = files
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
         return self._specs
 
+    @property
+    def prompts(self) -> Sequence[str]:
+        """What the offered built-in tools want at the head of the system prompt."""
+        builtin = (tool for tool in self._tools.values() if isinstance(tool, BuiltinTool))
+        return tuple(tool.prompt for tool in builtin if tool.prompt)
+
     def is_safe_to_repeat(self, name: str) -> bool:
         return name in self._tools and self._tools[name].is_idempotent
+
+    def asks_first(self, name: str) -> bool:
+        """Without a chat nobody can approve: such a call is refused at once instead."""
+        return self._context.chat_id is not None and self._must_ask(name)
+
+    def _must_ask(self, name: str) -> bool:
+        return name in self._tools and self._tools[name].asks_first
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         """As the protocol says. A cancelled call raises CancelledError; nothing else is raised."""
@@ -65,6 +89,8 @@ class TurnToolbox:
         tool = self._tools.get(name)
         if tool is None:
             return failed(content=f"There is no tool named {name}.{self._known_names()}")
+        if self._context.chat_id is None and tool.asks_first:
+            return failed(content=_nobody_approves(name))
         log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
         timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
         deadline = asyncio.timeout(timeout_seconds)
@@ -72,17 +98,31 @@ class TurnToolbox:
             async with deadline:
                 context = replace(self._context, call_id=call_id)
                 output = await tool.call(parse_arguments(arguments), context)
-                content = await self._cut(_storable(output.text))
+            return await self._result(call_id, name, output)
         except ToolError as error:
             log.info("tool_refused", reason=type(error).__name__)
-            return failed(content=_storable(str(error)))
+            return failed(content=await self._cut(_storable(str(error))))
         except Exception:  # the boundary: a tool's fault is a result, not the end of a turn
             if deadline.expired():
                 log.warning("tool_timeout", timeout_seconds=timeout_seconds)
                 return failed(content=f"{name} did not answer within {timeout_seconds:g} seconds.")
             log.exception("tool_failed")
             return failed(content=f"{name} failed. The reason was logged for its owner.")
-        return ToolResult(call_id=call_id, ok=True, content=content)
+
+    async def _result(self, call_id: str, name: str, output: ToolOutput) -> ToolResult:
+        text = _storable(output.text)
+        content = await self._cut(text)
+        brought = await self.files.take(
+            output.files, whole=None if content is text else (name, text)
+        )
+        lines = [content, *brought.notes] if content.strip() else brought.notes
+        return ToolResult(
+            call_id=call_id,
+            ok=True,
+            content="\n".join(lines) or NOTHING_RETURNED,
+            kept=brought.document,
+            produced=brought.shown,
+        )
 
     def _known_names(self) -> str:
         return f" There are: {', '.join(self._tools)}." if self._tools else ""
@@ -134,6 +174,18 @@ def _untaken(name: str, taken: set[str]) -> str:
     return free
 
 
+def _nobody_approves(name: str) -> str:
+    return (
+        f"{name} was not called: a person must approve each call, and in a conversation that is "
+        "not kept nobody can. Say so, and go on without it."
+    )
+
+
 def _storable(text: str) -> str:
-    """Without NUL and half characters, which Postgres does not take."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
+    """Without NUL and half characters, which Postgres does not take. Copies only what has some."""
+    text = text.replace("\0", "")
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

@@ -38,6 +38,7 @@ CODES: dict[str, tuple[int, str]] = {
     "not_acceptable": (406, "Amber answers with JSON (and event streams where documented)."),
     "conflict": (409, "The thing has changed or already exists."),
     "turn_in_progress": (409, "A turn is running in this chat; `turn_id` names it."),
+    "turn_not_waiting": (409, "The turn does not wait for anybody's approval."),
     "idempotency_mismatch": (409, "This Idempotency-Key was used with another body."),
     "idempotency_in_progress": (409, "The first request with this key is not answered yet."),
     "too_large": (413, "The body or file is over the limit."),

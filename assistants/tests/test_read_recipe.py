@@ -8,6 +8,7 @@ from assistants.models import Assistant, ScenePrompt
 from assistants.recipe import Recipe, clamped_temperature, in_scene, recipe_of, toolbox_of
 from engine.messages import Author
 from tools.protocol import ToolContext
+from tools.result_files import ResultFiles
 from tools.toolbox import ToolLimits
 
 
@@ -24,7 +25,9 @@ def offered():
     def names(recipe):
         limits = ToolLimits(timeout_seconds=1, result_tokens=1, count=len)
         context = ToolContext(organization_id=UUID(int=1))
-        return [spec.name for spec in toolbox_of(recipe, context=context, limits=limits).specs]
+        files = ResultFiles(context, vision=False)
+        toolbox = toolbox_of(recipe, context=context, limits=limits, files=files)
+        return [spec.name for spec in toolbox.specs]
 
     return names
 

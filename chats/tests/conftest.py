@@ -23,6 +23,7 @@ def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The turns that were rung for; nothing reaches the broker."""
     heard: list[UUID] = []
     monkeypatch.setattr("chats.services.ring_turn", heard.append)
+    monkeypatch.setattr("chats.approval_services.ring_turn", heard.append)
     return heard
 
 

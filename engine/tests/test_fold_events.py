@@ -38,7 +38,7 @@ EXAMPLES: list[Event] = [
     ToolFinished(**HEAD, step=1, call_id="c", ok=False, content="no"),
     SourceAdded(**HEAD, step=1, passage={"number": 1}),
     MessageStored(**HEAD, step=1, message={"id": "m", "role": "assistant"}),
-    TurnWaiting(**HEAD, calls=[{"id": "c"}]),
+    TurnWaiting(**HEAD, calls=[{"call_id": "c"}]),
     TurnCompleted(**HEAD, usage={"total_tokens": 3}, finish_reason="stop"),
     TurnIncomplete(**HEAD, code="provider_lost", message="It broke off."),
     TurnFailed(**HEAD, code="internal", message="It failed.", retryable=True),
@@ -75,7 +75,6 @@ def test_the_set_is_closed(event):
 
 def test_a_stream_ends_with_the_turn():
     assert {
-        "turn.waiting",
         "turn.completed",
         "turn.incomplete",
         "turn.failed",

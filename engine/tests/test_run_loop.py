@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine import loop
-from engine.loop import CallFinished, CallStarted, Happening, Reply, Text
+from engine.happenings import CallFinished, CallStarted, Happening, Reply, Text
 from engine.messages import ToolCall
 from engine.model import ModelRequest, ProviderError, TextChunk, Usage
 from engine.reply import Patience
@@ -24,6 +24,7 @@ class Tools:
 
     work: Callable[[str], Awaitable[str]]
     names: Sequence[str] = ("clock",)
+    asking: Sequence[str] = ()
     called: list[tuple[str, str, str]] = field(default_factory=list)
     let_go: int = 0
 
@@ -33,6 +34,9 @@ class Tools:
 
     def is_safe_to_repeat(self, name: str) -> bool:
         return True
+
+    def asks_first(self, name: str) -> bool:
+        return name in self.asking
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         self.called.append((call_id, name, arguments))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.tools import MAX_OFFERED_TOOLS, Toolbox, ToolResult, ToolSpec
 from tools.protocol import ToolContext, ToolError, ToolOutput
+from tools.result_files import ResultFiles
 from tools.toolbox import ToolLimits, TurnToolbox, allowed_name, offered_names
 
 
@@ -41,7 +42,9 @@ class FakeTool:
 def toolbox(context):
     def make(*tools, timeout_seconds=5.0, result_tokens=100):
         limits = ToolLimits(timeout_seconds, result_tokens, count=lambda text: len(text.split()))
-        return TurnToolbox(tools, context=context, limits=limits)
+        return TurnToolbox(
+            tools, context=context, limits=limits, files=ResultFiles(context, vision=False)
+        )
 
     return make
 
@@ -126,7 +129,12 @@ def test_a_short_result_is_not_even_counted(context):
     def refuse(text: str) -> int:
         raise AssertionError(text)
 
-    box = TurnToolbox([FakeTool()], context=context, limits=ToolLimits(5, 100, refuse))
+    box = TurnToolbox(
+        [FakeTool()],
+        context=context,
+        limits=ToolLimits(5, 100, refuse),
+        files=ResultFiles(context, vision=False),
+    )
     assert run(box).content == "fine"
 
 

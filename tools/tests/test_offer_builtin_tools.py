@@ -10,6 +10,7 @@ from accounts.models import User
 from tools.models import Tool
 from tools.protocol import Circumstances
 from tools.registry import offered
+from tools.result_files import ResultFiles
 from tools.toolbox import ToolLimits, TurnToolbox
 
 
@@ -40,7 +41,8 @@ def test_every_schema_is_one():
 )
 def test_they_answer_through_a_toolbox(context, name, arguments, ok, content):
     limits = ToolLimits(timeout_seconds=30, result_tokens=100, count=len)
-    box = TurnToolbox(offered(Circumstances()), context=context, limits=limits)
+    files = ResultFiles(context, vision=False)
+    box = TurnToolbox(offered(Circumstances()), context=context, limits=limits, files=files)
     result = asyncio.run(box.call(call_id="c", name=name, arguments=arguments))
     assert (result.ok, result.content) == (ok, content)
     assert box.is_safe_to_repeat(name)

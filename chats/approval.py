@@ -1,0 +1,62 @@
+"""Calls that wait for a person: the entries of `Turn.waiting_calls`, and what becomes of them.
+
+An entry is {call_id, name, arguments, approved}; `approved` is null until somebody decides. It is
+written with the call itself and cleared before the call is made, so a call that has an entry was
+never made, and one that lost it may have been. Pure; `chats.approval_services` is the verb.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from engine.messages import ToolCall
+
+DECLINED: Final = (
+    "The person you are talking to declined this call; it was not made. Do not ask for it again "
+    "unless they want it."
+)
+
+WaitingCalls = Sequence[Mapping[str, Any]]
+
+
+def waiting_call(call: ToolCall) -> dict[str, Any]:
+    return {"call_id": call.id, "name": call.name, "arguments": call.arguments, "approved": None}
+
+
+def without_call(entries: WaitingCalls, call_id: str) -> list[dict[str, Any]]:
+    return [dict(entry) for entry in entries if entry["call_id"] != call_id]
+
+
+def decided(entries: WaitingCalls, decisions: Mapping[str, bool]) -> list[dict[str, Any]]:
+    """The entries with these decisions, of known calls."""
+    return [
+        {**entry, "approved": decisions.get(entry["call_id"], entry["approved"])}
+        for entry in entries
+    ]
+
+
+def is_decided(entries: WaitingCalls) -> bool:
+    return all(entry["approved"] is not None for entry in entries)
+
+
+@dataclass(frozen=True, slots=True)
+class SortedCalls:
+    """Calls without a result by what may be done with them; each in the order they were asked for.
+
+    `begun` have no entry: they needed none, or it was cleared; they may have been made.
+    """
+
+    begun: tuple[ToolCall, ...]
+    approved: tuple[ToolCall, ...]
+    declined: tuple[ToolCall, ...]
+    undecided: tuple[ToolCall, ...]
+
+
+def sort_calls(calls: Sequence[ToolCall], entries: WaitingCalls) -> SortedCalls:
+    decisions = {entry["call_id"]: entry["approved"] for entry in entries}
+
+    def those(decision: bool | None) -> tuple[ToolCall, ...]:
+        return tuple(c for c in calls if c.id in decisions and decisions[c.id] is decision)
+
+    begun = tuple(call for call in calls if call.id not in decisions)
+    return SortedCalls(begun, those(True), those(False), those(None))

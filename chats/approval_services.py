@@ -1,0 +1,53 @@
+"""The verb of approval: deciding on the calls a turn waits for."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from django.db import transaction
+
+from accounts.idempotency import settle
+from accounts.models import IdempotencyRecord
+from amber.lib.errors import Conflict, Invalid, Missing
+from chats.approval import decided, is_decided
+from chats.endings import lock_turn
+from chats.models import Turn, TurnStatus
+from chats.tasks import ring_turn
+from chats.wire import turn_wire
+
+
+@transaction.atomic(durable=True)
+def approve_calls(
+    turn: Turn, decisions: Mapping[str, bool], *, claim: IdempotencyRecord | None = None
+) -> Turn:
+    """Decide on some of the waiting calls; the turn goes on once all of them are decided.
+
+    What was decided stays: the same again changes nothing. Raises Conflict (turn_not_waiting, or
+    conflict for another decision) and Invalid (no such call waits).
+    """
+    locked, _ = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
+    if locked is None:
+        raise Missing
+    if locked.status not in (TurnStatus.WAITING, TurnStatus.QUEUED) or not locked.waiting_calls:
+        raise Conflict(code="turn_not_waiting")
+    _check(locked, decisions)
+    locked.waiting_calls = decided(locked.waiting_calls, decisions)
+    if locked.status == TurnStatus.WAITING and is_decided(locked.waiting_calls):
+        locked.status = TurnStatus.QUEUED
+        transaction.on_commit(partial(ring_turn, locked.pk))
+    locked.save(update_fields=["waiting_calls", "status", "updated_at"])
+    settle(claim, status=200, answer=turn_wire(locked))
+    return locked
+
+
+def _check(turn: Turn, decisions: Mapping[str, bool]) -> None:
+    """Raises Invalid, Conflict."""
+    before = {entry["call_id"]: entry["approved"] for entry in turn.waiting_calls}
+    unknown = [call_id for call_id in decisions if call_id not in before]
+    if unknown:
+        said = ["The turn does not wait for this call."]
+        raise Invalid(fields={f"decisions.{call_id}": said for call_id in unknown})
+    for call_id, approved in decisions.items():
+        if before[call_id] not in (None, approved):
+            raise Conflict(f"It was decided on {call_id} already, otherwise.")
+    if turn.status == TurnStatus.QUEUED and not is_decided(turn.waiting_calls):
+        raise Conflict(code="turn_not_waiting")
