@@ -342,6 +342,9 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "httpx2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
+        # The MCP SDK logs session ids, and what servers wrote; "client" is its client's session.
+        "mcp": {"level": "CRITICAL"},
+        "client": {"level": "CRITICAL"},
         # A stranger's Host header is answered with 400; a trace for each would fill the disk.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "celery": {"level": "INFO"},
