@@ -1,11 +1,13 @@
 """Memory: one durable fact about a user, with the messages it rests on."""
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
 
 from accounts.models import OwnedQuerySet, TenantRow, User
+from amber.lib.tsvector import TokenVectorField
 
 
 class Memory(TenantRow):
@@ -22,6 +24,7 @@ class Memory(TenantRow):
     content_md5 = models.CharField(max_length=32)
     vector = HalfVectorField(null=True)
     embedding_model_id = models.UUIDField(null=True)
+    search = TokenVectorField(null=True)
     evidence = ArrayField(models.UUIDField(), default=list, blank=True)
     confidence = models.FloatField(default=1.0)
     valid_from = models.DateTimeField()
@@ -49,7 +52,15 @@ class Memory(TenantRow):
                 condition=Q(confidence__gte=0, confidence__lte=1), name="confidence_is_share"
             ),
         ]
-        indexes = [models.Index(fields=["organization", "user"], name="memory_user")]
+        indexes = [
+            models.Index(fields=["organization", "user"], name="memory_user"),
+            models.Index(
+                fields=["organization", "guest_id"],
+                condition=Q(guest_id__isnull=False),
+                name="memory_guest",
+            ),
+            GinIndex(fields=["search"], name="memory_search"),
+        ]
 
     def __str__(self) -> str:
         return str(self.pk)

@@ -1,0 +1,156 @@
+"""What is known of an owner, and how a fact comes to be known.
+
+Writers of one owner's memories take turns (an advisory lock), so that the same fact told ten times
+at once is one row; a constraint holds what the lock promises. A fact that is superseded keeps its
+row. Whoever calls has embedded the text before: nothing here waits for a provider.
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from pgvector.django import CosineDistance
+
+from amber.lib.errors import Invalid
+from amber.lib.hybrid import indexed
+from amber.lib.ids import new_id
+from memory.models import Memory
+from memory.owner import Owner
+from memory.sameness import NEAR_SAME, can_be_same, fingerprint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_CONTENT_CHARS = 2_000
+"""A fact is a sentence or two; what is longer belongs into a library."""
+
+
+class Outcome(enum.Enum):
+    ADDED = "added"
+    KNOWN = "known"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is to be remembered. `evidence` are ids of the messages it rests on."""
+
+    content: str
+    evidence: Sequence[UUID] = ()
+    confidence: float = 1.0
+    assistant_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A text's vector and the model it is of."""
+
+    vector: "NDArray[np.float32]"
+    model_id: UUID
+
+
+@transaction.atomic
+def remember(
+    owner: Owner,
+    fact: Fact,
+    *,
+    embedded: Embedded | None = None,
+    replaces: UUID | None = None,
+) -> tuple[Memory, Outcome]:
+    """Keep a fact unless it is known; then its evidence grows.
+
+    `replaces`: an older memory that this one contradicts or makes more exact; it is ended, not
+    deleted. Raises Invalid for no text, or too much.
+    """
+    content = checked(fact.content)
+    take_turns(owner)
+    valid = valid_of(owner).filter(assistant_id=fact.assistant_id)
+    old = valid.filter(pk=replaces).first() if replaces else None
+    known = _known(valid, content, embedded, but=old)
+    if known is None:
+        new = _new(owner, fact, content, embedded)
+        _end(old, by=new)
+        new.save(force_insert=True)
+        return new, Outcome.SUPERSEDED if old else Outcome.ADDED
+    _end(old, by=known)
+    known.evidence = list(dict.fromkeys([*known.evidence, *fact.evidence]))
+    known.confidence = max(known.confidence, fact.confidence)
+    known.save(update_fields=["evidence", "confidence", "updated_at"])
+    return known, Outcome.KNOWN
+
+
+def valid_of(owner: Owner) -> QuerySet[Memory]:
+    """What holds now."""
+    return Memory.objects.filter(**owner.fields, valid_until__isnull=True)
+
+
+def owner_of(memory: Memory) -> Owner:
+    return Owner(memory.organization_id, memory.user_id, memory.guest_id)
+
+
+def checked(content: str) -> str:
+    """The text as it is stored. Raises Invalid for none, or too much."""
+    content = content.replace("\0", "").strip()
+    if not content:
+        raise Invalid(fields={"content": ["A memory needs some text."]})
+    if len(content) > MAX_CONTENT_CHARS:
+        said = f"A memory has at most {MAX_CONTENT_CHARS} characters."
+        raise Invalid(fields={"content": [said]})
+    return content
+
+
+def take_turns(owner: Owner) -> None:
+    """Until this transaction ends nobody else writes this owner's memories."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [owner.word])
+
+
+def _known(
+    valid: QuerySet[Memory], content: str, embedded: Embedded | None, *, but: Memory | None
+) -> Memory | None:
+    """The memory that says the same already; one that is to be replaced only in the same words."""
+    same = valid.filter(content_md5=fingerprint(content)).first()
+    if same is not None or embedded is None:
+        return same
+    others = valid.filter(Q(embedding_model_id=embedded.model_id))
+    if but is not None:
+        others = others.exclude(pk=but.pk)
+    near = others.alias(distance=CosineDistance("vector", embedded.vector))
+    near = near.filter(distance__lte=1 - NEAR_SAME).order_by("distance")
+    return next((memory for memory in near[:3] if can_be_same(memory.content, content)), None)
+
+
+def _new(owner: Owner, fact: Fact, content: str, embedded: Embedded | None) -> Memory:
+    memory = Memory(
+        pk=new_id(),
+        **owner.fields,
+        assistant_id=fact.assistant_id,
+        content=content,
+        content_md5=fingerprint(content),
+        evidence=list(fact.evidence),
+        confidence=min(max(fact.confidence, 0.0), 1.0),
+        valid_from=timezone.now(),
+    )
+    set_index(memory, owner, embedded)
+    return memory
+
+
+def set_index(memory: Memory, owner: Owner, embedded: Embedded | None) -> None:
+    """What the memory is found by."""
+    memory.search = indexed(memory.content, owner.word)
+    memory.vector = embedded.vector if embedded else None
+    memory.embedding_model_id = embedded.model_id if embedded else None
+
+
+def _end(memory: Memory | None, *, by: Memory) -> None:
+    """Before its successor is written: the constraint allows one valid row for the same words."""
+    if memory is not None and memory.pk != by.pk:
+        memory.valid_until = timezone.now()
+        memory.superseded_by = by
+        memory.save(update_fields=["valid_until", "superseded_by", "updated_at"])
