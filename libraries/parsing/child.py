@@ -1,0 +1,116 @@
+"""The process that opens documents: `python -m libraries.parsing.child`, started by `child_pool`.
+
+It reads one document after the other from its standard input and writes texts to its output, under
+the limits of `confinement`. Parsers are loaded with the first document that needs them. What a
+parser raises beyond `Unreadable` ends the process with its trace: the parent says that the
+document is damaged, and starts another. Without work for IDLE_SECONDS it ends by itself.
+
+Refuses to load Django, numpy and the provider's client, whatever a parser would like.
+"""
+
+import json
+import logging
+import os
+import resource
+import select
+import sys
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final
+
+from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
+from libraries.parsing.frames import frame, read_frame
+from libraries.parsing.kinds import Kind, zip_kind
+from libraries.parsing.office_package import checked_parts
+from libraries.parsing.result import ParsedText, Unreadable, joined_pages, refuse_long, storable
+
+IDLE_SECONDS: Final = 30.0
+TOO_BIG_FOR_MEMORY: Final = (
+    "The document needs more memory to be read than a document may have. Split it up."
+)
+_NOT_LOADED: Final = ("django", "numpy", "openai", "pandas")
+
+
+def main() -> None:
+    limits = ParserLimits(**json.loads(sys.argv[1]))
+    for name in _NOT_LOADED:
+        sys.modules[name] = None  # type: ignore[assignment]  # an import of it fails
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print is no reply
+    logging.getLogger().addHandler(logging.NullHandler())  # the trace is to be the last line
+    confine(limits)
+    requests = os.fdopen(0, "rb", buffering=0)
+    buffered = os.fdopen(os.dup(0), "rb")
+    while select.select([requests], [], [], IDLE_SECONDS)[0]:
+        request = read_frame(buffered)
+        if request is None:
+            return
+        header, content = request
+        allow_one_document(limits)
+        if not _answer(replies, header["kind"], content):
+            return
+
+
+def _answer(replies: BinaryIO, kind: str, content: bytes) -> bool:
+    """Whether the process may go on: after want of memory it is better to begin anew."""
+    reply: dict[str, Any]
+    body, may_go_on = b"", True
+    try:
+        parsed = read_document(kind, content)
+    except Unreadable as refusal:
+        reply = {"unreadable": str(refusal)}
+    except MemoryError:
+        reply, may_go_on = {"unreadable": TOO_BIG_FOR_MEMORY}, False
+    else:
+        reply = {"pages": parsed.pages, "mime_type": parsed.mime_type}
+        body = parsed.text.encode()
+    reply["peak_kilobytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    reply["is_last"] = not may_go_on
+    replies.writelines(frame(reply, body))
+    replies.flush()
+    return may_go_on
+
+
+def read_document(kind: str, content: bytes) -> ParsedText:
+    """`kind` is a name of `Kind`, PACKAGE for a zip whose parts will tell, or WEB_PAGE for what
+    `web_page` sends. Raises Unreadable."""
+    if kind == "PACKAGE":
+        kind = zip_kind(checked_parts(content)).name
+    if kind == "WEB_PAGE":
+        from libraries.parsing.web_page_text import markdown_of_web_page
+
+        return ParsedText(storable(markdown_of_web_page(content)), (), "text/markdown")
+    found = Kind[kind]
+    if found in (Kind.PDF, Kind.SLIDES):
+        text, pages = joined_pages(_pages_reader(found)(content))
+        return ParsedText(text, pages, found.value)
+    text = storable(_text_reader(found)(content))
+    refuse_long(len(text))
+    return ParsedText(text, (), found.value)
+
+
+def _pages_reader(kind: Kind) -> Callable[[bytes], Any]:
+    if kind is Kind.PDF:
+        from libraries.parsing.pdf_pages import pages_of_pdf
+
+        return pages_of_pdf
+    from libraries.parsing.slide_pages import pages_of_slides
+
+    return pages_of_slides
+
+
+def _text_reader(kind: Kind) -> Callable[[bytes], str]:
+    if kind is Kind.WORD:
+        from libraries.parsing.word_text import markdown_of_word
+
+        return markdown_of_word
+    if kind is Kind.SHEETS:
+        from libraries.parsing.sheet_tables import markdown_of_sheets
+
+        return markdown_of_sheets
+    from libraries.parsing.html_text import markdown_of_html
+
+    return markdown_of_html
+
+
+if __name__ == "__main__":
+    main()

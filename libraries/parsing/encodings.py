@@ -1,0 +1,117 @@
+"""Bytes to text, whatever encoding they are in, or the finding that they are no text.
+
+In this order: what a byte order mark says (UTF-8, 16, 32), UTF-16 without a mark, UTF-8, what the
+document says of itself, and then the likeliest of the legacy encodings (`legacy_encodings`).
+
+Refuses bytes whose characters would be control characters: they are no text.
+"""
+
+import codecs
+import re
+from typing import Final
+
+from libraries.parsing.legacy_encodings import likeliest
+from libraries.parsing.result import Unreadable
+
+NO_TEXT: Final = "The file holds no text that can be read: it is binary data of an unknown kind."
+UNKNOWN_ENCODING: Final = (
+    "The text is in an encoding that is not recognised. Save it as UTF-8 and upload it again."
+)
+
+_MARKS: Final = (  # UTF-32 first: its little-endian mark begins with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE_BYTES: Final = 16_384
+_CONTROLS: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_MOST_CONTROLS: Final = 0.005
+"""More than one character in 200: measured on images, executables and archives, 5 to 20 %."""
+_MOST_UNEXPLAINED: Final = 0.1
+_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
+
+_DECLARED: Final = re.compile(
+    rb"""(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,100}encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""",
+    re.IGNORECASE,
+)
+_DECLARED_WITHIN_BYTES: Final = 2_048
+# Python's other codecs decompress, escape, or run in quadratic time: no charsets.
+_CHARSETS: Final = re.compile(
+    r"(utf-8|ascii|latin|iso8859|cp\d|gb|big5|hkscs|euc_|shift_jis|koi8|mac-)"
+)
+
+
+def decoded(content: bytes, *, charset: str = "") -> str:
+    """`charset` is what the sender named, if anything. Raises Unreadable."""
+    text = _decoded(content, charset)
+    controls = len(_CONTROLS.findall(text))
+    if controls > _MOST_CONTROLS * len(text):
+        raise Unreadable(NO_TEXT)
+    return text
+
+
+def _decoded(content: bytes, charset: str) -> str:
+    for mark, codec in _MARKS:
+        if content.startswith(mark):
+            return content.decode(codec, errors="replace")
+    for codec in (_unmarked_utf16(content), "utf-8", *_declared(content, charset)):
+        if codec:
+            try:
+                return content.decode(codec)
+            except UnicodeDecodeError:
+                continue
+    if _is_mostly_utf8(content):
+        return content.decode("utf-8", errors="replace")
+    likely = likeliest(_telling_sample(content))
+    if likely is None and _share_beyond_ascii(content) > _MOST_UNEXPLAINED:
+        raise Unreadable(UNKNOWN_ENCODING)
+    return content.decode(likely or "cp1252", errors="replace")
+
+
+def _telling_sample(content: bytes) -> bytes:
+    """From the first byte on that is not ASCII: it begins a character in every encoding."""
+    found = _BEYOND_ASCII.search(content)
+    start = found.start() if found else 0
+    return content[start : start + _SAMPLE_BYTES]
+
+
+def _share_beyond_ascii(content: bytes) -> float:
+    sample = content[:_SAMPLE_BYTES]
+    return len(_BEYOND_ASCII.findall(sample)) / len(sample)
+
+
+def _unmarked_utf16(content: bytes) -> str:
+    """Its line ends and spaces have a NUL beside them, always on the same side."""
+    sample = content[:_SAMPLE_BYTES]
+    if len(content) % 2 or b"\0" not in sample:
+        return ""
+    high, low = sample[0::2].count(0), sample[1::2].count(0)
+    if low > 10 * high:
+        return "utf-16-le"
+    return "utf-16-be" if high > 10 * low else ""
+
+
+def _declared(content: bytes, charset: str) -> list[str]:
+    named = [charset.encode()] if charset else []
+    named += _DECLARED.findall(content, 0, _DECLARED_WITHIN_BYTES)
+    return [codec for each in named if (codec := _known_codec(each.decode("ascii", "replace")))]
+
+
+def _known_codec(name: str) -> str:
+    try:
+        codec = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return ""
+    # Pages that say GB2312 mean its supersets.
+    wider = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932"}
+    return wider.get(codec, codec) if _CHARSETS.match(codec) else ""
+
+
+def _is_mostly_utf8(content: bytes) -> bool:
+    """A broken character or a cut end in a text of others that only UTF-8 explains."""
+    sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="replace")
+    broken = sample.count("\ufffd")
+    whole = sum(char > "\x7f" for char in sample) - broken
+    return whole > 10 * broken

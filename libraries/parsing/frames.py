@@ -1,0 +1,29 @@
+"""How parent and child talk: frames of a JSON header and bytes, each length-prefixed."""
+
+import json
+import struct
+from typing import Any, BinaryIO, Final
+
+_LENGTHS: Final = struct.Struct(">IQ")
+PREFIX_BYTES: Final = _LENGTHS.size
+
+
+def frame(header: dict[str, Any], body: bytes) -> tuple[bytes, bytes]:
+    """To be written one after the other: the body is not copied."""
+    encoded = json.dumps(header).encode()
+    return _LENGTHS.pack(len(encoded), len(body)) + encoded, body
+
+
+def lengths(prefix: bytes) -> tuple[int, int]:
+    """Of header and body, in bytes."""
+    header, body = _LENGTHS.unpack(prefix)
+    return header, body
+
+
+def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    """Blocks. None where the stream ended."""
+    prefix = stream.read(PREFIX_BYTES)
+    if len(prefix) < PREFIX_BYTES:
+        return None
+    header_bytes, body_bytes = lengths(prefix)
+    return json.loads(stream.read(header_bytes)), stream.read(body_bytes)

@@ -1,0 +1,149 @@
+"""What a document is: its first bytes decide, then its name, then what its sender called it.
+
+Refuses by name what it knows and cannot read, each with its own words. What has no known bytes and
+decodes as text is text.
+"""
+
+import re
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Final
+
+from libraries.parsing.languages import LANGUAGES
+from libraries.parsing.result import Unreadable
+
+
+class Kind(StrEnum):
+    """The value is what parsing answers as `mime_type`; of source code `text/x-<language>`."""
+
+    PDF = "application/pdf"
+    WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    SLIDES = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+    SHEETS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    HTML = "text/html"
+    MARKDOWN = "text/markdown"
+    TABLE = "text/csv"
+    TEXT = "text/plain"
+    SOURCE = "text/x-"
+
+
+IMAGE: Final = (
+    "This is an image. Libraries read text; upload the text, or a PDF with recognised text (OCR)."
+)
+SOUND: Final = "This is a sound or video file. Upload its transcript instead."
+PROGRAM: Final = "This is an executable program, not a document."
+ARCHIVE: Final = "This is an archive. Unpack it and upload the documents in it."
+OLD_OFFICE: Final = (
+    "This is an Office file of the old kind (.doc, .xls, .ppt), or one with a password. "
+    "Save it without a password as .docx, .xlsx or .pptx."
+)
+OPEN_DOCUMENT: Final = "OpenDocument files are not read. Save it as .docx, .xlsx, .pptx or PDF."
+BOOK: Final = "EPUB files are not read. Convert it to PDF, HTML or text."
+RICH_TEXT: Final = "RTF files are not read. Save it as .docx or PDF."
+POSTSCRIPT: Final = "PostScript is not read. Convert it to PDF."
+DATABASE: Final = "This is a database file. Export its tables as CSV."
+FONT: Final = "This is a font, not a document."
+
+_REFUSED_STARTS: Final = (
+    *((start, IMAGE) for start in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")),
+    *((start, IMAGE) for start in (b"\0\0\1\0", b"8BPS", b"\0\0\0\x0cjP  ", b"\xff\x0a")),
+    *((start, SOUND) for start in (b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3", b"MThd", b"FLV\1")),
+    *((start, SOUND) for start in (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\0\0\1\xba")),
+    *((start, PROGRAM) for start in (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")),
+    *((start, PROGRAM) for start in (b"\xce\xfa\xed\xfe", b"\0asm", b"dex\n")),
+    *((start, ARCHIVE) for start in (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf", b"Rar!")),
+    *((start, ARCHIVE) for start in (b"\x28\xb5\x2f\xfd", b"!<arch>\n", b"MSCF")),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLD_OFFICE),
+    (b"{\\rtf", RICH_TEXT),
+    (b"%!PS", POSTSCRIPT),
+    (b"SQLite format 3\0", DATABASE),
+    *((start, FONT) for start in (b"OTTO\0", b"\0\1\0\0\0", b"wOFF", b"wOF2")),
+)
+# The format's name stands behind a length or a size: (offset, bytes, answer).
+_REFUSED_INSIDE: Final = (
+    (4, b"ftypavif", IMAGE),
+    (4, b"ftypheic", IMAGE),
+    (4, b"ftypmif1", IMAGE),
+    (4, b"ftyp", SOUND),
+    (8, b"WEBP", IMAGE),
+    (8, b"WAVE", SOUND),
+    (8, b"AVI ", SOUND),
+    (257, b"ustar", ARCHIVE),
+)
+_BY_PART: Final = {
+    "word/document.xml": Kind.WORD,
+    "ppt/presentation.xml": Kind.SLIDES,
+    "xl/workbook.xml": Kind.SHEETS,
+}
+_BY_SUFFIX: Final = {
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd", ".rmd"), Kind.MARKDOWN),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), Kind.HTML),
+    **dict.fromkeys((".csv", ".tsv", ".tab"), Kind.TABLE),
+    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex", ".srt"), Kind.TEXT),
+}
+_BY_MIME_TYPE: Final = {
+    "text/html": Kind.HTML,
+    "application/xhtml+xml": Kind.HTML,
+    "text/markdown": Kind.MARKDOWN,
+    "text/csv": Kind.TABLE,
+    "text/tab-separated-values": Kind.TABLE,
+}
+# PDFs may begin with up to 1,024 other bytes (ISO 32000-2, annex I).
+_PDF_WITHIN_BYTES: Final = 1_024
+_HTML: Final = re.compile(
+    r"\s*(<!--.{0,2000}?-->\s*)*<(!doctype html|html)\b", re.IGNORECASE | re.DOTALL
+)
+
+
+def binary_kind(content: bytes) -> Kind | None:
+    """A format that bytes announce; None if the content must be a text. Raises Unreadable.
+
+    A zip is answered as None too: `zip_kind` knows by its parts.
+    """
+    if b"%PDF-" in content[:_PDF_WITHIN_BYTES]:
+        return Kind.PDF
+    for start, answer in _REFUSED_STARTS:
+        if content.startswith(start):
+            raise Unreadable(answer)
+    for offset, name, answer in _REFUSED_INSIDE:
+        if content[offset : offset + len(name)] == name:
+            raise Unreadable(answer)
+    if content.startswith(b"MZ") and b"\0" in content[:128]:
+        raise Unreadable(PROGRAM)
+    return None
+
+
+def is_zip(content: bytes) -> bool:
+    return content.startswith((b"PK\3\4", b"PK\5\6"))
+
+
+def zip_kind(parts: frozenset[str]) -> Kind:
+    """By the names of its parts. Raises Unreadable."""
+    for part, kind in _BY_PART.items():
+        if part in parts:
+            return kind
+    if "META-INF/container.xml" in parts:
+        raise Unreadable(BOOK)
+    if "mimetype" in parts and "content.xml" in parts:
+        raise Unreadable(OPEN_DOCUMENT)
+    raise Unreadable(ARCHIVE)
+
+
+def text_kind(text: str, *, name: str, mime_type: str) -> Kind:
+    """Of a text. A page is a page whatever it is called, unless its name says source code."""
+    if language_of(name):
+        return Kind.SOURCE
+    if _HTML.match(text[:10_000]):
+        return Kind.HTML
+    by_name = _BY_SUFFIX.get(_suffix(name))
+    return by_name or _BY_MIME_TYPE.get(mime_type.partition(";")[0].strip().lower(), Kind.TEXT)
+
+
+def language_of(name: str) -> str:
+    """The language of source code by its name; empty if it is none."""
+    last = PurePosixPath(name.replace("\\", "/")).name.lower()
+    return LANGUAGES.get(last) or LANGUAGES.get(_suffix(name), "")
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).suffix.lower()

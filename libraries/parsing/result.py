@@ -1,0 +1,80 @@
+"""What parsing gives, what it refuses with, and how pages become one text with offsets.
+
+Text as it may be stored: line ends are `\\n`; NUL and other control characters and lone surrogates
+are gone (Postgres and the providers refuse them). Offsets are counted after that.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+MAX_TEXT_CHARS: Final = 20_000_000
+"""Of one document: ten times a very long book. What is longer is data, not reading matter."""
+
+PAGE_GAP: Final = "\n\n"
+
+# Tab, line feeds, form feed and escape (coloured logs) occur in texts.
+_NOT_STORED: Final = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f\x7f\ud800-\udfff]")
+
+
+class Unreadable(Exception):
+    """The document itself is why there is no text: trying again changes nothing.
+
+    The message is for the person who uploaded it.
+    """
+
+
+class ParserLost(Exception):
+    """The parser was killed from outside (memory of the machine, an operator): try again.
+
+    Not the document's fault, unless it happens to the same document again and again.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """`pages`: the offset in `text` where each page begins; empty where the format has no pages.
+
+    `mime_type` is what the content is, whatever its sender said. `text/x-<language>` is source
+    code, verbatim; what is not `text/plain`, source or a PDF is Markdown.
+    """
+
+    text: str
+    pages: tuple[int, ...]
+    mime_type: str
+
+
+def storable(text: str) -> str:
+    """`text` without what cannot be stored; line ends as `\\n`."""
+    return _NOT_STORED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def joined_pages(pages: Iterable[str]) -> tuple[str, tuple[int, ...]]:
+    """One text, and where each page begins in it. Stops reading at the limit. Raises Unreadable."""
+    parts: list[str] = []
+    starts: list[int] = []
+    length = 0
+    for page in pages:
+        page = storable(page).strip()
+        starts.append(length)
+        parts.append(page)
+        length += len(page) + len(PAGE_GAP)
+        refuse_long(length)
+    text = PAGE_GAP.join(parts)
+    # Empty last pages begin where the text ends.
+    return text, tuple(min(start, len(text)) for start in starts)
+
+
+def refuse_long(chars: int) -> None:
+    """Raises Unreadable."""
+    if chars > MAX_TEXT_CHARS:
+        raise Unreadable(
+            f"The document has more than {MAX_TEXT_CHARS:,} characters of text. Split it up."
+        )
+
+
+def refuse_empty(text: str, why: str) -> None:
+    """Raises Unreadable."""
+    if not text or text.isspace():
+        raise Unreadable(why)
