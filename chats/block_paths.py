@@ -9,7 +9,8 @@ from uuid import UUID
 from django.db import connection
 
 from amber.lib.hybrid import pool_word
-from chats.models import ChatMessage, MessageBlock
+from chats.models import ChatMessage, MessageBlock, Turn
+from engine.blocks import SealedBlock
 
 _MARK_SQL = """
 WITH RECURSIVE up AS (
@@ -54,5 +55,19 @@ def chat_word(chat_id: UUID) -> str:
 
 
 def last_block(chat_id: UUID) -> MessageBlock | None:
+    """The newest block of the active path, without its content."""
     active = MessageBlock.objects.filter(chat_id=chat_id, on_active_path=True)
     return active.defer("full_content", "vector", "search").order_by("-last_position").first()
+
+
+def newest_blocks(turn: Turn, count: int) -> list[SealedBlock]:
+    """The last blocks of the turn's path, oldest first. One query.
+
+    None for a turn that goes on where the active path no longer leads: its tail is read by size.
+    """
+    if turn.chat is None or turn.chat.active_leaf_id != turn.tip_id:
+        return []
+    active = MessageBlock.objects.filter(chat=turn.chat, on_active_path=True)
+    fields = ("first_position", "last_position", "tokens_before", "tokens")
+    newest = active.order_by("-last_position").values_list(*fields)[:count]
+    return [SealedBlock(*row) for row in reversed(newest)]

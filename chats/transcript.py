@@ -28,7 +28,7 @@ _COLUMNS = (
     "total_tokens, created_at, updated_at"
 )
 _BRIEF = (
-    "id, chat_id, parent_id, opening_id, role, content, assistant_id, tool_call, file_id, "
+    "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, file_id, "
     "created_at"
 )
 """What a model's context needs of a message; the rest is read when it is asked for."""
@@ -45,6 +45,7 @@ WITH RECURSIVE path AS (
     SELECT {of_parent}, path.depth + 1, path.bytes + octet_length(m.content)
     FROM path JOIN chats_chatmessage m ON m.id = path.parent_id
     WHERE path.depth < %(messages)s AND (path.bytes < %(bytes)s OR m.position >= %(through)s)
+        AND m.position >= %(from)s
 )
 SELECT {columns} FROM path ORDER BY depth DESC
 """  # noqa: S608  (no value is formatted in)
@@ -62,13 +63,14 @@ def path(
     *,
     max_messages: int = 1_000_000,
     max_bytes: int = 1_000_000_000,
+    from_position: int = 0,
     through: ChatMessage | None = None,
     brief: bool = False,
 ) -> list[ChatMessage]:
     """The messages from `leaf_id` towards the root, oldest first, with assistant and file.
 
-    Stops at `max_messages`, or after the message that reaches `max_bytes` of text, but not before
-    `through`, one of the path. Costs one query over what it returns (and one each for assistants
+    Stops at `max_messages`, at `from_position`, or after the message that reaches `max_bytes` of
+    text, but not before `through`, one of the path. Costs one query over what it returns (and one each for assistants
     and files), however long the chat. `brief` rows hold what a context needs: half the time.
     """
     if leaf_id is None:
@@ -79,6 +81,7 @@ def path(
         "messages": max_messages,
         "bytes": max_bytes,
         "through": through.position if through else _BEYOND,
+        "from": from_position,
     }
     found = list(ChatMessage.objects.raw(_BRIEF_SQL if brief else _PATH_SQL, limits))
     attach_related(found)
