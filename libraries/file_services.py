@@ -5,7 +5,6 @@ was written for a row that then failed is deleted at once; only a process that d
 leaves bytes that nobody refers to.
 """
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,10 +19,11 @@ from amber.lib.connections import release_connections
 from amber.lib.egress import FetchError, FetchLimits, fetch_sync
 from amber.lib.errors import AmberError, Invalid, TooLarge
 from amber.lib.secrets import sha256_hex
-from libraries.file_bytes import erase_bytes, write_bytes
+from libraries.file_bytes import erase_bytes
 from libraries.file_content import Content, read_content
 from libraries.file_names import clean_name, name_of_url
 from libraries.models import File
+from libraries.new_files import unsaved_file
 from libraries.wire import file_wire
 
 logger = structlog.get_logger(__name__)
@@ -79,19 +79,17 @@ def _store(
     claim: IdempotencyRecord | None,
     url: str | None = None,
 ) -> File:
-    file = File(
-        organization_id=principal.organization_id,
-        user=principal.user,
-        guest_id=principal.guest_id,
+    file = unsaved_file(
         name=name,
-        url=url,
-        url_hash=None if url is None else sha256_hex(url),
-        file_hash=hashlib.sha256(content.data).hexdigest(),
+        data=content.data,
         mime_type=content.mime_type,
-        path=write_bytes(content.data),
-        size=len(content.data),
         text=content.text,
+        organization_id=principal.organization_id,
+        user_id=principal.user.pk if principal.user else None,
+        guest_id=principal.guest_id,
     )
+    if url is not None:
+        file.url, file.url_hash = url, sha256_hex(url)
     try:
         _record(file, claim)
     except BaseException:

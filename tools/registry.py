@@ -64,6 +64,7 @@ def register_tool(
     *,
     when: Condition = ...,
     idempotent: bool = ...,
+    asks_first: bool = ...,
     timeout_seconds: float | None = ...,
     prompt: str = ...,
 ) -> Callable[[Function], Function]: ...
@@ -74,16 +75,17 @@ def register_tool(
     *,
     when: Condition = _always,
     idempotent: bool = False,
+    asks_first: bool = False,
     timeout_seconds: float | None = None,
     prompt: str = "",
 ) -> Function | Callable[[Function], Function]:
     """Decorator, with or without arguments; `tools.signature` says how the function is read.
 
-    `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm;
-    `prompt` opens the system prompt of every turn that is offered the tool.
-    The function may be async and returns what the model reads, or a ToolOutput; it raises ToolError
-    for what went wrong. Raises TypeError for a function that does not describe itself, ValueError for a name
-    that is taken.
+    `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm,
+    `asks_first` that a person must approve each call; `prompt` opens the system prompt of every
+    turn that is offered the tool. The function may be async and returns what the model reads, or a
+    ToolOutput; it raises ToolError for what went wrong. Raises TypeError for a function that does
+    not describe itself, ValueError for a name that is taken.
     """
 
     def register(registered: Function) -> Function:
@@ -94,6 +96,7 @@ def register_tool(
             is_idempotent=idempotent,
             timeout_seconds=timeout_seconds,
             prompt=prompt,
+            asks_first=asks_first,
         )
         if tool.name in _tools:
             raise ValueError(f"There is already a built-in tool named {tool.name}.")

@@ -1,6 +1,7 @@
 """Reading what an SSE response of the test client says, and what a turn's Redis stream holds."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import orjson
@@ -17,15 +18,34 @@ READ_SECONDS = 30
 
 def read_sse(response: Any) -> list[Sse]:
     """All events until the stream ends. Heartbeats are left out."""
+    return _events_of(read_parts(response))
+
+
+def read_first(response: Any, count: int) -> list[Sse]:
+    """So many parts of a stream that stays open; heartbeats count, and are left out."""
+    return _events_of(read_parts(response, count))
+
+
+def read_parts(response: Any, count: int = 0) -> bytes:
+    """The first parts of a stream, or all of it."""
 
     async def read() -> bytes:
+        parts: list[bytes] = []
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                return b"".join([part async for part in response.streaming_content])
+            async with asyncio.timeout(READ_SECONDS), aclosing(response.streaming_content) as sent:
+                async for part in sent:
+                    parts.append(part)
+                    if len(parts) == count:
+                        break
+            return b"".join(parts)
         finally:
             await amber_redis.close_async_clients()
 
-    blocks = asyncio.run(read()).decode().split("\n\n")
+    return asyncio.run(read())
+
+
+def _events_of(sent: bytes) -> list[Sse]:
+    blocks = sent.decode().split("\n\n")
     return [_parsed(block) for block in blocks if block and not block.startswith(":")]
 
 
