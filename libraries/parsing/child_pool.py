@@ -65,6 +65,8 @@ class _Child:
 
     def __init__(self, command: Sequence[str]) -> None:
         self.documents = 0
+        self.last_words = ""
+        """The last line of its trace, once it has ended; empty if it left none."""
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed in `end`)
         self._process = subprocess.Popen(
             command,
@@ -111,13 +113,13 @@ class _Child:
             if pipe is not None:
                 with suppress(BrokenPipeError):
                     pipe.close()
+        self.last_words = self._last_words()
         return code
 
-    def last_words(self) -> str:
-        """The last line of its trace; empty if it left none."""
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        self._errors.close()
+    def _last_words(self) -> str:
+        with self._errors as errors:
+            errors.seek(0)
+            lines = errors.read().decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else ""
 
     def _write(self, data: memoryview, ends_at: float) -> None:
@@ -228,7 +230,7 @@ def _verdict(child: _Child) -> Exception:
     """What the end of a child says about its document."""
     # Its output is closed before its code is there.
     code = child.end(grace_seconds=_EXIT_SECONDS)
-    words = child.last_words()
+    words = child.last_words
     if words.startswith(("MemoryError", "lxml.etree.XMLSyntaxError: Memory")):
         return Unreadable(TOO_BIG)
     if -code in _OUT_OF_TIME:

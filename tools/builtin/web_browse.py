@@ -1,0 +1,68 @@
+"""The built-in tool `web_browse`: reads one page of the web as text, a stretch at a time.
+
+Offered unless the assistant disables web browsing. Every call fetches the page anew: nothing is
+kept of it. Runs no scripts, fills in no forms, follows no links by itself.
+"""
+
+from typing import Annotated, Final
+
+from django.conf import settings
+
+from engine.tokens import at_most_tokens, count_text
+from tools.in_thread import in_thread
+from tools.protocol import Circumstances, ToolContext, ToolError
+from tools.registry import register_tool
+
+BUDGET_SHARE: Final = 0.75
+"""Of AMBER_TOOL_RESULT_TOKENS: titles and notes take some, and the model may count more tokens than
+we do (Chinese takes a third more in OpenAI's older vocabulary). A result over the budget would lose
+its middle."""
+MOST_CHARS_PER_TOKEN: Final = 8
+"""More than texts have; what is counted at first need not be longer."""
+
+
+def _is_offered(circumstances: Circumstances) -> bool:
+    return not circumstances.disable_web_browsing
+
+
+@register_tool(when=_is_offered, idempotent=True)
+async def web_browse(
+    context: ToolContext,
+    url: Annotated[str, "Address of the page, beginning with http:// or https://"],
+    start: Annotated[int, "Where to begin, in characters, to read on in a long page"] = 0,
+) -> str:
+    """Reads a page, PDF or Office file of the web as Markdown, with its links."""
+    from tools.web.pages import Page, open_page  # the HTTP client is 16 MB: not in idle processes
+
+    page: Page = await open_page(url.strip())
+    if not 0 <= start < len(page.text):
+        raise ToolError(f"The page has {len(page.text):,} characters; begin at 0 or later.")
+    piece = await in_thread(piece_from, page.text, start, budget_tokens())
+    head = [f"# {page.title}" if page.title else "", page.url, "", piece]
+    end = start + len(piece)
+    if start or end < len(page.text):
+        head += ["", _note(start, end, len(page.text))]
+    return "\n".join(head).strip()
+
+
+def budget_tokens() -> int:
+    return int(settings.AMBER_TOOL_RESULT_TOKENS * BUDGET_SHARE)
+
+
+def piece_from(text: str, start: int, limit_tokens: int) -> str:
+    """As much as fits, not empty, up to the end of a line if one is near. Costs two or three
+    counts of about `limit_tokens`."""
+    most_chars = limit_tokens * MOST_CHARS_PER_TOKEN
+    piece = text[start : start + most_chars]
+    while at_most_tokens(piece) > limit_tokens and (tokens := count_text(piece)) > limit_tokens:
+        piece = piece[: max(1, int(len(piece) * limit_tokens / tokens * 0.98))]
+    if start + len(piece) == len(text):
+        return piece
+    line_end = piece.rfind("\n", len(piece) * 3 // 4) + 1
+    return piece[:line_end] if line_end else piece
+
+
+def _note(start: int, end: int, length: int) -> str:
+    shown = f"Characters {start:,} to {end:,} of {length:,}"
+    more = f" To read on, call web_browse with start={end}." if end < length else ""
+    return f"[{shown}.{more}]"

@@ -1,0 +1,116 @@
+"""A page of the web as a model reads it: fetched through the guarded client, made Markdown.
+
+What strangers wrote is parsed by `libraries.parsing` in a child process of little power, so that a
+hostile page costs that child its time and memory, and nobody else's; here it is only bytes and
+text. PDF and Office files are read the same way. Refuses pictures, sound and the like, more than
+LIMITS.max_bytes, and HTML of more than MAX_HTML_CHARS.
+"""
+
+import asyncio
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import structlog
+
+from amber.lib.egress import FetchError, FetchLimits, Response, UnsafeAddress, fetch
+from libraries.parsing import ParserLost, Unreadable, parse
+from libraries.parsing.encodings import decoded
+from libraries.parsing.web_page import read_web_page
+from tools.protocol import ToolError
+
+logger = structlog.get_logger(__name__)
+
+LIMITS: Final = FetchLimits(total_seconds=20)
+MAX_HTML_CHARS: Final = 2_000_000
+"""Measured: 4 s of CPU for this many characters of short paragraphs, growing linearly."""
+READERS_AT_ONCE: Final = 4
+"""In one process. They have threads of their own, so that other tools find the common ones free."""
+
+HEADERS: Final = {
+    "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.5",
+    "User-Agent": "Mozilla/5.0 (compatible; Amber)",  # many servers answer nothing else
+}
+HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
+UNREAD_TYPES: Final = ("image/", "audio/", "video/", "font/")
+
+_LOOKS_LIKE_HTML: Final = re.compile(r"\s*<(!doctype html|html|head|body)\b", re.IGNORECASE)
+NO_TEXT: Final = "There is no text that can be read. It may need a browser that runs its scripts."
+UNREADABLE: Final = "What is at this address cannot be read as a text."
+TOO_LARGE: Final = "The page is larger than this tool reads."
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`url` is where it came from in the end; `title` may be empty, `text` is not."""
+
+    url: str
+    title: str
+    text: str
+
+
+async def open_page(url: str) -> Page:
+    """One request and its redirects, one child process. Raises ToolError."""
+    answer = await _fetched(url)
+    return await asyncio.get_running_loop().run_in_executor(_readers(), _read, answer)
+
+
+async def _fetched(url: str) -> Response:
+    try:
+        answer = await fetch("GET", url, headers=HEADERS, limits=LIMITS)
+    except FetchError as error:
+        raise ToolError(TOO_LARGE if error.reason == "too_large" else error.message) from None
+    except UnsafeAddress as error:
+        raise ToolError(f"{error.message} It must begin with http:// or https://.") from None
+    if not answer.is_success:
+        raise ToolError(f"The address answers with status {answer.status}, not with a page.")
+    if answer.mime_type.startswith(UNREAD_TYPES):
+        raise ToolError(f"The address answers with {answer.mime_type}, not with a text.")
+    return answer
+
+
+def _read(answer: Response) -> Page:
+    try:
+        page = _parsed(answer)
+    except Unreadable as refusal:
+        logger.info("page_unreadable", reason=str(refusal))
+        raise ToolError(UNREADABLE) from None
+    except ParserLost:
+        raise ToolError("The page could not be read this time. Try again.") from None
+    if not page.text:
+        raise ToolError(NO_TEXT)
+    return page
+
+
+def _parsed(answer: Response) -> Page:
+    """Raises Unreadable, ParserLost, ToolError."""
+    content_type = answer.headers.get("content-type", "")
+    html = _html(answer, content_type)
+    if html is None:
+        parsed = parse(answer.body, name="", mime_type=content_type)
+        return Page(answer.url, "", parsed.text.strip())
+    if len(html) > MAX_HTML_CHARS:
+        raise ToolError(TOO_LARGE)
+    read = read_web_page(html, url=answer.url)
+    return Page(answer.url, read.title, read.text)
+
+
+def _html(answer: Response, content_type: str) -> str | None:
+    """None: it is something else. What is not said to be HTML may look like it."""
+    if answer.mime_type not in HTML_TYPES | {"", "application/octet-stream"}:
+        return None
+    if not answer.body:
+        return ""
+    if answer.body.startswith((b"%PDF-", b"PK\3\4")):
+        return None
+    _, _, charset = content_type.lower().partition("charset=")
+    text = decoded(answer.body, charset=charset.partition(";")[0].strip(" \"'"))
+    is_html = answer.mime_type in HTML_TYPES or _LOOKS_LIKE_HTML.match(text)
+    return text if is_html else None
+
+
+@lru_cache(maxsize=1)
+def _readers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(READERS_AT_ONCE, thread_name_prefix="page-reader")
