@@ -1,12 +1,9 @@
 """REST of files (docs/files.md): one view per address, one service per verb."""
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
@@ -14,15 +11,11 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from accounts.access import get_visible
 from accounts.authentication import HasPrincipal, principal_of
-from accounts.idempotency import Replay, once
-from accounts.models import IdempotencyRecord
-from amber.lib.errors import TooLarge
-from amber.lib.wire import StrictJSONParser, StrictMultiPartParser
+from amber.lib.wire import StrictJSONParser, StrictMultiPartParser, validated
 from libraries import file_bytes, file_services
 from libraries.file_links import file_of_link
 from libraries.file_response import file_response
@@ -34,10 +27,8 @@ from libraries.schema import (
     IDEMPOTENCY_KEY,
 )
 from libraries.serializers import FileSerializer, FileUrlInput, UploadInput
+from libraries.uploads import answered_once, is_form, read_upload, refuse_long_form
 from libraries.wire import file_wire
-
-# Boundaries, headers and a long name around the one file of a form.
-FORM_BYTES: Final = 65_536
 
 
 class FilesView(GenericAPIView[File]):
@@ -62,26 +53,26 @@ class FilesView(GenericAPIView[File]):
 
         Images are encoded anew, without metadata. 400 `unsafe_address` for a URL that is not public.
         """
-        _refuse_long_form(request)
-        if request.content_type.startswith("multipart/"):
+        refuse_long_form(request)
+        if is_form(request):
             return self._store_upload(request)
-        given = _valid(FileUrlInput, request)
-        return _answered_once(
+        given = validated(FileUrlInput, request)
+        return answered_once(
             request,
             given,
             lambda claim: file_services.store_from_url(principal_of(request), claim=claim, **given),
+            wire=file_wire,
         )
 
     def _store_upload(self, request: Request) -> Response:
-        upload: UploadedFile[bytes] = _valid(UploadInput, request)["file"]
-        # One byte too many is enough to be refused.
-        name, data = upload.name or "", upload.read(settings.AMBER_MAX_UPLOAD_BYTES + 1)
-        return _answered_once(
+        name, data = read_upload(validated(UploadInput, request)["file"])
+        return answered_once(
             request,
             {"name": name, "sha256": hashlib.sha256(data).hexdigest()},
             lambda claim: file_services.store_upload(
                 principal_of(request), name=name, data=data, claim=claim
             ),
+            wire=file_wire,
         )
 
 
@@ -133,33 +124,3 @@ def _readable(request: Request, file_id: UUID) -> File:
     if signature is not None:
         return file_of_link(file_id, signature)
     return get_visible(File, principal_of(request), file_id)
-
-
-def _valid(shape: type[BaseSerializer[Any]], request: Request) -> Any:
-    """Raises ValidationError."""
-    given = shape(data=request.data)
-    given.is_valid(raise_exception=True)
-    return given.validated_data
-
-
-def _refuse_long_form(request: Request) -> None:
-    """Before it is parsed, and written to the disk a second time. Raises TooLarge."""
-    most = settings.AMBER_MAX_UPLOAD_BYTES + FORM_BYTES
-    if int(request.META.get("CONTENT_LENGTH") or 0) > most:
-        raise TooLarge
-
-
-def _answered_once(
-    request: Request, body: object, work: Callable[[IdempotencyRecord | None], File]
-) -> Response:
-    """201 with the file; the first answer again for an Idempotency-Key seen before."""
-    done = once(
-        principal_of(request),
-        route=f"{request.method} {request.path}",
-        key=request.headers.get("Idempotency-Key"),
-        body=body,
-        work=work,
-    )
-    if isinstance(done, Replay):
-        return Response(done.answer, status=done.status)
-    return Response(file_wire(done), status=201)

@@ -5,6 +5,8 @@ from typing import Any, Final
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
+from libraries.models import DocumentStage, DocumentStatus
+
 IDEMPOTENCY_KEY: Final = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,
@@ -33,6 +35,12 @@ FILE_EXAMPLES: Final = [
         },
         response_only=True,
     ),
+]
+
+DOCUMENT_FILTERS: Final = [
+    OpenApiParameter("status", str, enum=DocumentStatus.values),
+    OpenApiParameter("stage", str, enum=DocumentStage.values, description="How far it got."),
+    OpenApiParameter("path_prefix", str, description="The path begins with this."),
 ]
 
 CONTENT_PARAMETERS: Final = [

@@ -1,8 +1,8 @@
-"""The wire form of files: one form, for REST and inside messages."""
+"""The wire forms of files, libraries, documents and chunks: one form each, wherever they are shown."""
 
 from typing import Any
 
-from libraries.models import File
+from libraries.models import Document, DocumentChunk, File, Library
 
 
 def file_wire(file: File) -> dict[str, Any]:
@@ -16,6 +16,75 @@ def file_wire(file: File) -> dict[str, Any]:
         "expired_at": _time(file.expired_at),
         "created_at": _time(file.created_at),
     }
+
+
+def library_wire(library: Library) -> dict[str, Any]:
+    """Reads its embedding models: select them with it."""
+    upcoming = library.next_embedding_model
+    return {
+        "id": str(library.pk),
+        "name": library.name,
+        "description": library.description,
+        "default": library.default,
+        "shared": library.shared,
+        "embedding_model": library.embedding_model.alias,
+        "next_embedding_model": None if upcoming is None else upcoming.alias,
+        "chunk_tokens": library.chunk_tokens,
+        "overlap_tokens": library.overlap_tokens,
+        "chunk_count": library.chunk_count,
+        "user_id": _id(library.user_id),
+        "created_at": _time(library.created_at),
+        "updated_at": _time(library.updated_at),
+    }
+
+
+def document_wire(document: Document) -> dict[str, Any]:
+    """Without its text. `progress` and `timings` as far as they are known."""
+    return {
+        "id": str(document.pk),
+        "library_id": str(document.library_id),
+        "name": document.name,
+        "path": document.path,
+        "source": document.source,
+        "mime_type": document.mime_type,
+        "content_hash": document.content_hash,
+        "stage": document.stage,
+        "status": document.status,
+        "chunked": document.chunked,
+        "attempt": document.attempt,
+        "error": document.error,
+        "progress": {
+            "chunks": int(document.progress.get("chunks", 0)),
+            "embedded": int(document.progress.get("embedded", 0)),
+        },
+        "timings": document.timings,
+        "metadata": document.metadata,
+        "not_before": _time(document.not_before),
+        "repository_id": _id(document.repository_id),
+        "user_id": _id(document.user_id),
+        "created_at": _time(document.created_at),
+        "updated_at": _time(document.updated_at),
+        "started_at": _time(document.started_at),
+        "ended_at": _time(document.ended_at),
+    }
+
+
+def chunk_wire(chunk: DocumentChunk) -> dict[str, Any]:
+    return {
+        "id": str(chunk.pk),
+        "order": chunk.order,
+        "content": chunk.content,
+        "start": chunk.start,
+        "end": chunk.end,
+        "page": chunk.page,
+        "heading": chunk.heading,
+        "tokens": chunk.tokens,
+        "vectorized": chunk.vectorized,
+    }
+
+
+def _id(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _time(value: Any) -> str | None:
