@@ -5,9 +5,11 @@ nobody runs is ended from outside (`end_outside`). Text that was shown always be
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -51,6 +53,8 @@ def end_turn(turn: Turn, chat: Chat | None, ending: Ending) -> list[dict[str, An
     turn.lease_until = None
     turn.waiting_calls = []
     turn.ended_at = timezone.now()
+    if chat is not None:
+        turn.digest_at = turn.ended_at + timedelta(seconds=settings.AMBER_DIGEST_SECONDS)
     return stored
 
 

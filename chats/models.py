@@ -212,6 +212,7 @@ class Turn(TenantRow, Leased):
     output = models.JSONField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     first_token_at = models.DateTimeField(null=True, blank=True)
+    digest_at = models.DateTimeField(null=True, blank=True)
 
     objects = TurnQuerySet.as_manager()
 
@@ -234,6 +235,9 @@ class Turn(TenantRow, Leased):
                 fields=["status", "lease_until"],
                 condition=Q(status__in=["queued", "running"]),
                 name="turn_live",
+            ),
+            models.Index(
+                fields=["digest_at"], condition=Q(digest_at__isnull=False), name="turn_digest"
             ),
         ]
 

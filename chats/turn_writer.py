@@ -42,6 +42,7 @@ _MOVING = (
     "attempt",
     "waiting_calls",
     "ended_at",
+    "digest_at",
     "first_token_at",
     "partial_text",
     "seq",
