@@ -104,13 +104,20 @@ def _chatglm3_schema(spec: Json) -> Json:
 
 
 def results_at_end(messages: list[Json]) -> int:
-    """How many tool results stand after the last user message."""
+    """How many tool results stand after the last user message that is more than a file."""
     count = 0
     for message in reversed(messages):
-        if message.get("role") == "user":
+        if message.get("role") == "user" and not _is_file(message.get("content")):
             break
         count += message.get("role") in ("tool", "function")
     return count
+
+
+def _is_file(content: Any) -> bool:
+    """What a tool made, as Amber shows it: images, or a name."""
+    if isinstance(content, str):
+        return content.startswith(("[image: ", "[file: "))
+    return all(part.get("type") == "image_url" for part in content or ())
 
 
 def wanted_calls(request: Json, mark: dict[str, str]) -> list[Call]:
