@@ -24,6 +24,7 @@ urlpatterns = [
     path("api/v1/", include("accounts.urls")),
     path("api/v1/", include("providers.urls")),
     path("api/v1/", include("libraries.urls")),
+    path("api/v1/", include("tools.urls")),
     path("api/v1/", include("assistants.urls")),
     path("api/v1/", include("chats.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),

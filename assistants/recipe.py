@@ -97,9 +97,10 @@ def toolbox_of(
     limits: ToolLimits,
     files: ResultFiles,
     has_sealed_blocks: bool = False,
+    bound: Sequence[OfferedTool] = (),
 ) -> TurnToolbox:
-    """All tools a turn of this recipe may use, in a stable order."""
-    tools = _tools_of(recipe, has_sealed_blocks=has_sealed_blocks)
+    """All tools a turn of this recipe may use, in a stable order: built-in ones, then `bound`."""
+    tools = [*_tools_of(recipe, has_sealed_blocks=has_sealed_blocks), *bound]
     return TurnToolbox(tools, context=context, limits=limits, files=files)
 
 

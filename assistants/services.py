@@ -15,8 +15,11 @@ from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import first_free, slug_base
 from providers.registry import is_known_alias
+from tools.connected import function_names
 from tools.models import Tool
 from tools.registry import builtin_names
+
+MAX_REFUSAL_CHARS: Final = 2_000
 
 
 def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assistant:
@@ -54,7 +57,15 @@ def delete_assistant(assistant: Assistant) -> None:
 
 
 def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()) -> AssistantTool:
-    """`functions` empty: all of the tool's. Raises Conflict for a tool that is bound already."""
+    """`functions` empty: all of the tool's.
+
+    Raises Conflict for a tool that is bound already, Invalid for functions it does not have, and for
+    a private tool of somebody else than the assistant's creator: no turn would use it.
+    """
+    if not tool.shared and tool.user_id != assistant.user_id:
+        text = "This tool is private, and not of the assistant's creator; share it first."
+        raise Invalid(text, fields={"tool_id": [text]})
+    _check_functions(tool, functions)
     try:
         with transaction.atomic(durable=True):
             return AssistantTool.objects.create(
@@ -69,6 +80,8 @@ def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()
 
 @transaction.atomic(durable=True)
 def choose_functions(binding: AssistantTool, *, functions: Sequence[str]) -> AssistantTool:
+    """Raises Invalid for functions the tool does not have."""
+    _check_functions(binding.tool, functions)
     binding.functions = list(functions)
     binding.save(update_fields=["functions", "updated_at"])
     return binding
@@ -124,6 +137,14 @@ def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:
         names, known = ", ".join(sorted(unknown)), ", ".join(builtin_names())
         text = f"There is no built-in tool named {names}. There are: {known}."
         raise Invalid(text, fields={"disabled_builtin_tools": [text]})
+
+
+def _check_functions(tool: Tool, chosen: Sequence[str]) -> None:
+    known = function_names(tool)
+    unknown = [name for name in chosen if name not in known]
+    if unknown:
+        text = f"The tool has no function named {', '.join(unknown)}. It has: {', '.join(known)}."
+        raise Invalid(text[:MAX_REFUSAL_CHARS], fields={"functions": [text[:MAX_REFUSAL_CHARS]]})
 
 
 def _free_slug(assistant: Assistant) -> str:

@@ -17,6 +17,8 @@ from accounts.models import IdempotencyRecord
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
 from libraries.file_bytes import delete_files
 from libraries.models import File
+from tools.models import ToolCallRecord
+from tools.refreshing import refresh_due
 
 logger = structlog.get_logger(__name__)
 
@@ -53,6 +55,14 @@ def forget_dead_workers() -> None:
     WorkerHeartbeat.objects.filter(beat_at__lt=Now() - timedelta(hours=1)).delete()
 
 
+def forget_tool_calls() -> None:
+    """The log of calls goes after AMBER_TOOL_LOG_DAYS, in batches."""
+    least = Now() - timedelta(days=settings.AMBER_TOOL_LOG_DAYS)
+    old = ToolCallRecord.objects.filter(created_at__lt=least)
+    while ids := list(old.values_list("pk", flat=True)[:_BATCH]):
+        ToolCallRecord.objects.filter(pk__in=ids).delete()
+
+
 @dataclass(frozen=True, slots=True)
 class _Periodic:
     every_seconds: int
@@ -64,6 +74,8 @@ CHORES: dict[str, _Periodic] = {
     "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
     "delete_expired_files": _Periodic(600, delete_expired_files),
     "forget_dead_workers": _Periodic(600, forget_dead_workers),
+    "forget_tool_calls": _Periodic(3_600, forget_tool_calls),
+    "refresh_tools": _Periodic(600, refresh_due),
 }
 
 

@@ -67,3 +67,10 @@ class Source(Protocol):
     def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
         """All functions of a tool with this data, in the order of `data`. Nothing is sent."""
         ...
+
+    def key_url(self, connection: Connection, data: Mapping[str, Any]) -> str:
+        """An address of the one origin that the key goes to; empty if that is not known yet.
+
+        A stored key is not kept for another one than it was given for.
+        """
+        ...

@@ -143,6 +143,15 @@ class EgressPolicy:
         return (host, None) in self.allowed or (host, port) in self.allowed
 
 
+def origin_of(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port in their canonical form: what a credential is meant for.
+
+    Whether it may be called is another question. Raises UnsafeAddress for what is no web address.
+    """
+    scheme, host, port, _ = _read(url)
+    return scheme, host, port
+
+
 def _read(url: str) -> tuple[str, str, int, str]:
     """(scheme, host, port, path with query)."""
     whole = _URL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None

@@ -8,8 +8,9 @@ import pytest
 from amber.lib.tests.conftest import other, server
 from tools import registry
 from tools.protocol import ToolContext
+from tools.tests.tool_service import weather
 
-__all__ = ["other", "server"]
+__all__ = ["other", "server", "weather"]
 
 
 @pytest.fixture

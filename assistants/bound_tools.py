@@ -1,0 +1,49 @@
+"""The functions of the tools that are bound to an assistant, as a turn may use them.
+
+A tool counts while its owner lets the assistant have it: while it is shared with the organization, or
+belongs to the assistant's creator. Reads the rows as they are now, so a changed schema, a tool that
+is no longer shared, or another choice of functions takes effect with the next turn.
+"""
+
+from collections.abc import Sequence
+
+import structlog
+from django.db.models import Q
+
+from amber.lib.errors import Unavailable
+from assistants.models import Assistant, AssistantTool
+from tools.connected import functions_of
+from tools.protocol import OfferedTool
+
+logger = structlog.get_logger(__name__)
+
+
+def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
+    """In the order of the bindings, then of each tool's functions. One query.
+
+    A tool whose key cannot be read is left out, with a line in the log.
+    """
+    rows = (
+        AssistantTool.objects.filter(
+            _may_be_used(assistant),
+            assistant=assistant,
+            tool__organization_id=assistant.organization_id,
+        )
+        .select_related("tool")
+        .order_by("created_at", "id")
+    )
+    return [function for binding in rows for function in _functions(binding)]
+
+
+def _may_be_used(assistant: Assistant) -> Q:
+    """A NULL owner is nobody."""
+    shared = Q(tool__shared=True)
+    return shared | Q(tool__user_id=assistant.user_id) if assistant.user_id else shared
+
+
+def _functions(binding: AssistantTool) -> Sequence[OfferedTool]:
+    try:
+        return functions_of(binding.tool, chosen=binding.functions)
+    except Unavailable:
+        logger.exception("bound_tool_left_out", tool_id=str(binding.tool_id))
+        return ()

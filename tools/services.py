@@ -1,0 +1,196 @@
+"""Verbs that write tools: create, update, refresh, delete.
+
+A tool's service is asked before anything is written, outside of any transaction: a tool exists only
+if its service described itself. The key is kept sealed, and only for the origin it was given for.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.idempotency import settle
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from amber.lib.errors import Forbidden, Invalid, Missing
+from amber.lib.ids import new_id
+from tools.connected import function_names
+from tools.discovering import discover
+from tools.keys import seal_api_key
+from tools.models import Tool, ToolKind
+from tools.recorded import EVERY_FUNCTION
+from tools.refreshing import check_key_stays, described, question_of, refresh
+from tools.source import Discovered
+from tools.sources import source_of
+from tools.wire import tool_wire
+
+MAX_ASK_FIRST: Final = 256
+NO_NAME: Final = "Tool"
+
+_COLUMNS: Final = (
+    *("name", "description", "discovery_url", "api_key_sealed", "options", "shared"),
+    *("data", "warnings", "last_error", "refreshed_at", "tried_at"),
+)
+
+
+def create_tool(
+    principal: Principal, *, given: Mapping[str, Any], claim: IdempotencyRecord | None = None
+) -> Tool:
+    """Ask the service and keep what it offers. `given`: `kind`, and any of `name`, `shared`,
+    `discovery_url`, `api_key`, `options`, `document`. Its creator is the acting user.
+
+    Raises Forbidden for guests and for keys bound to an assistant; Invalid, DiscoveryError,
+    UnsafeAddress for a service that cannot be used: then there is no row.
+    """
+    if principal.user is None or principal.assistant_id is not None:
+        raise Forbidden
+    tool = Tool(
+        pk=new_id(),
+        organization_id=principal.organization_id,
+        user=principal.user,
+        kind=given["kind"],
+        name=given.get("name", ""),
+        discovery_url=given.get("discovery_url", ""),
+        shared=given.get("shared", False),
+    )
+    document = given.get("document", "")
+    _check_address(tool, document)
+    tool.options = _checked_options(tool, given.get("options", {}))
+    seal_api_key(tool, given.get("api_key", ""))
+    _keep(tool, discover(question_of(tool, document=document)))
+    _check_ask_first(tool)
+    _insert(tool, claim)
+    return tool
+
+
+def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
+    """`changes` as `given` of `create_tool`, without `kind`. What leads elsewhere is asked anew.
+
+    A stored key is kept while the origin it was given for stays; `api_key` may be empty.
+    Raises Invalid, DiscoveryError, UnsafeAddress: then nothing has changed. Raises Missing.
+    """
+    wanted, document = copy(tool), changes.get("document", "")
+    for name in {"name", "shared", "discovery_url"} & changes.keys():
+        setattr(wanted, name, changes[name])
+    if document and "discovery_url" not in changes:
+        wanted.discovery_url = ""
+    _check_address(wanted, document, is_pasted=bool(tool.data) and not tool.discovery_url)
+    if "options" in changes:
+        wanted.options = _checked_options(wanted, changes["options"])
+    if "api_key" in changes:
+        seal_api_key(wanted, changes["api_key"])
+    if document or _leads_elsewhere(tool, wanted):
+        _ask_again(tool, wanted, document=document, keeps_key="api_key" not in changes)
+    if "options" in changes:
+        _check_ask_first(wanted)
+    _update(wanted, [name for name in _COLUMNS if getattr(wanted, name) != getattr(tool, name)])
+    return wanted
+
+
+def refresh_tool(tool: Tool) -> Tool:
+    """Ask the service now; a failure keeps what was known and sets `last_error`.
+
+    Raises Invalid for a pasted document, which nobody can be asked for.
+    """
+    if not tool.discovery_url:
+        text = "The document was pasted; paste it again to change it."
+        raise Invalid(text, fields={"document": [text]})
+    refresh([tool])
+    return tool
+
+
+@transaction.atomic(durable=True)
+def delete_tool(tool: Tool) -> None:
+    """Assistants lose it; its log goes with it."""
+    tool.delete()
+
+
+@transaction.atomic(durable=True)
+def _insert(tool: Tool, claim: IdempotencyRecord | None) -> None:
+    tool.save(force_insert=True)
+    settle(claim, status=201, answer=tool_wire(tool))
+
+
+@transaction.atomic(durable=True)
+def _update(tool: Tool, columns: Sequence[str]) -> None:
+    """Raises Missing for a tool that was deleted meanwhile."""
+    tool.updated_at = timezone.now()
+    values = {name: getattr(tool, name) for name in (*columns, "updated_at")}
+    if not Tool.objects.filter(pk=tool.pk).update(**values):
+        raise Missing
+
+
+def _check_address(tool: Tool, document: str, *, is_pasted: bool = False) -> None:
+    """An address, or a document for the one kind that has some. Raises Invalid."""
+    if document and tool.kind != ToolKind.OPENAPI:
+        raise Invalid(fields={"document": ["Only OpenAPI tools are made of a document."]})
+    if document and tool.discovery_url:
+        raise Invalid(fields={"document": ["Give an address or a document, not both."]})
+    if not (tool.discovery_url or document or is_pasted):
+        raise Invalid(fields={"discovery_url": ["This field is required."]})
+
+
+def _checked_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
+    """As they are stored. Raises Invalid."""
+    if "document" in options:
+        raise Invalid(fields={"options.document": ["Give it as `document`, beside the options."]})
+    own = {name: value for name, value in options.items() if name != "ask_first"}
+    checked = dict(source_of(tool.kind).check_options(own))
+    if "ask_first" in options:
+        checked["ask_first"] = _names(options["ask_first"])
+    return checked
+
+
+def _names(given: Any) -> list[str]:
+    """Raises Invalid."""
+    if (
+        not isinstance(given, list)
+        or len(given) > MAX_ASK_FIRST
+        or not all(isinstance(name, str) for name in given)
+    ):
+        text = f'At most {MAX_ASK_FIRST} names of functions, or ["{EVERY_FUNCTION}"] for all.'
+        raise Invalid(fields={"options.ask_first": [text]})
+    return list(dict.fromkeys(given))
+
+
+def _check_ask_first(tool: Tool) -> None:
+    """Raises Invalid for names that no function has: a typing error would ask for nothing."""
+    known = {*function_names(tool), EVERY_FUNCTION}
+    unknown = [name for name in tool.options.get("ask_first", ()) if name not in known]
+    if unknown:
+        text = f"There is no function named {', '.join(unknown)}."[:1_000]
+        raise Invalid(text, fields={"options.ask_first": [text]})
+
+
+def _leads_elsewhere(tool: Tool, wanted: Tool) -> bool:
+    """Whether another service, key or choice is meant than was asked last."""
+
+    def asked(each: Tool) -> tuple[Any, ...]:
+        own = {name: value for name, value in each.options.items() if name != "ask_first"}
+        key = each.api_key_sealed if each.discovery_url else ""
+        return each.discovery_url, key, own
+
+    return asked(tool) != asked(wanted)
+
+
+def _ask_again(tool: Tool, wanted: Tool, *, document: str, keeps_key: bool) -> None:
+    """Raises Invalid, DiscoveryError, UnsafeAddress."""
+    if not (wanted.discovery_url or document):
+        text = "The document was pasted; paste it again to read it with other options."
+        raise Invalid(text, fields={"document": [text]})
+    question = question_of(wanted, document=document)
+    if keeps_key:
+        check_key_stays(tool, question, tool.data)
+    found = discover(question)
+    if keeps_key:
+        check_key_stays(tool, question, found.data)
+    _keep(wanted, found)
+
+
+def _keep(tool: Tool, found: Discovered) -> None:
+    """Set, without saving, what was found."""
+    tool.name = tool.name or found.name[:200] or NO_NAME
+    for name, value in described(found).items():
+        setattr(tool, name, value)
