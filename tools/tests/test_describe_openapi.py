@@ -72,7 +72,7 @@ def test_parameters_and_a_plain_body_are_one_flat_object():
 
 
 def test_a_name_that_two_places_share_is_told_apart():
-    parameters = [
+    parameters: list[object] = [
         {"name": "id", "in": where, "required": where == "path", "schema": {}}
         for where in ("cookie", "header", "query", "path")
     ]
@@ -256,7 +256,7 @@ def test_a_document_without_operations_is_a_problem():
 
 
 def wide(levels, width):
-    schema = {"type": "string", "description": "x" * 100}
+    schema: dict[str, object] = {"type": "string", "description": "x" * 100}
     for _ in range(levels):
         schema = {"type": "object", "properties": {f"field{n}": schema for n in range(width)}}
     return schema
