@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats public_api bench tests
 
-.PHONY: run test check lint types layers migrations bench requirements installed installed-dev
+.PHONY: run test test-mcp check lint types layers migrations bench requirements installed installed-dev
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -17,6 +17,10 @@ run: installed  ## Everything on this machine, until Ctrl-C
 PYTEST_ARGS ?= -n 2
 test: installed-dev  ## The whole test suite; servers are started for it
 	$(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
+
+test-mcp: installed-dev  ## MCP tools against the reference server of the protocol's authors (needs npm)
+	npm install --silent --no-audit --no-fund --prefix var/mcp @modelcontextprotocol/server-everything@2026.8.31
+	$(BIN)/python -m pytest -p tests.services tools/tests/test_use_everything_server.py
 
 check: lint types layers migrations  ## All that can be known without running it
 

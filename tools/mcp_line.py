@@ -31,16 +31,21 @@ MAX_REQUESTS: Final = 100
 """A discovery of 50 pages takes 53; a server that breaks off without end must not be asked so."""
 
 GOODBYE_SECONDS: Final = 2.0
-_MARKS: Final = (b",", b"[", b"{")
 
 
 @dataclass(frozen=True, slots=True)
 class LineLimits:
-    """Of a whole session. `max_marks` counts commas and opening brackets: each can become a value of
-    60 bytes and more, so that 10 MB of `[[],[],…]` would take half a gigabyte."""
+    """Of a whole session, so that it costs a worker less than 50 MB and half a second.
+
+    `max_brackets` counts those that open: each can become an object of up to 1,400 bytes, a content
+    block. `max_commas`: values of some 40 bytes. `max_lines` are those of event streams: the SDK
+    takes 0.1 ms of the worker's event loop for each message, of three lines.
+    """
 
     max_bytes: int = 10_000_000
-    max_marks: int = 300_000
+    max_brackets: int = 30_000
+    max_commas: int = 400_000
+    max_lines: int = 20_000
     connect_seconds: float = 10.0
 
 
@@ -71,7 +76,9 @@ class Line(httpx2.AsyncBaseTransport):
         self.options = options
         self._inner = GuardedTransport(policy)
         self._left_bytes = options.limits.max_bytes
-        self._left_marks = options.limits.max_marks
+        self._left_brackets = options.limits.max_brackets
+        self._left_commas = options.limits.max_commas
+        self._left_lines = options.limits.max_lines
         self._left_requests = MAX_REQUESTS
         self._scopes: set[anyio.CancelScope] = set()
         self._is_cut = False
@@ -90,6 +97,7 @@ class Line(httpx2.AsyncBaseTransport):
             return httpx2.Response(405, request=request)
         if request.method == "DELETE":
             return await self._goodbye(request)
+        await request.aread()  # a redirected one is not read yet
         message = _method_of(request)
         if message == "tools/call":
             self.has_called = True
@@ -181,11 +189,15 @@ class Line(httpx2.AsyncBaseTransport):
         if not self.ended.done():
             self.ended.set_result(None)
 
-    def count(self, part: bytes) -> None:
+    def count(self, part: bytes, *, is_stream: bool) -> None:
         """Raises FetchError at the first piece too many."""
         self._left_bytes -= len(part)
-        self._left_marks -= sum(map(part.count, _MARKS))
-        if self._left_bytes < 0 or self._left_marks < 0:
+        self._left_brackets -= part.count(b"[") + part.count(b"{")
+        self._left_commas -= part.count(b",")
+        if is_stream:
+            self._left_lines -= part.count(b"\n") + part.count(b"\r")
+        left = self._left_bytes, self._left_brackets, self._left_commas, self._left_lines
+        if min(left) < 0:
             raise self.end("too_large")
 
 
@@ -194,6 +206,7 @@ class _Body(httpx2.AsyncByteStream):
         self._line = line
         self._answer = answer
         self._inner: Any = answer.stream
+        self._is_stream = "event-stream" in answer.headers.get("content-type", "").lower()
         self._note = note
         self._head = bytearray()
         self._fault = ""
@@ -208,7 +221,7 @@ class _Body(httpx2.AsyncByteStream):
         """Empty at the end. Raises FetchError, UnsafeAddress."""
         try:
             part: bytes = await self._line.watched(anext(parts, b""))
-            self._line.count(part)
+            self._line.count(part, is_stream=self._is_stream)
         except FetchError as fault:
             self._fault = fault.message
             raise

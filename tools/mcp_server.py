@@ -10,15 +10,13 @@ says that the function is read-only or idempotent.
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final
 
-from django.conf import settings
-
 from amber.lib.errors import Invalid
 from engine.tools import ToolSpec
-from tools.arguments import check_arguments
+from tools.answers import masked
 from tools.auth import CredentialError, auth_headers, checked_auth, secrets_in
 from tools.mcp_line import LineOptions
 from tools.mcp_listing import discovered
@@ -35,6 +33,9 @@ from tools.protocol import Exchange, OfferedTool, ToolContext, ToolError, ToolOu
 from tools.source import Connection, Discovered, DiscoveryError
 
 DISCOVERY_SECONDS: Final = 30.0
+CALL_SECONDS: Final = 600.0
+"""Whoever calls has an earlier deadline (`tools.toolbox`)."""
+
 MAX_ASK_FIRST: Final = 500
 KNOWN_OPTIONS: Final = frozenset({"auth", "ask_first"})
 
@@ -103,7 +104,6 @@ class MCPFunction:
         return self.connection.name
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
-        check_arguments(arguments, self.spec.parameters)
         try:
             line = _line(
                 self.connection,
@@ -116,9 +116,10 @@ class MCPFunction:
             ) from None
         result = await self._result(arguments, line)
         output = output_of(result, self.spec.name)
+        text = masked(output.text, line.secrets)
         if result.get("isError"):
-            raise ToolError(output.text or "The tool reports an error and does not say which.")
-        return output
+            raise ToolError(text or "The tool reports an error and does not say which.")
+        return replace(output, text=text)
 
     async def _result(self, arguments: Mapping[str, Any], line: LineOptions) -> Mapping[str, Any]:
         """Raises ServiceError."""
@@ -126,14 +127,13 @@ class MCPFunction:
         from tools.mcp_session import call_tool
 
         server = Server(self.connection.url, line, self.protocol_version)
-        seconds = settings.AMBER_TOOL_TIMEOUT_SECONDS
         tries = MAX_TRIES if self.is_idempotent else 1
         for number in range(1, tries + 1):
             try:
-                return await call_tool(server, self.spec.name, arguments, seconds=seconds)
+                return await call_tool(server, self.spec.name, arguments, seconds=CALL_SECONDS)
             except SessionFault as fault:
                 if number == tries or not _is_passing(fault):
-                    raise _service_error(fault) from None
+                    raise _service_error(fault, line.secrets) from None
             await asyncio.sleep(PAUSE_SECONDS * 2 ** (number - 1) * (1 + random.random()))
         raise AssertionError("the last try returns or raises")
 
@@ -170,32 +170,35 @@ def _discovery_error(fault: SessionFault) -> Invalid:
         return fault.cause
     if fault.status in (401, 403):
         text = f"The server wants another key: it answered with status {fault.status}."
-        return DiscoveryError(fields={"api_key": [text]})
+        return DiscoveryError(text, fields={"api_key": [text]})
     if fault.fields:
         return DiscoveryError("The MCP server does not keep to the protocol.", fields=fault.fields)
     status = f" (status {fault.status})" if fault.status else ""
     text = f"This is no MCP server that can be used{status}. {fault.text}"
-    return DiscoveryError(fields={"discovery_url": [text]})
+    return DiscoveryError(text, fields={"discovery_url": [text]})
 
 
-def _service_error(fault: SessionFault) -> ServiceError:
+def _service_error(fault: SessionFault, secrets: Sequence[str]) -> ServiceError:
     """What the model reads, and the owner under `detail`."""
     if fault.cause is not None and fault.cause.code == "unsafe_address":
         return ServiceError("The tool's address is not one that may be called.")
+    said = masked(fault.text, secrets)
     if fault.status in (401, 403):
         text = f"The tool's service refused Amber's key (status {fault.status})."
-        return ServiceError(text, detail=fault.text, status=fault.status)
+        return ServiceError(text, detail=f"{text} {said}", status=fault.status)
     status = f" with status {fault.status}" if fault.status else ""
     unknown = " It is not known whether the call was carried out." if _is_unknown(fault) else ""
-    return ServiceError(
-        f"The tool's service failed{status}. {fault.text}{unknown}", status=fault.status
-    )
+    text = f"The tool's service failed{status}. {said}{unknown}"
+    where = "; ".join(f"{place}: {texts[0]}" for place, texts in fault.fields.items())
+    return ServiceError(text, detail=f"{text} {where}".strip(), status=fault.status)
 
 
 def _is_unknown(fault: SessionFault) -> bool:
     """Whether the call was sent and no answer to it came."""
     is_answered = fault.code is not None or fault.status is not None or fault.fields
-    return fault.has_called and not is_answered and getattr(fault.cause, "reason", "") != "too_large"
+    return (
+        fault.has_called and not is_answered and getattr(fault.cause, "reason", "") != "too_large"
+    )
 
 
 def _checked_names(names: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 https://modelcontextprotocol.io/specification/2025-11-25/basic/transports, by the official SDK.
 Each session is a task of its own, so that nothing of the SDK's task groups reaches the caller: who
-is cancelled, or out of time, cuts the line and has the sockets closed at once. Answers come back
+is cancelled, or out of time, has the line cut and the sockets closed, whatever the SDK waits for. Answers come back
 as plain JSON; the SDK's types stay here.
 
 The SDK takes 33 MB and 0.3 s to import, so only `tools.mcp_server` imports this, when there is
@@ -14,6 +14,7 @@ against the server's own schemas: their patterns may run for ever.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -26,13 +27,16 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from amber.lib.egress import FetchError, installation_policy
+from amber.lib.egress import FetchError, UnsafeAddress, installation_policy
 from tools.mcp_line import Line
 from tools.mcp_terms import Listing, Server, SessionFault
 
 T = TypeVar("T")
 
 MAX_PAGES: Final = 50
+FAREWELL_SECONDS: Final = 0.5
+"""Of a session that is given up: two messages on open connections. Its sockets are closed then."""
+
 MAX_WORDS_CHARS: Final = 500
 """Of a server's own words in an error."""
 
@@ -117,8 +121,13 @@ async def _learn_headers(client: Client, name: str) -> None:
 
 
 async def _in_session(server: Server, talk: Callable[[Client], Awaitable[T]], seconds: float) -> T:
-    line = Line(server.policy or installation_policy(), server.line)
-    task = asyncio.ensure_future(_session(server, line, talk))
+    policy = server.policy or installation_policy()
+    try:
+        url = str(policy.checked(server.url))  # before anybody reads it in another way
+    except UnsafeAddress as unsafe:
+        raise SessionFault(unsafe.message, cause=unsafe) from None
+    line = Line(policy, server.line)
+    task = asyncio.ensure_future(_session(replace(server, url=url), line, talk))
     ends: set[asyncio.Future[Any]] = {task, line.ended}
     try:
         async with asyncio.timeout(seconds):
@@ -126,13 +135,23 @@ async def _in_session(server: Server, talk: Callable[[Client], Awaitable[T]], se
     except TimeoutError:
         line.end("timeout")
     finally:
-        if not task.done():
-            line.cut()
-            task.cancel()
-            await asyncio.wait({task})
+        await _end(task, line)
     if not task.cancelled() and (error := task.exception()) is None:
         return task.result()
     raise _session_fault(line, None if task.cancelled() else error)
+
+
+async def _end(task: asyncio.Task[Any], line: Line) -> None:
+    """Until the session is over. A server of the older kind hears of it first, or works on."""
+    if task.done():
+        return
+    task.cancel()
+    try:
+        if not line.ended.done():
+            await asyncio.wait({task}, timeout=FAREWELL_SECONDS)
+    finally:
+        line.cut()
+        await asyncio.wait({task})
 
 
 async def _session(server: Server, line: Line, talk: Callable[[Client], Awaitable[T]]) -> T:

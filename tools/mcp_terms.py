@@ -56,6 +56,6 @@ class SessionFault(Exception):
         self.cause = cause
         self.status = status
         self.code = code
-        self.fields = fields
+        self.fields = fields or {}
         self.has_called = has_called
         super().__init__(text)

@@ -10,6 +10,7 @@ from typing import Any
 
 import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import (
     AudioContent,
     BlobResourceContents,
@@ -90,7 +91,7 @@ def make_server(seen: Seen) -> MCPServer:
     @server.tool()
     def fail() -> str:
         """Fails."""
-        raise ValueError("The moon is in the wrong phase.")
+        raise ToolError("The moon is in the wrong phase.")
 
     @server.tool()
     async def wait() -> str:
