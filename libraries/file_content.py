@@ -1,7 +1,7 @@
 """What a file is: decided from its bytes, never from what its sender calls it.
 
-Three kinds: images (encoded anew, shown in pages), texts (kept as sent, and decoded for models),
-everything else (`application/octet-stream`). HTML and SVG are texts: no page of ours renders them.
+Four kinds: images (encoded anew, shown in pages), texts (kept as sent, and decoded for models),
+sound, everything else (`application/octet-stream`). HTML and SVG are texts: no page of ours renders them.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from typing import Final
 from django.conf import settings
 
 from amber.lib.errors import Invalid, TooLarge
+from libraries.file_audio import audio_kind
 from libraries.file_images import MIME_TYPES, announced_format, encoded_anew
 from libraries.file_text import capped_text, decoded_text
 
@@ -45,6 +46,7 @@ def read_content(name: str, data: bytes) -> Content:
         return Content(encoded_anew(data, image_format), MIME_TYPES[image_format])
     text = decoded_text(data)
     if text is None:
-        return Content(data, BINARY_TYPE)
+        _, audio_type = audio_kind(data) or ("", BINARY_TYPE)
+        return Content(data, audio_type)
     suffix = PurePosixPath(name).suffix.lower()
     return Content(data, TEXT_TYPES.get(suffix, TEXT_TYPE), capped_text(text))

@@ -6,15 +6,28 @@ parent's side.
 """
 
 import json
+from configparser import ConfigParser
+from functools import cache
 from typing import Final
 
 import trafilatura
 from lxml import html
 from lxml.etree import ParserError
+from trafilatura.settings import use_config
 
 FAST_FROM_CHARS: Final = 300_000
 """Longer pages are not read by the second and third algorithm too: a third less time (measured)."""
 MAX_TITLE_CHARS: Final = 300
+LEAST_CHARS: Final = "50"
+"""A main part below this is not believed, and the bare text of the page is taken. trafilatura's own
+250 takes the links from every short page, and from most Chinese ones."""
+
+
+@cache
+def _config() -> ConfigParser:
+    config = use_config()
+    config.set("DEFAULT", "MIN_EXTRACTED_SIZE", LEAST_CHARS)
+    return config
 
 
 def markdown_of_web_page(content: bytes) -> str:
@@ -34,5 +47,6 @@ def markdown_of_web_page(content: bytes) -> str:
         include_links=True,
         favor_recall=True,
         fast=len(request["html"]) >= FAST_FROM_CHARS,
+        config=_config(),
     )
     return f"{title}\n{text or ''}"

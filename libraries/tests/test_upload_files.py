@@ -160,6 +160,9 @@ def test_names_are_cleaned_and_touch_no_path(alice, media, tmp_path, sent, kept)
         ("a.html", b"PK\x03\x04\0\0", "application/octet-stream", False),
         ("a.pdf", b"%PDF-1.7\n%%EOF", "application/octet-stream", False),
         ("a.jpg", picture("BMP"), "application/octet-stream", False),
+        ("a.bin", b"RIFF\x24\0\0\0WAVEfmt ", "audio/wav", False),
+        ("a.mp3", b"\xff\xfb\x90\x64\0\0", "audio/mpeg", False),
+        ("a.mp3", b"ID3 tags are explained here.", "text/plain", True),
     ],
 )
 def test_the_type_follows_the_bytes(alice, name, data, mime_type, is_text):

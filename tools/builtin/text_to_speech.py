@@ -8,9 +8,9 @@ from typing import Annotated
 
 from django.conf import settings
 
-from tools.protocol import Circumstances, ToolContext, ToolError, ToolOutput
+from libraries.file_audio import audio_kind
+from tools.protocol import Circumstances, ProducedFile, ToolContext, ToolError, ToolOutput
 from tools.registry import register_tool
-from tools.speech.audio import audio_file
 
 
 def _is_offered(_: Circumstances) -> bool:
@@ -27,10 +27,13 @@ async def text_to_speech(
     most_chars = settings.AMBER_TTS_MAX_CHARS
     if not text or len(text) > most_chars:
         raise ToolError(f"A text has 1 to {most_chars:,} characters, this has {len(text):,}.")
-    audio = audio_file(await _spoken(text, context))
-    if audio is None:
+    audio = await _spoken(text, context)
+    kind = audio_kind(audio)
+    if kind is None:
         raise ToolError("The speech service answered with something that is no audio.")
-    return ToolOutput(f"The speech is in the file {audio.name}.", files=(audio,))
+    suffix, mime_type = kind
+    file = ProducedFile(f"speech.{suffix}", mime_type, audio)
+    return ToolOutput(f"The speech is in the file {file.name}.", files=(file,))
 
 
 async def _spoken(text: str, context: ToolContext) -> bytes:

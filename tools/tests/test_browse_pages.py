@@ -9,7 +9,7 @@ import pytest
 from amber.lib import egress
 from amber.lib.tests.guarded_client import door, guarded, through_door
 from amber.lib.tests.hostile_urls import HOSTILE_URLS
-from amber.lib.tests.local_server import say, send_to
+from amber.lib.tests.local_server import Answer, say, send_to
 from libraries.parsing import web_page
 from libraries.parsing.child_pool import ChildPool
 from libraries.parsing.confinement import ParserLimits
@@ -28,7 +28,7 @@ CHINESE = f"""<html><head><title>琥珀</title></head><body><h1>琥珀</h1>
 <p>{"琥珀是远古树木的树脂，埋在地下变成的化石。" * 6}</p></body></html>"""
 
 
-def html(text: str | bytes, kind: str = "text/html", **headers: str):
+def html(text: str | bytes, kind: str = "text/html", **headers: str) -> Answer:
     body = text if isinstance(text, bytes) else text.encode()
     return say(body, headers={"Content-Type": kind} | headers)
 

@@ -1,6 +1,8 @@
 """The built-in tools of this room, as a running installation offers them."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 from django.test import Client
@@ -64,3 +66,18 @@ def test_operators_see_why_a_tool_failed_and_change_nothing(alice):
     shown = client.get(f"{pages}{tool.pk}/change/").content.decode()
     assert "sealed" not in shown
     assert client.get(f"{pages}add/").status_code == 403
+
+
+def test_offering_them_loads_nothing_heavy():
+    """Idle workers pay for neither the HTTP client (16 MB), the provider's nor the parsers."""
+    heavy = ("httpx2", "openai", "numpy", "lxml", "trafilatura")
+    code = (
+        "import os, sys, django\n"
+        "os.environ['AMBER_ROLE'] = 'worker'\n"
+        "django.setup()\n"
+        "from tools.registry import builtin_names\n"
+        "assert 'web_browse' in builtin_names()\n"
+        f"print(sorted(set({heavy}) & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -7,7 +7,7 @@ import pytest
 
 from amber.lib.tests.local_server import LocalServer, say, send_to
 from tools import outgoing
-from tools.protocol import ArgumentsError, Circumstances, ToolError
+from tools.protocol import ArgumentsError, Circumstances, Exchange, ToolError
 from tools.registry import offered
 from tools.tests.services import call, say_json, url_of
 from tools.web.results import MAX_EXCERPT_CHARS, read_results, render_results
@@ -175,7 +175,7 @@ def test_only_the_engines_own_host_and_port_are_trusted(searxng, other, context)
 
 
 def test_the_key_is_not_shown_with_the_exchange(tavily, context):
-    exchanges = []
+    exchanges: list[Exchange] = []
     call("web_search", {"query": "x"}, type(context)(context.organization_id, exchanges=exchanges))
     assert "tvly-key" not in repr(exchanges)
 

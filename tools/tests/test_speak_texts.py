@@ -13,7 +13,6 @@ from tests.fixtures_provider import fake_provider
 from tools import operator_service
 from tools.protocol import Circumstances, ProducedFile, ToolContext, ToolError
 from tools.registry import offered
-from tools.speech.audio import audio_file
 from tools.tests.services import call, say_json, url_of
 
 __all__ = ["fake_provider"]
@@ -205,31 +204,3 @@ def test_without_a_provider_there_is_no_speech(settings, alices):
 def test_the_form_service_comes_first(settings, form_service, context):
     settings.AMBER_TTS_MODEL = "tts-1"
     assert call("text_to_speech", {"text": "Hi"}, context).files[0].content == WAV
-
-
-# -- What is audio ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("content", "name", "mime_type"),
-    [
-        (WAV, "speech.wav", "audio/wav"),
-        (b"ID3\x04\x00", "speech.mp3", "audio/mpeg"),
-        (b"\xff\xfb\x90\x64", "speech.mp3", "audio/mpeg"),
-        (b"\xff\xf3\x84\xc4", "speech.mp3", "audio/mpeg"),
-        (b"\xff\xf1\x50\x80", "speech.aac", "audio/aac"),
-        (b"OggS\x00\x02", "speech.ogg", "audio/ogg"),
-        (b"fLaC\x00\x00", "speech.flac", "audio/flac"),
-        (b"\0\0\0\x20ftypM4A \0\0", "speech.m4a", "audio/mp4"),
-    ],
-)
-def test_audio_is_named_by_its_bytes(content, name, mime_type):
-    assert audio_file(content) == ProducedFile(name, mime_type, content)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"\xff\xfe<\0h\0", b"\xff\xff\xff\xff", b"\0\0\0\x20ftypavif", b"RIFF\0\0\0\0WEBP", b"\xff"],
-)
-def test_other_bytes_are_none(content):
-    assert audio_file(content) is None

@@ -1,21 +1,13 @@
-"""What audio bytes are, decided from the bytes: the formats that speech services answer with."""
+"""Which bytes are sound, by the first of them: the formats that are spoken, recorded and shared."""
 
-from tools.protocol import ProducedFile
+from typing import Final
 
-_FTYP_BRANDS = (b"M4A ", b"mp42", b"isom", b"iso5", b"dash")
-
-
-def audio_file(content: bytes) -> ProducedFile | None:
-    """A file named after its format; None for what is no audio of a known kind."""
-    kind = _kind(content)
-    if kind is None:
-        return None
-    suffix, mime_type = kind
-    return ProducedFile(name=f"speech.{suffix}", mime_type=mime_type, content=content)
+_M4A: Final = b"ftypM4A "
+"""MP4's other brands may hold video as well."""
 
 
-def _kind(content: bytes) -> tuple[str, str] | None:
-    """(suffix, type) by the formats' own first bytes."""
+def audio_kind(content: bytes) -> tuple[str, str] | None:
+    """(suffix without a dot, type); None for what is no sound of a known kind."""
     if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
         return "wav", "audio/wav"
     if content.startswith(b"ID3"):
@@ -24,7 +16,7 @@ def _kind(content: bytes) -> tuple[str, str] | None:
         return "ogg", "audio/ogg"
     if content.startswith(b"fLaC"):
         return "flac", "audio/flac"
-    if content[4:8] == b"ftyp" and content[8:12] in _FTYP_BRANDS:
+    if content[4:12] == _M4A:
         return "m4a", "audio/mp4"
     return _mpeg_frame(content)
 
