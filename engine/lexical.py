@@ -45,6 +45,11 @@ def _of_run(run: str) -> list[tuple[str, float]]:
     return [(run, 1.0), *stem]
 
 
+def is_spaceless(word: str) -> bool:
+    """Whether it is of a script written without spaces between words."""
+    return _IS_CJK.match(word) is not None
+
+
 def overlap(question: dict[str, float], text: str) -> float:
     """How much of the question's weight occurs in the text, 0 to 1."""
     total = sum(question.values())

@@ -12,7 +12,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
-from engine.lexical import features
+from engine.lexical import features, is_spaceless
 from engine.small_talk import is_small_talk
 
 Key = TypeVar("Key", bound=Hashable)
@@ -28,6 +28,9 @@ MIN_CROWD: Final = 12
 
 FEW_SIMILARITY: Final = (0.35, 0.75)
 """Cosines that count as nothing and as everything where there is no crowd to compare with."""
+
+ABSENT_PAIR_WEIGHT: Final = 0.2
+"""In Chinese about every second pair of a question joins the end of a word to the next."""
 
 ENOUGH_FEATURES: Final = 4
 LOOK_BACK: Final = 3
@@ -65,7 +68,10 @@ def relevances(
 
     A text is as relevant as its stronger side says, and a little more when the other side agrees.
     """
-    weights = {word: _idf(count, words.total) for word, count in words.frequencies.items()}
+    weights = {
+        word: _idf(count, words.total) * (1 if count else _weight_if_absent(word))
+        for word, count in words.frequencies.items()
+    }
     keys = [*words.held, *(key for key in meaning.similarities if key not in words.held)]
     scored = {
         key: _both(_coverage(words.held.get(key, frozenset()), weights), _nearness(key, meaning))
@@ -115,10 +121,15 @@ def _idf(count: int, total: int) -> float:
     return math.log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
 
 
+def _weight_if_absent(word: str) -> float:
+    """A pair of characters that stands nowhere is most likely no word: it spans two."""
+    return ABSENT_PAIR_WEIGHT if is_spaceless(word) else 1.0
+
+
 def _coverage(held: frozenset[str], weights: Mapping[str, float]) -> float:
     """The share of the question's weight that the text holds."""
     whole = sum(weights.values())
-    return sum(weights.get(word, 0.0) for word in held) / whole if whole else 0.0
+    return min(sum(weights.get(word, 0.0) for word in held) / whole, 1.0) if whole else 0.0
 
 
 def _nearness(key: Key, meaning: ByMeaning[Key]) -> float:

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 _OPENINGS: Final = (
-    r"(?:please\s+)?(?:also\s+)?(?:remember|keep in mind|note|don['’]t forget|do not forget)"
+    r"(?:and\s+)?(?:please\s+)?(?:also\s+)?(?:remember|keep in mind|note|don['’]t forget|do not forget)"
     r"(?:\s+(?:that|this)\b|\s*[:,])\s*",
     r"(?:please\s+)?(?:make a note|take note) that\s+",
     r"for (?:the|your) record[:,]\s*",

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+import orjson
 from django.db import connection
 
-from amber.lib.words import asked_words, tsvector_literal, word_literal
+from amber.lib.words import asked_words, stored_words, word_literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,24 @@ if TYPE_CHECKING:
 
 MAX_WORDS: Final = 32
 """A question has a dozen; each costs one look into the index."""
+
+MIN_STEMMED_CHARS: Final = 4
+MIN_STEM_CHARS: Final = 3
+_ENDINGS: Final = (
+    "ingly",
+    "ings",
+    "edly",
+    "ing",
+    "ies",
+    "ied",
+    "ily",
+    "ed",
+    "es",
+    "ly",
+    "s",
+    "e",
+    "y",
+)
 
 MAX_FOUND: Final = 40
 """More are never wanted; each side gives at most so many."""
@@ -62,16 +81,31 @@ def pool_word(kind: str, key: UUID | str) -> str:
 
 
 def indexed(text: str, word: str) -> str:
-    """What a row's `search` column holds."""
-    return f"{tsvector_literal(text)} {word_literal(word)}"
+    """What a row's `search` column holds: the pool's word and the stems of the text, unplaced."""
+    stems = dict.fromkeys(stem(token) for token in stored_words(text))
+    return " ".join(map(word_literal, [word, *stems]))
+
+
+def stem(word: str) -> str:
+    """An English word without its ending (live, lives, lived, living: liv); others as they are.
+
+    Coarser than a dictionary, and the same on both sides: two words that fall together cost a
+    little precision, which the weighing by rarity forgives.
+    """
+    if len(word) < MIN_STEMMED_CHARS or not (word.isascii() and word.isalpha()):
+        return word
+    cut = next((word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)), word)
+    cut = cut if len(cut) >= MIN_STEM_CHARS else word
+    return cut[:-1] if len(cut) > MIN_STEM_CHARS and cut[-1] == cut[-2] else cut
 
 
 def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) -> ByWords:
     """The rows that hold the rarest of the question's words. One query; none for no words.
 
-    `but`: words (in lower case) that are not looked for, since they tell nothing.
+    `but`: words (in lower case) that are not looked for, since they tell nothing. Words are stems.
     """
-    words = [word for word in asked_words(question) if word not in but][:MAX_WORDS]
+    asked = (stem(word) for word in asked_words(question) if word not in but)
+    words = list(dict.fromkeys(asked))[:MAX_WORDS]
     if not words:
         return ByWords()
     mine = word_literal(pool.word)
@@ -80,7 +114,7 @@ def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) ->
     rows = _rows(_BY_WORDS.format(table=pool.table, condition=pool.condition), values)
     frequencies = dict.fromkeys(words, 0)
     if rows:
-        frequencies |= rows[0][3]
+        frequencies |= orjson.loads(rows[0][3])
     return ByWords(
         held={pk: frozenset(held) for pk, held, _, _ in rows},
         frequencies=frequencies,

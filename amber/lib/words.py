@@ -107,6 +107,16 @@ def tsquery_literal(query: str, mode: Mode = "all") -> str | None:
     return (" & " if mode == "all" else " | ").join(terms) or None
 
 
+def stored_words(text: str) -> Iterator[str]:
+    """The tokens of a text in order, repeated as they occur, within what one tsvector can hold."""
+    size_bytes = 0
+    for token, _ in _stored_tokens(text):
+        size_bytes += len(token.encode()) + 10
+        if size_bytes > MAX_VECTOR_BYTES:
+            return
+        yield token
+
+
 def asked_words(query: str) -> list[str]:
     """The words "any" asks for, each once and as it is stored: to be counted one by one.
 

@@ -41,6 +41,11 @@ def test_a_question_about_something_never_mentioned_finds_nothing():
     assert relevances(Words(held(a="runtime"), frequencies), Meaning()) == {}
 
 
+def test_pairs_of_characters_that_are_no_words_hardly_count():
+    frequencies = {"花生": 1, "可以": 0, "以吃": 0, "吃花": 0, "生吗": 0}
+    assert list(relevances(Words(held(a="花生"), frequencies), Meaning())) == ["a"]
+
+
 def test_a_similarity_counts_by_how_far_it_stands_out():
     meaning = Meaning({"far out": 0.4, "in the crowd": 0.15})
     assert relevances(Words(), meaning) == {"far out": 1.0}
