@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -14,6 +15,7 @@ from memory.models import Memory
 from memory.owner import Owner
 from memory.recall import recall
 from memory.services import edit_memory, forget_all, forget_memory
+from tests.personas import Persona
 
 MODEL = UUID("01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f01")
 
@@ -24,7 +26,7 @@ def embedded(text: str) -> Embedded:
     return Embedded(asyncio.run(OfflineEmbedder().embed([text]))[0], MODEL)
 
 
-def learn(owner: Owner, content: str, replaces: Memory | None = None, **fields):
+def learn(owner: Owner, content: str, replaces: Memory | None = None, **fields: Any) -> Any:
     fact = Fact(content, **fields)
     return remember(
         owner, fact, embedded=embedded(content), replaces=replaces.pk if replaces else None
@@ -44,7 +46,7 @@ def known(owner: Owner, question: str, assistant_id: UUID | None = None) -> list
 
 
 @pytest.fixture
-def owner(alice) -> Owner:
+def owner(alice: Persona) -> Owner:
     return Owner.of(alice.principal)
 
 
