@@ -266,6 +266,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "MemberRoleEnum": "accounts.models.Role",
         "TurnStatusEnum": "chats.models.TurnStatus",
         "ChatOwnerEnum": "chats.models.ChatOwner",
+        "ToolKindEnum": "tools.models.ToolKind",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

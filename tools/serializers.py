@@ -156,7 +156,7 @@ class TrialSerializer(serializers.Serializer[Any]):
     latency_ms = serializers.IntegerField()
 
 
-class ToolCallSerializer(serializers.Serializer[ToolCallRecord]):
+class CallRecordSerializer(serializers.Serializer[ToolCallRecord]):
     """A line of the call log."""
 
     id = serializers.UUIDField()

@@ -19,7 +19,7 @@ from tools import services
 from tools.models import CallOutcome, Tool, ToolCallRecord
 from tools.serializers import (
     CallInput,
-    ToolCallSerializer,
+    CallRecordSerializer,
     ToolChanges,
     ToolInput,
     ToolSerializer,
@@ -121,11 +121,11 @@ class CallView(APIView):
 
 
 class CallsView(GenericAPIView[ToolCallRecord]):
-    serializer_class = ToolCallSerializer
+    serializer_class = CallRecordSerializer
 
     @extend_schema(
         parameters=[OpenApiParameter("outcome", str, enum=CallOutcome.values)],
-        responses=ToolCallSerializer(many=True),
+        responses=CallRecordSerializer(many=True),
     )
     def get(self, request: Request, tool_id: UUID) -> Response:
         """The tool's calls, newest first: how they went, never what was said."""

@@ -19,7 +19,13 @@ def assistant(bob, new_assistant):
 
 @pytest.fixture
 def tool(bob, new_tool):
-    return new_tool(bob, description="Says the weather.", api_key_sealed="sealed")
+    functions = [{"name": "get"}, {"name": "set"}]
+    return new_tool(
+        bob,
+        description="Says the weather.",
+        api_key_sealed="sealed",
+        data={"functions": functions},
+    )
 
 
 @pytest.fixture
@@ -103,6 +109,32 @@ def test_other_functions_can_be_chosen(bob, one):
     assert (answer.status_code, answer.json()["functions"]) == (200, ["set"])
     assert AssistantTool.objects.get().functions == ["set"]
     assert api(bob).patch(one, {}).status_code == 400
+
+
+def test_functions_the_tool_does_not_have_are_named(bob, assistant, tool, one, new_assistant):
+    body = {"tool_id": str(tool.pk), "functions": ["get", "jump", "sing"]}
+    for answer in (
+        api(bob).post(bindings(new_assistant(bob)), body),
+        api(bob).patch(one, {"functions": ["get", "jump", "sing"]}),
+    ):
+        assert answer.status_code == 400
+        (said,) = answer.json()["error"]["fields"]["functions"]
+        assert "jump, sing" in said
+        assert "get, set" in said
+    assert AssistantTool.objects.get().functions == ["get"]
+
+
+def test_a_private_tool_of_another_is_not_for_a_shared_assistant(
+    alice, carol, new_assistant, new_tool
+):
+    """No turn would use it: its owner did not share it."""
+    shared, private = new_assistant(alice, shared=True), new_tool(carol)
+    body = {"tool_id": str(private.pk)}
+    answer = api(carol).post(bindings(shared), body)
+    assert (answer.status_code, list(answer.json()["error"]["fields"])) == (400, ["tool_id"])
+    private.shared = True
+    private.save()
+    assert api(carol).post(bindings(shared), body).status_code == 201
 
 
 def test_a_tool_is_taken_away(bob, one):
