@@ -37,7 +37,7 @@ async def text_to_speech(
 
 
 async def _spoken(text: str, context: ToolContext) -> bytes:
-    # The clients behind these are 16 and 29 MB: not in idle processes.
+    # With the HTTP client 4 MB, which idle processes do without.
     from tools.speech import form_service, provider_speech
 
     if settings.AMBER_TTS_URL:

@@ -32,7 +32,7 @@ async def web_browse(
     start: Annotated[int, "Where to begin, in characters, to read on in a long page"] = 0,
 ) -> str:
     """Reads a page, PDF or Office file of the web as Markdown, with its links."""
-    from tools.web.pages import Page, open_page  # the HTTP client is 16 MB: not in idle processes
+    from tools.web.pages import Page, open_page  # with its HTTP client 4 MB
 
     page: Page = await open_page(url.strip())
     if not 0 <= start < len(page.text):

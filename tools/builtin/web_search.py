@@ -48,7 +48,7 @@ async def web_search(
 
 
 async def _search(request: SearchRequest, context: ToolContext) -> list[WebResult]:
-    from tools.web import searxng, tavily  # the HTTP client is 16 MB: not in idle processes
+    from tools.web import searxng, tavily  # with its HTTP client 4 MB
 
     if settings.AMBER_SEARXNG_URL:
         return await searxng.search(settings.AMBER_SEARXNG_URL, request, context=context)

@@ -69,7 +69,7 @@ def test_operators_see_why_a_tool_failed_and_change_nothing(alice):
 
 
 def test_offering_them_loads_nothing_heavy():
-    """Idle workers pay for neither the HTTP client (16 MB), the provider's nor the parsers."""
+    """Idle workers pay for neither the HTTP client (4 MB), the provider's nor the parsers."""
     heavy = ("httpx2", "openai", "numpy", "lxml", "trafilatura")
     code = (
         "import os, sys, django\n"
