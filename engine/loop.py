@@ -16,7 +16,7 @@ from dataclasses import replace
 from engine.happenings import CallFinished, CallStarted, Happening, Reply, Text, Waiting
 from engine.history import produced_message
 from engine.messages import ProviderMessage, ToolCall
-from engine.model import CallChunk, Model, ModelRequest, ReplyEnd, TextChunk
+from engine.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
 from engine.neighbours import merge_neighbours
 from engine.prompt import is_empty
 from engine.reply import OnRetry, Patience, reply
@@ -62,7 +62,7 @@ async def run(
         if whole.unapproved:
             yield Waiting(step, whole.unapproved)
             return
-        messages = [*messages, *_round(whole, results, vision=model.profile.vision)]
+        messages = _extended(messages, _round(whole, results, model.profile), model.profile)
 
 
 async def run_calls(
@@ -132,8 +132,18 @@ def _with_unapproved(whole: Reply, toolbox: Toolbox) -> Reply:
     return replace(whole, unapproved=unapproved)
 
 
+def _extended(
+    messages: list[ProviderMessage], more: list[ProviderMessage], profile: ModelProfile
+) -> list[ProviderMessage]:
+    """With a round behind the others; the prompt of a model that wants it last stays behind all."""
+    end = len(messages)
+    while profile.system_position == "last" and end and messages[end - 1]["role"] == "system":
+        end -= 1
+    return [*messages[:end], *more, *messages[end:]]
+
+
 def _round(
-    whole: Reply, results: dict[ToolCall, ToolResult], *, vision: bool
+    whole: Reply, results: dict[ToolCall, ToolResult], profile: ModelProfile
 ) -> list[ProviderMessage]:
     """The calling message, its results in call order, and what they brought in the order it came.
 
@@ -156,7 +166,7 @@ def _round(
         for call in whole.calls
     ]
     produced = [
-        produced_message(file.attachment, vision=vision)
+        produced_message(file.attachment, vision=profile.vision)
         for result in results.values()
         for file in result.produced
     ]

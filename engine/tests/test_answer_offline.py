@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.messages import ProviderMessage
+from engine.messages import ProducedMessage, ProviderMessage
 from engine.model import CallChunk, ModelRequest, ReplyEnd, ReplyPart, TextChunk
 from engine.offline import INTRODUCTION, MAX_QUOTES, OfflineModel
 from engine.tools import ToolSpec
@@ -154,6 +154,22 @@ def test_results_become_the_answer_and_a_repeated_order_gets_another_id() -> Non
     again = parts_of([*history, user("/current_time {}\n/calculate {}")], tools=[CLOCK, SUM])
     second = {p.call.id for p in again if isinstance(p, CallChunk)}
     assert len(second | {c.id for c in first}) == 4
+
+
+def test_what_a_tool_made_is_no_new_question() -> None:
+    """It stands behind the result as a user's message; the order before it is not given again."""
+    order = user("/calculate {}")
+    asked = {"id": "c", "type": "function", "function": {"name": "calculate", "arguments": "{}"}}
+    round_ = [
+        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "c", "content": "See the image."},
+        ProducedMessage(role="user", content="[image: chart.png]"),
+    ]
+    parts = parts_of([order, *round_], tools=[SUM])
+    assert calls_of(parts) == []
+    assert text_of(parts).endswith("calculate answered:\nSee the image.")
+    later = parts_of([order, *round_, user("What does chart.png show?")], tools=[SUM])
+    assert "[image" not in text_of(later), "quoted as if somebody had said it"
 
 
 def test_it_ends_at_its_limit() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.budget import BudgetError, cut_text, fit
+from engine.messages import ProducedMessage
 
 
 def message(role, content):
@@ -49,6 +50,17 @@ def test_oldest_exchanges_go_first_and_whole(limit, kept):
     assert fitted.messages == kept
     assert fitted.dropped == [m for m in CHAT if m not in kept]
     assert fitted.tokens == len(kept)
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"),
+    [(5, [0, 1, 2, 3, 4]), (4, [0, 1]), (2, [0, 1])],
+)
+def test_what_a_tool_made_goes_with_its_round_and_is_no_question(limit, kept):
+    picture = ProducedMessage(role="user", content="[image: a.png]")
+    chat = [SYSTEM, Q2, C2, R2, picture]
+    fitted = fit(chat, limit_tokens=limit, count=one_each)
+    assert fitted.messages == [chat[n] for n in kept]
 
 
 def test_what_must_stay_and_is_too_long_is_an_error():
@@ -184,3 +196,18 @@ def test_a_cut_text_never_exceeds_its_limit(text, limit, count):
     counting = Mock(side_effect=count)
     assert count(cut_text(text * 5, limit_tokens=limit, count=counting)) <= limit
     assert counting.call_count < 40
+
+
+def test_a_huge_text_is_not_counted_as_a_whole():
+    counted = []
+
+    def count(text):
+        counted.append(len(text))
+        return len(text) // 4
+
+    text = "word " * 2_000_000
+    cut = cut_text(text, limit_tokens=1_000, count=count)
+    assert max(counted) < 40_000
+    assert 3_500 < len(cut) <= 4_000
+    head, note, tail = cut.split("\n")
+    assert note == f"[… {len(text) - len(head) - len(tail)} characters left out …]"

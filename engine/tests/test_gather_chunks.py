@@ -275,3 +275,11 @@ def test_halves_of_a_character_are_joined() -> None:
 def test_usage_is_read(counts: Any, expected: Usage | None) -> None:
     event = orjson.dumps({"choices": [], "usage": counts})
     assert gathered(event).usage == expected
+
+
+def test_what_no_database_stores_is_taken_out() -> None:
+    gatherer = ReplyGatherer()
+    text, failure = gatherer.add_all([chunk(content="a\0b"), chunk("stop", content="\0")])
+    assert (text, failure) == ("ab", None)
+    calls = gathered(piece(index=0, id="c\0", name="f\0", arguments='{"a": "\0"}')).calls()
+    assert [(c.id, c.name, c.arguments) for c in calls] == [("c", "f", '{"a": ""}')]

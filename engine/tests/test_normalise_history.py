@@ -377,6 +377,30 @@ def test_rule_10_position(position, expected):
     assert made == expected
 
 
+def test_what_a_tool_made_is_shown_behind_its_round_and_is_nobodys_question():
+    """What varies stays in front of the question: the prefix up to it is the same in each step."""
+    made = Message("file", file=CAT, tool_call=ToolCall("c", "f", ""))
+    chat = [human("q"), called("c"), result("c")]
+    shown = [said("user", "q"), calling("c"), told("c"), said("user", [CAT_PART])]
+    assert run(*chat, made, volatile=["v"]) == [said("system", "v"), *shown]
+    assert run(*chat, made, vision=False)[-1] == said("user", "[image: cat.png]")
+    again = run(*chat, made, human("q2"), volatile=["v"])
+    assert again[-1] == said("user", [CAT_PART, text("q2")])
+    assert again[-2] == said("system", "v")
+
+
+def test_a_document_that_a_tool_made_is_only_named():
+    """The result says what the model shall know of it; the text may be as long as it likes."""
+    made = Message("file", file=NOTES, tool_call=ToolCall("c", "f", ""))
+    assert run(Q, called("c"), result("c"), made)[-1] == said("user", "[file: notes.md]")
+
+
+def test_something_a_tool_made_asks_nothing():
+    made = Message("file", file=CAT, tool_call=ToolCall("c", "f", ""))
+    with pytest.raises(NoHumanMessage):
+        run(human(" "), called("c"), result("c"), made)
+
+
 def test_rule_10_placed_prompts_merge_with_the_system_messages_beside_them():
     chat = [human("q1"), answer("a"), system("s"), Q]
     assert run(*chat, volatile=["v"])[-2:] == [said("system", "s\nv"), said("user", "q")]

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from engine import loop
-from engine.happenings import CallFinished, CallStarted, Happening, Reply, Text
-from engine.messages import ToolCall
-from engine.model import ModelRequest, ProviderError, TextChunk, Usage
+from engine.happenings import CallFinished, CallStarted, Happening, Reply, Text, Waiting
+from engine.messages import Attachment, ToolCall, is_asked
+from engine.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
 from engine.reply import Patience
 from engine.tests.scripted_model import Line, ScriptedModel, call, calls, forever, says
-from engine.tools import NoTools, ToolResult, ToolSpec
+from engine.tools import NoTools, ResultFile, ToolResult, ToolSpec
 
 PATIENCE = Patience(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
 ASKED = {"role": "user", "content": "Which time is it?"}
@@ -55,19 +55,22 @@ async def never(call_id: str) -> str:
     return ""
 
 
+OPTIONS: Any = {"patience": PATIENCE, "max_tool_rounds": 5}
+
+
+async def _consume(parts: Any) -> list[Happening]:
+    async with asyncio.timeout(20), aclosing(parts):
+        return [part async for part in parts]
+
+
 def happenings(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
     toolbox = toolbox or NoTools()
     request = ModelRequest([ASKED], tools=tuple(toolbox.specs), temperature=0.5)
-    options = {"patience": PATIENCE, "max_tool_rounds": 5, **options}
-    return loop.run(model, request, toolbox=toolbox, **options)
+    return loop.run(model, request, toolbox=toolbox, **{**OPTIONS, **options})
 
 
 def run(model: ScriptedModel, toolbox: Any = None, **options: Any) -> list[Happening]:
-    async def consume() -> list[Happening]:
-        async with asyncio.timeout(20), aclosing(happenings(model, toolbox, **options)) as parts:
-            return [part async for part in parts]
-
-    return asyncio.run(consume())
+    return asyncio.run(_consume(happenings(model, toolbox, **options)))
 
 
 def kinds(seen: Sequence[Happening]) -> list[tuple[str, int]]:
@@ -190,6 +193,83 @@ def test_two_equal_calls_both_get_their_result():
     with ScriptedModel([calls(call(), call()), says("Done.")]) as model:
         seen = run(model, Tools(at_once))
     assert sum(isinstance(part, CallFinished) for part in seen) == 2
+
+
+# -- Calls that wait for a person ------------------------------------------------------------------
+
+
+def test_a_call_that_asks_first_waits_while_the_others_run():
+    free, asking = call("clock", id="c1"), call("send", id="c2")
+    toolbox = Tools(at_once, names=("clock", "send"), asking=("send",))
+    with ScriptedModel([calls(asking, free)]) as model:
+        seen = run(model, toolbox)
+    assert kinds(seen) == [
+        ("Reply", 1),
+        ("CallStarted", 1),
+        ("CallFinished", 1),
+        ("Waiting", 1),
+    ]
+    assert [called[0] for called in toolbox.called] == ["c1"]
+    (reply,) = replies(seen)
+    assert [c.id for c in reply.calls] == ["c2", "c1"]
+    assert reply.unapproved == (reply.calls[0],)
+    assert seen[-1] == Waiting(1, reply.unapproved)
+
+
+def test_only_calls_that_were_offered_can_wait():
+    toolbox = Tools(at_once, names=("send",), asking=("send",))
+    with ScriptedModel([calls(call("send"), text="I would send.")]) as model:
+        seen = run(model, toolbox, max_tool_rounds=0)
+    assert replies(seen)[0].unapproved == ()
+
+
+# -- What tools make -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("vision", "shown"),
+    [
+        (True, [{"type": "image_url", "image_url": {"url": "data:b", "detail": "auto"}}]),
+        (False, "[image: b.png]"),
+    ],
+)
+def test_images_are_shown_behind_all_results_in_the_order_they_came(vision, shown):
+    async def scenario() -> None:
+        b_is_made = asyncio.Event()
+
+        class Draws(Tools):
+            async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+                if call_id == "a":
+                    await b_is_made.wait()
+                b_is_made.set()
+                image = Attachment(f"{call_id}.png", "image/png", url=f"data:{call_id}")
+                return ToolResult(call_id, True, call_id, produced=(ResultFile("1", image),))
+
+        async with asyncio.timeout(20), aclosing(happenings(model, Draws(at_once))) as parts:
+            async for _ in parts:
+                pass
+
+    profile = ModelProfile("scripted", vision=vision)
+    script = [calls(call(id="a"), call(id="b")), says("Done.")]
+    with ScriptedModel(script, profile=profile) as model:
+        asyncio.run(scenario())
+    messages = model.requests[1].messages
+    assert [m["role"] for m in messages] == ["user", "assistant", "tool", "tool", "user"]
+    content = messages[-1]["content"]
+    assert content[:1] == shown if vision else content == f"{shown}\n[image: a.png]"
+    assert not is_asked(messages[-1])
+
+
+def test_a_prompt_that_stands_last_stays_last():
+    prompt = {"role": "system", "content": "Be brief."}
+    profile = ModelProfile("scripted", system_position="last")
+    with ScriptedModel([calls(call()), says("Noon.")], profile=profile) as model:
+        toolbox = Tools(at_once)
+        request = ModelRequest([ASKED, prompt], tools=tuple(toolbox.specs))
+        asyncio.run(_consume(loop.run(model, request, toolbox=toolbox, **OPTIONS)))
+    assert [m["role"] for m in model.requests[1].messages] == [
+        *("user", "assistant", "tool", "system")
+    ]
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
