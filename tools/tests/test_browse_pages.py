@@ -115,6 +115,33 @@ def test_a_text_that_is_no_page_is_read_as_it_is(site, browse):
     assert browse() == f'{url_of(site, "/a/page")}\n\n{{"amber": [1, 2]}}'
 
 
+def one_page_pdf(text: str) -> bytes:
+    drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    body, offsets = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    return body + (
+        b"xref\n0 6\n0000000000 65535 f \n%strailer\n<< /Size 6 /Root 1 0 R >>\n"
+        b"startxref\n%d\n%%%%EOF" % (table, len(body))
+    )
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "application/octet-stream", "text/html", ""])
+def test_a_pdf_is_read_whatever_it_is_called(site, browse, kind):
+    site.routes["/a/page"] = html(one_page_pdf("Amber is fossil resin."), kind)
+    assert browse() == f"{url_of(site, '/a/page')}\n\nAmber is fossil resin."
+
+
 def test_a_long_page_is_read_on_to_its_end(settings, site, browse):
     settings.AMBER_TOOL_RESULT_TOKENS = 400
     paragraphs = "".join(f"<p>Paragraph {n}: {PARAGRAPH}</p>" for n in range(20))
