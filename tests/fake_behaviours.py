@@ -57,6 +57,11 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-length": Behaviour("ends with finish_reason length", finish_reason="length"),
     "fake-filter": Behaviour("ends with content_filter", finish_reason="content_filter"),
     "fake-json": Behaviour("answers with one JSON object, never streams", ignores_stream=True),
+    "fake-json-parallel-tools": Behaviour(
+        "calls two tools at once, then answers, never streams",
+        answer="parallel",
+        ignores_stream=True,
+    ),
     "fake-no-stream-options": Behaviour("refuses `stream_options`", refused_field="stream_options"),
     "fake-no-max-tokens": Behaviour("refuses `max_tokens`", refused_field="max_tokens"),
     "fake-no-dimensions": Behaviour("refuses `dimensions`", refused_field="dimensions"),
