@@ -18,6 +18,8 @@ from tests.test_up import Up, manage
 
 ROOT = Path(__file__).resolve().parent.parent
 README_ADDRESS = "http://127.0.0.1:8000"
+SERVICE_PORT = "9000"
+"""Of the tool service in examples/tools/README.md."""
 
 pytestmark = [
     pytest.mark.e2e,
@@ -30,10 +32,13 @@ def environ() -> Iterator[dict[str, str]]:
     """Of commands in a second terminal, while `make run` runs in the first."""
     folder = Path(tempfile.mkdtemp(prefix="amber-readme-"))
     folder.chmod(0o711)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port, service_port = free_port(), free_port()
     bare = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    bare |= {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": str(port)}
+    bare |= {
+        "AMBER_VAR_DIR": str(folder / "var"),
+        "AMBER_PORT": port,
+        "AMBER_TOOL_ALLOWED_HOSTS": f"127.0.0.1:{service_port}",
+    }
     try:
         with Up(bare, folder / "log") as up:
             up.wait_for("Amber is ready")
@@ -42,10 +47,30 @@ def environ() -> Iterator[dict[str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
+
+
 def curl_blocks() -> list[str]:
     text = (ROOT / "README.md").read_text()
     _, _, rest = text.partition("\n## With curl\n")
-    return re.findall(r"```sh\n(.*?)```", rest.partition("\n## ")[0], re.DOTALL)
+    return shell_blocks(rest.partition("\n## ")[0])
+
+
+def shell_blocks(text: str) -> list[str]:
+    return re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+
+
+def run_blocks(blocks: list[str], environ: dict[str, str]) -> list[str]:
+    """What each block says. They are one session, and leave nothing running."""
+    script = "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
+    script += "".join(f"{block}\necho; echo '==='\n" for block in blocks)
+    script = script.replace(README_ADDRESS, f"http://127.0.0.1:{environ['AMBER_PORT']}")
+    script = script.replace(".venv/bin/python", sys.executable)
+    said = run(["bash", "-c", script], environ)
+    assert '"error":{' not in said, said
+    return said.split("===\n")[:-1]
 
 
 def run(argv: list[str], environ: dict[str, str]) -> str:
@@ -57,15 +82,8 @@ def run(argv: list[str], environ: dict[str, str]) -> str:
 
 
 def test_curl_blocks_work_as_pasted(environ):
-    blocks = curl_blocks()
-    script = "set -eu\n" + "".join(f"{block}\necho; echo '==='\n" for block in blocks)
-    script = script.replace(README_ADDRESS, f"http://127.0.0.1:{environ['AMBER_PORT']}")
-    script = script.replace(".venv/bin/python", sys.executable)
+    _, who, _, asked, watched, stored, again = run_blocks(curl_blocks(), environ)
 
-    said = run(["bash", "-c", script], environ)
-
-    assert '"error":{' not in said, said
-    _, who, _, asked, watched, stored, again, _ = said.split("===\n")
     assert '"email":"you@example.com"' in who
     assert '"name":"Demo"' in who
     assert '"ok":true,"content":"42"' in asked
@@ -95,3 +113,29 @@ def test_examples_answer_and_resume(environ):
     assert resumed.count("calculate answered:\n42") == 1
     assert "turn.completed" in resumed
     assert "event: turn.completed" in with_curl
+
+
+def test_the_tool_service_is_attached_as_its_page_says(environ):
+    page = (ROOT / "examples/tools/README.md").read_text()
+    port = environ["AMBER_TOOL_ALLOWED_HOSTS"].rpartition(":")[2]
+    blocks = [block.replace(SERVICE_PORT, port) for block in shell_blocks(page)]
+    blocks[-2] = blocks[-2].replace("speech.wav", "$AMBER_VAR_DIR/speech.wav")
+
+    said = run_blocks(blocks, environ)
+
+    manifest, _, tool, tried, _, asked, both, spoken, log = said
+    assert "cal_plus" in manifest
+    assert '"function_names":["cal_plus","cal_minus","current_weather","text_to_speech"]' in tool
+    assert '"has_api_key":true' in tool
+    assert '"content":"3.0"' in tried
+    assert "a-key-of-your-own" not in tool + tried
+    assert '"ok":true,"content":"15.0"' in asked
+    assert '"content":"15.0"' in both
+    assert '"content":"3.0"' in both
+    assert "Paris: " in both
+    assert "Tokyo: " in both
+    assert "[file: speech.wav]" in spoken
+    audio = Path(environ["AMBER_VAR_DIR"], "speech.wav").read_bytes()
+    assert audio[:4] + audio[8:12] == b"RIFFWAVE"
+    assert log.count('"outcome":"ok"') == 6
+    assert '"is_test":true' in log
