@@ -11,10 +11,10 @@ Refuses to load Django, numpy and the provider's client, whatever a parser would
 import json
 import logging
 import os
-import resource
 import select
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
@@ -63,11 +63,20 @@ def _answer(replies: BinaryIO, kind: str, content: bytes) -> bool:
     else:
         reply = {"pages": parsed.pages, "mime_type": parsed.mime_type}
         body = parsed.text.encode()
-    reply["peak_kilobytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    reply["peak_kilobytes"] = _peak_kilobytes()
     reply["is_last"] = not may_go_on
     replies.writelines(frame(reply, body))
     replies.flush()
     return may_go_on
+
+
+def _peak_kilobytes() -> int:
+    """Resident at most; 0 where the system does not say. (`ru_maxrss` begins with the parent's.)"""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return 0
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 def read_document(kind: str, content: bytes) -> ParsedText:

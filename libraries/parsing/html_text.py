@@ -14,6 +14,7 @@ from libraries.parsing.result import Unreadable
 from libraries.parsing.tables import table_lines
 
 EMPTY: Final = "The page holds no text."
+TOO_DEEP: Final = "The page is nested too deeply to be read."
 
 _SKIPPED: Final = frozenset(
     {
@@ -44,6 +45,8 @@ def markdown_of_html(content: bytes) -> str:
     """`content` is UTF-8, whatever it says of itself. Raises Unreadable."""
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True)
     page = html.document_fromstring(content, parser=parser, ensure_head_body=True)
+    if any("xcessive depth" in entry.message for entry in parser.error_log):
+        raise Unreadable(TOO_DEEP)  # what is further in is not there
     writer = _Writer()
     root = _main_part(page)
     title = " ".join((page.findtext(".//title") or "").split())

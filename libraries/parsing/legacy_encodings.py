@@ -122,7 +122,9 @@ _ENCODINGS: Final = (
         (_Group(0.85, _GREEK + "ςάέήίόύώ"), _Group(0.1, _GREEK.upper() + "ΆΈΉΊΌΎΏ")),
         ascii_share=0.2,
     ),
-    _Encoding("cp1255", (_Group(0.95, "אבגדהוזחטיךכלםמןנסעףפץצקרשת"),), ascii_share=0.2),
+    _Encoding(
+        "cp1255", (_Group(0.95, "אבגדהוזחטיךכלםמןנסעףפץצקרשת"),), prior=-3.0, ascii_share=0.2
+    ),
     _Encoding("cp1256", (_Group(0.95, "ابتثجحخدذرزسشصضطظعغفقكلمنهويةىأإآءئؤ،؟"),), ascii_share=0.2),
 )
 _NEVER: Final = math.log(1e-6)

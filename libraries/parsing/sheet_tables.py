@@ -4,12 +4,12 @@ import datetime
 import io
 from collections.abc import Iterator
 from typing import Any, Final
-from zipfile import BadZipFile
+from xml.etree import ElementTree
 
-from lxml.etree import LxmlError
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
+from libraries.parsing.damage import damage_means
 from libraries.parsing.result import Unreadable, refuse_long
 from libraries.parsing.tables import table_lines
 
@@ -19,19 +19,16 @@ MAX_ROWS: Final = 200_000
 DAMAGED: Final = "The workbook is damaged or incomplete and cannot be read."
 EMPTY: Final = "The workbook holds no values."
 TOO_MANY_ROWS: Final = f"The workbook has more than {MAX_ROWS:,} rows. Split it up."
-_BROKEN: Final = (InvalidFileException, BadZipFile, LxmlError, LookupError, ValueError, TypeError)
 _MIDNIGHT: Final = datetime.time()
 
 
 def markdown_of_sheets(content: bytes) -> str:
     """Raises Unreadable."""
-    try:
+    with damage_means(DAMAGED, InvalidFileException, ElementTree.ParseError):
         workbook = load_workbook(
             io.BytesIO(content), read_only=True, data_only=True, keep_links=False
         )
         text = "\n\n".join(_sheets(workbook))
-    except _BROKEN:
-        raise Unreadable(DAMAGED) from None
     if not text:
         raise Unreadable(EMPTY)
     return text

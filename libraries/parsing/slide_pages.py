@@ -3,13 +3,12 @@
 import io
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
-from zipfile import BadZipFile
 
-from lxml.etree import LxmlError
 from pptx import Presentation
 from pptx.exc import PythonPptxError
 from pptx.slide import Slide
 
+from libraries.parsing.damage import damage_means
 from libraries.parsing.result import Unreadable
 from libraries.parsing.tables import table_lines
 
@@ -22,15 +21,14 @@ TOO_MANY_SLIDES: Final = f"The presentation has more than {MAX_SLIDES:,} slides.
 
 def pages_of_slides(content: bytes) -> Iterator[str]:
     """The Markdown of each slide. Raises Unreadable."""
-    try:
+    with damage_means(DAMAGED, PythonPptxError):
         slides = Presentation(io.BytesIO(content)).slides
-    except (PythonPptxError, BadZipFile, LxmlError, LookupError, AttributeError, ValueError):
-        raise Unreadable(DAMAGED) from None
     if len(slides) > MAX_SLIDES:
         raise Unreadable(TOO_MANY_SLIDES)
     has_text = False
     for slide in slides:
-        text = _slide_markdown(slide)
+        with damage_means(DAMAGED, PythonPptxError):
+            text = _slide_markdown(slide)
         has_text = has_text or bool(text)
         yield text
     if not has_text:

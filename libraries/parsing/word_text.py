@@ -9,15 +9,14 @@ import io
 import re
 from collections.abc import Iterator
 from typing import Any, Final
-from zipfile import BadZipFile
 
 from docx import Document
 from docx.exceptions import PythonDocxError
 from docx.opc.exceptions import OpcError
 from docx.oxml import parse_xml
 from docx.oxml.ns import qn
-from lxml.etree import LxmlError
 
+from libraries.parsing.damage import damage_means
 from libraries.parsing.result import Unreadable
 from libraries.parsing.tables import table_lines
 
@@ -42,12 +41,10 @@ _MOST_STYLE_STEPS: Final = 20
 
 def markdown_of_word(content: bytes) -> str:
     """Raises Unreadable."""
-    try:
+    with damage_means(DAMAGED, PythonDocxError, OpcError):
         document = Document(io.BytesIO(content))
         styles = _Styles(document.styles.element)
         blocks = [*_blocks(document.element.body, styles), *_notes(document.part)]
-    except (PythonDocxError, OpcError, BadZipFile, LxmlError, LookupError, ValueError):
-        raise Unreadable(DAMAGED) from None
     text = "\n\n".join(block for block in blocks if block.strip())
     if not text:
         raise Unreadable(EMPTY)

@@ -58,7 +58,7 @@ def test_all_content_is_in_chunks_of_the_size(text, sizes, is_source):
     chunks = chunk(
         text, size_tokens=size, overlap_tokens=overlap, mime_type=mime_type, count=at_most(1)
     )
-    covered = set()
+    covered: set[int] = set()
     for order, each in enumerate(chunks):
         content = text[each.start : each.end]
         assert each.order == order
