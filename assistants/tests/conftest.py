@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from django.apps import apps
 
+from tools.tests.tool_service import weather
+
+__all__ = ["weather"]
+
 _numbers = count(1)
 
 

@@ -14,8 +14,9 @@ from providers.keys import seal_api_key
 from providers.models import LanguageModel, Provider
 from tests.fixtures_provider import RunningProvider, fake_provider
 from tests.personas import Persona
+from tools.tests.tool_service import weather
 
-__all__ = ["fake_provider"]
+__all__ = ["fake_provider", "weather"]
 
 
 @pytest.fixture(autouse=True)
