@@ -216,8 +216,8 @@ def test_sheets_are_tables_under_their_names():
         ["泵", 3.0],
         [],
         ["on", True],
-        ["at", datetime.datetime(2024, 1, 2)],
-    ]  # noqa: DTZ001
+        ["at", datetime.datetime(2024, 1, 2)],  # noqa: DTZ001
+    ]
     parsed = read(xlsx_of({"Stock": rows, "Empty": [], "More": [[0.5]]}))
     assert parsed.mime_type == SHEETS
     assert parsed.text == (
