@@ -52,9 +52,9 @@ def test_what_is_no_option_is_refused_by_name(options, place):
 
 
 def test_functions_that_ask_first_are_the_owners_choice():
-    data = {"functions": [{"name": n, "description": n, "parameters": {}} for n in ("a", "b")]}
+    listed = [{"name": n, "description": n, "parameters": dict[str, str]()} for n in ("a", "b")]
     connection = Connection("https://mcp.example.com/", options={"ask_first": ["b"]}, name="T")
-    functions = MCPSource().functions(connection, data)
+    functions = MCPSource().functions(connection, {"functions": listed})
     assert [(each.spec.name, each.source, each.asks_first) for each in functions] == [
         ("a", "T", False),
         ("b", "T", True),
