@@ -26,6 +26,7 @@ STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
     "sixty-four": streams.sixty_four,
     "cpu": streams.cpu,
     "long-chat": streams.long_chat,
+    "tool-calls": streams.tools_at_once,
 }
 
 

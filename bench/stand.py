@@ -145,6 +145,7 @@ class Stand:
             "AMBER_BOOTSTRAP_API_KEY": self._api_key,
             "AMBER_ADMIN_PASSWORD": secrets.token_urlsafe(),
             "AMBER_SHUTDOWN_GRACE_SECONDS": "1",
+            "AMBER_TOOL_ALLOWED_HOSTS": "127.0.0.1",
             "AMBER_MODEL": "fake-model",
             "OPENAI_BASE_URL": provider_url,
             "OPENAI_API_KEY": "fake",

@@ -12,6 +12,7 @@ from bench.cells import Load, Measured, interleave
 from bench.report import Finding, Json
 from bench.stand import RunningAmber, cpu_seconds
 from bench.targets import Target, amber_target, openai_target
+from bench.tool_calls import parallel_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,10 @@ async def cpu(ring: Ring) -> list[Finding]:
             details=_details(found) | {"database_cpu_seconds_of_all": databases},
         )
     ]
+
+
+async def tools_at_once(ring: Ring) -> list[Finding]:
+    return await parallel_calls(ring.amber, is_quick=ring.is_quick)
 
 
 async def long_chat(ring: Ring) -> list[Finding]:

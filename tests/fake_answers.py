@@ -121,14 +121,16 @@ def _is_file(content: Any) -> bool:
 
 
 def wanted_calls(request: Json, mark: dict[str, str]) -> list[Call]:
-    """The call that a marker or `tool_choice` asks for, if any."""
+    """The calls that a marker or `tool_choice` asks for, if any."""
     tools = offered_tools(request)
     if mark.get("call") in tools and not results_at_end(request.get("messages") or []):
         name = mark["call"]
         if "args" in mark:
             padding = "=" * (-len(mark["args"]) % 4)
-            return [(name, base64.urlsafe_b64decode(mark["args"] + padding).decode())]
-        return [filled_call(tools, name)]
+            call = name, base64.urlsafe_b64decode(mark["args"] + padding).decode()
+        else:
+            call = filled_call(tools, name)
+        return [call] * int(mark.get("times", 1))
     choice = request.get("tool_choice")
     if isinstance(choice, dict) and choice.get("function", {}).get("name") in tools:
         return [filled_call(tools, choice["function"]["name"])]

@@ -21,7 +21,8 @@ or words). The last "[[fake key=value ...]]" anywhere in the body wins over both
     stamp=1     every token is its own send time: the text of the first is
                 "#<arrival_us>;@<sent_us>;", of the others "@<sent_us>;" (CLOCK_MONOTONIC)
     call=NAME   answer with a call of tool NAME (unless a tool's result came since the last
-                user message); args=BASE64URL(JSON) or filled from its schema
+                user message); args=BASE64URL(JSON) or filled from its schema; times=N
+                of them in one reply
     status=N    answer with that HTTP error;  drop=N  cut the connection after N tokens
 A forced tool_choice or a response_format is answered with JSON that fits the schema.
 """
