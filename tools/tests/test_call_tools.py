@@ -1,7 +1,8 @@
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -40,11 +41,11 @@ class FakeTool:
 
 @pytest.fixture
 def toolbox(context):
-    def make(*tools, timeout_seconds=5.0, result_tokens=100):
+    def make(*tools, timeout_seconds=5.0, result_tokens=100, chat_id=None):
+        in_chat = replace(context, chat_id=chat_id)
         limits = ToolLimits(timeout_seconds, result_tokens, count=lambda text: len(text.split()))
-        return TurnToolbox(
-            tools, context=context, limits=limits, files=ResultFiles(context, vision=False)
-        )
+        files = ResultFiles(in_chat, vision=False)
+        return TurnToolbox(tools, context=in_chat, limits=limits, files=files)
 
     return make
 
@@ -123,6 +124,32 @@ def test_a_long_result_keeps_its_head_and_its_tail(toolbox):
     assert result.content.endswith(" word4999")
     assert "characters left out" in result.content
     assert len(result.content.split()) <= 50
+
+
+def test_a_long_error_is_cut_too(toolbox):
+    result = run(toolbox(FakeTool(answer=ToolError("word " * 5_000)), result_tokens=50))
+    assert not result.ok
+    assert "characters left out" in result.content
+    assert result.kept is None
+
+
+def test_what_asks_first_is_known_by_its_offered_name(toolbox):
+    tools = [FakeTool("send it", asks_first=True), FakeTool("look")]
+    in_chat = toolbox(*tools, chat_id=UUID(int=9))
+    assert in_chat.asks_first("send_it")
+    assert not in_chat.asks_first("look")
+    assert not in_chat.asks_first("unknown")
+    assert run(in_chat, "send_it").ok, "whoever runs it has asked"
+
+
+def test_without_a_chat_nobody_is_asked_and_nothing_called(toolbox):
+    tool = FakeTool("send", asks_first=True)
+    box = toolbox(tool)
+    assert not box.asks_first("send")
+    result = run(box, "send")
+    assert not result.ok
+    assert result.content.startswith("send was not called: a person must approve each call")
+    assert tool.calls == []
 
 
 def test_a_short_result_is_not_even_counted(context):
