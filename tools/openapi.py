@@ -125,6 +125,8 @@ class OpenAPIFunction:
             raise ServiceError(
                 "The tool's service cannot be reached: its key is not usable.", detail=str(error)
             ) from None
+        except ValueError:  # an address that is none
+            raise ServiceError("The tool's address is not one that may be called.") from None
         headers = {"Accept": ACCEPTED_ANSWERS, **built.headers, **credentials}
         if not self.is_idempotent and context.call_id:
             headers["Idempotency-Key"] = context.call_key

@@ -1,0 +1,164 @@
+"""Every way in which a stranger's address reaches the network: the table of sinks.
+
+`SINKS[name](world, url)` makes Amber use `url` that way and gives what was said of it. A room that
+learns to call strangers in another way adds a sink here; `test_egress_sinks.py` does the rest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from amber.lib.errors import AmberError
+from amber.lib.tests.local_server import LocalServer, Request
+from tests.personas import Persona
+from tools.models import Tool, ToolKind
+from tools.services import create_tool, refresh_tool, update_tool
+from tools.tests.services import say_json
+from tools.tests.tool_service import function
+from tools.trials import try_function
+
+KINDS: Final = tuple(ToolKind)
+
+
+@dataclass
+class World:
+    """`door` is the one server that may be called, under the name door.test."""
+
+    persona: Persona
+    door: LocalServer
+
+    @property
+    def door_url(self) -> str:
+        return f"http://door.test:{self.door.port}/"
+
+    def redirect(self, url: str) -> str:
+        """An address that may be called and sends whoever comes on to `url`."""
+        head = f"HTTP/1.1 302 X\r\nContent-Length: 0\r\nLocation: {url}\r\n\r\n".encode()
+
+        def answer(connection: Any, _: Request) -> None:
+            connection.sendall(head)
+
+        self.door.routes["/"] = answer
+        return self.door_url
+
+
+Sink = Callable[[World, str], str]
+
+
+def said(work: Callable[[], object]) -> str:
+    """The refusal; empty if there was none."""
+    try:
+        work()
+    except AmberError as error:
+        return said_of(error)
+    return ""
+
+
+def said_of(error: AmberError) -> str:
+    texts = [text for field in (error.fields or {}).values() for text in field]
+    return " ".join(dict.fromkeys([error.message, *texts]))
+
+
+# -- Tools ---------------------------------------------------------------------------------------
+
+
+def stored(world: World, kind: str, *, address: str, calls: str = "") -> Tool:
+    """A tool that was good once. `calls` is where its function leads, by default its address."""
+    plan = {
+        "method": "GET",
+        "server": (calls or address).rstrip("/"),
+        "path": "/",
+        "places": [],
+        "media_type": "",
+        "body_argument": "",
+    }
+    entry = function("f", idempotent=False, request=plan)
+    return Tool.objects.create(
+        organization=world.persona.organization,
+        user=world.persona.user,
+        name="T",
+        kind=kind,
+        discovery_url=address,
+        data={"callback_url": calls or address, "functions": [entry]},
+    )
+
+
+def create(world: World, url: str, *, kind: str) -> str:
+    given = {"kind": kind, "discovery_url": url}
+    return said(lambda: create_tool(world.persona.principal, given=given))
+
+
+def update(world: World, url: str, *, kind: str) -> str:
+    tool = stored(world, kind, address=world.door_url)
+    return said(lambda: update_tool(tool, changes={"discovery_url": url}))
+
+
+def refresh(world: World, url: str, *, kind: str) -> str:
+    """The address was good when it was stored, and is not any more."""
+    return refresh_tool(stored(world, kind, address=url)).last_error
+
+
+def call(world: World, url: str, *, kind: str) -> str:
+    tool = stored(world, kind, address=world.door_url if kind != ToolKind.MCP else url, calls=url)
+    return said_by(tool, world)
+
+
+def said_by(tool: Tool, world: World) -> str:
+    """What a call is refused with."""
+    trial = try_function(tool, world.persona.principal, function="f", arguments={})
+    return "" if trial.ok else trial.content
+
+
+def create_with_callback(world: World, url: str) -> str:
+    manifest = {
+        "name": "T",
+        "description": "A tool.",
+        "callback_url": url,
+        "functions": [function("f")],
+    }
+    world.door.routes["/"] = say_json(manifest)
+    return create_and_call(world, {"kind": ToolKind.DISCOVERY, "discovery_url": world.door_url})
+
+
+def create_with_server(world: World, url: str) -> str:
+    document = '{"openapi": "3.1.0", "info": {}, "paths": {"/a": {"get": {"operationId": "f"}}}}'
+    options = {"server": url}
+    return create_and_call(
+        world, {"kind": ToolKind.OPENAPI, "document": document, "options": options}
+    )
+
+
+def create_and_call(world: World, given: dict[str, Any]) -> str:
+    """Adding a tool looks no name up: what a name means is judged with each call."""
+    try:
+        tool = create_tool(world.persona.principal, given=given)
+    except AmberError as error:
+        return said_of(error)
+    return said_by(tool, world)
+
+
+def create_redirected(world: World, url: str, *, kind: str) -> str:
+    return create(world, world.redirect(url), kind=kind)
+
+
+def call_redirected(world: World, url: str, *, kind: str) -> str:
+    tool = stored(world, kind, address=world.redirect(url))
+    return try_function(tool, world.persona.principal, function="f", arguments={}).content
+
+
+SINKS: Final[dict[str, Sink]] = {
+    **{f"create {kind}": partial(create, kind=kind) for kind in KINDS},
+    **{f"update {kind}": partial(update, kind=kind) for kind in KINDS},
+    **{f"refresh {kind}": partial(refresh, kind=kind) for kind in KINDS},
+    **{f"call {kind}": partial(call, kind=kind) for kind in KINDS},
+    "create with callback": create_with_callback,
+    "create with server": create_with_server,
+}
+"""`url` is used as it is."""
+
+REDIRECTED: Final[dict[str, Sink]] = {
+    **{f"create {kind} redirected": partial(create_redirected, kind=kind) for kind in KINDS},
+    **{f"call {kind} redirected": partial(call_redirected, kind=kind) for kind in KINDS},
+}
+"""`url` is where a server that may be called sends Amber."""
