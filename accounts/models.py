@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
@@ -264,7 +265,10 @@ class ApiKey(TenantRow):
     objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["organization", "-created_at"], name="api_key_org")]
+        indexes = [
+            models.Index(fields=["organization", "-created_at"], name="api_key_org"),
+            GinIndex(fields=["origins"], name="api_key_origins"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"

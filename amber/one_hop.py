@@ -5,6 +5,8 @@ a thread for each request, since it expects asynchronous middleware. Ours are sy
 our views; only the bodies of streams are asynchronous. So the whole stack runs in one of a few
 threads that stay, and that thread gives its database connections back before the answer goes out.
 Measured: a request that does nothing costs 0.3 ms of CPU instead of 1.6.
+
+An answer that takes minutes (`amber.lib.later`) is awaited here, after its thread has gone on.
 """
 
 import asyncio
@@ -17,6 +19,8 @@ from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_started
 from django.db import close_old_connections, connections, reset_queries
 from django.http.response import HttpResponseBase
+
+from amber.lib.later import LaterResponse
 
 
 class OneHopHandler(ASGIHandler):
@@ -43,6 +47,9 @@ class OneHopHandler(ASGIHandler):
         response: HttpResponseBase = await loop.run_in_executor(
             self._threads, context.run, self._respond, request
         )
+        if isinstance(response, LaterResponse):
+            response = await response.arrival(request)
+            response.close = _nothing  # type: ignore[method-assign]
         return response
 
     def _respond(self, request: Any) -> HttpResponseBase:

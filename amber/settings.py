@@ -24,6 +24,10 @@ ALLOWED_HOSTS = list(env.words("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1",
 AMBER_PUBLIC_URL = env.text("AMBER_PUBLIC_URL").rstrip("/")
 CSRF_TRUSTED_ORIGINS = CORS_ALLOWED_ORIGINS = env.origins("AMBER_TRUSTED_ORIGINS")
 CORS_ALLOW_CREDENTIALS = True
+CORS_ALLOW_HEADERS = [
+    *("accept", "authorization", "content-type", "idempotency-key", "last-event-id"),
+    *("x-csrftoken", "x-request-id", "x-requested-with"),
+]
 CORS_EXPOSE_HEADERS = ["X-Request-Id", "Retry-After", "Location"]
 AMBER_SECURE_COOKIES = env.flag("AMBER_SECURE_COOKIES", AMBER_PUBLIC_URL.startswith("https:"))
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = AMBER_SECURE_COOKIES
@@ -54,6 +58,7 @@ AMBER_CONTEXT_TAIL_TOKENS = env.integer("AMBER_CONTEXT_TAIL_TOKENS", 12_000, lea
 AMBER_BLOCK_TOKENS = env.integer("AMBER_BLOCK_TOKENS", 800, least=50)
 AMBER_RECALL_TOKENS = env.integer("AMBER_RECALL_TOKENS", 3_000)
 AMBER_MEMORY_TOKENS = env.integer("AMBER_MEMORY_TOKENS", 600)
+AMBER_PASSAGE_TOKENS = env.integer("AMBER_PASSAGE_TOKENS", 4_000)
 AMBER_DIGEST_SECONDS = env.number("AMBER_DIGEST_SECONDS", 10)
 AMBER_IMAGE_TOKENS = env.integer("AMBER_IMAGE_TOKENS", 765)
 AMBER_IMAGE_MAX_SIDE_PIXELS = env.integer("AMBER_IMAGE_MAX_SIDE_PIXELS", 2_048, least=64)

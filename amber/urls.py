@@ -27,6 +27,7 @@ urlpatterns = [
     path("api/v1/", include("tools.urls")),
     path("api/v1/", include("assistants.urls")),
     path("api/v1/", include("chats.urls")),
+    path("", include("public_api.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
 ]

@@ -180,4 +180,5 @@ def _answer(request: HttpRequest, assistant: Assistant) -> HttpResponseBase:
     assert isinstance(request.user, User)
     principal = Principal(assistant.organization_id, request.user, role=Role.ADMIN)
     question = {"role": "human", "content": given.validated_data["content"]}
-    return event_stream(services.try_assistant(assistant, principal, messages=[question]))
+    turn = services.start_stateless_turn(principal, assistant=assistant, messages=[question])
+    return event_stream(turn)

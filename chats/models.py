@@ -132,6 +132,9 @@ class ChatMessage(TenantRow):
     total_tokens = models.PositiveIntegerField(default=0)
     search = TokenVectorField(null=True)
 
+    participant = ""
+    """Who of several people said it, where a stateless turn's client tells; never stored."""
+
     objects = OfChatQuerySet.as_manager()
 
     class Meta:
@@ -178,6 +181,8 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
 class Turn(TenantRow, Leased):
     """One question and all that answers it: in a chat, or stateless over `input`.
 
+    `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?}], "model"?}, oldest
+    first; `model` is an alias, for a turn without an assistant.
     `seq` is that of the last event which the stored state includes. `step` counts stored replies
     of the model. `tip` is where the next message is appended. `partial_text` is the text of the
     step under way, as far as it was shown; it becomes a message when the turn ends.

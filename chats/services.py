@@ -3,6 +3,7 @@
 Lock order everywhere: the chat, then its turn. A turn is rung for after commit.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -206,21 +207,29 @@ def switch_branch(chat: Chat, leaf: ChatMessage) -> Chat:
 
 
 @transaction.atomic(durable=True)
-def try_assistant(
-    assistant: Assistant,
+def start_stateless_turn(
     principal: Principal,
     *,
-    messages: list[dict[str, Any]],
+    messages: Sequence[Mapping[str, Any]],
+    assistant: Assistant | None = None,
+    model: str = "",
+    files: Sequence[File] = (),
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """A turn without a chat: `messages` are {role, content}, oldest first, the last one asks."""
+    """A turn without a chat: `messages` in the form of `Turn.input`, one of which asks.
+
+    Without an assistant the `model` (an alias; empty: the default one) answers, with all built-in
+    tools. `files` are those the messages name, not yet saved.
+    """
+    for file in files:
+        file.save(force_insert=True)
     turn = Turn.objects.create(
         organization_id=principal.organization_id,
         user=principal.user,
         api_key=principal.key,
         guest_id=principal.guest_id,
         assistant=assistant,
-        input={"messages": messages},
+        input={"messages": list(messages), **({"model": model} if model else {})},
     )
     transaction.on_commit(partial(ring_turn, turn.pk))
     settle(claim, status=201, answer=turn_wire(turn))

@@ -83,7 +83,7 @@ class TurnEventsView(View):
 
 
 async def _bytes(turn: Turn, after: int) -> AsyncIterator[bytes]:
-    async with aclosing(_events(turn, after)) as events:
+    async with aclosing(turn_events(turn, after)) as events:
         async for event in events:
             if event is None:
                 yield HEARTBEAT
@@ -95,7 +95,7 @@ async def _bytes(turn: Turn, after: int) -> AsyncIterator[bytes]:
                 )
 
 
-async def _events(turn: Turn, after: int) -> AsyncGenerator[StreamEvent | None, None]:
+async def turn_events(turn: Turn, after: int = 0) -> AsyncGenerator[StreamEvent | None, None]:
     """Events after `after`, gapless; None where a heartbeat is due."""
     viewer = Viewer(turn.pk, events_key(turn.organization_id, turn.pk), seq=after)
     is_new = turn.attempt == 0 and turn.is_live and not turn.seq

@@ -28,12 +28,12 @@ BYTES_PER_TOKEN = 4
 class Tail:
     """The end of the conversation. When it `is_cut`, `opening` holds the chat's first prompts.
 
-    `start_position` is that of the first message; what lies before it may be recalled.
+    Blocks that end before the position `sealed_before` may be recalled; 0: there are none.
     """
 
     messages: list[ChatMessage]
     opening: list[str] = field(default_factory=list)
-    start_position: int = 0
+    sealed_before: int = 0
     is_cut: bool = False
 
     @property
@@ -46,7 +46,8 @@ def read_tail(turn: Turn) -> Tail:
     if turn.chat is None:
         return Tail(_stateless_messages(turn))
     limit_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
-    start = tail_start(newest_blocks(turn, _blocks_in(limit_tokens)), limit_tokens=limit_tokens)
+    blocks = newest_blocks(turn, _blocks_in(limit_tokens))
+    start = tail_start(blocks, limit_tokens=limit_tokens)
     found = transcript.path(
         turn.chat.pk,
         turn.tip_id,
@@ -58,9 +59,10 @@ def read_tail(turn: Turn) -> Tail:
     if not found or found[0].parent_id is None:
         return Tail(found)
     opening = [m.content for m in transcript.opening(found[0])]
-    begins_block = bool(start) and found[0].position <= start
-    messages = found if begins_block else _from_a_question(found)
-    return Tail(messages, opening, start_position=messages[0].position, is_cut=True)
+    is_whole = bool(start) and found[0].position <= start
+    messages = found if is_whole else _from_a_question(found)
+    sealed_before = messages[0].position if blocks else 0
+    return Tail(messages, opening, sealed_before=sealed_before, is_cut=True)
 
 
 def _blocks_in(limit_tokens: int) -> int:
@@ -79,22 +81,24 @@ def _from_a_question(messages: list[ChatMessage]) -> list[ChatMessage]:
 def _stateless_messages(turn: Turn) -> list[ChatMessage]:
     given = (turn.input or {}).get("messages", [])
     written = (turn.output or {}).get("messages", [])
-    files = _files_of(written)
-    return [
-        ChatMessage(
+    files = _files_of([*given, *written])
+    messages = []
+    for m in [*given, *written]:
+        message = ChatMessage(
             role=m["role"],
             content=m["content"],
             tool_call=m.get("tool_call"),
             assistant=turn.assistant if m["role"] == MessageRole.ASSISTANT else None,
             file=files.get(m.get("file_id")),
         )
-        for m in [*given, *written]
-    ]
+        message.participant = m.get("name", "")
+        messages.append(message)
+    return messages
 
 
 def _files_of(messages: Sequence[dict[str, Any]]) -> dict[str | None, File]:
     """The files of messages in their wire form, by id. No query where there are none."""
-    ids = [m["file_id"] for m in messages if m["file_id"]]
+    ids = [m["file_id"] for m in messages if m.get("file_id")]
     return {str(file.pk): file for file in File.objects.filter(pk__in=ids)} if ids else {}
 
 
@@ -109,6 +113,7 @@ def as_engine_message(message: ChatMessage, *, vision: bool) -> Message:
         if call
         else None,
         file=_attachment(message, vision=vision),
+        name=message.participant,
     )
 
 

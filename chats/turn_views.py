@@ -82,7 +82,7 @@ class TryView(Streamable):
         messages = [*map(dict, given.get("history", ())), question]
         return answer_turn(
             request,
-            lambda claim: services.try_assistant(
-                assistant, principal, messages=messages, claim=claim
+            lambda claim: services.start_stateless_turn(
+                principal, assistant=assistant, messages=messages, claim=claim
             ),
         )

@@ -124,7 +124,8 @@ def _render_human(message: Message, zone: tzinfo) -> list[ProviderMessage]:
     if is_empty(message.content):
         return []
     prefix = sent_at(message.created_at, zone) if message.role == "human" else ""
-    return [{"role": "user", "content": prefix + collapse_newlines(message.content)}]
+    content = prefix + collapse_newlines(message.content)
+    return [{"role": "user", "content": content, **_named(message)}]
 
 
 def _render_assistant(
@@ -133,7 +134,7 @@ def _render_assistant(
     if is_empty(message.content):
         return []
     content = sent_at(message.created_at, zone) + message.content
-    answer: ProviderMessage = {"role": "assistant", "content": content}
+    answer: ProviderMessage = {"role": "assistant", "content": content, **_named(message)}
     author = message.assistant
     if author is None or author.id == responding_assistant_id:
         return [answer]
@@ -155,7 +156,11 @@ def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
         parts.append(_file_part(message.file, vision=vision))
     if not is_empty(message.content):
         parts.append(text_part(message.content))
-    return [{"role": "user", "content": content_of(parts)}] if parts else []
+    return [{"role": "user", "content": content_of(parts), **_named(message)}] if parts else []
+
+
+def _named(message: Message) -> dict[str, str]:
+    return {"name": message.name} if message.name else {}
 
 
 def produced_message(file: Attachment, *, vision: bool) -> ProducedMessage:

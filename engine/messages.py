@@ -80,7 +80,8 @@ class Attachment:
 class Message:
     """One row of a chat. `created_at` is aware, or None when no time is known.
 
-    A file with a `tool_call` is what that call made.
+    A file with a `tool_call` is what that call made. `name` tells apart several people (or
+    assistants) of one role, as OpenAI's form does; stored chats have none.
     """
 
     role: Role
@@ -89,3 +90,4 @@ class Message:
     assistant: Author | None = None
     tool_call: ToolCall | None = None
     file: Attachment | None = None
+    name: str = ""

@@ -24,6 +24,7 @@ def merge_neighbours(messages: Sequence[ProviderMessage]) -> list[ProviderMessag
 def _may_merge(one: ProviderMessage, other: ProviderMessage) -> bool:
     return (
         one["role"] == other["role"] != "tool"
+        and one.get("name") == other.get("name")
         and "tool_calls" not in one
         and "tool_calls" not in other
     )
@@ -34,7 +35,7 @@ def _merge(messages: Sequence[ProviderMessage]) -> ProviderMessage:
     for message in messages:
         content = message["content"]
         parts += [text_part(content)] if isinstance(content, str) else content
-    merged = {"role": messages[0]["role"], "content": content_of(parts)}
+    merged = messages[0] | {"content": content_of(parts)}
     is_produced = all(isinstance(message, ProducedMessage) for message in messages)
     return ProducedMessage(merged) if is_produced else merged
 

@@ -1,0 +1,158 @@
+"""Messages in OpenAI's form to a turn's input, and what the turn wrote back to OpenAI's form.
+
+What `from_output` returns, `to_input` takes back: a client that sends the whole history again gives
+the model the same conversation. Only what a tool made besides text (`files`) is not shown again:
+OpenAI's results hold text alone.
+
+Pure. The messages are those that `public_api.serializers.MessagesField` has read: their rules hold.
+Form: https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Entry = dict[str, Any]
+"""One message of `Turn.input`."""
+
+OpenAIMessage = dict[str, Any]
+
+PROMPT_ROLES = frozenset({"system", "developer"})
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image part, decoded."""
+
+    data: bytes = field(repr=False)
+
+
+Part = str | Image
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCall:
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenMessage:
+    """One message as a client sent it; `parts` is empty for null."""
+
+    role: str
+    parts: tuple[Part, ...] = ()
+    name: str = ""
+    calls: tuple[GivenCall, ...] = ()
+    call_id: str = ""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part for part in self.parts if isinstance(part, str))
+
+    @property
+    def asks(self) -> bool:
+        """Whether a user says something in it."""
+        said = (isinstance(part, Image) or part.strip() for part in self.parts)
+        return self.role == "user" and any(said)
+
+
+def images_of(messages: Sequence[GivenMessage]) -> dict[str, bytes]:
+    """The images by their place in the request, such as `messages.3.content.1`."""
+    return {
+        _place(number, position): part.data
+        for number, message in enumerate(messages)
+        for position, part in enumerate(message.parts)
+        if isinstance(part, Image)
+    }
+
+
+def to_input(messages: Sequence[GivenMessage], file_ids: Mapping[str, str]) -> list[Entry]:
+    """`Turn.input["messages"]`. `file_ids` names the files that the images became, by place."""
+    return [
+        entry
+        for number, message in enumerate(messages)
+        for entry in _entries(number, message, file_ids)
+    ]
+
+
+def _entries(number: int, message: GivenMessage, file_ids: Mapping[str, str]) -> Iterator[Entry]:
+    named = {"name": message.name} if message.name else {}
+    if message.role in PROMPT_ROLES:
+        yield {"role": "system", "content": message.text}
+    elif message.role == "user":
+        for position, part in enumerate(message.parts):
+            if isinstance(part, Image):
+                file_id = file_ids[_place(number, position)]
+                yield {"role": "file", "content": "", "file_id": file_id, **named}
+            else:
+                yield {"role": "human", "content": part, **named}
+    elif message.role == "tool":
+        answered = {"id": message.call_id, "name": "", "arguments": "", "reply_id": None}
+        yield {"role": "tool", "content": message.text, "tool_call": answered}
+    elif message.calls:
+        yield from _calls(f"given:{number}", message)
+    else:
+        yield {"role": "assistant", "content": message.text, **named}
+
+
+def _calls(reply_id: str, message: GivenMessage) -> Iterator[Entry]:
+    """One entry a call; the first carries the reply's text."""
+    for position, call in enumerate(message.calls):
+        asked = {"id": call.id, "name": call.name, "arguments": call.arguments}
+        yield {
+            "role": "tool_call",
+            "content": "" if position else message.text,
+            "tool_call": asked | {"reply_id": reply_id},
+        }
+
+
+def _place(number: int, position: int) -> str:
+    return f"messages.{number}.content.{position}"
+
+
+def from_output(written: Sequence[Mapping[str, Any]]) -> list[OpenAIMessage]:
+    """What a turn wrote (messages in their wire form) as OpenAI's messages, in order."""
+    messages: list[OpenAIMessage] = []
+    reply_id: str | None = None
+    for row in written:
+        if row["role"] == "tool_call":
+            if reply_id is None or row["tool_call"]["reply_id"] != reply_id:
+                messages.append({"role": "assistant", "content": None, "tool_calls": []})
+            reply_id = row["tool_call"]["reply_id"]
+            _add_call(messages[-1], row)
+            continue
+        reply_id = None
+        if row["role"] == "tool":
+            call_id = row["tool_call"]["id"]
+            result = {"role": "tool", "tool_call_id": call_id, "content": row["content"]}
+            messages.append(result | _files(row))
+        elif row["role"] == "file":
+            _add_file(messages, row)
+        else:
+            messages.append({"role": "assistant", "content": row["content"]})
+    return messages
+
+
+def _add_call(message: OpenAIMessage, row: Mapping[str, Any]) -> None:
+    call = row["tool_call"]
+    function = {"name": call["name"], "arguments": call["arguments"]}
+    message["tool_calls"].append({"id": call["id"], "type": "function", "function": function})
+    message["content"] = message["content"] or row["content"] or None
+
+
+def _add_file(messages: list[OpenAIMessage], row: Mapping[str, Any]) -> None:
+    """What a call made stands with its result."""
+    call_id = (row["tool_call"] or {}).get("id")
+    for message in reversed(messages):
+        if message["role"] == "tool" and message["tool_call_id"] == call_id:
+            message["files"] = [*message.get("files", ()), *_files(row).get("files", ())]
+            return
+
+
+def _files(row: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    file = row.get("file")
+    if file is None:
+        return {}
+    return {"files": [{name: file[name] for name in ("id", "name", "mime_type", "size")}]}

@@ -1,0 +1,9 @@
+"""Addresses of the public API, from the root."""
+
+from django.urls import path
+
+from public_api.views import ChatProxyView
+
+app_name = "public_api"
+
+urlpatterns = [path("chat", ChatProxyView.as_view(), name="chat")]

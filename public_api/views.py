@@ -1,0 +1,79 @@
+"""`POST /chat`: a conversation in OpenAI's form goes in, and comes back with its answer."""
+
+from functools import partial
+from typing import Any
+
+import orjson
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts.access import get_visible
+from accounts.authentication import PrincipalAuthentication, principal_of
+from accounts.idempotency import Replay, once
+from accounts.models import Scope
+from accounts.principal import Principal
+from amber.lib.errors import Forbidden, Missing
+from amber.lib.later import LaterResponse
+from amber.lib.wire import validated
+from chats.models import Turn
+from chats.schema import IDEMPOTENCY_KEY
+from chats.turn_end import wait_for_end
+from public_api.openai_messages import from_output
+from public_api.serializers import ChatProxyInput, ChatProxySerializer
+from public_api.services import start_chat
+
+
+class PublicAuthentication(PrincipalAuthentication):
+    scope = Scope.PUBLIC
+
+
+class ChatProxyView(APIView):
+    authentication_classes = [PublicAuthentication]
+
+    @extend_schema(
+        operation_id="chat",
+        auth=[{"apiKey": []}],  # type: ignore[list-item]  # goes into the document as it is
+        request=ChatProxyInput,
+        parameters=[IDEMPOTENCY_KEY],
+        responses={200: ChatProxySerializer},
+    )
+    def post(self, request: Request) -> LaterResponse:
+        """Answer a conversation, tools and all. Nothing is kept: send the whole history each time.
+
+        If the client goes away the turn is cancelled, unless an Idempotency-Key allows it to come
+        back for the answer.
+        """
+        principal = _unbound_key(principal_of(request))
+        given = validated(ChatProxyInput, request)
+        key = request.headers.get("Idempotency-Key")
+        done = once(
+            principal,
+            route="POST /chat",
+            key=key,
+            body=request.data,
+            work=lambda claim: start_chat(
+                principal, messages=given["messages"], model=given.get("model") or "", claim=claim
+            ),
+        )
+        turn = get_visible(Turn, principal, done.answer["id"]) if isinstance(done, Replay) else done
+        sent: Any = request.data["messages"]  # type: ignore[call-overload]  # an object: it is valid
+        return LaterResponse(partial(_answer, turn, sent, is_kept=key is not None))
+
+
+def _unbound_key(principal: Principal) -> Principal:
+    if principal.key is None:
+        raise Forbidden("This address takes API keys only.")
+    if principal.assistant_id is not None:
+        raise Forbidden("This key is for one assistant; here a model answers without any.")
+    return principal
+
+
+async def _answer(turn: Turn, sent: list[Any], *, is_kept: bool) -> HttpResponse:
+    """Raises what `wait_for_end` raises, and Missing if the answer was erased meanwhile."""
+    ended = await wait_for_end(turn, is_kept=is_kept)
+    if ended.output is None:
+        raise Missing
+    messages = [*sent, *from_output(ended.output["messages"])]
+    return HttpResponse(orjson.dumps({"messages": messages}), content_type="application/json")
