@@ -1,91 +1,116 @@
-"""Gathers what one request to the model is made of: prompts, the tail of the chat, tools.
+"""Gathers what one request to the model is made of: prompts, tools, earlier talk, the tail of the chat.
 
-Of a chat only its tail is read (`chats.tail`). Decides nothing about form: `engine.history`
-does. What went in, and what was left out and why, is the turn's manifest.
+In two steps, between which the question is embedded while no connection is held: `gather` reads the
+tail and says what could be looked up, `prepare` looks it up and composes. Of a chat only its tail
+(`chats.tail`) and the blocks that matter (`chats.recall`) are read. Decides nothing about form:
+`chats.composition` and `engine.history` do. What went in, and what was left out and why, is the
+turn's manifest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 
-from amber.lib.errors import AmberError, Invalid
 from assistants.bound_tools import bound_tools
 from assistants.recipe import Recipe, recipe_of, toolbox_of
+from chats.composition import Form, compose
+from chats.lookups import Budgets, Embedded, Wanted, look_up, volatile_of, wanted_by
+from chats.manifest import Ingredients, manifest_of
 from chats.models import Turn
-from chats.tail import Tail, as_engine_message, read_tail
+from chats.tail import Tail, read_tail
 from engine import tokens
-from engine.budget import BudgetError, fit
-from engine.history import HistoryProfile, NoHumanMessage, normalise
-from engine.messages import ProviderMessage
+from engine.budget import shares
 from engine.model import Model, ModelProfile, ModelRequest
-from engine.tools import MAX_OFFERED_TOOLS
 from providers import registry
-from providers.models import LanguageModel
+from providers.models import AUTO_ALIAS, LanguageModel
+from providers.registry import ResolvedModel
 from tools.protocol import ToolContext
 from tools.result_files import ResultFiles
 from tools.toolbox import ToolLimits, TurnToolbox
 
 RELATED = ("chat", "assistant", "user", "organization", "question")
-"""What a turn is claimed with, so that `prepare` need not read it again."""
+"""What a turn is claimed with, so that `gather` need not read it again."""
 
 
-_TOO_MANY = f"At most {MAX_OFFERED_TOOLS} functions are offered."
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What is known before anything is looked up."""
+
+    tail: Tail
+    recipe: Recipe
+    wanted: Wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All a runner needs."""
+    """All a runner needs. `manifest` counts tokens: to be called while the model thinks."""
 
     row: LanguageModel
     model: Model
     request: ModelRequest
     toolbox: TurnToolbox
-    manifest: dict[str, Any]
+    manifest: Callable[[], dict[str, Any]]
 
 
-def prepare(turn: Turn) -> Prepared:
-    """Read what the turn (with `RELATED`) needs and compose its next request: 2 to 6 queries.
+def gather(turn: Turn) -> Gathered:
+    """Read the tail of the conversation and what could be looked up: 4 to 8 queries."""
+    tail = read_tail(turn)
+    recipe = _recipe(turn)
+    return Gathered(tail, recipe, wanted_by(turn, tail, recipe))
+
+
+def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
+    """Look up what was wanted and compose the turn's next request: 2 to 8 queries.
 
     Raises Invalid (no_human_message), AmberError (context_too_long) and Unavailable (no model).
     """
-    tail = read_tail(turn)
-    recipe = _recipe(turn)
+    tail, recipe = gathered.tail, gathered.recipe
     resolved = registry.resolve(recipe.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
-    toolbox = _toolbox(turn, recipe, profile)
-    messages = _compose(turn, tail, (*toolbox.prompts, *recipe.system_prompts), profile)
-    fitted = _fit(messages, profile, toolbox)
+    toolbox = _toolbox(turn, gathered, profile)
+    form = _form(turn, tail, profile, toolbox)
+    found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form))
+    prompts = [*toolbox.prompts, *recipe.system_prompts, *tail.opening]
+    composed = compose(
+        tail.messages,
+        system_prompts=prompts,
+        volatile=volatile_of(found, form.time_zone),
+        form=form,
+    )
+    used = Ingredients(
+        tail, found, toolbox, prompts, form, composed, _about(turn, resolved, embedded)
+    )
     return Prepared(
         row=resolved.row,
         model=registry.engine_model(resolved.row),
         request=ModelRequest(
-            messages=fitted,
+            messages=composed.messages,
             tools=tuple(toolbox.specs),
             temperature=recipe.temperature,
             top_p=recipe.top_p,
             **turn.options,
         ),
         toolbox=toolbox,
-        manifest={
-            "model": resolved.row.alias,
-            "model_fallback": resolved.reason or None,
-            "assistant_id": str(turn.assistant_id) if turn.assistant_id else None,
-            "messages": [str(m.pk) for m in tail.messages],
-            "history_is_cut": tail.is_cut,
-            "dropped_messages": len(messages) - len(fitted),
-            "tools": [spec.name for spec in toolbox.specs],
-            "tools_left_out": [{"name": name, "reason": _TOO_MANY} for name in toolbox.left_out],
-        },
+        manifest=partial(manifest_of, used),
     )
+
+
+def _about(turn: Turn, resolved: ResolvedModel, embedded: Embedded) -> dict[str, Any]:
+    return {
+        "model": resolved.row.alias,
+        "model_fallback": resolved.reason or None,
+        "assistant_id": str(turn.assistant_id) if turn.assistant_id else None,
+        "question_not_embedded": embedded.problem or None,
+    }
 
 
 def _recipe(turn: Turn) -> Recipe:
     """The assistant's, or a bare model's when the assistant is gone."""
     if turn.assistant is None:
-        return Recipe()
+        return Recipe(model=(turn.input or {}).get("model", AUTO_ALIAS))
     return recipe_of(
         turn.assistant,
         organization_prompt=turn.organization.default_prompt,
@@ -94,56 +119,32 @@ def _recipe(turn: Turn) -> Recipe:
     )
 
 
-def _compose(
-    turn: Turn, tail: Tail, prompts: Sequence[str], profile: ModelProfile
-) -> list[ProviderMessage]:
-    """The request's messages in the provider's form, not yet cut to the model's window."""
-    try:
-        return normalise(
-            [as_engine_message(m, vision=profile.vision) for m in tail.messages],
-            system_prompts=[*prompts, *tail.opening],
-            volatile=(),
-            profile=HistoryProfile(
-                system_position=profile.system_position,
-                vision=profile.vision,
-                time_zone=_time_zone(turn),
-            ),
-            responding_assistant_id=str(turn.assistant_id),
-            history_is_cut=tail.is_cut,
-        )
-    except NoHumanMessage:
-        raise Invalid(code="no_human_message") from None
-
-
-def _fit(
-    messages: Sequence[ProviderMessage], profile: ModelProfile, toolbox: TurnToolbox
-) -> list[ProviderMessage]:
-    """Drop old exchanges that the model's window cannot hold.
-
-    Bytes bound tokens from above: most requests fit by that alone and are not counted.
-    """
+def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -> Form:
+    """The messages may fill what reply and tools leave of the model's window."""
     tools_tokens = sum(tokens.at_most_tokens(str(spec)) for spec in toolbox.specs)
-    limit = (
-        profile.context_tokens
-        - profile.max_output_tokens
-        - min(tools_tokens, profile.context_tokens // 4)
+    reserved = profile.max_output_tokens + min(tools_tokens, profile.context_tokens // 4)
+    return Form(
+        system_position=profile.system_position,
+        vision=profile.vision,
+        encoding=profile.encoding,
+        time_zone=_time_zone(turn),
+        assistant_id=str(turn.assistant_id),
+        history_is_cut=tail.is_cut,
+        limit_tokens=profile.context_tokens - reserved,
     )
-    image_tokens = settings.AMBER_IMAGE_TOKENS
-    at_most = sum(tokens.at_most_message_tokens(m, image_tokens) for m in messages)
-    if at_most <= limit:
-        return list(messages)
-    count = partial(tokens.count_message, encoding=profile.encoding, image_tokens=image_tokens)
-    try:
-        return fit(messages, limit_tokens=limit, count=count).messages
-    except BudgetError as exc:
-        raise AmberError(
-            f"The question and the prompt need {exc.needed_tokens} tokens; the model takes "
-            f"{exc.limit_tokens}. Shorten them or choose another model.",
-            code="context_too_long",
-        ) from None
 
 
-def _toolbox(turn: Turn, recipe: Recipe, profile: ModelProfile) -> TurnToolbox:
+def _budgets(form: Form) -> Budgets:
+    """As the settings say; smaller for a small window, of which the look-ups may fill a half."""
+    wishes = (
+        settings.AMBER_RECALL_TOKENS,
+        settings.AMBER_MEMORY_TOKENS,
+        settings.AMBER_PASSAGE_TOKENS,
+    )
+    return Budgets(*shares(wishes, limit_tokens=form.limit_tokens // 2))
+
+
+def _toolbox(turn: Turn, gathered: Gathered, profile: ModelProfile) -> TurnToolbox:
     context = ToolContext(
         organization_id=turn.organization_id,
         user_id=turn.user_id,
@@ -154,10 +155,11 @@ def _toolbox(turn: Turn, recipe: Recipe, profile: ModelProfile) -> TurnToolbox:
         time_zone=_time_zone(turn),
     )
     return toolbox_of(
-        recipe,
+        gathered.recipe,
         bound=bound_tools(turn.assistant) if turn.assistant else (),
         context=context,
         files=ResultFiles(context, vision=profile.vision),
+        has_sealed_blocks=gathered.tail.sealed_before > 0,
         limits=ToolLimits(
             timeout_seconds=settings.AMBER_TOOL_TIMEOUT_SECONDS,
             result_tokens=settings.AMBER_TOOL_RESULT_TOKENS,

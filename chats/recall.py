@@ -72,7 +72,7 @@ def recall(
     taken, left_out = choose(relevant, costs, limit_tokens=limit_tokens)
     return Recall(
         taken=[
-            _recalled(row, relevant[row.pk])
+            recalled(row, relevant[row.pk])
             for row in sorted(rows, key=lambda row: row.last_position)
             if row.pk in taken
         ],
@@ -80,7 +80,8 @@ def recall(
     )
 
 
-def _recalled(row: MessageBlock, relevance: float) -> Recalled:
+def recalled(row: MessageBlock, relevance: float = 1.0) -> Recalled:
+    """The block as a model is given it."""
     content = row.full_content
     if row.tokens > _cost(row.tokens):
         limit_tokens = _cost(row.tokens)

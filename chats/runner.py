@@ -22,6 +22,7 @@ from amber.lib.lease import Fenced
 from chats import context
 from chats.approval import DECLINED, sort_calls
 from chats.endings import Ending
+from chats.lookups import Embedded, embed_question
 from chats.models import Turn, TurnStatus
 from chats.stream import Feed, publisher
 from chats.turn_writer import TurnWriter, open_calls
@@ -167,7 +168,7 @@ class TurnRun:
 
     async def _work(self) -> None:
         self._greeting = asyncio.create_task(self._greet())
-        prepared = await self._hand(self._prepare)
+        prepared = await self._prepare()
         if self._writer.turn.step:
             prepared = await self._resume(prepared)
             if self._writer.turn.status != TurnStatus.RUNNING:
@@ -233,12 +234,28 @@ class TurnRun:
 
     # -- Beginning -----------------------------------------------------------------------------
 
-    def _prepare(self) -> context.Prepared:
-        """On the task's thread: gather the context."""
+    async def _prepare(self) -> context.Prepared:
+        """Gather the context; no connection is held while the question is embedded."""
+        gathered, prepared = await self._hand(self._gather)
+        if prepared is not None:
+            return prepared
+        embedded = await embed_question(gathered.wanted)
+        return await self._hand(lambda: self._composed(gathered, embedded))
+
+    def _gather(self) -> tuple[context.Gathered, context.Prepared | None]:
+        """On the task's thread. Where nothing is to be embedded, the request is composed at once."""
+        gathered = context.gather(self._writer.turn)
+        if gathered.wanted.embedding_models:
+            return gathered, None
+        return gathered, self._composed(gathered, Embedded())
+
+    def _composed(self, gathered: context.Gathered, embedded: Embedded) -> context.Prepared:
+        """On the task's thread."""
         writer = self._writer
-        prepared = context.prepare(writer.turn)
+        prepared = context.prepare(writer.turn, gathered, embedded)
         writer.model, writer.asked = prepared.row, prepared.request.messages
         writer.files = prepared.toolbox.files
+        writer.embedded = embedded.usages
         return prepared
 
     async def _resume(self, prepared: context.Prepared) -> context.Prepared:
@@ -251,12 +268,12 @@ class TurnRun:
         if undecided:
             await self._take(happenings.Waiting(self._writer.turn.step, undecided))
             return prepared
-        return await self._hand(self._prepare)
+        return await self._prepare()
 
     async def _note(self, prepared: context.Prepared) -> None:
         """Write the manifest while the model thinks; before anything else is written."""
         with self._tolerating():
-            await self._hand(lambda: self._writer.begin(manifest=prepared.manifest))
+            await self._hand(lambda: self._writer.begin(manifest=prepared.manifest()))
 
     @contextmanager
     def _tolerating(self) -> Iterator[None]:

@@ -30,7 +30,7 @@ from engine.messages import ProviderMessage, ToolCall
 from engine.model import ProviderError, Usage
 from engine.tools import ToolResult
 from providers import ledger
-from providers.models import LanguageModel
+from providers.models import EmbeddingModel, LanguageModel
 from tools.result_files import ResultFiles
 
 _MOVING = (
@@ -70,6 +70,7 @@ class TurnWriter:
         self.model: LanguageModel | None = None
         self.asked: Sequence[ProviderMessage] = ()
         self.files: ResultFiles | None = None
+        self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
 
     def greeting(self) -> list[Event]:
         """The first events of this attempt; after a break, what is stored is said again."""
@@ -94,6 +95,9 @@ class TurnWriter:
         if not kept:
             raise Fenced
         self.turn.partial_text = ""
+        for model, usage in self.embedded:
+            self._record(self.turn, usage, model=model)
+        self.embedded = ()
 
     def save_partial(self, step: int, text: str, seq: int) -> None:
         """Keep text that was shown. Does nothing once its step is stored."""
@@ -300,10 +304,13 @@ class TurnWriter:
                 total_token_usage=F("total_token_usage") + usage.total_tokens
             )
 
-    def _record(self, turn: Turn, usage: Usage, **fields: Any) -> None:
+    def _record(
+        self, turn: Turn, usage: Usage, *, model: EmbeddingModel | None = None, **fields: Any
+    ) -> None:
+        """One provider call: of the answering model, unless another is named."""
         assert self.model is not None
         ledger.record(
-            self.model,
+            model or self.model,
             usage,
             organization_id=turn.organization_id,
             user_id=turn.user_id,

@@ -71,6 +71,14 @@ def fit(
     )
 
 
+def shares(wishes: Sequence[int], *, limit_tokens: int) -> list[int]:
+    """What each may use: its wish if all fit together, else in proportion to the wishes."""
+    wished = sum(wishes)
+    if wished <= limit_tokens:
+        return list(wishes)
+    return [wish * max(limit_tokens, 0) // wished for wish in wishes]
+
+
 def _divide(messages: Sequence[ProviderMessage]) -> tuple[list[range], set[int]]:
     """The positions that may go, in units that go whole, oldest first; and those that must stay."""
     roles = [message["role"] for message in messages]

@@ -13,6 +13,8 @@ WEB_SEARCH_PROMPT = (
 )
 LIBRARY_PROMPT = "Relevant passages from the library:"
 LIBRARY_EMPTY_PROMPT = "The library holds nothing relevant to this question."
+RECALL_PROMPT = "An earlier part of this conversation ({begins} to {ends}):"
+MEMORIES_PROMPT = "What is known about the user from earlier conversations:"
 TOOL_FAILED = "ToolCall Failed, timeout or error"
 
 

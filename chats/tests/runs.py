@@ -1,5 +1,6 @@
 """Running turns in this process, against the fake provider and the tests' Redis."""
 
+import asyncio
 import base64
 import json
 import threading
@@ -13,7 +14,8 @@ from typing import Any
 from django.db import connections
 from pydantic import TypeAdapter
 
-from chats import runner, services, transcript
+from chats import context, runner, services, transcript
+from chats.lookups import embed_question
 from chats.models import Chat, Turn, TurnStatus
 from chats.runner import Stop
 from chats.tests.event_streams import stream_of
@@ -125,3 +127,9 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
     assert numbers[-1] == turn.seq
     for before, after in pairwise(numbers):
         assert after == before + 1 or (after % 1_000_000 == 1 and after > before)
+
+
+def prepared_for(turn: Turn) -> context.Prepared:
+    """The turn's next request, as its runner would compose it."""
+    gathered = context.gather(turn)
+    return context.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))

@@ -13,12 +13,19 @@ from django.core.files.storage import default_storage
 from django.utils import timezone
 from PIL import Image
 
-from chats import context, runner, services, transcript
+from chats import runner, services, transcript
 from chats.chores import delete_expired_files
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
-from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
+from chats.tests.runs import (
+    ask,
+    ask_in,
+    assert_stored_is_what_was_streamed,
+    marker,
+    prepared_for,
+    run,
+)
 from chats.tests.test_approve_calls import die
 from chats.tests.test_end_turn import take_over
 from libraries.models import File
@@ -223,7 +230,7 @@ def test_the_next_request_is_the_same_when_it_is_made_from_the_rows(
     assert [m["role"] for m in asked] == roles
     answer = ChatMessage.objects.get(role="assistant")
     turn.tip = answer.parent
-    again = context.prepare(turn).request.messages
+    again = prepared_for(turn).request.messages
     assert json.loads(json.dumps(again)) == asked
     assert turn.question_id == rows_of(turn)[0].parent_id
 
@@ -322,7 +329,9 @@ def test_files_of_a_turn_without_a_chat_expire_with_it(alice, new_model, setting
     returns(ToolOutput(WORDS, (image(),)))
     question = {"role": "human", "content": marker("make", {}, tokens=11)}
     assistant = new_assistant(alice, model="fake-model")
-    turn: Any = services.try_assistant(assistant, alice.principal, messages=[question])
+    turn: Any = services.start_stateless_turn(
+        alice.principal, assistant=assistant, messages=[question]
+    )
     assert run(turn) == TurnStatus.COMPLETED
     assert_stored_is_what_was_streamed(turn)
     (_, result, shown, _) = turn.output["messages"]
@@ -333,11 +342,11 @@ def test_files_of_a_turn_without_a_chat_expire_with_it(alice, new_model, setting
         assert timedelta(0) < keep - (file.expired_at - timezone.now()) < timedelta(minutes=1)
     asked = fake_provider.requests(question["content"])[-1]["messages"]
     turn.output["messages"].pop()
-    assert json.loads(json.dumps(context.prepare(turn).request.messages)) == asked
+    assert json.loads(json.dumps(prepared_for(turn).request.messages)) == asked
     File.objects.update(expired_at=timezone.now())
     delete_expired_files()
     assert api(alice).get(f"/api/v1/files/{result['file_id']}/content/").status_code == 404
-    assert "image_url" not in json.dumps(context.prepare(turn).request.messages)
+    assert "image_url" not in json.dumps(prepared_for(turn).request.messages)
 
 
 def test_a_result_that_was_not_stored_leaves_neither_row_nor_bytes(

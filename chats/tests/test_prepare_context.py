@@ -12,7 +12,7 @@ from amber.lib.errors import AmberError, Invalid
 from chats import context
 from chats.models import Chat, Turn
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, new_turn, say
-from chats.tests.runs import ask_in, run
+from chats.tests.runs import ask_in, prepared_for, run
 
 PIXEL = b"\x89PNG not really a picture"
 
@@ -35,7 +35,7 @@ def chat(alice):
 def prepare(chat: Chat, **fields: Any) -> context.Prepared:
     """As for a question at the end of the chat."""
     chat.refresh_from_db()
-    return context.prepare(new_turn(chat, **({"assistant": chat.assistant} | fields)))
+    return prepared_for(new_turn(chat, **({"assistant": chat.assistant} | fields)))
 
 
 def asked(prepared: context.Prepared) -> list[tuple[str, str]]:
@@ -59,7 +59,7 @@ def test_the_prompt_and_the_conversation(chat):
         ("assistant", "Hello"),
         ("user", "Which time?"),
     ]
-    assert len(prepared.manifest["messages"]) == 3
+    assert len(prepared.manifest()["messages"]) == 3
 
 
 def test_only_the_branch_of_the_turn(chat):
@@ -126,7 +126,7 @@ def test_instructions_that_open_the_chat_stay_for_ever(chat, short_tail):
     prepared = prepare(chat)
     messages = asked(prepared)
     assert messages[0] == ("system", "You are Iris.\nBe brief.\nBe kind.")
-    assert prepared.manifest["history_is_cut"] is True
+    assert prepared.manifest()["history_is_cut"] is True
     assert len(messages) < 30
     assert messages[-1][1].startswith("100 ")
 
@@ -184,7 +184,7 @@ def test_what_the_window_cannot_hold_is_dropped_and_said(chat, new_model):
     converse(chat, *[f"{number} " + "word " * 60 for number in range(40)])
     say(chat, "And?")
     prepared = prepare(chat)
-    assert prepared.manifest["dropped_messages"] > 0
+    assert prepared.manifest()["left_out"][0]["count"] > 0
     messages = asked(prepared)
     assert (messages[0], messages[-1]) == (("system", "You are Iris."), ("user", "And?"))
 
@@ -262,10 +262,10 @@ def test_a_model_that_was_disabled_runs_as_auto_and_the_manifest_says_so(chat, n
     chat.assistant.model = "old"
     chat.assistant.save()
     say(chat)
-    assert prepare(chat, status="completed").manifest["model"] == "old"
+    assert prepare(chat, status="completed").manifest()["model"] == "old"
     old.enabled = False
     old.save()
-    manifest = prepare(chat).manifest
+    manifest = prepare(chat).manifest()
     assert manifest["model"] == "text-model"
     assert "'old'" in manifest["model_fallback"]
 
@@ -290,7 +290,7 @@ def test_an_image_asks_for_the_model_that_sees(chat, new_model, picture):
     say(chat, "", role="file", file=picture)
     say(chat, "What is it?")
     prepared = prepare(chat)
-    assert prepared.manifest["model"] == "eyes"
+    assert prepared.manifest()["model"] == "eyes"
     parts = prepared.request.messages[-1]["content"]
     images = [part["image_url"] for part in parts if part["type"] == "image_url"]
     assert [image["detail"] for image in images] == ["auto"]
@@ -309,7 +309,7 @@ def test_a_named_model_stays_whatever_is_shown_to_it(chat, new_model, picture):
     chat.assistant.save()
     say(chat, "", role="file", file=picture)
     say(chat, "What is it?")
-    assert prepare(chat).manifest["model"] == "text-model"
+    assert prepare(chat).manifest()["model"] == "text-model"
 
 
 def test_a_picture_whose_bytes_are_gone_is_told_in_words(chat, new_model, alice):
@@ -353,5 +353,5 @@ def test_a_turn_without_a_chat_takes_its_input(chat, alice):
             ]
         },
     )
-    prepared = context.prepare(turn)
+    prepared = prepared_for(turn)
     assert asked(prepared) == [("system", "You are Iris.\nBe brief."), ("user", "Hi")]

@@ -1,5 +1,6 @@
 """Cutting a conversation into blocks, and where its tail begins."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -33,7 +34,9 @@ ROLES = [
 ]
 
 
-def spoken(number: int, role: str, content: str = "text", tokens: int = 10, label: str = ""):
+def spoken(
+    number: int, role: str, content: str = "text", tokens: int = 10, label: str = ""
+) -> Spoken:
     return Spoken(str(number), role, content, START + timedelta(minutes=number), tokens, label)
 
 
@@ -41,7 +44,7 @@ def conversation(*roles: str) -> list[Spoken]:
     return [spoken(number, role) for number, role in enumerate(roles)]
 
 
-def ids(groups) -> list[list[str]]:
+def ids(groups: Iterable[list[Spoken]]) -> list[list[str]]:
     return [[message.id for message in group] for group in groups]
 
 

@@ -1,0 +1,92 @@
+"""Composes a request's messages from what was gathered, the same way each time.
+
+Used when a turn asks, and when its manifest is read and the request made again: so it takes values
+only, and reads nothing. `engine.history` decides the form, `engine.budget` what must go.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, cast
+
+from django.conf import settings
+
+from amber.lib.errors import AmberError, Invalid
+from chats.models import ChatMessage
+from chats.tail import as_engine_message
+from engine import tokens
+from engine.budget import BudgetError, fit
+from engine.history import HistoryProfile, NoHumanMessage, normalise
+from engine.messages import ProviderMessage
+from engine.model import SystemPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the answering model and the user make of the same ingredients. JSON in the manifest."""
+
+    system_position: str
+    vision: bool
+    encoding: str
+    time_zone: str
+    assistant_id: str
+    history_is_cut: bool
+    limit_tokens: int
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The messages of a request, and how many older ones the model's window made go."""
+
+    messages: list[ProviderMessage]
+    dropped: int
+
+
+def compose(
+    rows: Sequence[ChatMessage],
+    *,
+    system_prompts: Sequence[str],
+    volatile: Sequence[str],
+    form: Form,
+) -> Composed:
+    """Raises Invalid (no_human_message) and AmberError (context_too_long)."""
+    try:
+        messages = normalise(
+            [as_engine_message(row, vision=form.vision) for row in rows],
+            system_prompts=system_prompts,
+            volatile=volatile,
+            profile=HistoryProfile(
+                system_position=cast(SystemPosition, form.system_position),
+                vision=form.vision,
+                time_zone=form.time_zone,
+            ),
+            responding_assistant_id=form.assistant_id,
+            history_is_cut=form.history_is_cut,
+        )
+    except NoHumanMessage:
+        raise Invalid(code="no_human_message") from None
+    fitted = _fit(messages, form)
+    return Composed(fitted, len(messages) - len(fitted))
+
+
+def _fit(messages: list[ProviderMessage], form: Form) -> list[ProviderMessage]:
+    """Drop old exchanges that the model's window cannot hold.
+
+    Bytes bound tokens from above: most requests fit by that alone and are not counted.
+    """
+    image_tokens = settings.AMBER_IMAGE_TOKENS
+    at_most = sum(tokens.at_most_message_tokens(m, image_tokens) for m in messages)
+    if at_most <= form.limit_tokens:
+        return messages
+    count = partial(tokens.count_message, encoding=form.encoding, image_tokens=image_tokens)
+    try:
+        return fit(messages, limit_tokens=form.limit_tokens, count=count).messages
+    except BudgetError as exc:
+        raise AmberError(
+            f"The question and the prompt need {exc.needed_tokens} tokens; the model takes "
+            f"{exc.limit_tokens}. Shorten them or choose another model.",
+            code="context_too_long",
+        ) from None

@@ -1,0 +1,239 @@
+"""What a turn looks up before it asks the model: earlier talk, and what is known of the user.
+
+One question serves every look-up, and one embedding of it per embedding model: made only if there
+is something to search, given a second, and without it words alone must do. Refuses to decide what
+becomes of the findings: `chats.context` composes them.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import structlog
+from django.db import connection
+from django.db.models import Q
+
+from assistants.models import ScenePrompt
+from assistants.recipe import Recipe
+from chats.models import MessageRole, Turn
+from chats.recall import Recall, Recalled, recall
+from chats.tail import Tail
+from engine.messages import ASKING_ROLES
+from engine.model import ProviderError, Usage
+from engine.prompt import MEMORIES_PROMPT, RECALL_PROMPT
+from engine.recall import question_of
+from engine.reply import Patience
+from libraries.models import Library
+from memory.models import Memory
+from memory.owner import Owner
+from memory.recall import recall as recall_memories
+from providers import registry
+from providers.models import EmbeddingModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+logger = structlog.get_logger(__name__)
+
+EMBEDDING_SECONDS: Final = 1.0
+"""How long a turn waits for the embedding of its question (design 7); then words alone must do."""
+
+_ONCE: Final = Patience(first_token_seconds=EMBEDDING_SECONDS, retries=0)
+
+_THERE_SQL: Final = """
+SELECT
+    EXISTS (SELECT 1 FROM memory_memory WHERE %(uses_memory)s AND organization_id = %(organization)s
+        AND user_id IS NOT DISTINCT FROM %(user)s AND guest_id IS NOT DISTINCT FROM %(guest)s
+        AND valid_until IS NULL),
+    EXISTS (SELECT 1 FROM assistants_sceneprompt WHERE assistant_id = %(assistant)s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What there is to look up for one turn, and the question to look it up by.
+
+    `question` is empty for small talk: then nothing is looked up. `before_position`: blocks that
+    end before it may be recalled (0: there are none). `owner` is None where memory is off or empty.
+    """
+
+    question: str = ""
+    before_position: int = 0
+    owner: Owner | None = None
+    library: Library | None = None
+    scenes: Sequence[ScenePrompt] = ()
+    embedding_model: EmbeddingModel | None = None
+    """The default one, which blocks, memories and scenes are compared by."""
+
+    @property
+    def embedding_models(self) -> list[EmbeddingModel]:
+        """All that the question is to be embedded with."""
+        models = [self.embedding_model, self.library.embedding_model if self.library else None]
+        return list({model.pk: model for model in models if model is not None}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The question's vectors by embedding model. `problem` says why one is missing."""
+
+    vectors: "Mapping[UUID, Vector]" = field(default_factory=dict)
+    usages: Sequence[tuple[EmbeddingModel, Usage]] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """How much of each may be found, in tokens."""
+
+    blocks: int
+    memories: int
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`memories` with their relevance, best first."""
+
+    blocks: Recall = field(default_factory=Recall)
+    memories: Mapping[Memory, float] = field(default_factory=dict)
+
+
+def wanted_by(turn: Turn, tail: Tail, recipe: Recipe) -> Wanted:
+    """What could be looked up: one query, two or three where something could."""
+    question = question_of([m.content for m in tail.messages if m.role in ASKING_ROLES])
+    if not question or turn.chat is None:
+        return Wanted()
+    owner = Owner(turn.organization_id, None if turn.guest_id else turn.user_id, turn.guest_id)
+    has_memories, has_scenes = _is_there(turn, owner, uses_memory=recipe.uses_memory)
+    library = _library(turn, recipe) if not _knows_already(tail) else None
+    is_searched = has_memories or has_scenes or tail.sealed_before
+    return Wanted(
+        question=question,
+        before_position=tail.sealed_before,
+        owner=owner if has_memories else None,
+        library=library,
+        scenes=_scenes(turn) if has_scenes else (),
+        embedding_model=registry.default_embedding_model() if is_searched else None,
+    )
+
+
+async def embed_question(wanted: Wanted) -> Embedded:
+    """The question's vectors, within EMBEDDING_SECONDS; never raises for a failing embedder."""
+    vectors: dict[UUID, Vector] = {}
+    usages: list[tuple[EmbeddingModel, Usage]] = []
+    problem = ""
+    for model in wanted.embedding_models:
+        used: list[Usage] = []
+        embedder = registry.engine_embedder(model, patience=_ONCE, on_usage=used.append)
+        try:
+            async with asyncio.timeout(EMBEDDING_SECONDS):
+                vectors[model.pk] = (await embedder.embed([wanted.question]))[0]
+        except TimeoutError:
+            problem = "provider_timeout"
+        except ProviderError as error:
+            problem = error.code
+        usages += [(model, usage) for usage in used]
+    if problem:
+        logger.warning("question_not_embedded", reason=problem)
+    return Embedded(vectors, usages, problem)
+
+
+def look_up(turn: Turn, wanted: Wanted, embedded: Embedded, *, budgets: Budgets) -> Found:
+    """What matters to the question: up to three queries for each of blocks and memories."""
+    known: dict[str, Any] = {}
+    if wanted.embedding_model and wanted.embedding_model.pk in embedded.vectors:
+        model_id = wanted.embedding_model.pk
+        known = {"vector": embedded.vectors[model_id], "model_id": model_id}
+    blocks, memories = Recall(), {}
+    if turn.chat_id and wanted.before_position:
+        blocks = recall(
+            turn.chat_id,
+            wanted.question,
+            before_position=wanted.before_position,
+            limit_tokens=budgets.blocks,
+            **known,
+        )
+    if wanted.owner is not None:
+        memories = recall_memories(
+            wanted.owner,
+            wanted.question,
+            assistant_id=turn.assistant_id,
+            limit_tokens=budgets.memories,
+            **known,
+        )
+    return Found(blocks, memories)
+
+
+def volatile_of(found: Found, time_zone: str) -> list[str]:
+    """What differs from turn to turn: earlier talk in order, then what is known of the user."""
+    facts = [memory.content for memory in found.memories]
+    return volatile_texts(found.blocks.taken, facts, time_zone=time_zone)
+
+
+def volatile_texts(
+    blocks: Sequence[Recalled], facts: Sequence[str], *, time_zone: str
+) -> list[str]:
+    """Each block labelled with its time, and the facts as a list. Pure."""
+    texts = [_labelled(block, ZoneInfo(time_zone)) for block in blocks]
+    if facts:
+        texts.append("\n".join([MEMORIES_PROMPT, *(f"- {fact}" for fact in facts)]))
+    return texts
+
+
+def _labelled(block: Recalled, zone: tzinfo) -> str:
+    times = (
+        at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for at in (block.from_at, block.until_at)
+    )
+    begins, ends = times
+    return f"{RECALL_PROMPT.format(begins=begins, ends=ends)}\n{block.content}"
+
+
+def _is_there(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
+    """Whether the owner has memories, and the assistant scenes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _THERE_SQL,
+            {
+                "uses_memory": uses_memory,
+                "organization": owner.organization_id,
+                "user": owner.user_id,
+                "guest": owner.guest_id,
+                "assistant": turn.assistant_id,
+            },
+        )
+        has_memories, has_scenes = cursor.fetchone()
+        return has_memories, has_scenes
+
+
+def _knows_already(tail: Tail) -> bool:
+    """An earlier attempt searched the library, and its findings are in the chat."""
+    roles = [m.role for m in tail.messages]
+    return MessageRole.KNOWLEDGE in roles[_last_question(roles) :]
+
+
+def _last_question(roles: Sequence[str]) -> int:
+    return max((n for n, role in enumerate(roles) if role in ASKING_ROLES), default=0)
+
+
+def _library(turn: Turn, recipe: Recipe) -> Library | None:
+    """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody)."""
+    if recipe.library_id is None or turn.assistant is None:
+        return None
+    may_be_used = Q(shared=True)
+    if turn.assistant.user_id:
+        may_be_used |= Q(user_id=turn.assistant.user_id)
+    rows = Library.objects.filter(
+        may_be_used, pk=recipe.library_id, organization_id=turn.organization_id
+    )
+    return rows.select_related("embedding_model__provider").first()
+
+
+def _scenes(turn: Turn) -> Sequence[ScenePrompt]:
+    return list(ScenePrompt.objects.filter(assistant=turn.assistant).order_by("created_at"))

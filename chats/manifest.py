@@ -1,0 +1,171 @@
+"""What went into a turn's request, and what was left out and why: the turn's manifest.
+
+Enough to make the exact request again (`messages_again`): ids of what never changes (messages,
+blocks), texts of what may (prompts, memories). Counting tokens is left to the moment it is written,
+while the model thinks.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from chats.composition import Composed, Form, compose
+from chats.lookups import Found, volatile_of, volatile_texts
+from chats.models import ChatMessage, MessageBlock, Turn
+from chats.recall import Recalled, recalled
+from chats.tail import Tail
+from chats.transcript import attach_related
+from engine import tokens
+from engine.dialects import as_json
+from engine.messages import ProviderMessage
+from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
+from memory.models import Memory
+from tools.toolbox import TurnToolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """What `chats.context` made a request of. `about` is said as it is."""
+
+    tail: Tail
+    found: Found
+    toolbox: TurnToolbox
+    system_prompts: Sequence[str]
+    form: Form
+    composed: Composed
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def manifest_of(used: Ingredients) -> dict[str, Any]:
+    """JSON. Costs a count of every text that went in; short ones are remembered."""
+    count = partial(tokens.count_text, encoding=used.form.encoding)
+    parts = {
+        "messages": [_message(row, count) for row in used.tail.messages],
+        "blocks": [_block(block) for block in used.found.blocks.taken],
+        "memories": [_memory(m, relevance, count) for m, relevance in used.found.memories.items()],
+        "tools": [_tool(spec, count) for spec in used.toolbox.specs],
+    }
+    return {
+        **used.about,
+        **parts,
+        "system_prompts": list(used.system_prompts),
+        "form": used.form.as_json(),
+        "history_is_cut": used.tail.is_cut,
+        "left_out": _left_out(used),
+        "tokens": {
+            "limit": used.form.limit_tokens,
+            "system": sum(count(text) for text in used.system_prompts),
+            **{name: sum(part["tokens"] for part in rows) for name, rows in parts.items()},
+        },
+        "cacheable_share": _cacheable_share(used),
+        "request_sha256": request_sha256(used.composed.messages),
+    }
+
+
+def messages_again(turn: Turn) -> list[ProviderMessage] | None:
+    """The messages of the turn's request, made again from its manifest.
+
+    None when something it was made of has been deleted since. Three or four queries.
+    """
+    manifest = turn.manifest or {}
+    ids = [message["id"] for message in manifest["messages"]]
+    found = ChatMessage.objects.defer("search").in_bulk(ids)
+    blocks = MessageBlock.objects.defer("vector", "search").in_bulk(
+        [block["id"] for block in manifest["blocks"]]
+    )
+    if len(found) < len(ids) or len(blocks) < len(manifest["blocks"]):
+        return None
+    rows = [row for _, row in sorted(found.items(), key=lambda item: item[1].position)]
+    attach_related(rows)
+    form = Form(**manifest["form"])
+    earlier = [recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)]
+    facts = [memory["content"] for memory in manifest["memories"]]
+    volatile = volatile_texts(earlier, facts, time_zone=form.time_zone)
+    prompts = manifest["system_prompts"]
+    return compose(rows, system_prompts=prompts, volatile=volatile, form=form).messages
+
+
+def request_sha256(messages: Sequence[ProviderMessage]) -> str:
+    """Of the request's messages as JSON: shows whether one made again is the same."""
+    return hashlib.sha256(as_json({"messages": messages})).hexdigest()
+
+
+def _message(row: ChatMessage, count: Callable[[str], int]) -> dict[str, Any]:
+    return {"id": str(row.pk), "role": row.role, "tokens": count(row.content)}
+
+
+def _block(block: Recalled) -> dict[str, Any]:
+    return {
+        "id": str(block.id),
+        "from_at": block.from_at.isoformat(),
+        "until_at": block.until_at.isoformat(),
+        "relevance": round(block.relevance, 3),
+        "tokens": block.tokens,
+    }
+
+
+def _memory(memory: Memory, relevance: float, count: Callable[[str], int]) -> dict[str, Any]:
+    return {
+        "id": str(memory.pk),
+        "content": memory.content,
+        "relevance": round(relevance, 3),
+        "tokens": count(memory.content),
+    }
+
+
+def _tool(spec: ToolSpec, count: Callable[[str], int]) -> dict[str, Any]:
+    said = spec.description + as_json(spec.parameters).decode()
+    return {"name": spec.name, "tokens": count(said)}
+
+
+def _left_out(used: Ingredients) -> list[dict[str, Any]]:
+    """What could have gone in, by kind, and why it did not."""
+    blocks = [
+        {"kind": "block", "id": str(pk), "reason": "The budget for earlier talk was used up."}
+        for pk in used.found.blocks.left_out
+    ]
+    tools = [
+        {
+            "kind": "tool",
+            "name": name,
+            "reason": f"At most {MAX_OFFERED_TOOLS} functions are offered.",
+        }
+        for name in used.toolbox.left_out
+    ]
+    dropped = used.composed.dropped
+    messages = [
+        {
+            "kind": "messages",
+            "count": dropped,
+            "reason": "The model's window is too small for them.",
+        }
+    ]
+    earlier = [
+        {
+            "kind": "earlier messages",
+            "reason": "They lie before the tail; what mattered was recalled.",
+        }
+    ]
+    return [
+        *blocks,
+        *tools,
+        *(messages if dropped else []),
+        *(earlier if used.tail.is_cut else []),
+    ]
+
+
+def _cacheable_share(used: Ingredients) -> float:
+    """How much of the request, from its start, the next one repeats while the tail stays: 0 to 1.
+
+    In bytes. All of it, unless something that differs from turn to turn stands in it.
+    """
+    sizes = [len(as_json(message)) for message in used.composed.messages]
+    varying = [text for text in volatile_of(used.found, used.form.time_zone) if text]
+    stable = 0
+    for message, size in zip(used.composed.messages, sizes, strict=True):
+        if any(text in str(message["content"]) for text in varying):
+            break
+        stable += size
+    return round(stable / sum(sizes), 3) if sizes else 0.0
