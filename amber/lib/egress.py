@@ -16,12 +16,13 @@ Refuses to say why a connection failed in more than the five words of `Reason`.
 
 import asyncio
 import codecs
+import io
 import re
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, BinaryIO, Final, Literal
 from urllib.parse import urljoin
 
 import httpx2
@@ -149,10 +150,13 @@ async def fetch(
     json: Any = None,
     policy: EgressPolicy | None = None,
     limits: FetchLimits = FetchLimits(),
+    into: BinaryIO | None = None,
 ) -> Response:
     """One request and its redirects. `json` is sent as the body, if it is not None.
 
-    `policy` None is the installation's. Raises UnsafeAddress, FetchError (both Invalid).
+    `into` takes the answer's body as it comes, for bodies too large for memory; the response's
+    is empty then. `policy` None is the installation's. Raises UnsafeAddress, FetchError (both
+    Invalid).
     """
     policy = policy or installation_policy()
     hop = _first_hop(method, policy.checked(url), headers, content, json)
@@ -160,7 +164,7 @@ async def fetch(
         async with asyncio.timeout(limits.total_seconds):
             transport = GuardedTransport(policy)
             try:
-                return await _followed(transport, policy, hop, limits)
+                return await _followed(transport, policy, hop, limits, into)
             finally:
                 await transport.aclose()
     except (TimeoutError, httpx2.TimeoutException):
@@ -180,11 +184,19 @@ def fetch_sync(
     json: Any = None,
     policy: EgressPolicy | None = None,
     limits: FetchLimits = FetchLimits(),
+    into: BinaryIO | None = None,
 ) -> Response:
     """As `fetch`, for threads without an event loop."""
     return asyncio.run(
         fetch(
-            method, url, headers=headers, content=content, json=json, policy=policy, limits=limits
+            method,
+            url,
+            headers=headers,
+            content=content,
+            json=json,
+            policy=policy,
+            limits=limits,
+            into=into,
         )
     )
 
@@ -225,14 +237,21 @@ def _first_hop(
 
 
 async def _followed(
-    transport: GuardedTransport, policy: EgressPolicy, hop: _Hop, limits: FetchLimits
+    transport: GuardedTransport,
+    policy: EgressPolicy,
+    hop: _Hop,
+    limits: FetchLimits,
+    into: BinaryIO | None,
 ) -> Response:
     for _ in range(limits.max_redirects + 1):
         answer = await transport.handle_async_request(_request(hop, limits))
         try:
             location = answer.headers.get("location") if answer.status_code in REDIRECTS else None
             if location is None:
-                body = b"" if hop.method == "HEAD" else await _read(answer, limits.max_bytes)
+                kept = io.BytesIO()
+                if hop.method != "HEAD":
+                    await _read(answer, limits.max_bytes, into or kept)
+                body = kept.getvalue()
                 return Response(answer.status_code, answer.headers, body, str(hop.url))
         finally:
             await answer.aclose()
@@ -249,20 +268,20 @@ def _request(hop: _Hop, limits: FetchLimits) -> httpx2.Request:
     )
 
 
-async def _read(answer: httpx2.Response, max_bytes: int) -> bytes:
+async def _read(answer: httpx2.Response, max_bytes: int, sink: BinaryIO) -> None:
     """Stops at the first piece too many, counted after decompression. Raises FetchError."""
     if answer.status_code < 200:
         raise FetchError("bad_answer")
     declared = answer.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise FetchError("too_large")
-    parts = bytearray()
+    received_bytes = 0
     async with aclosing(answer.aiter_bytes()) as decoded:
         async for part in decoded:
-            if len(parts) + len(part) > max_bytes:
+            received_bytes += len(part)
+            if received_bytes > max_bytes:
                 raise FetchError("too_large")
-            parts += part
-    return bytes(parts)
+            sink.write(part)
 
 
 def _joined(url: httpx2.URL, location: str) -> str:

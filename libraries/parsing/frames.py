@@ -8,10 +8,15 @@ _LENGTHS: Final = struct.Struct(">IQ")
 PREFIX_BYTES: Final = _LENGTHS.size
 
 
+def frame_head(header: dict[str, Any], body_bytes: int) -> bytes:
+    """What goes in front of a body of so many bytes."""
+    encoded = json.dumps(header).encode()
+    return _LENGTHS.pack(len(encoded), body_bytes) + encoded
+
+
 def frame(header: dict[str, Any], body: bytes) -> tuple[bytes, bytes]:
     """To be written one after the other: the body is not copied."""
-    encoded = json.dumps(header).encode()
-    return _LENGTHS.pack(len(encoded), len(body)) + encoded, body
+    return frame_head(header, len(body)), body
 
 
 def lengths(prefix: bytes) -> tuple[int, int]:
