@@ -1,26 +1,38 @@
-"""Operators' page of tools: what tenants connected, and why it last failed. Read-only."""
+"""Operators' pages of tools and of their calls: what tenants connected, and how it goes.
+
+Read-only but for two verbs, "Refresh now" and a test call; keys are not shown. The log holds no
+texts of people.
+"""
 
 from typing import Any
 
-from django.contrib import admin
-from django.http import HttpRequest
+import orjson
+from django.contrib import admin, messages
+from django.db.models import F, Func, IntegerField, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
+from unfold.decorators import action
 
+from accounts.models import Role, User
+from accounts.principal import Principal
 from amber.lib.capped_pages import CappedPaginator
-from tools.models import Tool
+from amber.lib.errors import AmberError
+from tools.models import Tool, ToolCallRecord
+from tools.refreshing import in_words
+from tools.services import refresh_tool
+from tools.trial_form import TrialForm
+from tools.trials import try_function
 
 
-@admin.register(Tool)
-class ToolAdmin(ModelAdmin):
-    list_display = ("name", "kind", "organization", "user", "shared", "last_error", "refreshed_at")
-    list_filter = ("kind", "shared")
-    list_select_related = ("organization", "user")
-    search_fields = ("name",)
-    ordering = ("-id",)
+class _ReadOnlyAdmin(ModelAdmin):
     paginator = CappedPaginator
     show_full_result_count = False
+    ordering = ("-id",)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -28,3 +40,131 @@ class ToolAdmin(ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+@admin.register(Tool)
+class ToolAdmin(_ReadOnlyAdmin):
+    list_display = (
+        "name",
+        "kind",
+        "organization",
+        "user",
+        "shared",
+        "function_count",
+        "last_error",
+        "refreshed_at",
+    )
+    list_filter = ("kind", "shared")
+    list_select_related = ("organization", "user")
+    search_fields = ("name",)
+    actions = ("refresh_now",)
+    actions_detail = ("try_a_function",)
+    fields = (
+        "organization",
+        "user",
+        "name",
+        "kind",
+        "shared",
+        "description",
+        "discovery_url",
+        "has_key",
+        "options",
+        "last_error",
+        "warnings",
+        "refreshed_at",
+        "tried_at",
+        "functions",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tool]:
+        count = Func(
+            F("data__functions"), function="jsonb_array_length", output_field=IntegerField()
+        )
+        rows: QuerySet[Tool] = super().get_queryset(request)
+        return rows.defer("data").annotate(function_count=count)
+
+    @admin.display(description="functions")
+    def function_count(self, tool: Any) -> int:
+        return tool.function_count or 0
+
+    @admin.display(boolean=True, description="Key")
+    def has_key(self, tool: Tool) -> bool:
+        return bool(tool.api_key_sealed)
+
+    @admin.display
+    def functions(self, tool: Tool) -> str:
+        return orjson.dumps(tool.data.get("functions", []), option=orjson.OPT_INDENT_2).decode()
+
+    @admin.action(description="Refresh now", permissions=["operate"])
+    def refresh_now(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:
+        for tool in tools:
+            try:
+                error = refresh_tool(tool).last_error
+            except AmberError as refusal:
+                error = refusal.message
+            if error:
+                messages.error(request, f"{tool.name}: {error}")
+            else:
+                messages.success(request, f"{tool.name} was refreshed.")
+
+    @action(description="Try a function", permissions=["operate"])
+    def try_a_function(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return HttpResponseRedirect(reverse("admin:tools_tool_call", args=[object_id]))
+
+    def has_operate_permission(self, request: HttpRequest, object_id: str = "") -> bool:
+        return request.user.has_perm("tools.change_tool")
+
+    def get_urls(self) -> list[URLPattern]:
+        page = path(
+            "<uuid:tool_id>/call/",
+            self.admin_site.admin_view(self.test_call),
+            name="tools_tool_call",
+        )
+        return [page, *super().get_urls()]
+
+    def test_call(self, request: HttpRequest, tool_id: Any) -> HttpResponse:
+        """The page, and with POST what a call of one function came to."""
+        if not self.has_operate_permission(request):
+            return HttpResponse(status=403)
+        tool = get_object_or_404(Tool.objects.select_related("organization"), pk=tool_id)
+        form = TrialForm(tool, request.POST or None)
+        page = {
+            **self.admin_site.each_context(request),
+            "title": f"Try a function of {tool.name}",
+            "tool": tool,
+            "form": form,
+            "trial": _trial(request, tool, form) if request.method == "POST" else None,
+        }
+        return TemplateResponse(request, "admin/tools/test_call.html", page)
+
+
+@admin.register(ToolCallRecord)
+class ToolCallRecordAdmin(_ReadOnlyAdmin):
+    list_display = (
+        "created_at",
+        "tool",
+        "function",
+        "outcome",
+        "http_status",
+        "latency_ms",
+        "detail",
+        "is_test",
+        "organization",
+        "user",
+    )
+    list_filter = ("outcome", "is_test")
+    list_select_related = ("tool", "organization", "user")
+    search_fields = ("=tool__id", "=turn_id", "=call_id")
+
+
+def _trial(request: HttpRequest, tool: Tool, form: TrialForm) -> Any:
+    """What came of it; None when the form says what is wrong."""
+    if not form.is_valid():
+        return None
+    assert isinstance(request.user, User)
+    principal = Principal(tool.organization_id, request.user, role=Role.ADMIN)
+    try:
+        return try_function(tool, principal, **form.cleaned_data)
+    except AmberError as error:
+        form.add_error(None, in_words(error))
+        return None

@@ -25,8 +25,8 @@ from tools.source import Discovered, DiscoveryError
 
 logger = structlog.get_logger(__name__)
 
-BATCH: Final = 20
-"""Services asked at once; one answer may hold 10 MB while it is read."""
+BATCH: Final = 4
+"""Services asked at once: each may hold 30 MB while its answer is read."""
 
 BUDGET_SECONDS: Final = 30.0
 """For one round of the chore, which shares its worker with documents; the rest waits for the next."""
