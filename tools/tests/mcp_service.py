@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -21,6 +21,7 @@ from mcp.types import (
     TextResourceContents,
     ToolAnnotations,
 )
+from pydantic import Field
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -56,6 +57,11 @@ def make_server(seen: Seen) -> MCPServer:
     def weather(city: str) -> dict[str, Any]:
         """Says how the weather is."""
         return {"city": city, "celsius": 21.5}
+
+    @server.tool()
+    def locate(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]) -> str:
+        """Wants its argument in a header, too, for proxies to see."""
+        return f"It is in {region}."
 
     @server.tool()
     def draw():

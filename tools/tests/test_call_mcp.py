@@ -87,6 +87,15 @@ def test_structured_content_is_said_once(call, version):
 
 
 @both
+def test_arguments_that_are_wanted_in_headers_are_sent_there(connection, context, version):
+    given = replace(context, exchanges=[])
+    output = asyncio.run(function(connection, "locate", version).call({"region": "eu"}, given))
+    assert output == ToolOutput("It is in eu.")
+    if version == NEWEST:  # refused unread, the listing says which headers, called again
+        assert [each.status for each in given.exchanges] == [200, 400, 200, 200]
+
+
+@both
 def test_an_image_becomes_a_file(call, version):
     file = ProducedFile("draw-2.png", "image/png", PIXEL)
     assert call("draw", version) == ToolOutput("Here it is.", (file,))

@@ -2,7 +2,10 @@
 
 import asyncio
 import gzip
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import orjson
 import pytest
@@ -18,6 +21,7 @@ from tools.protocol import ToolError, ToolOutput
 from tools.source import Connection
 from tools.tests.mcp_stub import JSON, SSE, WENT, error_of, in_turn, method_of, result_of, stub
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 STREAM = b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\n\r\n"
 NOT_KNOWN = "It is not known whether the call was carried out."
 
@@ -242,3 +246,42 @@ def test_no_hostile_address_is_connected_to(server, context, monkeypatch, url):
     with pytest.raises(ServiceError, match="not one that may be called"):
         asyncio.run(function.call({}, context))
     assert server.accepted == 0
+
+
+# -- Giving up ---------------------------------------------------------------------------------
+
+
+def test_a_cancelled_call_ends_although_the_server_says_nothing_more(
+    server, settings, context, monkeypatch
+):
+    monkeypatch.setattr("tools.mcp_session.FAREWELL_SECONDS", 0.1)
+    settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{server.port}"]
+    called, closed = threading.Event(), threading.Event()
+
+    def wait_for_the_end(connection, _):
+        connection.sendall(STREAM)
+        called.set()
+        assert connection.recv(1) == b""
+        closed.set()
+
+    def hang(connection, _):
+        connection.recv(1)
+
+    silent = {"tools/call": wait_for_the_end, "notifications/cancelled": hang, "DELETE": hang}
+    server.routes["/mcp"] = stub(silent)
+
+    async def cancel_in_the_middle():
+        calling = asyncio.ensure_future(go(server.port).call({}, context))
+        assert await asyncio.to_thread(called.wait, 10)
+        calling.cancel()
+        await asyncio.wait({calling})
+        assert calling.cancelled()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(cancel_in_the_middle())
+    assert closed.wait(10)
+
+
+def test_a_process_without_mcp_tools_does_not_carry_the_sdk():
+    code = "import tools.mcp_server, sys; sys.exit(bool({'mcp', 'mcp_types'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
