@@ -14,6 +14,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.models import IdempotencyRecord
+from chats.blocks import embed_waiting
+from chats.digest import digest_turns
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
 from libraries.file_bytes import delete_files
 from libraries.models import File
@@ -70,6 +72,8 @@ class _Periodic:
 
 
 CHORES: dict[str, _Periodic] = {
+    "digest_turns": _Periodic(5, digest_turns),
+    "embed_waiting_blocks": _Periodic(60, embed_waiting),
     "erase_stateless": _Periodic(60, erase_stateless),
     "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
     "delete_expired_files": _Periodic(600, delete_expired_files),

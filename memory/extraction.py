@@ -10,7 +10,6 @@ Refuses to choose what it is shown: the caller gives the messages, and an embedd
 the owner's.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import orjson
 import structlog
 from pydantic import BaseModel, Field, ValidationError
 
+from amber.lib.bridge import run_on_loop
 from engine.model import Model, ModelRequest, ReplyEnd, TextChunk, Usage
 from engine.reply import DEFAULT_PATIENCE, reply
 from memory.facts import Embedded, Fact, Outcome, remember, valid_of
@@ -169,7 +169,7 @@ def _ask(extractor: Extractor, known: Sequence[Memory], messages: Sequence[Said]
         max_output_tokens=MAX_OUTPUT_TOKENS,
         response_format={"type": "json_object"},
     )
-    answer, usage = asyncio.run(_answer(extractor.model, request))
+    answer, usage = run_on_loop(lambda _: _answer(extractor.model, request))
     extractor.on_usage(usage)
     try:
         return Decisions.model_validate(orjson.loads(_json_in(answer))).facts[:MAX_FACTS]
