@@ -18,7 +18,7 @@ from amber.lib.egress import FetchError, Response
 from tools.outgoing import ServiceError
 from tools.protocol import ProducedFile, ToolOutput
 
-MAX_FILES: Final = 10
+MAX_FILES: Final = 20
 MAX_NAME_CHARS: Final = 200
 MAX_JSON_VALUES: Final = 200_000
 """JSON of more is not taken apart: each value costs up to 64 bytes of memory."""
@@ -36,7 +36,11 @@ def output_of(answer: Response, secrets: Sequence[str] = ()) -> ToolOutput:
     if not isinstance(parsed, dict) or not isinstance(parsed.get("content"), str):
         return ToolOutput(masked(answer.text(), secrets))
     files, left_out = _files(parsed.get("files"))
-    note = f"\n[{left_out} file(s) of the answer could not be read.]" if left_out else ""
+    note = (
+        f"\n[{left_out} file(s) of the answer could not be read, or were too many.]"
+        if left_out
+        else ""
+    )
     return ToolOutput(masked(parsed["content"], secrets) + note, tuple(files))
 
 

@@ -15,18 +15,6 @@ MAX_OPTIONS_BYTES = 50_000
 MAX_ARGUMENTS_BYTES = 200_000
 
 
-class _OptionsField(serializers.DictField):
-    """Options of the tool's kind, and `ask_first`."""
-
-    default_error_messages = {"too_large": f"At most {MAX_OPTIONS_BYTES:,} bytes."}
-
-    def to_internal_value(self, data: Any) -> Any:
-        options = super().to_internal_value(data)
-        if len(orjson.dumps(options)) > MAX_OPTIONS_BYTES:
-            self.fail("too_large")
-        return options
-
-
 class ToolChanges(serializers.Serializer[Any]):
     """What of a tool can be changed."""
 
@@ -52,7 +40,7 @@ class ToolChanges(serializers.Serializer[Any]):
         write_only=True,
         help_text="Stored encrypted and never shown. Empty: none.",
     )
-    options = _OptionsField(
+    options = serializers.DictField(
         required=False,
         help_text="`ask_first`: functions that a person must approve before each call; the rest "
         "belongs to the kind.",
@@ -63,6 +51,25 @@ class ToolChanges(serializers.Serializer[Any]):
         if not api_key.isprintable():
             raise serializers.ValidationError("This holds characters that no header may hold.")
         return api_key
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """A document among the options is one beside them: it is read, not stored."""
+        options = dict(given.get("options", {}))
+        if "options" in given and "document" in options:
+            given["document"] = _text_of(options.pop("document"))
+            given["options"] = options
+        if len(orjson.dumps(options)) > MAX_OPTIONS_BYTES:
+            text = f"At most {MAX_OPTIONS_BYTES:,} bytes."
+            raise serializers.ValidationError({"options": [text]})
+        return given
+
+
+def _text_of(document: Any) -> str:
+    """Raises ValidationError."""
+    if not isinstance(document, str) or not 0 < len(document) <= MAX_DOCUMENT_BYTES:
+        text = f"The text of a document, of at most {MAX_DOCUMENT_BYTES:,} bytes."
+        raise serializers.ValidationError({"options.document": [text]})
+    return document
 
 
 class ToolInput(ToolChanges):

@@ -134,8 +134,6 @@ def _check_address(tool: Tool, document: str, *, is_pasted: bool = False) -> Non
 
 def _checked_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
     """As they are stored. Raises Invalid."""
-    if "document" in options:
-        raise Invalid(fields={"options.document": ["Give it as `document`, beside the options."]})
     own = {name: value for name, value in options.items() if name != "ask_first"}
     checked = dict(source_of(tool.kind).check_options(own))
     if "ask_first" in options:

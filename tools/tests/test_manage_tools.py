@@ -170,7 +170,8 @@ def test_an_unsafe_address_makes_no_tool(bob, weather, settings):
         ({"options": {"colour": "red"}}, "options.colour"),
         ({"options": {"ask_first": "forecast"}}, "options.ask_first"),
         ({"options": {"ask_first": ["tornado"]}}, "options.ask_first"),
-        ({"options": {"document": "{}"}}, "options.document"),
+        ({"options": {"document": 5}}, "options.document"),
+        ({"options": {"document": "{}"}}, "document"),
         ({"document": "{}"}, "document"),
         ({"kind": "openapi", "document": "{}"}, "document"),
     ],
@@ -220,6 +221,61 @@ def test_a_key_bound_to_an_assistant_manages_no_tools(bob, weather):
     assert client.post(ALL, {"kind": "mcp", "discovery_url": weather.url}).status_code == 403
     assert client.patch(of(tool), {"name": "x"}).status_code == 403
     assert client.post(of(tool, "call/"), {"function": "forecast"}).status_code == 403
+
+
+# -- OpenAPI documents that are pasted ----------------------------------------------------------
+
+DOCUMENT = """
+openapi: 3.1.0
+info: {title: Shop, description: Sells things.}
+servers: [{url: "http://%s/v1"}]
+paths:
+  /pets: {get: {operationId: listPets}}
+  /cats: {get: {operationId: listCats}}
+"""
+
+
+@pytest.mark.parametrize("place", ["beside", "among"])
+def test_a_pasted_document_is_read_and_not_stored(bob, weather, place):
+    document = DOCUMENT % weather.host
+    given = {"document": document} if place == "beside" else {"options": {"document": document}}
+    answer = api(bob).post(ALL, {"kind": "openapi", "api_key": KEY} | given)
+    assert answer.status_code == 201, answer.json()
+    shown = answer.json()
+    assert (shown["name"], shown["discovery_url"]) == ("Shop", "")
+    assert shown["function_names"] == ["listPets", "listCats"]
+    assert "openapi: 3.1.0" not in str(Tool.objects.values())
+
+
+@pytest.fixture
+def shop(bob, weather):
+    body = {"kind": "openapi", "document": DOCUMENT % weather.host, "api_key": KEY}
+    answer = api(bob).post(ALL, body)
+    return Tool.objects.get(pk=answer.json()["id"])
+
+
+def test_a_pasted_document_is_pasted_again_to_be_read_otherwise(bob, weather, shop):
+    options = {"operations": ["listCats"]}
+    refused = api(bob).patch(of(shop), {"options": options})
+    assert list(fields_of(refused)) == ["document"]
+    assert list(fields_of(api(bob).post(of(shop, "refresh/")))) == ["document"]
+    body = {"options": options, "document": DOCUMENT % weather.host}
+    answer = api(bob).patch(of(shop), body)
+    assert (answer.status_code, answer.json()["function_names"]) == (200, ["listCats"])
+    assert answer.json()["has_api_key"] is True
+    renamed = api(bob).patch(of(shop), {"name": "Cats", "api_key": "another"})
+    assert (renamed.status_code, unseal_api_key(Tool.objects.get())) == (200, "another")
+
+
+@pytest.mark.parametrize("way", ["document", "server"])
+def test_a_key_does_not_follow_a_pasted_document_elsewhere(bob, weather, shop, way, settings):
+    with serving() as second:
+        settings.AMBER_TOOL_ALLOWED_HOSTS = [weather.host, second.host]
+        body = {"document": DOCUMENT % (second if way == "document" else weather).host}
+        if way == "server":
+            body["options"] = {"server": f"http://{second.host}/v1"}
+        assert list(fields_of(api(bob).patch(of(shop), body))) == ["api_key"]
+        assert api(bob).patch(of(shop), body | {"api_key": "new"}).status_code == 200
 
 
 # -- Seeing ------------------------------------------------------------------------------------

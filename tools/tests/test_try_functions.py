@@ -134,7 +134,9 @@ def test_a_service_may_send_files(bob, tool, weather):
         {"name": "../../etc/x.png", "mime_type": "image/png", "size": 3},
         {"name": "", "mime_type": "", "size": 3},
     ]
-    assert result["content"] == "Here.\n[3 file(s) of the answer could not be read.]"
+    assert (
+        result["content"] == "Here.\n[3 file(s) of the answer could not be read, or were too many.]"
+    )
 
 
 @pytest.mark.parametrize(
