@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError
 
 from amber.lib import redis as amber_redis
-from chats import runner, services, sweep, transcript
+from chats import services, sweep, transcript
 from chats.approval import DECLINED
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.runner import UNKNOWN_OUTCOME, Stop
@@ -24,6 +24,7 @@ from chats.tests.runs import (
     seen_of,
 )
 from chats.tests.test_end_turn import expire
+from chats.turn_writer import TurnWriter
 from providers.models import OFFLINE_URL, LanguageModel, Provider, UsageRecord
 from tests.personas import api
 from tools.registry import register_tool
@@ -210,7 +211,9 @@ def test_without_a_chat_nobody_can_approve(alice, offline, sent):
     """It says so instead of waiting for ever."""
     assistant = new_assistant(alice, model="offline")
     question = {"role": "human", "content": '/send {"to": "ann"}'}
-    turn: Any = services.try_assistant(assistant, alice.principal, messages=[question])
+    turn: Any = services.start_stateless_turn(
+        alice.principal, assistant=assistant, messages=[question]
+    )
     assert run(turn) == TurnStatus.COMPLETED
     assert sent == []
     (result,) = [m for m in turn.output["messages"] if m["role"] == "tool"]
@@ -328,13 +331,13 @@ def test_a_waiting_turn_is_cancelled_at_once(alice, asked, sent):
 def test_a_turn_cancelled_in_the_moment_it_would_wait_ends(alice, asked, monkeypatch):
     """Nobody would hear of it later: it has no worker then."""
     turn = asked(BOTH)
-    wait = runner.TurnWriter.wait
+    wait = TurnWriter.wait
 
     def cancelled_before(writer: Any, seq: int) -> None:
         Turn.objects.update(cancel_requested_at="2026-01-01T00:00:00Z")
         wait(writer, seq)
 
-    monkeypatch.setattr(runner.TurnWriter, "wait", cancelled_before)
+    monkeypatch.setattr(TurnWriter, "wait", cancelled_before)
     assert run(turn) == TurnStatus.CANCELLED
     assert names_of(turn)[-1] == "turn.cancelled"
     assert_stored_is_what_was_streamed(turn)
@@ -343,7 +346,7 @@ def test_a_turn_cancelled_in_the_moment_it_would_wait_ends(alice, asked, monkeyp
 def test_the_next_worker_waits_where_the_last_one_died_before(alice, asked, sent, monkeypatch):
     turn = asked(BOTH)
     with monkeypatch.context() as patched:
-        patched.setattr(runner.TurnWriter, "wait", die)
+        patched.setattr(TurnWriter, "wait", die)
         assert run(turn) is None
     expire(turn)
     sweep.sweep_turns()
@@ -373,7 +376,7 @@ def test_an_approval_serves_one_call_unless_it_is_safe(
     run(turn)
     decide_all(alice, turn, True)
     with monkeypatch.context() as patched:
-        patched.setattr(runner.TurnWriter, "store_result", die)
+        patched.setattr(TurnWriter, "store_result", die)
         assert run(turn) is None
     assert calls_of(turn) == [], "cleared before the call was made"
     expire(turn)
@@ -392,7 +395,7 @@ def test_a_worker_that_dies_before_it_took_the_approval_loses_nothing(
     run(turn)
     decide_all(alice, turn, True)
     with monkeypatch.context() as patched:
-        patched.setattr(runner.TurnWriter, "take_approved", die)
+        patched.setattr(TurnWriter, "take_approved", die)
         assert run(turn) is None
     assert sent == []
     expire(turn)

@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.files.storage import default_storage
+from django.core.files.storage import FileSystemStorage
 from django.utils import timezone
 from PIL import Image
 
-from chats import runner, services, transcript
+from chats import services, transcript
 from chats.chores import delete_expired_files
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.tests.event_streams import stream_of
@@ -28,6 +28,7 @@ from chats.tests.runs import (
 )
 from chats.tests.test_approve_calls import die
 from chats.tests.test_end_turn import take_over
+from chats.turn_writer import TurnWriter
 from libraries.models import File
 from tests.personas import api
 from tools.protocol import ProducedFile, ToolOutput
@@ -72,22 +73,22 @@ def returns(*outputs: Any) -> None:
         return output if isinstance(output, ToolOutput) else ToolOutput(output)
 
 
-def answered(persona: Any, *outputs: Any, model: str = "fake-model", content: str = "") -> Turn:
+def answered(persona: Any, *outputs: Any, model: str = "fake-model", content: str = "") -> Any:
     """A turn whose tool returned these, completed."""
     returns(*outputs)
-    turn: Turn = ask(persona, model, content=content or marker("make", {}))
+    turn = ask(persona, model, content=content or marker("make", {}))
     assert run(turn) == TurnStatus.COMPLETED
     assert_stored_is_what_was_streamed(turn)
     return turn
 
 
-def rows_of(turn: Turn) -> list[ChatMessage]:
+def rows_of(turn: Turn) -> list[Any]:
     rows: Any = ChatMessage.objects.filter(turn=turn, step__isnull=False).order_by("position")
     return list(rows.select_related("file"))
 
 
 def content_of(persona: Any, file_id: str) -> bytes:
-    answer = api(persona).get(f"/api/v1/files/{file_id}/content/")
+    answer: Any = api(persona).get(f"/api/v1/files/{file_id}/content/")
     assert answer.status_code == 200, answer.content
     return b"".join(answer.streaming_content) if answer.streaming else answer.content
 
@@ -355,7 +356,7 @@ def test_a_result_that_was_not_stored_leaves_neither_row_nor_bytes(
     new_model()
     returns(ToolOutput(WORDS, (image(),)))
     turn = ask(alice, content=marker("make", {}))
-    monkeypatch.setattr(runner.TurnWriter, "store_result", die)
+    monkeypatch.setattr(TurnWriter, "store_result", die)
     assert run(turn) is None
     assert not File.objects.exists()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -381,7 +382,7 @@ def test_a_storage_that_is_away_costs_the_file_not_the_turn(alice, new_model, mo
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(type(default_storage._wrapped), "save", full)
+    monkeypatch.setattr(FileSystemStorage, "save", full)
     new_model()
     turn = answered(alice, ToolOutput(WORDS, (image(),)))
     (_, result, _) = rows_of(turn)
