@@ -50,6 +50,7 @@ CONTENT_SECURITY_POLICY = {
 # -- Limits, with their reasons in docs/settings.md ----------------------------------------------
 AMBER_MAX_MESSAGE_CHARS = env.integer("AMBER_MAX_MESSAGE_CHARS", 200_000, least=1)
 AMBER_MAX_UPLOAD_BYTES = env.integer("AMBER_MAX_UPLOAD_BYTES", 20_000_000, least=1)
+AMBER_MAX_REPOSITORY_BYTES = env.integer("AMBER_MAX_REPOSITORY_BYTES", 100_000_000, least=1)
 AMBER_MAX_IMPORT_BYTES = env.integer("AMBER_MAX_IMPORT_BYTES", 20_000_000, least=1)
 AMBER_MAX_TOOL_ROUNDS = env.integer("AMBER_MAX_TOOL_ROUNDS", 5)
 AMBER_TOOL_TIMEOUT_SECONDS = env.number("AMBER_TOOL_TIMEOUT_SECONDS", 30, least=0.1)
@@ -67,6 +68,7 @@ AMBER_FIRST_TOKEN_SECONDS = env.number("AMBER_FIRST_TOKEN_SECONDS", 60, least=0.
 AMBER_IDLE_SECONDS = env.number("AMBER_IDLE_SECONDS", 60, least=0.1)
 AMBER_TURN_SECONDS = env.number("AMBER_TURN_SECONDS", 300, least=1)
 AMBER_PROVIDER_RETRIES = env.integer("AMBER_PROVIDER_RETRIES", 2)
+AMBER_EMBEDDING_CONCURRENCY = env.integer("AMBER_EMBEDDING_CONCURRENCY", 4, least=1)
 AMBER_LEASE_SECONDS = env.number("AMBER_LEASE_SECONDS", 20, least=1)
 AMBER_SWEEP_SECONDS = env.number("AMBER_SWEEP_SECONDS", 5, least=0.2)
 AMBER_MAX_ATTEMPTS = env.integer("AMBER_MAX_ATTEMPTS", 3, least=1)
@@ -352,6 +354,7 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "httpx2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
+        "dulwich": {"level": "ERROR"},
         # The MCP SDK logs session ids, and what servers wrote; "client" is its client's session.
         "mcp": {"level": "CRITICAL"},
         "client": {"level": "CRITICAL"},

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from typing import Self
+from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
@@ -260,7 +261,7 @@ class Document(TenantRow, Leased):
         ]
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.pk)
 
     @property
     def chunked(self) -> bool:
@@ -271,6 +272,8 @@ class DocumentChunk(TenantRow):
     """A piece of a document: `text[start:end]` of the document is `content`.
 
     `library` and `embedding_model` repeat the document's, so that the vector index needs no join.
+    `(embedding_model, dimensions)` refers to the model's own: no vector of another size gets in,
+    and a model's dimensions cannot change while it has vectors.
     """
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
@@ -285,6 +288,11 @@ class DocumentChunk(TenantRow):
     tokens = models.PositiveIntegerField()
     vectorized = models.BooleanField(default=False)
     vector = HalfVectorField(null=True)
+    dimensions = models.GeneratedField(
+        expression=Func(F("vector"), function="vector_dims"),
+        output_field=models.IntegerField(null=True),
+        db_persist=True,
+    )
     search = TokenVectorField(null=True)
 
     objects = OfLibraryQuerySet.as_manager()
@@ -303,6 +311,25 @@ class DocumentChunk(TenantRow):
 
     def __str__(self) -> str:
         return f"{self.document_id}[{self.order}]"
+
+
+class VectorSurvey(TenantRow):
+    """What a sample of a library's chunks tells about its vectors (`libraries.survey`).
+
+    `lifts`: per script, how far chunks that share rare words lie nearer to each other than others
+    do; 0 is chance, 1 as near as any. `sample` are those chunks.
+    """
+
+    library = models.OneToOneField(Library, on_delete=models.CASCADE, related_name="survey")
+    embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="+")
+    chunk_count = models.PositiveIntegerField()
+    lifts = models.JSONField(default=dict)
+    sample: "models.Field[Sequence[UUID], list[UUID]]" = ArrayField(models.UUIDField())
+
+    objects = OfLibraryQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return str(self.library_id)
 
 
 class Embedding(TenantRow):

@@ -126,6 +126,8 @@ class EmbeddingModel(Row):
             models.CheckConstraint(
                 condition=Q(dimensions__gte=1, dimensions__lte=4_000), name="dimensions_indexable"
             ),
+            # What `DocumentChunk` refers to, so that its vectors have the model's size.
+            models.UniqueConstraint(fields=["id", "dimensions"], name="embedding_model_size"),
         ]
 
     def __str__(self) -> str:
