@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from django.test import override_settings
+
 from amber.lib.errors import AmberError
 from amber.lib.tests.local_server import LocalServer, Request
 from tests.personas import Persona
 from tools.models import Tool, ToolKind
+from tools.protocol import ToolContext, ToolError
 from tools.services import create_tool, refresh_tool, update_tool
+from tools.tests.services import call as call_builtin
 from tools.tests.services import say_json
 from tools.tests.tool_service import function
 from tools.trials import try_function
@@ -147,6 +151,39 @@ def call_redirected(world: World, url: str, *, kind: str) -> str:
     return try_function(tool, world.persona.principal, function="f", arguments={}).content
 
 
+# -- Built-in tools ------------------------------------------------------------------------------
+
+
+def refused_by(name: str, arguments: dict[str, Any], world: World) -> str:
+    """What a call of the built-in tool is refused with."""
+    principal = world.persona.principal
+    context = ToolContext(organization_id=principal.organization_id, user_id=principal.user_id)
+    try:
+        call_builtin(name, arguments, context)
+    except ToolError as error:
+        return str(error)
+    return ""
+
+
+def browse(world: World, url: str) -> str:
+    return refused_by("web_browse", {"url": url}, world)
+
+
+def browse_redirected(world: World, url: str) -> str:
+    return browse(world, world.redirect(url))
+
+
+def speak(world: World, url: str) -> str:
+    """The operator's own service says that the audio is there."""
+    world.door.routes["/tts"] = say_json({"url": url})
+    with override_settings(AMBER_TTS_URL=f"{world.door_url}tts"):
+        return refused_by("text_to_speech", {"text": "Hi"}, world)
+
+
+def speak_redirected(world: World, url: str) -> str:
+    return speak(world, world.redirect(url))
+
+
 SINKS: Final[dict[str, Sink]] = {
     **{f"create {kind}": partial(create, kind=kind) for kind in KINDS},
     **{f"update {kind}": partial(update, kind=kind) for kind in KINDS},
@@ -154,11 +191,15 @@ SINKS: Final[dict[str, Sink]] = {
     **{f"call {kind}": partial(call, kind=kind) for kind in KINDS},
     "create with callback": create_with_callback,
     "create with server": create_with_server,
+    "web_browse": browse,
+    "text_to_speech": speak,
 }
 """`url` is used as it is."""
 
 REDIRECTED: Final[dict[str, Sink]] = {
     **{f"create {kind} redirected": partial(create_redirected, kind=kind) for kind in KINDS},
     **{f"call {kind} redirected": partial(call_redirected, kind=kind) for kind in KINDS},
+    "web_browse redirected": browse_redirected,
+    "text_to_speech redirected": speak_redirected,
 }
 """`url` is where a server that may be called sends Amber."""

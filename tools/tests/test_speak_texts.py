@@ -4,13 +4,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from amber.lib.tests.guarded_client import guarded
-from amber.lib.tests.hostile_urls import HOSTILE_URLS
 from amber.lib.tests.local_server import say, send_to
 from providers.keys import seal_api_key
 from providers.models import OFFLINE_URL, Provider, UsageRecord
 from tests.fixtures_provider import fake_provider
-from tools import operator_service
 from tools.protocol import Circumstances, ProducedFile, ToolContext, ToolError
 from tools.registry import offered
 from tools.tests.services import call, say_json, url_of
@@ -134,10 +131,8 @@ def test_a_text_has_its_limits(form_service, context, text):
     assert not form_service.requests
 
 
-@pytest.mark.parametrize("url", [url for url in HOSTILE_URLS if "://" in url], ids=ascii)
-def test_an_address_in_the_answer_opens_no_door(monkeypatch, form_service, other, context, url):
-    monkeypatch.setattr(operator_service, "installation_policy", lambda: guarded(other.port))
-    form_service.routes["/tts"] = say_json({"url": url.format(port=other.port)})
+def test_an_address_in_the_answer_opens_no_door(form_service, other, context):
+    form_service.routes["/tts"] = say_json({"url": url_of(other, "/a.wav")})
     with pytest.raises(ToolError):
         call("text_to_speech", {"text": "Hi"}, context)
     assert other.accepted == 0
