@@ -48,7 +48,7 @@ def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
         "bootstrap": [sys.executable, "manage.py", "bootstrap"],
         "web": [*python, "uvicorn", "amber.asgi:application", *web],
         "chat": [*chat, environ.get("AMBER_CHAT_CONCURRENCY") or "128"],
-        "ingest": [*ingest, environ.get("AMBER_INGEST_CONCURRENCY") or "1"],
+        "ingest": [*ingest, environ.get("AMBER_INGEST_CONCURRENCY") or "2"],
     }
 
 

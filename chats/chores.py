@@ -17,6 +17,7 @@ from accounts.models import IdempotencyRecord
 from chats.blocks import embed_waiting
 from chats.digest import digest_turns
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
+from libraries.erasure import erase_leftovers
 from libraries.file_bytes import delete_files
 from libraries.models import File
 from tools.models import ToolCallRecord
@@ -78,6 +79,7 @@ CHORES: dict[str, _Periodic] = {
     "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
     "delete_expired_files": _Periodic(600, delete_expired_files),
     "forget_dead_workers": _Periodic(600, forget_dead_workers),
+    "erase_leftovers": _Periodic(3_600, erase_leftovers),
     "forget_tool_calls": _Periodic(3_600, forget_tool_calls),
     "refresh_tools": _Periodic(600, refresh_due),
 }

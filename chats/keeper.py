@@ -1,8 +1,8 @@
-"""One daemon thread per chat worker: renews leases, sweeps, rings again, shows that it lives.
+"""One daemon thread per worker: renews leases, sweeps, rings again, shows that it lives.
 
-Every AMBER_SWEEP_SECONDS one statement renews all leases of this process and tells which turns it
-has lost or shall cancel. A second, small listener hears cancel requests at once. Nothing here runs
-turns; nothing here may end the process.
+Every AMBER_SWEEP_SECONDS one statement renews all leases of this process and tells which turns, or
+documents, it has lost or shall cancel. In chat workers a second, small listener hears cancel
+requests at once. Nothing here runs turns or reads documents; nothing here may end the process.
 """
 
 import asyncio
@@ -26,6 +26,9 @@ from chats.models import Turn, TurnStatus, WorkerHeartbeat
 from chats.runner import Stop
 from chats.stream import control_channel
 from engine import openai_model
+from libraries import claims, holds, switching
+from libraries.sweep import sweep_documents
+from libraries.tasks import ring_ingest
 
 logger = structlog.get_logger(__name__)
 
@@ -35,7 +38,7 @@ OVERDUE_SECONDS = 10.0
 CONSUMING_SECONDS = 15.0
 """A consumer whose loop has not shown itself for longer is not consuming."""
 
-_CHAT_QUEUE_KEY = "amber:celery:chat"
+_QUEUE_KEY = "amber:celery:"
 _RECONNECT_SECONDS = 0.5
 
 
@@ -54,8 +57,12 @@ class Keeper:
             openai_model.preload()
 
     def drain(self) -> None:
-        """No more claims; after the grace, running turns go back to the queue. Returns at once."""
+        """No more claims; after the grace, running turns go back to the queue. Returns at once.
+
+        Documents go back at their next step: there is nobody who waits for one to be finished.
+        """
         self._worker.is_draining = True
+        holds.stop_all(holds.Stop.RELEASED)
         threading.Thread(target=self._release_after_grace, name="drain", daemon=True).start()
 
     def _release_after_grace(self) -> None:
@@ -78,18 +85,33 @@ class Keeper:
     def _tick(self) -> None:
         if self._queue == "chat":
             self._renew()
+        else:
+            holds.keep(self._worker.name)
         self._beat()
-        if self._queue != "chat" or self._worker.is_draining:
+        if self._worker.is_draining:
             return
+        if self._queue == "chat":
+            self._care_for_turns()
+        else:
+            self._care_for_documents()
+
+    def _care_for_turns(self) -> None:
         for turn_id in sweep.sweep_turns():
             tasks.ring_turn(turn_id)
-        if self._first or _chat_queue_is_empty():
+        if self._first or _is_empty("chat"):
             overdue = 0.0 if self._first else OVERDUE_SECONDS
             for turn_id in sweep.overdue_turns(overdue):
                 tasks.ring_turn(turn_id)
         self._first = False
         for name in due_chores():
             tasks.ring_chore(name)
+
+    def _care_for_documents(self) -> None:
+        """What a dead worker left; what waited for its time; what no ring came through for."""
+        sweep_documents()
+        switching.finish_switches()
+        if _is_empty("ingest") and claims.is_anything_waiting():
+            ring_ingest()
 
     def _renew(self) -> None:
         """Keep what is ours, stop what was cancelled or is another's: two statements."""
@@ -121,8 +143,8 @@ def consuming_queues(max_age_seconds: float = 20.0) -> set[str]:
     return set(alive.values_list("queue", flat=True))
 
 
-def _chat_queue_is_empty() -> bool:
-    return amber_redis.client().llen(_CHAT_QUEUE_KEY) == 0
+def _is_empty(queue: str) -> bool:
+    return amber_redis.client().llen(_QUEUE_KEY + queue) == 0
 
 
 async def _hear_cancels() -> None:

@@ -1,21 +1,39 @@
-"""Operators' page of files: whose they are, of what kind, how large. Never what they say.
+"""Operators' pages: files, libraries with the state of their ingestion, documents.
 
-Names and addresses are people's own words, as texts are; paths lead to the bytes. Read-only.
+Never what files and documents say: their names and addresses are people's own words, as texts are;
+paths lead to the bytes. Read-only; what operators do is ask for an end or for another try.
 """
 
 from typing import Any
 
-from django.contrib import admin
-from django.db.models import QuerySet
+from django.contrib import admin, messages
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
 from amber.lib.capped_pages import CappedPaginator
-from libraries.models import File
+from libraries import document_services
+from libraries.models import Document, DocumentStatus, File, Library
+
+
+class _ReadOnlyAdmin(ModelAdmin):
+    paginator = CappedPaginator
+    show_full_result_count = False
+    ordering = ("-id",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(File)
-class FileAdmin(ModelAdmin):
+class FileAdmin(_ReadOnlyAdmin):
     list_display = ("id", "mime_type", "size", "organization", "user", "created_at", "expired_at")
     list_select_related = ("organization", "user")
     search_fields = ("user__email",)
@@ -29,19 +47,141 @@ class FileAdmin(ModelAdmin):
         "created_at",
         "expired_at",
     )
-    ordering = ("-id",)
-    paginator = CappedPaginator
-    show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[File]:
         rows: QuerySet[File] = super().get_queryset(request)
         return rows.defer("name", "url", "path", "text")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+def _documents(**of: Any) -> Coalesce:
+    """How many documents of a library are so: one index scan for each row of a page."""
+    rows = Document.objects.filter(library=OuterRef("pk"), **of).order_by()
+    return Coalesce(Subquery(rows.values("library").annotate(n=Count("pk")).values("n")), 0)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+
+@admin.register(Library)
+class LibraryAdmin(_ReadOnlyAdmin):
+    list_display = (
+        "name",
+        "organization",
+        "user",
+        "shared",
+        "chunk_count",
+        *(f"{status}_documents" for status in DocumentStatus.values),
+        "embedding_model",
+        "next_embedding_model",
+        "deleted_at",
+    )
+    list_select_related = ("organization", "user", "embedding_model", "next_embedding_model")
+    search_fields = ("=id", "=user__email", "=organization__slug")
+    fields = (
+        "id",
+        "name",
+        "organization",
+        "user",
+        "shared",
+        "default",
+        "embedding_model",
+        "next_embedding_model",
+        "chunk_tokens",
+        "overlap_tokens",
+        "chunk_count",
+        "created_at",
+        "updated_at",
+        "deleted_at",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Library]:
+        rows: QuerySet[Library] = super().get_queryset(request)
+        counts = {f"n_{status}": _documents(status=status) for status in DocumentStatus.values}
+        return rows.defer("description").annotate(**counts)
+
+    @admin.display(description="queued")
+    def queued_documents(self, library: Any) -> int:
+        return int(library.n_queued)
+
+    @admin.display(description="running")
+    def running_documents(self, library: Any) -> int:
+        return int(library.n_running)
+
+    @admin.display(description="ready")
+    def ready_documents(self, library: Any) -> int:
+        return int(library.n_ready)
+
+    @admin.display(description="failed")
+    def failed_documents(self, library: Any) -> int:
+        return int(library.n_failed)
+
+    @admin.display(description="cancelled")
+    def cancelled_documents(self, library: Any) -> int:
+        return int(library.n_cancelled)
+
+
+@admin.register(Document)
+class DocumentAdmin(_ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "organization",
+        "library_id",
+        "stage",
+        "status",
+        "attempt",
+        "chunks",
+        "embedded",
+        "error",
+        "seconds",
+        "created_at",
+    )
+    list_filter = ("status", "stage")
+    list_select_related = ("organization",)
+    search_fields = ("=id", "=library__id", "=organization__slug")
+    actions = ("retry_documents", "cancel_documents")
+    fields = (
+        "id",
+        "organization",
+        "library_id",
+        "user",
+        "mime_type",
+        "stage",
+        "status",
+        "attempt",
+        "error",
+        "progress",
+        "timings",
+        "worker",
+        "lease_until",
+        "fence",
+        "not_before",
+        "created_at",
+        "started_at",
+        "ended_at",
+        "cancel_requested_at",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
+        rows: QuerySet[Document] = super().get_queryset(request)
+        return rows.defer("name", "path", "source", "text", "pages", "metadata")
+
+    @admin.display
+    def chunks(self, document: Document) -> int:
+        return int(document.progress.get("chunks", 0))
+
+    @admin.display
+    def embedded(self, document: Document) -> int:
+        return int(document.progress.get("embedded", 0))
+
+    @admin.display
+    def seconds(self, document: Document) -> float:
+        return round(sum(document.timings.values()) / 1_000, 1)
+
+    @admin.action(description="Try the chosen documents again")
+    def retry_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
+        for document in documents:
+            document_services.retry_document(document)
+        messages.success(request, "What failed, was cancelled or waits is taken again.")
+
+    @admin.action(description="Cancel the chosen documents")
+    def cancel_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
+        for document in documents:
+            document_services.cancel_document(document)
+        messages.success(request, "Asked for their end; what was searchable stays so.")

@@ -1,8 +1,8 @@
-"""Addresses of files, below /api/v1/."""
+"""Addresses of files, libraries and documents, below /api/v1/."""
 
 from django.urls import path
 
-from libraries import file_views
+from libraries import document_views, file_views, repository_views, views
 
 app_name = "libraries"
 
@@ -11,5 +11,40 @@ urlpatterns = [
     path("files/<uuid:file_id>/", file_views.FileView.as_view(), name="file"),
     path(
         "files/<uuid:file_id>/content/", file_views.FileContentView.as_view(), name="file-content"
+    ),
+    path("libraries/", views.LibrariesView.as_view(), name="libraries"),
+    path("libraries/<uuid:library_id>/", views.LibraryView.as_view(), name="library"),
+    path("libraries/<uuid:library_id>/reindex/", views.ReindexView.as_view(), name="reindex"),
+    path(
+        "libraries/<uuid:library_id>/import/",
+        repository_views.ImportView.as_view(),
+        name="library-import",
+    ),
+    path(
+        "libraries/<uuid:library_id>/documents/",
+        document_views.DocumentsView.as_view(),
+        name="library-documents",
+    ),
+    path("documents/", document_views.DefaultDocumentsView.as_view(), name="documents"),
+    path("documents/<uuid:document_id>/", document_views.DocumentView.as_view(), name="document"),
+    path(
+        "documents/<uuid:document_id>/text/",
+        document_views.DocumentTextView.as_view(),
+        name="document-text",
+    ),
+    path(
+        "documents/<uuid:document_id>/chunks/",
+        document_views.ChunksView.as_view(),
+        name="document-chunks",
+    ),
+    path(
+        "documents/<uuid:document_id>/retry/",
+        document_views.RetryView.as_view(),
+        name="document-retry",
+    ),
+    path(
+        "documents/<uuid:document_id>/cancel/",
+        document_views.CancelView.as_view(),
+        name="document-cancel",
     ),
 ]

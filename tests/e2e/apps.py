@@ -1,10 +1,11 @@
-"""Registers the tool of `tests.e2e.settings`."""
+"""Registers the tools of `tests.e2e.settings`; halts an ingest worker that was told to."""
 
 import asyncio
 from typing import Annotated
 
 from django.apps import AppConfig
 
+from tests.e2e import halting
 from tools.registry import register_tool
 
 
@@ -14,6 +15,7 @@ class EndToEndConfig(AppConfig):
     def ready(self) -> None:
         register_tool(wait_long)
         register_tool(idempotent=True)(wait_safely)
+        halting.install()
 
 
 async def wait_long(seconds: Annotated[float, "how long"]) -> str:

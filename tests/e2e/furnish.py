@@ -1,4 +1,5 @@
-"""Makes a model for each behaviour of the fake provider, named as it: a script with Django.
+"""Makes a language model for each behaviour of the fake provider, named as it, and an embedding
+model: a script with Django.
 
 `python -m tests.e2e.furnish`, after `manage.py bootstrap` with OPENAI_BASE_URL at the fake one.
 """
@@ -8,7 +9,7 @@ import django
 
 def main() -> None:
     django.setup()
-    from providers.models import LanguageModel, Provider
+    from providers.models import EmbeddingModel, LanguageModel, Provider
     from tests.fake_behaviours import BEHAVIOURS
 
     provider = Provider.objects.get(models__default=True)
@@ -16,6 +17,10 @@ def main() -> None:
     LanguageModel.objects.bulk_create(
         (LanguageModel(provider=provider, alias=name, upstream_id=name) for name in names),
         ignore_conflicts=True,
+    )
+    EmbeddingModel.objects.get_or_create(
+        alias="fake-embedding",
+        defaults={"provider": provider, "upstream_id": "fake-embedding", "dimensions": 64},
     )
 
 

@@ -1,0 +1,75 @@
+"""Erases what nobody can see any more, in batches: deleted libraries, chunks of dropped models.
+
+Each batch is a transaction of its own, so no lock is held for long and a killed worker's work is
+not lost. Called again for what is left; two at once do no harm.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from libraries import intake
+from libraries.models import Document, DocumentChunk, Library
+
+CHUNKS_AT_ONCE: Final = 5_000
+DOCUMENTS_AT_ONCE: Final = 500
+
+
+def erase_leftovers() -> None:
+    for library_id in Library.objects.filter(deleted_at__isnull=False).values_list("pk", flat=True):
+        _erase_library(library_id)
+    for library_id, model_id in _dropped_models():
+        while _erase_dropped(library_id, model_id):
+            pass
+
+
+def _erase_library(library_id: UUID) -> None:
+    """Chunks, documents with their bytes, then the library: what refers to it stays, without it."""
+    chunks = DocumentChunk.objects.filter(library=library_id)
+    while _erase_chunks(chunks):
+        pass
+    while _erase_documents(library_id):
+        pass
+    with transaction.atomic():
+        Library.objects.filter(pk=library_id).delete()
+
+
+def _erase_chunks(chunks: QuerySet[DocumentChunk]) -> int:
+    ids = list(chunks.values_list("pk", flat=True)[:CHUNKS_AT_ONCE])
+    return int(DocumentChunk.objects.filter(pk__in=ids).delete()[0])
+
+
+@transaction.atomic
+def _erase_dropped(library_id: UUID, model_id: UUID) -> int:
+    """Under the library's lock: it may begin to want the model again."""
+    wanted = Q(embedding_model=model_id) | Q(next_embedding_model=model_id)
+    rows = Library.objects.select_for_update(no_key=True).filter(pk=library_id)
+    if rows.exclude(wanted).first() is None:
+        return 0
+    return _erase_chunks(DocumentChunk.objects.filter(library=library_id, embedding_model=model_id))
+
+
+@transaction.atomic
+def _erase_documents(library_id: UUID) -> int:
+    rows = Document.objects.filter(library=library_id).order_by("pk").select_for_update()
+    found = dict(rows.values_list("pk", "file_id")[:DOCUMENTS_AT_ONCE])
+    Document.objects.filter(pk__in=found).delete()
+    intake.delete_document_files(list(found.values()))
+    return len(found)
+
+
+# Two index probes for each pair of a library and a model it does not use.
+_DROPPED: Final = """
+SELECT l.id, m.id FROM libraries_library l CROSS JOIN providers_embeddingmodel m
+WHERE m.id <> l.embedding_model_id AND m.id IS DISTINCT FROM l.next_embedding_model_id
+  AND EXISTS (SELECT 1 FROM libraries_documentchunk c
+              WHERE c.library_id = l.id AND c.embedding_model_id = m.id)
+"""
+
+
+def _dropped_models() -> list[tuple[UUID, UUID]]:
+    with connection.cursor() as cursor:
+        cursor.execute(_DROPPED)
+        return list(cursor.fetchall())

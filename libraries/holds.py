@@ -1,0 +1,91 @@
+"""The documents this process is working on, and whether one of them shall stop.
+
+The keeper's thread renews all their leases in one statement and learns from it what was cancelled
+or is another's (`keep`); the thread that works on a document looks here between two steps. Nothing
+here works on documents.
+"""
+
+import enum
+import threading
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.conf import settings
+
+from libraries.models import Document, DocumentStatus
+
+
+class Stop(enum.Enum):
+    """Why a running document is stopped from outside."""
+
+    CANCELLED = "cancelled"
+    RELEASED = "released"
+    FENCED = "fenced"
+
+
+class Stopped(Exception):
+    """Raised between two steps; the work goes no further."""
+
+    def __init__(self, reason: Stop) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
+_lock = threading.Lock()
+_held: dict[UUID, Stop | None] = {}
+
+
+def hold(document_ids: Iterable[UUID]) -> None:
+    with _lock:
+        _held.update(dict.fromkeys(document_ids))
+
+
+def drop(document_ids: Iterable[UUID]) -> None:
+    with _lock:
+        for pk in document_ids:
+            _held.pop(pk, None)
+
+
+def held_ids() -> list[UUID]:
+    with _lock:
+        return list(_held)
+
+
+def stop(document_id: UUID, reason: Stop) -> None:
+    """Ask for the end of a document's work; nothing happens when it is not worked on here."""
+    with _lock:
+        if document_id in _held and _held[document_id] is None:
+            _held[document_id] = reason
+
+
+def stop_all(reason: Stop) -> None:
+    for pk in held_ids():
+        stop(pk, reason)
+
+
+def is_stopped(document_id: UUID) -> bool:
+    with _lock:
+        return _held.get(document_id) is not None
+
+
+def check(document_id: UUID) -> None:
+    """Raises Stopped."""
+    with _lock:
+        reason = _held.get(document_id)
+    if reason is not None:
+        raise Stopped(reason)
+
+
+def keep(worker: str) -> None:
+    """Renew the leases of this process, stop what was cancelled or lost. Two statements at most."""
+    mine = held_ids()
+    if not mine:
+        return
+    Document.objects.renew(mine, worker=worker, lease_seconds=settings.AMBER_LEASE_SECONDS)
+    running = Document.objects.filter(pk__in=mine, worker=worker, status=DocumentStatus.RUNNING)
+    still = dict(running.values_list("pk", "cancel_requested_at"))
+    for pk in mine:
+        if pk not in still:
+            stop(pk, Stop.FENCED)
+        elif still[pk] is not None:
+            stop(pk, Stop.CANCELLED)

@@ -1,0 +1,177 @@
+"""The shapes of libraries, documents and chunks (`libraries.wire`); nothing here writes rows."""
+
+from typing import Any, Final
+
+import orjson
+from rest_framework import serializers
+
+from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
+from libraries.wire import chunk_wire, document_wire, library_wire
+
+LEAST_CHUNK_TOKENS: Final = 50
+MOST_CHUNK_TOKENS: Final = 8_000
+"""A piece is what a passage is made of: shorter says nothing, longer drowns what was sought."""
+MAX_METADATA_BYTES: Final = 16_384
+_NO_METADATA: Final = "Metadata is a JSON object."
+
+
+class LibraryInput(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200)
+    description = serializers.CharField(max_length=2_000, allow_blank=True, required=False)
+    default = serializers.BooleanField(
+        required=False, help_text="Takes documents that name no library; one a person."
+    )
+    shared = serializers.BooleanField(required=False, help_text="Members of the organization read.")
+    embedding_model = serializers.CharField(
+        max_length=120, required=False, help_text="An alias; by default the platform's."
+    )
+    chunk_tokens = serializers.IntegerField(
+        required=False, min_value=LEAST_CHUNK_TOKENS, max_value=MOST_CHUNK_TOKENS
+    )
+    overlap_tokens = serializers.IntegerField(
+        required=False, min_value=0, max_value=MOST_CHUNK_TOKENS
+    )
+
+
+class LibrarySerializer(serializers.Serializer[Library]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    default = serializers.BooleanField()
+    shared = serializers.BooleanField()
+    embedding_model = serializers.CharField(help_text="Its alias: what search uses now.")
+    next_embedding_model = serializers.CharField(
+        allow_null=True, help_text="While all documents are embedded anew: what search will use."
+    )
+    chunk_tokens = serializers.IntegerField()
+    overlap_tokens = serializers.IntegerField()
+    chunk_count = serializers.IntegerField(help_text="Pieces that search looks at.")
+    user_id = serializers.UUIDField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: Library) -> dict[str, Any]:
+        return library_wire(instance)
+
+
+class DocumentCounts(serializers.Serializer[Any]):
+    queued = serializers.IntegerField()
+    running = serializers.IntegerField()
+    ready = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    cancelled = serializers.IntegerField()
+
+
+class LibraryWithCounts(LibrarySerializer):
+    """One library, and how far its ingestion is."""
+
+    documents = DocumentCounts(help_text="Documents by status.")
+
+    def to_representation(self, instance: Library) -> dict[str, Any]:
+        return library_wire(instance) | {"documents": self.context["documents"]}
+
+
+class _Metadata(serializers.JSONField):
+    """An object; in a form, an object as JSON text."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        value = super().to_internal_value(_parsed(data))
+        if not isinstance(value, dict):
+            raise serializers.ValidationError(_NO_METADATA)
+        if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
+            raise serializers.ValidationError(f"At most {MAX_METADATA_BYTES:,} bytes of JSON.")
+        return value
+
+
+def _parsed(data: Any) -> Any:
+    if not isinstance(data, str):
+        return data
+    try:
+        return orjson.loads(data.encode())
+    except orjson.JSONDecodeError:
+        raise serializers.ValidationError(_NO_METADATA)
+
+
+class _Told(serializers.Serializer[Any]):
+    """What can be said of a document, however it comes."""
+
+    path = serializers.CharField(
+        max_length=1_000,
+        required=False,
+        help_text="Says which document it is: the same path again replaces its content.",
+    )
+    metadata = _Metadata(required=False, help_text="For filters of searches.")
+
+
+class DocumentUpload(_Told):
+    file = serializers.FileField(help_text="At most AMBER_MAX_UPLOAD_BYTES.")
+    name = serializers.CharField(max_length=255, required=False, help_text="Else the file's.")
+
+
+class DocumentText(_Told):
+    name = serializers.CharField(max_length=255)
+    text = serializers.CharField(trim_whitespace=False)
+
+
+class DocumentChanges(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=255, required=False)
+    metadata = _Metadata(required=False)
+
+
+class DocumentProgress(serializers.Serializer[Any]):
+    chunks = serializers.IntegerField()
+    embedded = serializers.IntegerField()
+
+
+class DocumentSerializer(serializers.Serializer[Document]):
+    id = serializers.UUIDField()
+    library_id = serializers.UUIDField()
+    name = serializers.CharField()
+    path = serializers.CharField(allow_null=True)
+    source = serializers.CharField(help_text="Where it was fetched from; empty for uploads.")
+    mime_type = serializers.CharField(help_text="Decided from the content, once it was parsed.")
+    content_hash = serializers.CharField(help_text="SHA-256 of the content, in hexadecimal.")
+    stage = serializers.ChoiceField(DocumentStage.choices, help_text="How far it got.")
+    status = serializers.ChoiceField(DocumentStatus.choices)
+    chunked = serializers.BooleanField()
+    attempt = serializers.IntegerField(help_text="Workers that have begun with it.")
+    error = serializers.CharField(help_text="Why it failed, or what it waits for; for people.")
+    progress = DocumentProgress()
+    timings = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Milliseconds of each finished stage."
+    )
+    metadata = serializers.DictField()
+    not_before = serializers.DateTimeField(
+        allow_null=True, help_text="It waits until then: a provider asked for patience."
+    )
+    repository_id = serializers.UUIDField(allow_null=True)
+    user_id = serializers.UUIDField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def to_representation(self, instance: Document) -> dict[str, Any]:
+        return document_wire(instance)
+
+
+class DocumentTextSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField()
+    pages = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Where in the text each page begins."
+    )
+
+
+class ChunkSerializer(serializers.Serializer[DocumentChunk]):
+    id = serializers.UUIDField()
+    order = serializers.IntegerField(help_text="From 0.")
+    content = serializers.CharField(help_text="`text[start:end]` of the document's text.")
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+    page = serializers.IntegerField(allow_null=True)
+    heading = serializers.CharField(allow_null=True)
+    tokens = serializers.IntegerField()
+    vectorized = serializers.BooleanField()
+
+    def to_representation(self, instance: DocumentChunk) -> dict[str, Any]:
+        return chunk_wire(instance)

@@ -1,0 +1,165 @@
+"""Verbs that write libraries. Documents: `libraries.document_services`.
+
+Refuses embedding models that operators do not offer, and pieces larger than the model reads. A
+deleted library is gone at once for everybody; its rows go in batches (`libraries.erasure`).
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Case, Value, When
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from accounts.idempotency import settle
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from amber.lib.errors import Conflict, Forbidden, Invalid
+from amber.lib.lease import RUNNING
+from libraries import switching
+from libraries.endings import AFRESH
+from libraries.models import Document, DocumentStage, DocumentStatus, Library
+from libraries.tasks import ring_erasure, ring_ingest
+from libraries.wire import library_wire
+from providers.models import EmbeddingModel
+from providers.registry import default_embedding_model
+
+DEFAULT_NAME: Final = "My documents"
+
+
+def create_library(
+    principal: Principal, *, fields: Mapping[str, Any], claim: IdempotencyRecord | None = None
+) -> Library:
+    """Its creator is the acting user. Without `embedding_model` (an alias) it gets the default.
+
+    Raises Forbidden for guests and for keys bound to an assistant, Invalid, Conflict, Unavailable.
+    """
+    if principal.user is None or principal.assistant_id is not None:
+        raise Forbidden
+    library = Library(
+        organization_id=principal.organization_id, user=principal.user, **_resolved(fields)
+    )
+    if library.embedding_model_id is None:
+        library.embedding_model = default_embedding_model()
+    _check_sizes(library, library.embedding_model)
+    try:
+        with transaction.atomic(durable=True):
+            _make_way(library)
+            library.save(force_insert=True)
+            settle(claim, status=201, answer=library_wire(library))
+    except IntegrityError:
+        raise Conflict from None  # two became the default at once
+    return library
+
+
+def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
+    """Another embedding model is taken in the background: search goes on with the current one.
+
+    Other sizes count for what is indexed from now on; `reindex_library` for the rest. Raises
+    Invalid, Conflict.
+    """
+    changes = _resolved(changes)
+    model: EmbeddingModel | None = changes.pop("embedding_model", None)
+    for name, value in changes.items():
+        setattr(library, name, value)
+    _check_sizes(library, model or library.next_embedding_model or library.embedding_model)
+    try:
+        with transaction.atomic(durable=True):
+            _make_way(library)
+            library.save(update_fields=[*changes, "updated_at"])
+            if model is not None:
+                _want(library, model)
+    except IntegrityError:
+        raise Conflict from None
+    if library.next_embedding_model_id is not None and switching.finish_switch(library.pk):
+        library.refresh_from_db()
+    return library
+
+
+@transaction.atomic(durable=True)
+def delete_library(library: Library) -> None:
+    """Gone for everybody now. What is being ingested stops at its next step."""
+    Library.objects.filter(pk=library.pk).update(
+        deleted_at=timezone.now(), default=False, updated_at=Now()
+    )
+    running = Document.objects.filter(library=library, status=RUNNING)
+    running.update(cancel_requested_at=Now())
+    transaction.on_commit(partial(ring_erasure))
+
+
+@transaction.atomic(durable=True)
+def reindex_library(library: Library) -> Library:
+    """Cut every document up anew, by the sizes the library has now; old pieces are found until then.
+
+    What failed or was cancelled stays as it is: `retry` uses the new sizes too.
+    """
+    documents = Document.objects.filter(library=library).exclude(
+        status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED]
+    )
+    unread = When(stage=DocumentStage.STORED, then=Value(DocumentStage.STORED))
+    documents.update(
+        **AFRESH, stage=Case(unread, default=Value(DocumentStage.PARSED)), updated_at=Now()
+    )
+    transaction.on_commit(partial(ring_ingest))
+    return library
+
+
+def default_library(principal: Principal) -> Library:
+    """The one that takes what names no library; made if there is none. Raises as `create_library`."""
+    rows = Library.objects.visible_to(principal).filter(user=principal.user, default=True)
+    found: Library | None = rows.first()
+    if found is not None:
+        return found
+    return create_library(principal, fields={"name": DEFAULT_NAME, "default": True})
+
+
+def _resolved(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The alias of an embedding model as its row. Raises Invalid."""
+    resolved = dict(fields)
+    alias = resolved.pop("embedding_model", None)
+    if alias is None:
+        return resolved
+    offered = {m.alias: m for m in EmbeddingModel.objects.filter(enabled=True)}
+    if alias not in offered:
+        text = f"No enabled embedding model has the alias {alias!r}. {_listed(offered)}"
+        raise Invalid(text, code="unknown_model", fields={"embedding_model": [text]})
+    return {**resolved, "embedding_model": offered[alias]}
+
+
+def _listed(names: Mapping[str, EmbeddingModel]) -> str:
+    return f"There are: {', '.join(sorted(names))}." if names else "There is none."
+
+
+def _check_sizes(library: Library, model: EmbeddingModel) -> None:
+    """Raises Invalid."""
+    if library.chunk_tokens > model.max_input_tokens:
+        text = f"{model.alias} reads at most {model.max_input_tokens:,} tokens."
+        raise Invalid(text, fields={"chunk_tokens": [text]})
+    if library.overlap_tokens >= library.chunk_tokens:
+        text = "The overlap must be smaller than the pieces."
+        raise Invalid(text, fields={"overlap_tokens": [text]})
+
+
+def _make_way(library: Library) -> None:
+    """One default a person: a new one takes the place of the old."""
+    if library.default:
+        others = Library.objects.filter(
+            organization_id=library.organization_id, user_id=library.user_id, default=True
+        )
+        others.exclude(pk=library.pk).update(default=False, updated_at=Now())
+
+
+def _want(library: Library, model: EmbeddingModel) -> None:
+    """From now on, or no longer, on the way to this model."""
+    Library.objects.select_for_update(no_key=True).get(pk=library.pk)
+    library.refresh_from_db(fields=["embedding_model", "next_embedding_model"])
+    if model.pk == library.embedding_model_id:
+        if library.next_embedding_model_id is not None:
+            switching.call_off_switch(library)
+            transaction.on_commit(partial(ring_erasure))
+    elif model.pk != library.next_embedding_model_id:
+        switching.begin_switch(library, model)
+        transaction.on_commit(partial(ring_erasure))
+        transaction.on_commit(partial(ring_ingest))

@@ -1,0 +1,42 @@
+"""Takes care of documents that nobody works on: lost workers, finished switches.
+
+Every statement is safe to run in several processes at once; one of them sweeps at a time.
+"""
+
+from typing import Final
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+
+from libraries import endings
+from libraries.models import Document
+
+logger = structlog.get_logger(__name__)
+
+_SWEEP_LOCK: Final = 0x616D6269
+"""Key of the advisory lock: "ambi" in ASCII."""
+_BATCH: Final = 200
+
+
+def sweep_documents() -> None:
+    """Give back what lost workers held. At most _BATCH a call."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_SWEEP_LOCK])
+            if not cursor.fetchone()[0]:
+                return
+        expired = list(Document.objects.expired().values_list("pk", flat=True)[:_BATCH])
+    for pk in expired:
+        _give_back(pk)
+
+
+@transaction.atomic
+def _give_back(document_id: UUID) -> None:
+    """One at a time. A row that is locked has a worker that is about to end its work."""
+    rows = Document.objects.expired().select_for_update(no_key=True, skip_locked=True)
+    document = rows.defer("text", "pages").filter(pk=document_id).first()
+    if document is not None:
+        logger.warning("document_lost_its_worker", document_id=str(document_id))
+        endings.end_lost(document, most_attempts=settings.AMBER_MAX_ATTEMPTS)
