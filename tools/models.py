@@ -55,7 +55,7 @@ class Tool(TenantRow):
 
 
 class CallOutcome(models.TextChoices):
-    """`refused`: the arguments did not fit, or a person said no; nothing was sent."""
+    """`refused`: the arguments did not fit; nothing was sent."""
 
     OK = "ok"
     REFUSED = "refused"

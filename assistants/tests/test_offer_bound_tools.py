@@ -3,11 +3,14 @@
 import pytest
 
 from assistants.bound_tools import bound_tools
-from assistants.models import AssistantTool
+from assistants.models import Assistant, AssistantTool
 from assistants.recipe import recipe_of, toolbox_of
 from tools.keys import seal_api_key
 from tools.models import Tool
+from tools.protocol import ToolContext
+from tools.result_files import ResultFiles
 from tools.tests.tool_service import function
+from tools.toolbox import ToolLimits
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +36,7 @@ def bound(new_assistant, new_tool):
     return make
 
 
-def names_of(assistant) -> list[str]:
+def names_of(assistant: Assistant) -> list[str]:
     return [tool.spec.name for tool in bound_tools(assistant)]
 
 
@@ -118,8 +121,13 @@ def test_it_takes_one_query(bob, bound, new_assistant, django_assert_num_queries
 def test_built_in_ones_come_first_and_keep_their_names(bob, bound, new_assistant):
     assistant = new_assistant(bob)
     bound(assistant, bob, "forecast", "calculate")
+    context = ToolContext(organization_id=bob.organization.pk)
     box = toolbox_of(
-        recipe_of(assistant), context=None, limits=None, files=None, bound=bound_tools(assistant)
+        recipe_of(assistant),
+        context=context,
+        limits=ToolLimits(timeout_seconds=1, result_tokens=1, count=len),
+        files=ResultFiles(context, vision=False),
+        bound=bound_tools(assistant),
     )
     names = [spec.name for spec in box.specs]
     assert names[-2:] == ["forecast", "Weather__calculate"]

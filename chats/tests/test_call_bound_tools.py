@@ -45,6 +45,11 @@ def ask(chat: Chat, persona: Any, name: str = "forecast", **arguments: Any) -> A
     return turn
 
 
+def offered_in(turn: Any) -> list[str]:
+    turn.refresh_from_db()
+    return [each["name"] for each in turn.manifest["tools"]]
+
+
 def results() -> list[str]:
     return [m.content for m in ChatMessage.objects.filter(role="tool").order_by("created_at")]
 
@@ -64,11 +69,12 @@ def test_the_model_calls_a_function_and_answers(chat, alice, weather, tool):
         "assistant_id": str(chat.assistant_id),
         "turn_id": str(turn.pk),
     }
-    call_id = ChatMessage.objects.get(role="tool").tool_call["id"]
+    result = ChatMessage.objects.get(role="tool")
+    assert result.tool_call is not None
+    call_id = result.tool_call["id"]
     assert request.headers["idempotency-key"] == body["call_id"] == f"{turn.pk}:{call_id}"
     assert request.headers["authorization"] == f"Bearer {KEY}"
-    turn.refresh_from_db()
-    assert turn.manifest["tools"] == ["forecast"]
+    assert offered_in(turn) == ["forecast"]
 
 
 def test_the_call_is_logged_for_the_tools_owner(chat, alice, bob, tool):
@@ -93,8 +99,7 @@ def test_a_changed_schema_takes_effect_at_the_next_turn(chat, alice, weather, to
     weather.functions = [function(parameters=number), function("tornado")]
     refresh_tool(Tool.objects.get())
     turn = ask(chat, alice, city=5)
-    turn.refresh_from_db()
-    assert turn.manifest["tools"] == ["forecast", "tornado"]
+    assert offered_in(turn) == ["forecast", "tornado"]
     assert [body["arguments"] for body in weather.called] == [{"city": "Rome"}, {"city": 5}]
 
 
@@ -114,8 +119,7 @@ def test_what_is_no_longer_shared_is_gone_from_others_assistants(chat, alice, bo
     assert len(weather.calls) == 1
     update_tool(Tool.objects.get(), changes={"shared": False})
     turn = ask(other_chat, bob, city="Rome")
-    turn.refresh_from_db()
-    assert (turn.manifest["tools"], len(weather.calls)) == ([], 1)
+    assert (offered_in(turn), len(weather.calls)) == ([], 1)
     ask(chat, alice, city="Rome")
     assert len(weather.calls) == 2
 
@@ -131,5 +135,4 @@ def test_a_bare_model_has_none_of_them(chat, alice):
     turn = ask_in(chat, alice, "Hi")
     Assistant.objects.all().delete()
     run(turn)
-    turn.refresh_from_db()
-    assert turn.manifest["tools"] == []
+    assert offered_in(turn) == []

@@ -16,6 +16,7 @@ from amber.lib.worker import Worker
 from chats import chores, tasks
 from chats.models import Chore, Turn, TurnStatus, WorkerHeartbeat
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
+from tools.models import Tool, ToolCallRecord
 
 CHAT_QUEUE, INGEST_QUEUE = "amber:celery:chat", "amber:celery:ingest"
 
@@ -164,3 +165,17 @@ def test_old_keys_and_dead_workers_are_forgotten(alice):
     chores.forget_dead_workers()
     assert IdempotencyRecord.objects.get().key == "new"
     assert WorkerHeartbeat.objects.get().worker == "new"
+
+
+def test_the_log_of_tool_calls_goes_after_its_time(alice, settings):
+    settings.AMBER_TOOL_LOG_DAYS = 2
+    mine = {"organization": alice.organization, "user": alice.user}
+    tool = Tool.objects.create(**mine, name="T", tried_at=timezone.now())
+    for age_days in (1, 3):
+        line = ToolCallRecord.objects.create(
+            **mine, tool=tool, function=f"{age_days}", outcome="ok", latency_ms=1
+        )
+        past = timezone.now() - timedelta(days=age_days)
+        ToolCallRecord.objects.filter(pk=line.pk).update(created_at=past)
+    chores.forget_tool_calls()
+    assert ToolCallRecord.objects.get().function == "1"

@@ -87,6 +87,16 @@ def test_a_key_never_comes_out(bob, weather):
     assert KEY not in str(Tool.objects.values())
 
 
+def test_a_key_is_not_logged(bob, weather, caplog):
+    caplog.set_level("DEBUG")
+    tool = added(bob, weather, api_key=KEY)
+    weather.key = "another"
+    assert api(bob).post(of(tool, "refresh/")).json()["last_error"]
+    assert add(bob, weather, api_key=KEY).status_code == 400
+    assert caplog.text
+    assert KEY not in caplog.text
+
+
 def test_a_name_of_ones_own_is_kept(bob, weather):
     assert added(bob, weather, name="Frog").name == "Frog"
 
@@ -271,7 +281,8 @@ def test_a_pasted_document_is_pasted_again_to_be_read_otherwise(bob, weather, sh
 def test_a_key_does_not_follow_a_pasted_document_elsewhere(bob, weather, shop, way, settings):
     with serving() as second:
         settings.AMBER_TOOL_ALLOWED_HOSTS = [weather.host, second.host]
-        body = {"document": DOCUMENT % (second if way == "document" else weather).host}
+        host = (second if way == "document" else weather).host
+        body: dict[str, Any] = {"document": DOCUMENT % host}
         if way == "server":
             body["options"] = {"server": f"http://{second.host}/v1"}
         assert list(fields_of(api(bob).patch(of(shop), body))) == ["api_key"]
@@ -409,6 +420,7 @@ def test_refreshes_by_hand(bob, weather):
     shown = api(bob).post(of(tool, "refresh/")).json()
     assert (shown["function_names"], shown["last_error"]) == (["tornado"], "")
     assert (shown["name"], shown["description"]) == ("Weather", "Knows storms.")
+    assert tool.refreshed_at is not None
     assert shown["refreshed_at"] > tool.refreshed_at.isoformat()
 
 

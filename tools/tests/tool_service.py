@@ -14,7 +14,7 @@ from tools.tests.services import say_json
 Body = dict[str, Any]
 
 
-def function(name: str = "forecast", **fields: Any) -> Body:
+def function(name: Any = "forecast", **fields: Any) -> Body:
     """One entry of a manifest's `functions`."""
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
     return {"name": name, "description": f"The {name}.", "parameters": parameters} | fields
