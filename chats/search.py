@@ -4,9 +4,10 @@ Chinese, C++ and part numbers are found. Only messages of chats the caller sees.
 """
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db.models import F, FloatField, Func, Value
+from django.db.models import F, FloatField, Func, QuerySet, Value
 
 from accounts.principal import Principal
 from amber.lib.words import tsquery_literal
@@ -40,10 +41,16 @@ def search_messages(
     literal = tsquery_literal(query)
     if literal is None:
         return []
-    rows = ChatMessage.objects.visible_to(principal).filter(search__matches=literal)
+    rows = ChatMessage.objects.visible_to(principal)
     if chat_id is not None:
         rows = rows.filter(chat_id=chat_id)
-    ranked = rows.annotate(score=_Rank(F("search"), _Query(Value(literal))))
-    best = ranked.defer("search").select_related("chat", "assistant", "file")
-    found = best.order_by("-score", "-created_at")[:limit]
-    return [Hit(message, message.score) for message in found]
+    best = best_matches(rows, literal).select_related("chat", "assistant", "file")
+    return [Hit(message, message.score) for message in best[:limit]]
+
+
+def best_matches(rows: QuerySet[Any], literal: str) -> QuerySet[Any]:
+    """Those that match the tsquery, best first, each with its `score`."""
+    matching = rows.filter(search__matches=literal)
+    ranked = matching.annotate(score=_Rank(F("search"), _Query(Value(literal))))
+    best: QuerySet[Any] = ranked.defer("search").order_by("-score", "-created_at")
+    return best

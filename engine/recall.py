@@ -23,6 +23,9 @@ MIN_RELEVANCE: Final = 0.35
 STANDOUT: Final = (2.0, 5.0)
 """Standard deviations above the mean similarity that count as nothing, and as everything."""
 
+MIN_DEVIATION: Final = 0.05
+"""Where all texts are alike, chance alone makes one stand out by less than this."""
+
 MIN_CROWD: Final = 12
 """With fewer similarities their spread says little; then they are measured on FEW_SIMILARITY."""
 
@@ -138,9 +141,8 @@ def _nearness(key: Key, meaning: ByMeaning[Key]) -> float:
         return 0.0
     if meaning.count < MIN_CROWD:
         return _between(similarity, *FEW_SIMILARITY)
-    if meaning.deviation <= 0:
-        return 0.0
-    return _between((similarity - meaning.mean) / meaning.deviation, *STANDOUT)
+    deviation = max(meaning.deviation, MIN_DEVIATION)
+    return _between((similarity - meaning.mean) / deviation, *STANDOUT)
 
 
 def _between(value: float, nothing: float, everything: float) -> float:

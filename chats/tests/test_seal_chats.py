@@ -1,5 +1,6 @@
 """Old messages become blocks; what matters of them comes back, and abandoned text does not."""
 
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +12,12 @@ from chats.blocks import embed_waiting, seal
 from chats.digest import digest_turns
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.recall import recall
+from chats.search_tool import search_conversation
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn, say
 from chats.tests.runs import ask_in, prepared_for
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona
+from tools.protocol import ToolContext
 
 FILLER = "We talked about the weather and the garden for a while, and it was nice. " * 4
 
@@ -225,3 +228,30 @@ def test_a_digest_seals_chats_whose_turns_ended(chat):
     turn.refresh_from_db()
     assert turn.digest_at is None
     assert blocks_of(chat)
+
+
+def search(chat: Chat, query: str, **fields: Any) -> str:
+    chat.refresh_from_db()
+    turn = new_turn(chat, assistant=chat.assistant, tip=chat.active_leaf, status="completed")
+    context = ToolContext(chat.organization_id, chat_id=chat.pk, turn_id=turn.pk, **fields)
+    return search_conversation(context, query)
+
+
+def test_the_tool_finds_exact_messages_with_their_time(chat):
+    talk(chat, 30, n7="My sister Clara adopted a cat called Biscuit.")
+    seal(chat.pk)
+    message = ChatMessage.objects.get(chat=chat, content__contains="Biscuit")
+    ChatMessage.objects.filter(pk=message.pk).update(
+        created_at=datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
+    )
+    found = search(chat, "Biscuit", time_zone="Asia/Shanghai")
+    assert "[2026-03-02 07:30:00] User: My sister Clara adopted a cat called Biscuit." in found
+    assert "Nothing of that kind" in search(chat, "zebra quantum")
+
+
+def test_the_tool_does_not_find_abandoned_text(chat):
+    talk(chat, 30, n15="My sister Clara adopted a cat called Biscuit.")
+    seal(chat.pk)
+    early = ChatMessage.objects.get(chat=chat, position=10)
+    say(chat, "Something else", parent=early.parent)
+    assert "Clara" not in search(chat, "Clara Biscuit")
