@@ -273,6 +273,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "MemberRoleEnum": "accounts.models.Role",
         "TurnStatusEnum": "chats.models.TurnStatus",
         "ChatOwnerEnum": "chats.models.ChatOwner",
+        "DocumentStageEnum": "libraries.models.DocumentStage",
+        "DocumentStatusEnum": "libraries.models.DocumentStatus",
         "ToolKindEnum": "tools.models.ToolKind",
     },
     "POSTPROCESSING_HOOKS": [

@@ -14,7 +14,8 @@ from accounts.models import Invitation
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from chats import transcript
 from chats.models import Chat, Turn
-from libraries.models import File
+from libraries.models import Document, File, Library
+from providers.models import EmbeddingModel, Provider
 from tests.personas import Persona, api
 from tests.routes import METHODS, Route, all_routes
 from tools.models import Tool
@@ -49,6 +50,10 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
     file = File.objects.create(
         **mine, name="f", file_hash="0" * 64, mime_type="text/plain", path=f"{turn.pk}", size=1
     )
+    provider, _ = Provider.objects.get_or_create(name="p", defaults={"base_url": "offline:"})
+    model, _ = EmbeddingModel.objects.get_or_create(alias="e", defaults={"provider": provider})
+    library = Library.objects.create(**mine, name="L", embedding_model=model)
+    document = Document.objects.create(**mine, library=library, name="secret of the owner")
     invitation = Invitation.objects.create(
         organization=persona.organization,
         email="new@example.com",
@@ -68,6 +73,8 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
         "message_id": message.pk,
         "turn_id": turn.pk,
         "file_id": file.pk,
+        "library_id": library.pk,
+        "document_id": document.pk,
     }
 
 
