@@ -66,11 +66,15 @@ def refresh(tools: Sequence[Tool]) -> None:
 
 
 def refresh_due() -> None:
-    """Tools that were not tried for AMBER_TOOL_REFRESH_HOURS, the longest first; pasted ones never."""
+    """Tools that were not tried for AMBER_TOOL_REFRESH_HOURS, the longest first; pasted ones never.
+
+    They count as tried before they are asked: one that breaks Amber holds up no other for long.
+    """
     ends_at = time.monotonic() + BUDGET_SECONDS
     while time.monotonic() < ends_at:
         due = list(_due()[:BATCH])
         if due:
+            Tool.objects.filter(pk__in=[tool.pk for tool in due]).update(tried_at=timezone.now())
             refresh(due)
         if len(due) < BATCH:
             return

@@ -74,6 +74,17 @@ def test_one_that_fails_stops_no_other(new_tool, weather):
     assert Tool.objects.filter(tried_at__lt=hours_ago(24)).count() == 0
 
 
+def test_one_that_breaks_amber_holds_up_no_other(new_tool, weather, monkeypatch):
+    monkeypatch.setattr(refreshing, "BATCH", 1)
+    broken, good = new_tool(tried_at=hours_ago(50)), new_tool(tried_at=hours_ago(30))
+    Tool.objects.filter(pk=broken.pk).update(kind="gone")
+    with pytest.raises(KeyError):
+        refreshing.refresh_due()
+    weather.functions = [function("tornado")]
+    refreshing.refresh_due()
+    assert names_of(good) == ["tornado"]
+
+
 def test_the_longest_untried_come_first(new_tool, weather, monkeypatch):
     monkeypatch.setattr(refreshing, "BATCH", 1)
     monkeypatch.setattr(refreshing, "BUDGET_SECONDS", 0.0)
