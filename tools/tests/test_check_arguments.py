@@ -108,3 +108,56 @@ def test_a_strangers_patterns_are_not_run():
     """(a+)+$ takes longer than the age of the universe on this text."""
     hanging = {"properties": {"a": {"pattern": "(a+)+$"}}, "patternProperties": {"(a+)+$": False}}
     check_arguments({"a": "a" * 100 + "!", "a" * 100 + "!": 1}, hanging)
+
+
+@pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
+def test_nor_by_keywords_that_depend_on_them(keyword):
+    hanging = {"patternProperties": {"(a+)+$": True}, keyword: False}
+    check_arguments({"a" * 100 + "!": 1}, hanging)
+
+
+def doubling() -> dict[str, object]:
+    """Forty definitions, each twice the next: 2 to the 40th schemas."""
+    steps = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    last = {"d40": {"type": "string"}}
+    return {"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": steps | last}
+
+
+def branching() -> dict[str, object]:
+    """Twice for each level of the arguments."""
+    again = {"properties": {"a": {"$ref": "#"}}, "required": ["z"]}
+    return {"anyOf": [again, again]}
+
+
+def nested(levels: int) -> dict[str, object]:
+    arguments: dict[str, object] = {}
+    for _ in range(levels):
+        arguments = {"a": arguments}
+    return arguments
+
+
+@pytest.mark.parametrize("schema", [doubling(), branching()], ids=["doubling", "branching"])
+def test_a_schema_that_would_take_for_ever_is_given_up(schema, monkeypatch):
+    monkeypatch.setattr("tools.arguments.MAX_SECONDS", 0.1)
+    with pytest.raises(ArgumentsError, match="takes too long"):
+        check_arguments(nested(50), schema)
+
+
+@pytest.mark.parametrize(
+    ("items", "differ"),
+    [
+        ([1, 2], True),
+        ([{"a": 1, "b": 2}, {"b": 2, "a": 1}], False),
+        ([[1], [1]], False),
+        ([1, True, "1", None], True),
+        ([], True),
+    ],
+    ids=str,
+)
+def test_items_that_must_differ(items, differ):
+    schema = {"properties": {"a": {"uniqueItems": True}}}
+    if differ:
+        check_arguments({"a": items}, schema)
+    else:
+        with pytest.raises(ArgumentsError, match="must differ"):
+            check_arguments({"a": items}, schema)
