@@ -30,7 +30,7 @@ MAX_ID_CHARS: Final = 1_000
 ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 
 _IMAGE_URL = re.compile(r"data:image/(?:png|jpeg|jpg|gif|webp);base64,")
-_NAME = re.compile(r"[^\s<|\\/>]{1,64}")
+_NAME = re.compile(r"\A[^\s<|\\/>]{1,64}\Z")
 """OpenAI's own rule."""
 
 _CONTENT_SCHEMA: Final[dict[str, Any]] = {

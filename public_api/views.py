@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -37,7 +37,11 @@ class ChatProxyView(APIView):
         auth=[{"apiKey": []}],  # type: ignore[list-item]  # goes into the document as it is
         request=ChatProxyInput,
         parameters=[IDEMPOTENCY_KEY],
-        responses={200: ChatProxySerializer},
+        tags=["public API"],
+        responses={
+            200: ChatProxySerializer,
+            502: OpenApiResponse(description="The model failed to answer; `code` says how."),
+        },
     )
     def post(self, request: Request) -> LaterResponse:
         """Answer a conversation, tools and all. Nothing is kept: send the whole history each time.

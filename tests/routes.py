@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-PREFIX = "api/v1/"
+PREFIXES = ("api/v1/", "chat")
 METHODS = ("get", "post", "put", "patch", "delete")
 _PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
 
@@ -42,7 +42,7 @@ def all_routes() -> list[Route]:
 
 
 def _is_rest(route: Route) -> bool:
-    return route.template.startswith(PREFIX)
+    return route.template.startswith(PREFIXES)
 
 
 def _walk(patterns: list[Any], prefix: str) -> Iterator[Route]:

@@ -35,6 +35,7 @@ class LaterResponse(HttpResponse):
         """The answer itself. An error nobody expected is logged and answered as `internal`."""
         answered: Any = convert_exception_to_response(self._answered)
         made: HttpResponse = await answered(request)
+        made.headers.setdefault("Content-Length", str(len(made.content)))
         for name, value in self.items():
             if name.lower() not in _OF_THE_BODY:
                 made.headers.setdefault(name, value)

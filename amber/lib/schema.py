@@ -2,8 +2,8 @@
 
 A drf-spectacular postprocessing hook (SPECTACULAR_SETTINGS). What can go wrong follows from the
 operation: a body can be invalid, a credential missing, a path's id unknown. A view that documents
-a status itself keeps its own words. Operations outside /api/ have other forms of errors and are
-left alone. The codes come from the table in `amber/lib/errors.py`.
+a status itself keeps its own words. Other operations have other forms of errors and are left
+alone. The codes come from the table in `amber/lib/errors.py`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from amber.lib.errors import CODES
 
 METHODS: Final = frozenset({"get", "head", "options", "post", "put", "patch", "delete"})
 UNSAFE: Final = frozenset({"post", "put", "patch", "delete"})
-PREFIX: Final = "/api/"
+PREFIXES: Final = ("/api/", "/chat")
 
 RESPONSES: Final[Mapping[int, str]] = {
     400: "Invalid",
@@ -39,7 +39,7 @@ def document_errors(result: Document, generator: Any, request: Any, public: bool
     }
     for path, operations in result.get("paths", {}).items():
         for method, operation in operations.items():
-            if path.startswith(PREFIX) and method in METHODS:
+            if path.startswith(PREFIXES) and method in METHODS:
                 _add_errors(path, method, operation)
     return result
 

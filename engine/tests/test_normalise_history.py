@@ -292,6 +292,16 @@ def test_rule_7_knowledge_counts_after_the_last_question_only(messages, found):
     )
 
 
+def test_rule_8_neighbours_of_different_names_stay_apart():
+    ann, bo = (replace(human(text), name=name) for text, name in (("a", "ann"), ("b", "bo")))
+    pictured = replace(attached(CAT), name="ann")
+    assert run(ann, pictured, bo, human("c")) == [
+        {"role": "user", "content": [text("a"), CAT_PART], "name": "ann"},
+        {"role": "user", "content": "b", "name": "bo"},
+        {"role": "user", "content": "c"},
+    ]
+
+
 def test_rule_8_neighbours_merge_after_everything_between_them_is_gone():
     made = run(
         answer("a"), answer(" "), answer("b"), knowledge("x"), answer("c"), called("1", text="t"),

@@ -1,0 +1,43 @@
+"""A worker that runs what is rung for, in threads of this process; a provider and its models."""
+
+import threading
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+from django.db import connections
+
+from chats import runner
+from chats.models import Turn
+from chats.tests.conftest import fake_provider, new_model, no_connection_left_open, provider
+from chats.tests.runs import WAIT_SECONDS
+
+__all__ = ["fake_provider", "new_model", "no_connection_left_open", "provider"]
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[list[UUID]]:
+    """The ids of the turns that were run; on the way out all of them have ended."""
+    threads: list[threading.Thread] = []
+    rung: list[UUID] = []
+
+    def run(turn_id: UUID) -> None:
+        try:
+            runner.run(turn_id, worker="w1")
+        finally:
+            connections.close_all()
+
+    def ring(turn_id: UUID) -> None:
+        rung.append(turn_id)
+        threads.append(threading.Thread(target=run, args=(turn_id,)))
+        threads[-1].start()
+
+    monkeypatch.setattr("chats.services.ring_turn", ring)
+    # Redis carries cancel requests to real workers; here there is one, and it is this process.
+    monkeypatch.setattr(
+        "chats.services.announce_cancel", lambda pk: runner.stop(pk, runner.Stop.CANCELLED)
+    )
+    yield rung
+    for thread in threads:
+        thread.join(WAIT_SECONDS)
+        assert not thread.is_alive(), Turn.objects.values_list("status", flat=True)
