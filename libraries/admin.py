@@ -172,7 +172,7 @@ class DocumentAdmin(_ReadOnlyAdmin):
 
     @admin.display
     def seconds(self, document: Document) -> float:
-        return round(sum(document.timings.values()) / 1_000, 1)
+        return float(round(sum(document.timings.values()) / 1_000, 1))
 
     @admin.action(description="Try the chosen documents again")
     def retry_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:

@@ -162,7 +162,7 @@ def _found(library: Library, given: Given, into: UUID | None) -> Document | None
 
 def _new_document(library: Library, given: Given, file: File) -> Document:
     file.save(force_insert=True)
-    return Document.objects.create(  # type: ignore[no-any-return]  # TenantQuerySet is of Any
+    return Document.objects.create(
         organization_id=library.organization_id,
         library=library,
         user_id=given.user_id,

@@ -113,6 +113,11 @@ class DocumentText(_Told):
     text = serializers.CharField(trim_whitespace=False)
 
 
+class DocumentUrl(_Told):
+    url = serializers.CharField(max_length=2_000, help_text="Fetched now, and by `refresh/` again.")
+    name = serializers.CharField(max_length=255, required=False, help_text="Else the address's.")
+
+
 class DocumentChanges(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=255, required=False)
     metadata = _Metadata(required=False)
@@ -128,7 +133,9 @@ class DocumentSerializer(serializers.Serializer[Document]):
     library_id = serializers.UUIDField()
     name = serializers.CharField()
     path = serializers.CharField(allow_null=True)
-    source = serializers.CharField(help_text="Where it was fetched from; empty for uploads.")
+    source = serializers.CharField(  # type: ignore[assignment]  # of Field: where a value is read
+        help_text="Where it was fetched from; empty for uploads."
+    )
     mime_type = serializers.CharField(help_text="Decided from the content, once it was parsed.")
     content_hash = serializers.CharField(help_text="SHA-256 of the content, in hexadecimal.")
     stage = serializers.ChoiceField(DocumentStage.choices, help_text="How far it got.")

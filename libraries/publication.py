@@ -161,7 +161,8 @@ def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> 
     for work in works:
         if {model.pk for model in models_wanted(now, work.stage)} != given:
             raise Outdated
-    return now.embedding_model_id
+    current: UUID = now.embedding_model_id
+    return current
 
 
 def _make_ready(work: Work) -> None:

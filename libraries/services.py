@@ -38,11 +38,14 @@ def create_library(
     """
     if principal.user is None or principal.assistant_id is not None:
         raise Forbidden
+    said = _resolved(fields)
+    model = said.pop("embedding_model", None) or default_embedding_model()
     library = Library(
-        organization_id=principal.organization_id, user=principal.user, **_resolved(fields)
+        organization_id=principal.organization_id,
+        user=principal.user,
+        embedding_model=model,
+        **said,
     )
-    if library.embedding_model_id is None:
-        library.embedding_model = default_embedding_model()
     _check_sizes(library, library.embedding_model)
     try:
         with transaction.atomic(durable=True):
@@ -146,7 +149,7 @@ def _make_way(library: Library) -> None:
     """One default a person: a new one takes the place of the old."""
     if library.default:
         others = Library.objects.filter(
-            organization_id=library.organization_id, user_id=library.user_id, default=True
+            organization_id=library.organization_id, user=library.user, default=True
         )
         others.exclude(pk=library.pk).update(default=False, updated_at=Now())
 

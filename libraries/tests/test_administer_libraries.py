@@ -14,7 +14,7 @@ SECRET = "The secret of the Zanzibar valve"
 
 
 @pytest.fixture
-def operator(db) -> Client:
+def operator(db: None) -> Client:
     user = get_user_model().objects.create_superuser("op@example.com", "x")
     client = Client()
     client.force_login(user)

@@ -7,7 +7,9 @@ import pytest
 from django.utils import timezone
 
 from libraries import document_services, erasure, holds, indexing, intake, services, sweep
+from libraries.chunking import chunk
 from libraries.claims import claim_batch
+from libraries.embedding_store import embed_texts
 from libraries.models import Document, DocumentChunk, File
 from libraries.tests.ledger import (
     Killed,
@@ -175,11 +177,12 @@ def test_cancelling_stops_it_at_the_next_step(library, monkeypatch, step):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_deleting_leaves_nothing_and_the_others_go_on(library, monkeypatch, step, media):
-    doomed, other = new_document(library), new_document(library)
+    text = text_of(1)
+    doomed, other = new_document(library), new_document(library, text)
     with struck(monkeypatch, STEPS[step], lambda: document_services.delete_document(doomed)):
         ingest()
     assert Document.objects.get().pk == other.pk
-    assert_ready(other, Document.objects.get().text)
+    assert_ready(other, text)
     assert not DocumentChunk.objects.exclude(document=other).exists()
     assert len(media()) == 1
     assert_counted(library)
@@ -204,7 +207,9 @@ def test_deleting_the_library_leaves_nothing_and_the_worker_lives(alice, monkeyp
 def test_a_worker_on_its_way_out_gives_back_uncounted(library, monkeypatch):
     document = new_document(library)
     with struck(monkeypatch, STEPS["chunking"], lambda: holds.stop_all(holds.Stop.RELEASED)):
-        indexing.run(claim_batch("w1"))
+        batch = claim_batch("w1")
+        assert batch is not None
+        indexing.run(batch)
     document.refresh_from_db()
     assert (document.status, document.stage, document.attempt) == ("queued", "chunked", 0)
     ingest()
@@ -311,7 +316,7 @@ def test_a_provider_that_will_not_do_is_named_as_the_reason(
 def test_a_text_that_the_provider_refuses_fails_alone(library, monkeypatch):
     """What fails together is tried one by one."""
     good, bad = new_document(library, "Harmless."), new_document(library, "Outrageous.")
-    real = indexing.stages.embed_texts
+    real = embed_texts
 
     def choosy(texts: Any, **kwargs: Any) -> Any:
         from engine.provider_faults import fault
@@ -330,7 +335,7 @@ def test_a_text_that_the_provider_refuses_fails_alone(library, monkeypatch):
 
 def test_what_nobody_thought_of_fails_one_document_with_a_trace(library, monkeypatch, caplog):
     good, bad = new_document(library, "Harmless."), new_document(library, "Outrageous.")
-    real = indexing.stages.chunk
+    real = chunk
 
     def broken(text: str, **kwargs: Any) -> Any:
         return 1 // 0 if "Outrageous" in text else real(text, **kwargs)

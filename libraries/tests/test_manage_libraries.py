@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["heard"]
 
 
-def one(library) -> str:
+def one(library: Library) -> str:
     return f"{ALL}{library.pk}/"
 
 

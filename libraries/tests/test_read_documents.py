@@ -31,7 +31,7 @@ def document(library):
     return document
 
 
-def address(document, verb: str = "") -> str:
+def address(document: Document, verb: str = "") -> str:
     return f"/api/v1/documents/{document.pk}/{verb}"
 
 
