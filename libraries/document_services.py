@@ -15,7 +15,8 @@ from accounts.models import IdempotencyRecord
 from libraries import intake
 from libraries.endings import AFRESH
 from libraries.intake import Given, Outcome, Placed
-from libraries.models import Document, DocumentChunk, DocumentStatus, Library
+from libraries.models import Document, DocumentStatus, Library
+from libraries.removal import remove_document
 from libraries.tasks import ring_ingest
 from libraries.wire import document_wire
 
@@ -24,7 +25,7 @@ def add_document(
     library: Library, given: Given, *, claim: IdempotencyRecord | None = None
 ) -> Placed:
     """See `intake.put`. Raises TooLarge, Invalid, Unavailable."""
-    return intake.put(library, given, also=partial(_answer, claim))
+    return intake.put(library, given, also=partial(answer, claim))
 
 
 def status_of(placed: Placed) -> int:
@@ -71,19 +72,10 @@ def cancel_document(document: Document) -> Document:
 @transaction.atomic(durable=True)
 def delete_document(document: Document) -> None:
     """The row, its chunks and its bytes. Whoever works on it finds it gone and writes nothing."""
-    held = Document.objects.select_for_update().filter(pk=document.pk)
-    found = held.values_list("file_id", flat=True).first()
-    library = Library.objects.select_for_update(no_key=True).get(pk=document.library_id)
-    chunks = DocumentChunk.objects.filter(document=document.pk)
-    removed, _ = chunks.filter(embedding_model_id=library.embedding_model_id).delete()
-    chunks.delete()
-    Document.objects.filter(pk=document.pk).delete()
-    intake.delete_document_files([found])
-    library.chunk_count = max(0, library.chunk_count - removed)
-    library.save(update_fields=["chunk_count"])
+    remove_document(document.pk, library_id=document.library_id)
 
 
-def _answer(claim: IdempotencyRecord | None, placed: Placed) -> None:
+def answer(claim: IdempotencyRecord | None, placed: Placed) -> None:
     settle(claim, status=status_of(placed), answer=document_wire(placed.document))
     transaction.on_commit(partial(ring_ingest))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +15,7 @@ from accounts.access import get_visible, get_writable
 from accounts.authentication import principal_of
 from amber.lib.errors import Conflict, Invalid
 from amber.lib.wire import StrictJSONParser, StrictMultiPartParser, validated
-from libraries import document_services, services
+from libraries import document_services, services, url_services
 from libraries.chunk_pages import ByOrder
 from libraries.document_services import status_of
 from libraries.intake import Given, Placed
@@ -26,6 +26,7 @@ from libraries.library_serializers import (
     DocumentText,
     DocumentTextSerializer,
     DocumentUpload,
+    DocumentUrl,
 )
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
 from libraries.schema import DOCUMENT_FILTERS, IDEMPOTENCY_KEY
@@ -34,7 +35,12 @@ from libraries.wire import document_wire
 
 LARGE: Final = ("text", "pages")
 _ADDED: Final[Mapping[str, Any]] = {
-    "request": {"multipart/form-data": DocumentUpload, "application/json": DocumentText},
+    "request": {
+        "multipart/form-data": DocumentUpload,
+        "application/json": PolymorphicProxySerializer(
+            "DocumentGiven", [DocumentText, DocumentUrl], resource_type_field_name=None
+        ),
+    },
     "responses": {200: DocumentSerializer, 201: DocumentSerializer},
     "parameters": [IDEMPOTENCY_KEY],
 }
@@ -55,7 +61,7 @@ class DocumentsView(GenericAPIView[Document]):
 
     @extend_schema(**_ADDED)
     def post(self, request: Request, library_id: UUID) -> Response:
-        """Give the library a document: upload a file, or send a text.
+        """Give the library a document: upload a file, send a text, or name a URL to fetch.
 
         201 for a new one. 200 for one that is there: with the same content as it is, with another
         content at the same `path` to be indexed anew. Images are refused.
@@ -126,6 +132,17 @@ class RetryView(APIView):
         return Response(document_wire(document))
 
 
+class RefreshView(APIView):
+    @extend_schema(request=None, responses=DocumentSerializer)
+    def post(self, request: Request, document_id: UUID) -> Response:
+        """Fetch it from its address again; if that says something else now, it is indexed anew.
+
+        409 `conflict` for a document that was not fetched from an address.
+        """
+        placed = url_services.refresh_document(_written(request, document_id))
+        return Response(document_wire(placed.document))
+
+
 class CancelView(APIView):
     @extend_schema(request=None, responses=DocumentSerializer)
     def post(self, request: Request, document_id: UUID) -> Response:
@@ -144,12 +161,26 @@ def _written(request: Request, document_id: UUID) -> Document:
 
 def _added(request: Request, library: Library) -> Response:
     refuse_long_form(request)
+    if not is_form(request) and isinstance(request.data, dict) and "url" in request.data:
+        return _added_from_url(request, library)
     given = _given(request)
     said = {"name": given.name, "path": given.path, "metadata": given.metadata}
     return answered_once(
         request,
         said | {"sha256": hashlib.sha256(given.data).hexdigest()},
         lambda claim: document_services.add_document(library, given, claim=claim),
+        wire=_wire,
+        status=status_of,
+    )
+
+
+def _added_from_url(request: Request, library: Library) -> Response:
+    fields = validated(DocumentUrl, request)
+    user_id = principal_of(request).user_id
+    return answered_once(
+        request,
+        fields,
+        lambda claim: url_services.add_from_url(library, user_id=user_id, claim=claim, **fields),
         wire=_wire,
         status=status_of,
     )

@@ -9,21 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
-from django.conf import settings
 from django.db import transaction
 
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
-from amber.lib.connections import release_connections
-from amber.lib.egress import FetchError, FetchLimits, fetch_sync
-from amber.lib.errors import AmberError, Invalid, TooLarge
+from amber.lib.errors import AmberError
 from amber.lib.secrets import sha256_hex
 from libraries.file_bytes import erase_bytes
 from libraries.file_content import Content, read_content
-from libraries.file_names import clean_name, name_of_url
+from libraries.file_names import clean_name
 from libraries.models import File
 from libraries.new_files import unsaved_file
+from libraries.url_fetching import fetch_url
 from libraries.wire import file_wire
 
 logger = structlog.get_logger(__name__)
@@ -50,25 +48,9 @@ def store_from_url(
     Raises as `store_upload`, UnsafeAddress, and Invalid for an address that gives no file.
     """
     with _blaming("url"):
-        data = _fetched(url)
-        name = name_of_url(url)
-        content = read_content(name, data)
-    return _store(principal, content, name=name, url=url, claim=claim)
-
-
-def _fetched(url: str) -> bytes:
-    """Raises UnsafeAddress, FetchError, TooLarge, Invalid."""
-    most = settings.AMBER_MAX_UPLOAD_BYTES
-    release_connections()
-    try:
-        answer = fetch_sync("GET", url, limits=FetchLimits(max_bytes=most))
-    except FetchError as error:
-        if error.reason == "too_large":
-            raise TooLarge(f"A file may have at most {most:,} bytes.") from None
-        raise
-    if not answer.is_success:
-        raise Invalid(f"The address answers with status {answer.status}, not with a file.")
-    return answer.body
+        fetched = fetch_url(url)
+        content = read_content(fetched.name, fetched.data)
+    return _store(principal, content, name=fetched.name, url=url, claim=claim)
 
 
 def _store(

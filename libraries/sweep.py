@@ -10,8 +10,8 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
-from libraries import endings
-from libraries.models import Document
+from libraries import endings, importing
+from libraries.models import Document, Repository
 
 logger = structlog.get_logger(__name__)
 
@@ -40,3 +40,14 @@ def _give_back(document_id: UUID) -> None:
     if document is not None:
         logger.warning("document_lost_its_worker", document_id=str(document_id))
         endings.end_lost(document, most_attempts=settings.AMBER_MAX_ATTEMPTS)
+
+
+def sweep_repositories() -> None:
+    """The same for imports of Git repositories."""
+    for pk in Repository.objects.expired().values_list("pk", flat=True)[:_BATCH]:
+        with transaction.atomic():
+            rows = Repository.objects.expired().select_for_update(no_key=True, skip_locked=True)
+            repository = rows.filter(pk=pk).first()
+            if repository is not None:
+                logger.warning("import_lost_its_worker", repository_id=str(pk))
+                importing.end_lost(repository)

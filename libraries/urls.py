@@ -43,6 +43,11 @@ urlpatterns = [
         name="document-retry",
     ),
     path(
+        "documents/<uuid:document_id>/refresh/",
+        document_views.RefreshView.as_view(),
+        name="document-refresh",
+    ),
+    path(
         "documents/<uuid:document_id>/cancel/",
         document_views.CancelView.as_view(),
         name="document-cancel",

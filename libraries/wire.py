@@ -1,8 +1,8 @@
-"""The wire forms of files, libraries, documents and chunks: one form each, wherever they are shown."""
+"""The wire forms of files, libraries, documents, chunks and imports: one form each, wherever they are shown."""
 
 from typing import Any
 
-from libraries.models import Document, DocumentChunk, File, Library
+from libraries.models import Document, DocumentChunk, File, Library, Repository
 
 
 def file_wire(file: File) -> dict[str, Any]:
@@ -80,6 +80,29 @@ def chunk_wire(chunk: DocumentChunk) -> dict[str, Any]:
         "heading": chunk.heading,
         "tokens": chunk.tokens,
         "vectorized": chunk.vectorized,
+    }
+
+
+def repository_wire(repository: Repository) -> dict[str, Any]:
+    """Without its token."""
+    return {
+        "id": str(repository.pk),
+        "library_id": str(repository.library_id),
+        "git_url": repository.git_url,
+        "ref": repository.ref,
+        "commit": repository.commit,
+        "include": list(repository.include),
+        "exclude": list(repository.exclude),
+        "has_token": bool(repository.token_sealed),
+        "status": repository.status,
+        "attempt": repository.attempt,
+        "error": repository.error,
+        "progress": repository.progress,
+        "user_id": _id(repository.user_id),
+        "created_at": _time(repository.created_at),
+        "updated_at": _time(repository.updated_at),
+        "started_at": _time(repository.started_at),
+        "ended_at": _time(repository.ended_at),
     }
 
 

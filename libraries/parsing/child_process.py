@@ -94,6 +94,8 @@ class ChildProcess:
 
     def end(self, grace_seconds: float = 0.0) -> int:
         """Kill it and its group, if it lives longer than that; its return code."""
+        if self._process.returncode is not None and self._errors.closed:
+            return self._process.returncode
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(grace_seconds)
         with suppress(ProcessLookupError):

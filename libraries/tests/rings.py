@@ -9,7 +9,7 @@ def heard(monkeypatch):
     from libraries import tasks
 
     names: list[str] = []
-    for task in (tasks.ingest, tasks.erase):
+    for task in (tasks.ingest, tasks.erase, tasks.import_repositories):
         monkeypatch.setattr(
             task, "apply_async", lambda *_, name=task.name, **__: names.append(name)
         )

@@ -1,0 +1,1 @@
+"""Git repositories as sources: fetched under guard, unpacked in a child, read without a checkout."""

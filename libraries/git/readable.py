@@ -1,0 +1,50 @@
+"""Which files of a tree are documents at all; and the reasons why others are left out."""
+
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Final
+
+from libraries.parsing.kinds import binary_kind, is_zip
+from libraries.parsing.result import Unreadable
+
+MAX_PATH_CHARS: Final = 1_000
+_OFFICE: Final = frozenset({".docx", ".pptx", ".xlsx"})
+_LOOKED_AT_BYTES: Final = 8_000
+"""As much as Git looks at to tell a binary file, by a NUL."""
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Skipped(StrEnum):
+    BINARY = "binary"
+    EMPTY = "empty"
+    LINK = "link"
+    SUBMODULE = "submodule"
+    TOO_LARGE = "too_large"
+    UNSAFE_PATH = "unsafe_path"
+
+
+def reason_to_skip(path: str, data: bytes) -> Skipped | None:
+    """None for what can be a document: text of any kind, PDFs, Office files."""
+    if not data.strip():
+        return Skipped.EMPTY
+    if is_zip(data):
+        return None if PurePosixPath(path).suffix.lower() in _OFFICE else Skipped.BINARY
+    try:
+        if binary_kind(data) is not None:
+            return None
+    except Unreadable:
+        return Skipped.BINARY
+    if data.startswith(_WIDE_MARKS):
+        return None
+    return Skipped.BINARY if b"\0" in data[:_LOOKED_AT_BYTES] else None
+
+
+def is_safe_path(path: str) -> bool:
+    """Relative, of plain parts, and short enough to be stored. No such path leads out of a tree."""
+    parts = path.split("/")
+    return (
+        len(path) <= MAX_PATH_CHARS
+        and path.isprintable()
+        and not any(part in ("", ".", "..") or "\\" in part for part in parts)
+        and parts[0].lower() != ".git"
+    )

@@ -1,0 +1,73 @@
+"""The verb that imports a Git repository into a library: the row is written, a worker is rung.
+
+The same repository and ref again is the same row, imported anew. A token that is not given again
+is kept; one that is given takes its place.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from accounts.idempotency import settle
+from accounts.models import IdempotencyRecord
+from amber.lib.errors import Conflict
+from amber.lib.lease import QUEUED, RUNNING
+from libraries.endings import AFRESH
+from libraries.git.fetching import check_git_url
+from libraries.models import Library, Repository
+from libraries.repository_tokens import seal_token
+from libraries.tasks import ring_imports
+from libraries.wire import repository_wire
+
+UNDER_WAY: Final = "This repository is being imported already."
+
+
+def start_import(
+    library: Library,
+    *,
+    user_id: UUID | None,
+    git_url: str,
+    ref: str = "",
+    token: str | None = None,
+    include: list[str] | None = None,
+    exclude: list[str] | None = None,
+    claim: IdempotencyRecord | None = None,
+) -> Repository:
+    """Raises Invalid, UnsafeAddress (both name `git_url`), Conflict while it is under way."""
+    git_url = git_url.rstrip("/")
+    check_git_url(git_url)
+    changes = {"include": include or [], "exclude": exclude or [], "user_id": user_id}
+    try:
+        with transaction.atomic(durable=True):
+            repository = _row(library, git_url, ref)
+            _queue(repository, changes, token)
+            settle(claim, status=202, answer=repository_wire(repository))
+            transaction.on_commit(partial(ring_imports))
+    except IntegrityError:
+        raise Conflict(UNDER_WAY) from None  # two asked for a new one at once
+    return repository
+
+
+def _row(library: Library, git_url: str, ref: str) -> Repository:
+    """The row there is, locked, or a new one that is not saved. Raises Conflict."""
+    rows = Repository.objects.select_for_update().filter(library=library)
+    found: Repository | None = rows.filter(git_url=git_url, ref=ref).first()
+    if found is None:
+        return Repository(
+            organization_id=library.organization_id, library=library, git_url=git_url, ref=ref
+        )
+    if found.status in (QUEUED, RUNNING):
+        raise Conflict(UNDER_WAY)
+    return found
+
+
+def _queue(repository: Repository, changes: Mapping[str, Any], token: str | None) -> None:
+    columns = {name: value for name, value in AFRESH.items() if name != "cancel_requested_at"}
+    for name, value in {**columns, **changes, "progress": {}}.items():
+        setattr(repository, name, value)
+    if token is not None:
+        seal_token(repository, token)
+    repository.save()

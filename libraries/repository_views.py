@@ -1,0 +1,52 @@
+"""REST of Git imports (docs/libraries.md): start one, and see how they go."""
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.access import get_visible, get_writable
+from accounts.authentication import principal_of
+from amber.lib.wire import validated
+from libraries import repository_services
+from libraries.models import Library, Repository
+from libraries.repository_serializers import ImportInput, RepositorySerializer
+from libraries.schema import IDEMPOTENCY_KEY
+from libraries.uploads import answered_once
+from libraries.wire import repository_wire
+
+
+class ImportView(GenericAPIView[Repository]):
+    serializer_class = RepositorySerializer
+
+    @extend_schema(responses=RepositorySerializer(many=True))
+    def get(self, request: Request, library_id: UUID) -> Response:
+        """The repositories imported into this library and how their imports go, newest first."""
+        principal = principal_of(request)
+        library = get_visible(Library, principal, library_id)
+        rows = Repository.objects.visible_to(principal).filter(library=library)
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        request=ImportInput, responses={202: RepositorySerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request, library_id: UUID) -> Response:
+        """Import a Git repository, or import it again: only what changed is indexed anew.
+
+        409 `conflict` while it is under way. 400 `unsafe_address` for an address that is not public.
+        """
+        principal = principal_of(request)
+        library = get_writable(Library, principal, library_id)
+        fields = validated(ImportInput, request)
+        return answered_once(
+            request,
+            fields,
+            lambda claim: repository_services.start_import(
+                library, user_id=principal.user_id, claim=claim, **fields
+            ),
+            wire=repository_wire,
+            status=lambda _: 202,
+        )
