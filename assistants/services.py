@@ -13,6 +13,7 @@ from accounts.principal import Principal
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.scene_presets import SCENE_PRESETS
 from assistants.slugs import first_free, slug_base
 from providers.registry import is_known_alias
 from tools.connected import function_names
@@ -101,6 +102,25 @@ def add_scene_prompt(assistant: Assistant, *, fields: Mapping[str, Any]) -> Scen
             )
     except IntegrityError as error:
         raise _conflict(error) from error
+
+
+@transaction.atomic(durable=True)
+def add_usual_scenes(assistant: Assistant) -> list[ScenePrompt]:
+    """The scenes of the table that the assistant has no scene of the same label for."""
+    known = set(assistant.scene_prompts.values_list("label", flat=True))
+    return ScenePrompt.objects.bulk_create(
+        ScenePrompt(
+            organization_id=assistant.organization_id,
+            assistant=assistant,
+            label=preset.label,
+            prompt=preset.prompt,
+            examples=list(preset.examples),
+            temperature=preset.temperature,
+            top_p=preset.top_p,
+        )
+        for preset in SCENE_PRESETS
+        if preset.label not in known
+    )
 
 
 def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> ScenePrompt:

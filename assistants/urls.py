@@ -23,6 +23,11 @@ urlpatterns = [
         name="scene-prompts",
     ),
     path(
+        "assistants/<uuid:assistant_id>/scene-prompts/usual/",
+        views.UsualScenesView.as_view(),
+        name="usual-scenes",
+    ),
+    path(
         "assistants/<uuid:assistant_id>/scene-prompts/<uuid:scene_id>/",
         views.ScenePromptView.as_view(),
         name="scene-prompt",

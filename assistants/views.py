@@ -132,6 +132,17 @@ class ScenePromptsView(GenericAPIView[ScenePrompt]):
         return Response(self.get_serializer(scene).data, status=201)
 
 
+class UsualScenesView(GenericAPIView[ScenePrompt]):
+    serializer_class = ScenePromptSerializer
+
+    @extend_schema(request=None, responses={201: ScenePromptSerializer(many=True)})
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Add the usual scenes with their temperatures; those of a label it has already stay."""
+        assistant = get_writable(Assistant, principal_of(request), assistant_id)
+        scenes = services.add_usual_scenes(assistant)
+        return Response(self.get_serializer(scenes, many=True).data, status=201)
+
+
 class ScenePromptView(GenericAPIView[ScenePrompt]):
     serializer_class = ScenePromptSerializer
 

@@ -3,6 +3,7 @@
 Also the page behind an assistant's "Try it": a stateless turn in the assistant's organization.
 """
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from accounts.principal import Principal
 from amber.lib.capped_pages import CappedPaginator
 from assistants.models import Assistant
 from chats import services
+from chats.manifest import without_texts
 from chats.models import Chat, Turn
 from chats.serializers import TryInput
 from chats.stream_view import event_stream
@@ -110,7 +112,7 @@ class TurnAdmin(_ReadOnlyAdmin):
         "seq",
         "step",
         "usage",
-        "manifest",
+        "context",
         "created_at",
         "started_at",
         "first_token_at",
@@ -125,6 +127,11 @@ class TurnAdmin(_ReadOnlyAdmin):
     @admin.display(description="error")
     def error_code(self, turn: Turn) -> str:
         return str((turn.error or {}).get("code", ""))
+
+    @admin.display
+    def context(self, turn: Turn) -> str:
+        """Ids and counts of what went in; texts are nobody's but the user's."""
+        return json.dumps(without_texts(turn.manifest), indent=1) if turn.manifest else ""
 
     @admin.display(description="first token, ms")
     def first_token_ms(self, turn: Turn) -> int | None:

@@ -15,15 +15,17 @@ from typing import Any
 from django.conf import settings
 
 from assistants.bound_tools import bound_tools
-from assistants.recipe import Recipe, recipe_of, toolbox_of
+from assistants.recipe import Recipe, in_scene, recipe_of, toolbox_of
 from chats.composition import Form, compose
-from chats.lookups import Budgets, Embedded, Wanted, look_up, volatile_of, wanted_by
+from chats.findings import Budgets, look_up, volatile_of
+from chats.lookups import Embedded, Wanted, library_of, wanted_by
 from chats.manifest import Ingredients, manifest_of
 from chats.models import Turn
 from chats.tail import Tail, read_tail
 from engine import tokens
 from engine.budget import shares
 from engine.model import Model, ModelProfile, ModelRequest
+from libraries.models import Library
 from providers import registry
 from providers.models import AUTO_ALIAS, LanguageModel
 from providers.registry import ResolvedModel
@@ -41,6 +43,7 @@ class Gathered:
 
     tail: Tail
     recipe: Recipe
+    library: Library | None
     wanted: Wanted
 
 
@@ -59,7 +62,8 @@ def gather(turn: Turn) -> Gathered:
     """Read the tail of the conversation and what could be looked up: 4 to 8 queries."""
     tail = read_tail(turn)
     recipe = _recipe(turn)
-    return Gathered(tail, recipe, wanted_by(turn, tail, recipe))
+    library = library_of(turn, recipe)
+    return Gathered(tail, recipe, library, wanted_by(turn, tail, recipe, library))
 
 
 def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
@@ -73,6 +77,7 @@ def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
     toolbox = _toolbox(turn, gathered, profile)
     form = _form(turn, tail, profile, toolbox)
     found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form))
+    recipe = in_scene(recipe, found.scene) if found.scene else recipe
     prompts = [*toolbox.prompts, *recipe.system_prompts, *tail.opening]
     composed = compose(
         tail.messages,
@@ -152,6 +157,7 @@ def _toolbox(turn: Turn, gathered: Gathered, profile: ModelProfile) -> TurnToolb
         chat_id=turn.chat_id,
         assistant_id=turn.assistant_id,
         turn_id=turn.pk,
+        library_ids=(gathered.library.pk,) if gathered.library else (),
         time_zone=_time_zone(turn),
     )
     return toolbox_of(

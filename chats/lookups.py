@@ -8,10 +8,8 @@ becomes of the findings: `chats.context` composes them.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import structlog
 from django.db import connection
@@ -20,17 +18,13 @@ from django.db.models import Q
 from assistants.models import ScenePrompt
 from assistants.recipe import Recipe
 from chats.models import MessageRole, Turn
-from chats.recall import Recall, Recalled, recall
 from chats.tail import Tail
 from engine.messages import ASKING_ROLES
 from engine.model import ProviderError, Usage
-from engine.prompt import MEMORIES_PROMPT, RECALL_PROMPT
 from engine.recall import question_of
 from engine.reply import Patience
 from libraries.models import Library
-from memory.models import Memory
 from memory.owner import Owner
-from memory.recall import recall as recall_memories
 from providers import registry
 from providers.models import EmbeddingModel
 
@@ -62,6 +56,7 @@ class Wanted:
 
     `question` is empty for small talk: then nothing is looked up. `before_position`: blocks that
     end before it may be recalled (0: there are none). `owner` is None where memory is off or empty.
+    `scenes` are to be chosen from; `pinned_scene` is chosen already.
     """
 
     question: str = ""
@@ -69,6 +64,7 @@ class Wanted:
     owner: Owner | None = None
     library: Library | None = None
     scenes: Sequence[ScenePrompt] = ()
+    pinned_scene: ScenePrompt | None = None
     embedding_model: EmbeddingModel | None = None
     """The default one, which blocks, memories and scenes are compared by."""
 
@@ -88,38 +84,23 @@ class Embedded:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Budgets:
-    """How much of each may be found, in tokens."""
-
-    blocks: int
-    memories: int
-    passages: int
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """`memories` with their relevance, best first."""
-
-    blocks: Recall = field(default_factory=Recall)
-    memories: Mapping[Memory, float] = field(default_factory=dict)
-
-
-def wanted_by(turn: Turn, tail: Tail, recipe: Recipe) -> Wanted:
+def wanted_by(turn: Turn, tail: Tail, recipe: Recipe, library: Library | None) -> Wanted:
     """What could be looked up: one query, two or three where something could."""
     question = question_of([m.content for m in tail.messages if m.role in ASKING_ROLES])
+    pinned = _pinned(turn)
     if not question or turn.chat is None:
-        return Wanted()
+        return Wanted(pinned_scene=pinned)
     owner = Owner(turn.organization_id, None if turn.guest_id else turn.user_id, turn.guest_id)
     has_memories, has_scenes = _is_there(turn, owner, uses_memory=recipe.uses_memory)
-    library = _library(turn, recipe) if not _knows_already(tail) else None
-    is_searched = has_memories or has_scenes or tail.sealed_before
+    scenes = _scenes(turn) if has_scenes and pinned is None else ()
+    is_searched = has_memories or scenes or tail.sealed_before
     return Wanted(
         question=question,
         before_position=tail.sealed_before,
         owner=owner if has_memories else None,
-        library=library,
-        scenes=_scenes(turn) if has_scenes else (),
+        library=None if _knows_already(tail) else library,
+        scenes=scenes,
+        pinned_scene=pinned,
         embedding_model=registry.default_embedding_model() if is_searched else None,
     )
 
@@ -145,54 +126,12 @@ async def embed_question(wanted: Wanted) -> Embedded:
     return Embedded(vectors, usages, problem)
 
 
-def look_up(turn: Turn, wanted: Wanted, embedded: Embedded, *, budgets: Budgets) -> Found:
-    """What matters to the question: up to three queries for each of blocks and memories."""
-    known: dict[str, Any] = {}
-    if wanted.embedding_model and wanted.embedding_model.pk in embedded.vectors:
-        model_id = wanted.embedding_model.pk
-        known = {"vector": embedded.vectors[model_id], "model_id": model_id}
-    blocks, memories = Recall(), {}
-    if turn.chat_id and wanted.before_position:
-        blocks = recall(
-            turn.chat_id,
-            wanted.question,
-            before_position=wanted.before_position,
-            limit_tokens=budgets.blocks,
-            **known,
-        )
-    if wanted.owner is not None:
-        memories = recall_memories(
-            wanted.owner,
-            wanted.question,
-            assistant_id=turn.assistant_id,
-            limit_tokens=budgets.memories,
-            **known,
-        )
-    return Found(blocks, memories)
-
-
-def volatile_of(found: Found, time_zone: str) -> list[str]:
-    """What differs from turn to turn: earlier talk in order, then what is known of the user."""
-    facts = [memory.content for memory in found.memories]
-    return volatile_texts(found.blocks.taken, facts, time_zone=time_zone)
-
-
-def volatile_texts(
-    blocks: Sequence[Recalled], facts: Sequence[str], *, time_zone: str
-) -> list[str]:
-    """Each block labelled with its time, and the facts as a list. Pure."""
-    texts = [_labelled(block, ZoneInfo(time_zone)) for block in blocks]
-    if facts:
-        texts.append("\n".join([MEMORIES_PROMPT, *(f"- {fact}" for fact in facts)]))
-    return texts
-
-
-def _labelled(block: Recalled, zone: tzinfo) -> str:
-    times = (
-        at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for at in (block.from_at, block.until_at)
-    )
-    begins, ends = times
-    return f"{RECALL_PROMPT.format(begins=begins, ends=ends)}\n{block.content}"
+def _pinned(turn: Turn) -> ScenePrompt | None:
+    """The scene a person chose for this chat, if it is one of the answering assistant's."""
+    if turn.chat is None or turn.chat.pinned_scene_id is None:
+        return None
+    mine = ScenePrompt.objects.filter(assistant=turn.assistant)
+    return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
 def _is_there(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
@@ -222,8 +161,9 @@ def _last_question(roles: Sequence[str]) -> int:
     return max((n for n, role in enumerate(roles) if role in ASKING_ROLES), default=0)
 
 
-def _library(turn: Turn, recipe: Recipe) -> Library | None:
-    """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody)."""
+def library_of(turn: Turn, recipe: Recipe) -> Library | None:
+    """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody).
+    One query if the assistant names one."""
     if recipe.library_id is None or turn.assistant is None:
         return None
     may_be_used = Q(shared=True)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from chats.composition import Composed, Form, compose
-from chats.lookups import Found, volatile_of, volatile_texts
+from chats.findings import Found, volatile_of, volatile_texts
 from chats.models import ChatMessage, MessageBlock, Turn
 from chats.recall import Recalled, recalled
 from chats.tail import Tail
@@ -23,6 +23,8 @@ from engine.messages import ProviderMessage
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
 from memory.models import Memory
 from tools.toolbox import TurnToolbox
+
+_TEXTS = frozenset({"system_prompts", "memories", "scene"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ def manifest_of(used: Ingredients) -> dict[str, Any]:
     return {
         **used.about,
         **parts,
+        "scene": _scene(used.found),
         "system_prompts": list(used.system_prompts),
         "form": used.form.as_json(),
         "history_is_cut": used.tail.is_cut,
@@ -87,6 +90,13 @@ def messages_again(turn: Turn) -> list[ProviderMessage] | None:
     return compose(rows, system_prompts=prompts, volatile=volatile, form=form).messages
 
 
+def without_texts(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Ids and counts alone, for operators: what people wrote is nobody else's to read."""
+    kept = {name: value for name, value in manifest.items() if name not in _TEXTS}
+    memories = manifest.get("memories", [])
+    return {**kept, "memories": [{k: v for k, v in m.items() if k != "content"} for m in memories]}
+
+
 def request_sha256(messages: Sequence[ProviderMessage]) -> str:
     """Of the request's messages as JSON: shows whether one made again is the same."""
     return hashlib.sha256(as_json({"messages": messages})).hexdigest()
@@ -112,6 +122,18 @@ def _memory(memory: Memory, relevance: float, count: Callable[[str], int]) -> di
         "content": memory.content,
         "relevance": round(relevance, 3),
         "tokens": count(memory.content),
+    }
+
+
+def _scene(found: Found) -> dict[str, Any] | None:
+    """None where the assistant has no scenes; without an id none of them was near enough."""
+    if found.scene is None and not found.scores:
+        return None
+    return {
+        "id": str(found.scene.pk) if found.scene else None,
+        "label": found.scene.label if found.scene else None,
+        "is_pinned": not found.scores,
+        "scores": {str(pk): score for pk, score in found.scores.items()},
     }
 
 

@@ -231,19 +231,28 @@ class FoundMessagesSerializer(serializers.Serializer[Any]):
     results = FoundMessageSerializer(many=True)
 
 
-class LeftOutSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    reason = serializers.CharField()
-
-
 class ManifestSerializer(serializers.Serializer[Any]):
-    """Which model, messages and tools went into the turn's request, and what was left out."""
+    """What went into the turn's request, with tokens each, and what was left out and why."""
 
     model = serializers.CharField()
     model_fallback = serializers.CharField(allow_null=True)
     assistant_id = serializers.UUIDField(allow_null=True)
-    messages = serializers.ListField(child=serializers.UUIDField())
+    question_not_embedded = serializers.CharField(allow_null=True)
+    messages = serializers.ListField(child=serializers.DictField())
+    blocks = serializers.ListField(child=serializers.DictField())
+    memories = serializers.ListField(child=serializers.DictField())
+    tools = serializers.ListField(child=serializers.DictField())
+    scene = serializers.DictField(allow_null=True)
+    system_prompts = serializers.ListField(child=serializers.CharField())
+    form = serializers.DictField()
     history_is_cut = serializers.BooleanField()
-    dropped_messages = serializers.IntegerField()
-    tools = serializers.ListField(child=serializers.CharField())
-    tools_left_out = LeftOutSerializer(many=True)
+    left_out = serializers.ListField(child=serializers.DictField())
+    tokens = serializers.DictField(child=serializers.IntegerField())
+    cacheable_share = serializers.FloatField()
+    request_sha256 = serializers.CharField()
+    request = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        allow_null=True,
+        help_text="With ?request=true: the request's messages, made again.",
+    )

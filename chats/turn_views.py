@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,6 +17,7 @@ from amber.lib.wire import validated
 from assistants.models import Assistant
 from chats import services
 from chats.approval_services import approve_calls
+from chats.manifest import messages_again
 from chats.models import MessageRole, Turn
 from chats.negotiation import Streamable, answer_turn, answered_once
 from chats.schema import IDEMPOTENCY_KEY
@@ -53,13 +54,22 @@ class ApproveView(APIView):
 
 
 class ManifestView(APIView):
-    @extend_schema(responses=ManifestSerializer)
+    @extend_schema(
+        parameters=[OpenApiParameter("request", bool, description="Make the request again.")],
+        responses=ManifestSerializer,
+    )
     def get(self, request: Request, turn_id: UUID) -> Response:
-        """What went into the turn's request. 404 until it was composed."""
+        """What went into the turn's request. 404 until it was composed.
+
+        With `request=true` also its messages, made again of the same; null when something they
+        were made of has been deleted since. `request_sha256` shows whether they are the same.
+        """
         turn = get_visible(Turn, principal_of(request), turn_id)
         if turn.manifest is None:
             raise Missing
-        return Response(turn.manifest)
+        if request.query_params.get("request") != "true":
+            return Response(turn.manifest)
+        return Response({**turn.manifest, "request": messages_again(turn)})
 
 
 class TryView(Streamable):

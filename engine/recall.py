@@ -35,6 +35,9 @@ FEW_SIMILARITY: Final = (0.35, 0.75)
 ABSENT_PAIR_WEIGHT: Final = 0.2
 """In Chinese about every second pair of a question joins the end of a word to the next."""
 
+LEAST_TOTAL: Final = 20
+"""Of two or three texts nothing is rare; they are weighed as if there were so many."""
+
 ENOUGH_FEATURES: Final = 4
 LOOK_BACK: Final = 3
 """A question of fewer words leans on those before it, but on no more than so many."""
@@ -121,6 +124,7 @@ def question_of(asked: Sequence[str], *, max_chars: int = 2_000) -> str:
 
 
 def _idf(count: int, total: int) -> float:
+    total = max(total, LEAST_TOTAL)
     return math.log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
 
 

@@ -1,5 +1,6 @@
 """Old messages become blocks; what matters of them comes back, and abandoned text does not."""
 
+import json
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -10,13 +11,16 @@ from django.utils import timezone
 from chats import services
 from chats.blocks import embed_waiting, seal
 from chats.digest import digest_turns
+from chats.manifest import request_sha256, without_texts
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.recall import recall
 from chats.search_tool import search_conversation
-from chats.tests.rows import converse, new_assistant, new_chat, new_turn, say
+from chats.tests.rows import converse, new_assistant, new_chat, new_turn, of_turn, say
 from chats.tests.runs import ask_in, prepared_for
+from memory.facts import Fact, remember
+from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
-from tests.personas import Persona
+from tests.personas import Persona, api
 from tools.protocol import ToolContext
 
 FILLER = "We talked about the weather and the garden for a while, and it was nice. " * 4
@@ -255,3 +259,32 @@ def test_the_tool_does_not_find_abandoned_text(chat):
     early = ChatMessage.objects.get(chat=chat, position=10)
     say(chat, "Something else", parent=early.parent)
     assert "Clara" not in search(chat, "Clara Biscuit")
+
+
+def test_the_request_can_be_made_again_from_the_manifest(chat, alice):
+    say(chat, "Always answer in rhyme.", role="system")
+    talk(chat, 60, n7="My sister Clara adopted a cat called Biscuit.")
+    seal(chat.pk)
+    chat.refresh_from_db()
+    remember(Owner.of(alice.principal), Fact("The user's cat is called Rex"))
+    posted = ask_in(chat, alice, "What is the name of Clara's cat?")
+    turn = Turn.objects.select_related("chat", "assistant", "question").get(pk=posted.pk)
+    prepared = prepared_for(turn)
+    turn.manifest = json.loads(json.dumps(prepared.manifest()))
+    turn.save()
+    assert turn.manifest["memories"][0]["content"] == "The user's cat is called Rex"
+    answer = api(alice).get(of_turn(turn, "manifest/?request=true")).json()
+    assert answer["request"] == json.loads(json.dumps(prepared.request.messages))
+    assert request_sha256(answer["request"]) == answer["request_sha256"]
+    MessageBlock.objects.filter(chat=chat).delete()
+    assert api(alice).get(of_turn(turn, "manifest/?request=true")).json()["request"] is None
+
+
+def test_operators_read_ids_and_counts_alone(chat, alice):
+    remember(Owner.of(alice.principal), Fact("The user's cat is called Rex"))
+    posted = ask_in(chat, alice, "What is the name of the cat?")
+    turn = Turn.objects.select_related("chat", "assistant", "question").get(pk=posted.pk)
+    manifest = prepared_for(turn).manifest()
+    assert "Rex" in json.dumps(manifest)
+    assert "Rex" not in json.dumps(without_texts(manifest))
+    assert without_texts(manifest)["memories"][0]["tokens"] > 0
