@@ -63,7 +63,6 @@ class OpenAPISource:
         auth, warnings = _auth_of(description, has_key=bool(connection.api_key))
         data = {"auth": auth, "functions": description.functions}
         _check_servers(connection, data)
-        _check_ask_first(options.get("ask_first", ()), description)
         return Discovered(description.title, description.about, data, warnings)
 
     def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
@@ -237,10 +236,3 @@ def _key_url(connection: Connection, data: Mapping[str, Any]) -> str:
     if connection.url and "document" not in options:
         return connection.url
     return str(data["functions"][0]["request"]["server"])
-
-
-def _check_ask_first(names: Sequence[str], description: Description) -> None:
-    unknown = set(names) - {function["name"] for function in description.functions}
-    if unknown:
-        text = f"There is no function {', '.join(sorted(unknown)[:10])}."
-        raise DiscoveryError(fields={"options.ask_first": [text]})

@@ -161,9 +161,8 @@ def test_a_key_that_cannot_be_sent_is_refused():
     assert list(fields_of("", "a:b\r\nEvil: 1", document=FOREST.decode())) == ["api_key"]
 
 
-def test_functions_to_be_approved_must_exist():
+def test_functions_ask_first_if_the_owner_or_the_document_says_so():
     text = FOREST.decode()
-    assert list(fields_of(document=text, ask_first=["nothing"])) == ["options.ask_first"]
     found = discover(document=text, ask_first=["note"])
     connection = Connection("", "", {"ask_first": ["note"], "document": text})
     functions = OpenAPISource().functions(connection, found.data)
