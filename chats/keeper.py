@@ -26,9 +26,9 @@ from chats.models import Turn, TurnStatus, WorkerHeartbeat
 from chats.runner import Stop
 from chats.stream import control_channel
 from engine import openai_model
-from libraries import claims, holds, switching
-from libraries.sweep import sweep_documents
-from libraries.tasks import ring_ingest
+from libraries import claims, holds, importing, switching
+from libraries.sweep import sweep_documents, sweep_repositories
+from libraries.tasks import ring_imports, ring_ingest
 
 logger = structlog.get_logger(__name__)
 
@@ -109,9 +109,13 @@ class Keeper:
     def _care_for_documents(self) -> None:
         """What a dead worker left; what waited for its time; what no ring came through for."""
         sweep_documents()
+        sweep_repositories()
         switching.finish_switches()
-        if _is_empty("ingest") and claims.is_anything_waiting():
-            ring_ingest()
+        if _is_empty("ingest"):
+            if claims.is_anything_waiting():
+                ring_ingest()
+            if importing.is_anything_waiting():
+                ring_imports()
 
     def _renew(self) -> None:
         """Keep what is ours, stop what was cancelled or is another's: two statements."""

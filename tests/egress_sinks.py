@@ -11,8 +11,13 @@ from typing import Any, Final
 
 from django.test import override_settings
 
-from amber.lib.errors import AmberError
+from amber.lib.errors import AmberError, Invalid
 from amber.lib.tests.local_server import LocalServer, Request
+from amber.lib.worker import Worker
+from libraries import importing
+from libraries.repository_services import start_import
+from libraries.tests.ledger import new_document, new_library
+from libraries.url_services import add_from_url, refresh_document
 from tests.personas import Persona
 from tools.models import Tool, ToolKind
 from tools.protocol import ToolContext, ToolError
@@ -184,6 +189,37 @@ def speak_redirected(world: World, url: str) -> str:
     return speak(world, world.redirect(url))
 
 
+# -- Libraries -----------------------------------------------------------------------------------
+
+
+def add_document(world: World, url: str) -> str:
+    return said(lambda: add_from_url(new_library(world.persona), url=url, user_id=None))
+
+
+def add_document_redirected(world: World, url: str) -> str:
+    return add_document(world, world.redirect(url))
+
+
+def fetch_document_again(world: World, url: str) -> str:
+    """The address was good when it was stored, and is not any more."""
+    document = new_document(new_library(world.persona), "What it said.", source=url)
+    return said(lambda: refresh_document(document))
+
+
+def import_repository(world: World, url: str) -> str:
+    """Only https is taken; that the scheme is wrong would hide what is wrong with the address."""
+    return said(lambda: _import(world, url.replace("http://", "https://", 1)))
+
+
+def _import(world: World, url: str) -> None:
+    repository = start_import(new_library(world.persona), user_id=None, git_url=url, token="t")
+    claimed = importing.claim(Worker("w1"))
+    assert claimed == repository
+    importing.run(claimed)
+    claimed.refresh_from_db()
+    raise Invalid(claimed.error)
+
+
 SINKS: Final[dict[str, Sink]] = {
     **{f"create {kind}": partial(create, kind=kind) for kind in KINDS},
     **{f"update {kind}": partial(update, kind=kind) for kind in KINDS},
@@ -193,6 +229,9 @@ SINKS: Final[dict[str, Sink]] = {
     "create with server": create_with_server,
     "web_browse": browse,
     "text_to_speech": speak,
+    "document": add_document,
+    "document again": fetch_document_again,
+    "git": import_repository,
 }
 """`url` is used as it is."""
 
@@ -201,5 +240,6 @@ REDIRECTED: Final[dict[str, Sink]] = {
     **{f"call {kind} redirected": partial(call_redirected, kind=kind) for kind in KINDS},
     "web_browse redirected": browse_redirected,
     "text_to_speech redirected": speak_redirected,
+    "document redirected": add_document_redirected,
 }
 """`url` is where a server that may be called sends Amber."""

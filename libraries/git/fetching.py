@@ -77,13 +77,13 @@ def fetch_commit(
 
     check_git_url(url)
     received = _Sink(into, max_bytes)
-    choice = _Choice(ref)
+    choice = CommitChoice(ref)
     try:
         with ExitStack() as bodies:
             result = _client(_Requester(url, token, max_bytes, bodies)).fetch_pack(
                 "",
                 choice,
-                cast(Any, _NothingHere()),
+                cast(Any, NothingHere()),
                 received.write,
                 depth=1,
                 filter_spec=b"blob:limit=%d" % max_file_bytes,
@@ -98,10 +98,11 @@ def fetch_commit(
     return FetchedPack(choice.commit, into, received.bytes)
 
 
-class _NothingHere:
+class NothingHere:
     """To a server's question what we have: nothing."""
 
-    shallow: frozenset[bytes] = frozenset()
+    def __init__(self) -> None:
+        self.shallow: set[bytes] = set()
 
     def __next__(self) -> None:
         return None
@@ -113,7 +114,7 @@ class _NothingHere:
         pass
 
 
-class _Choice:
+class CommitChoice:
     """Which of a repository's commits is wanted. Raises GitRefused if it has none of that name."""
 
     def __init__(self, ref: str) -> None:

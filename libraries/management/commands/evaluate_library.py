@@ -1,0 +1,140 @@
+"""Measure how well search finds what it should in a library (docs/retrieval.md).
+
+With --load the set's documents are put into the library first and indexed by this process. The
+library is surveyed before it is asked, as the chore would do later.
+"""
+
+import json
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+
+from amber.lib.errors import AmberError
+from amber.lib.worker import this_worker
+from libraries import indexing, intake
+from libraries.evaluation import DEPTHS, Evaluation, Outcome, evaluate, summary
+from libraries.models import Document, DocumentStatus, Library
+from libraries.question_sets import QuestionSet, QuestionSetError, read_question_set
+from libraries.search import BOTH_ARMS
+from libraries.survey import survey
+from libraries.vector_index import tend_indexes
+
+WORK_SECONDS: Final = 5.0
+PAUSE_SECONDS: Final = 0.2
+"""While another worker has the last documents, or a provider asked for patience."""
+
+
+class Command(BaseCommand):
+    help = "Measure search in a library with a file of questions; print a table, write JSON."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("library", help="The id of the library.")
+        parser.add_argument("questions", type=Path, help="A JSON file, or a folder of BEIR's form.")
+        parser.add_argument("--load", action="store_true", help="Put the set's documents in first.")
+        parser.add_argument(
+            "--arms", choices=["both", *BOTH_ARMS, "each"], default="each", help="Default: each."
+        )
+        parser.add_argument("--out", type=Path, help="Where to write the JSON.")
+
+    def handle(self, *_: str, **options: Any) -> None:
+        try:
+            questions = read_question_set(options["questions"])
+            library = _library(options["library"])
+            if options["load"]:
+                load(library, questions)
+            library.refresh_from_db()
+            tend_indexes()
+            survey(library)
+            outcomes = {
+                name: evaluate(library, questions.questions, arms=arms)
+                for name, arms in _arms(options["arms"]).items()
+            }
+        except (QuestionSetError, AmberError) as error:
+            raise CommandError(str(error)) from error
+        self._tell(outcomes, options["out"])
+
+    def _tell(self, outcomes: dict[str, list[Outcome]], out: Path | None) -> None:
+        found = {name: summary(each) for name, each in outcomes.items() if each}
+        if not found:
+            raise CommandError("The file has no questions.")
+        self.stdout.write(table(found))
+        if out is not None:
+            said = {
+                name: {**found[name].as_json(), "outcomes": [_outcome(o) for o in outcomes[name]]}
+                for name in found
+            }
+            out.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+
+
+def _arms(chosen: str) -> dict[str, tuple[str, ...]]:
+    each = {"both": BOTH_ARMS, **{name: (name,) for name in BOTH_ARMS}}
+    return each if chosen == "each" else {chosen: each[chosen]}
+
+
+def _library(pk: str) -> Library:
+    related = ("embedding_model__provider",)
+    rows = Library.objects.filter(pk=pk, deleted_at=None).select_related(*related)
+    found: Library | None = rows.first()
+    if found is None:
+        raise CommandError(f"There is no library {pk}.")
+    return found
+
+
+def load(library: Library, questions: QuestionSet) -> None:
+    """Put the documents in and index them; returns when none waits. Raises QuestionSetError."""
+    for each in questions.documents:
+        if each.text.strip():
+            data = each.text.encode()
+            given = intake.Given(name=each.name, data=data, path=each.path, mime_type="text/plain")
+            intake.put(library, given)
+    waiting = Document.objects.filter(
+        library=library, status__in=[DocumentStatus.QUEUED, DocumentStatus.RUNNING]
+    )
+    while waiting.exists():
+        if not indexing.work(this_worker(), seconds=WORK_SECONDS):
+            time.sleep(PAUSE_SECONDS)
+    failed = Document.objects.filter(library=library, status=DocumentStatus.FAILED).first()
+    if failed is not None:
+        raise QuestionSetError(f"{failed.path} could not be indexed: {failed.error}")
+
+
+def table(found: dict[str, Evaluation]) -> str:
+    heads = [
+        "arms",
+        "questions",
+        *(f"recall@{k}" for k in DEPTHS),
+        "MRR",
+        "nDCG@10",
+        "ms",
+        "p95 ms",
+    ]
+    rows = [heads] + [
+        [
+            name,
+            str(each.questions),
+            *(f"{each.recall[k]:.1f}" for k in DEPTHS),
+            f"{each.mrr:.3f}",
+            f"{each.ndcg_10:.3f}",
+            f"{each.latency_ms_median:.1f}",
+            f"{each.latency_ms_p95:.1f}",
+        ]
+        for name, each in found.items()
+    ]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "question": outcome.question,
+        "expected": dict(outcome.grades),
+        "found": list(outcome.found),
+        "latency_ms": round(outcome.latency_ms, 2),
+        "best_relevance": round(outcome.best_relevance, 4),
+    }
