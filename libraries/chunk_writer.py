@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """One chunk. `name` is its document's; `vector` is (dimensions of the model,), normalised."""
+    """One chunk. `vector` is (dimensions of the model,), normalised. By `name`, what its document
+    is called, it is found too.
+    """
 
     organization_id: UUID
     document_id: UUID

@@ -128,7 +128,7 @@ def _rows(
             heading=chunk.heading,
             tokens=chunk.tokens,
             vector=vector,
-            name=document.path or document.name,
+            name=f"{document.path or ''} {document.name}",
         )
 
 

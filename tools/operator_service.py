@@ -6,26 +6,14 @@ installation's rules hold. What goes wrong is told to the model in words it can 
 goes to the log, for the operator.
 """
 
-from dataclasses import replace
-from urllib.parse import urlsplit
-
 import structlog
 
-from amber.lib.egress import EgressPolicy, FetchError, FetchLimits, Response, installation_policy
+from amber.lib.egress import FetchError, FetchLimits, Response
+from amber.lib.operator_hosts import policy_trusting
 from tools.outgoing import ServiceError, ServiceRequest, send
 from tools.protocol import ToolContext, ToolError
 
 logger = structlog.get_logger(__name__)
-
-
-def policy_trusting(url: str) -> EgressPolicy:
-    """The installation's, with the host and port of this URL besides."""
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    opened = EgressPolicy.allowing([f"{host}:{port}"]).allowed
-    base = installation_policy()
-    return replace(base, allowed=base.allowed | opened)
 
 
 async def ask(

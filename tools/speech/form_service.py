@@ -11,7 +11,8 @@ from typing import Any, Final
 from urllib.parse import urlencode, urljoin
 
 from amber.lib.egress import FetchError, FetchLimits, UnsafeAddress, fetch
-from tools.operator_service import ask, json_object, policy_trusting, unavailable
+from amber.lib.operator_hosts import policy_trusting
+from tools.operator_service import ask, json_object, unavailable
 from tools.outgoing import ServiceRequest
 from tools.protocol import ToolContext
 

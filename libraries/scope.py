@@ -1,0 +1,91 @@
+"""Which chunks a search looks at: libraries the caller sees, and within them what filters leave.
+
+Everything a stranger may name (ids, paths, metadata) becomes a bound parameter of the ORM here;
+the arms get ids.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+from uuid import UUID
+
+from libraries.models import Document, DocumentChunk, Library
+from providers.models import EmbeddingModel
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What is left out is not asked. `metadata`: these keys of the document have these values."""
+
+    document_ids: Sequence[UUID] = ()
+    path_prefix: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.document_ids or self.path_prefix or self.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Chunks of one embedding model. `document_ids` None: of all documents of the libraries.
+
+    `chunk_count` is how many there are; with filters counted no further than COUNTED.
+    """
+
+    model: EmbeddingModel
+    library_ids: tuple[UUID, ...]
+    document_ids: tuple[UUID, ...] | None
+    chunk_count: int
+
+
+COUNTED: Final = 20_000
+"""Beyond this it makes no difference which way is taken."""
+
+
+def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[Scope]:
+    """One for each embedding model the libraries use now. Two queries with filters, else none."""
+    by_model = sorted(libraries, key=lambda library: library.embedding_model_id)
+    groups = [list(group) for _, group in groupby(by_model, key=lambda lib: lib.embedding_model_id)]
+    if not filters:
+        return [
+            Scope(
+                group[0].embedding_model,
+                tuple(library.pk for library in group),
+                None,
+                sum(library.chunk_count for library in group),
+            )
+            for group in groups
+        ]
+    document_ids = _document_ids(libraries, filters)
+    return [_filtered(group, document_ids) for group in groups]
+
+
+def _document_ids(libraries: Sequence[Library], filters: Filters) -> tuple[UUID, ...]:
+    rows = Document.objects.filter(library__in=[library.pk for library in libraries])
+    if filters.document_ids:
+        rows = rows.filter(pk__in=filters.document_ids)
+    if filters.path_prefix:
+        rows = rows.filter(path__startswith=filters.path_prefix)
+    if filters.metadata:
+        rows = rows.filter(metadata__contains=dict(filters.metadata))
+    return tuple(rows.values_list("pk", flat=True))
+
+
+def _filtered(libraries: Sequence[Library], document_ids: tuple[UUID, ...]) -> Scope:
+    library_ids = tuple(library.pk for library in libraries)
+    model = libraries[0].embedding_model
+    rows = DocumentChunk.objects.filter(
+        library__in=library_ids, embedding_model=model, document__in=document_ids
+    )
+    return Scope(model, library_ids, document_ids, rows[:COUNTED].count())
+
+
+def condition_of(scope: Scope) -> tuple[str, list[Any]]:
+    """SQL over the chunks' columns, and its values."""
+    sql = "embedding_model_id = %s AND library_id = ANY(%s)"
+    values: list[Any] = [scope.model.pk, list(scope.library_ids)]
+    if scope.document_ids is not None:
+        sql += " AND document_id = ANY(%s)"
+        values.append(list(scope.document_ids))
+    return sql, values

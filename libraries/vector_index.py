@@ -1,0 +1,135 @@
+"""One HNSW index for each embedding model whose chunks are many, built beside the running system.
+
+    ((vector::halfvec(D)) halfvec_cosine_ops) WHERE embedding_model_id = '…'
+
+`tend_indexes` is a chore: it builds what is missing, drops what a killed build left behind (an
+INVALID index costs writes and serves nobody) and what no chunk uses any more. Until there is an
+index, search compares exactly. Building is CONCURRENTLY, so nobody waits for it; two that tend at
+once exclude each other by an advisory lock, which a second connection holds in an idle transaction,
+since PgBouncer in transaction mode keeps no locks of a session.
+
+Refuses models of more than MAX_DIMENSIONS. https://github.com/pgvector/pgvector#hnsw
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from django.db import connection
+
+from libraries.models import DocumentChunk
+from providers.models import EmbeddingModel
+
+logger = structlog.get_logger(__name__)
+
+MAX_DIMENSIONS: Final = 4_000
+"""Of an HNSW index over halfvec."""
+
+WORTH_AN_INDEX: Final = 10_000
+"""Chunks of a model. Below that hardly any library is large enough for search to use it."""
+
+_PREFIX: Final = "chunk_hnsw_"
+_LOCK: Final = 0x616D_6265_7201
+"""Of pg_try_advisory_xact_lock: any number nobody else uses."""
+
+BUILD_MEMORY: Final = "256MB"
+"""`maintenance_work_mem`: 200,000 vectors of 512 halves. Beyond it the build goes on, slower."""
+
+
+def index_name(model_id: UUID) -> str:
+    return f"{_PREFIX}{model_id.hex}"
+
+
+def rows_indexed(model: EmbeddingModel) -> int:
+    """About how many chunks the model's index holds; 0 if there is none that can be used."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, [index_name(model.pk)])
+        found: tuple[float] | None = cursor.fetchone()
+    return int(max(0.0, found[0])) if found else 0
+
+
+def tend_indexes() -> None:
+    """A chore. Returns at once if another worker is at it."""
+    with _sole() as is_sole:
+        if not is_sole:
+            return
+        for name, is_valid in _existing():
+            if not is_valid:
+                logger.warning("index_left_unfinished", index=name)
+                _drop(name)
+        models = {index_name(model.pk): model for model in EmbeddingModel.objects.all()}
+        existing = {name for name, _ in _existing()}
+        for name in existing:
+            if name not in models or not _has_chunks(models[name]):
+                _drop(name)
+        for name in models.keys() - existing:
+            if models[name].dimensions <= MAX_DIMENSIONS and _is_worth_it(models[name]):
+                _build(models[name])
+
+
+def _has_chunks(model: EmbeddingModel) -> bool:
+    return DocumentChunk.objects.filter(embedding_model=model).exists()
+
+
+def _is_worth_it(model: EmbeddingModel) -> bool:
+    """Counts no further than it must."""
+    rows = DocumentChunk.objects.filter(embedding_model=model)
+    return rows[:WORTH_AN_INDEX].count() == WORTH_AN_INDEX
+
+
+def _build(model: EmbeddingModel) -> None:
+    logger.info("index_build_started", model=model.alias)
+    with connection.cursor() as cursor:
+        cursor.execute("SET maintenance_work_mem = %s", [BUILD_MEMORY])
+        try:
+            cursor.execute(
+                f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index_name(model.pk)}"
+                " ON libraries_documentchunk"
+                f" USING hnsw ((vector::halfvec({int(model.dimensions)})) halfvec_cosine_ops)"
+                f" WHERE embedding_model_id = '{model.pk}'"
+            )
+        finally:
+            cursor.execute("RESET maintenance_work_mem")
+    logger.info("index_built", model=model.alias)
+
+
+def _drop(name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {connection.ops.quote_name(name)}")
+
+
+def _existing() -> list[tuple[str, bool]]:
+    """(name, can be used) of all indexes this module made."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INDEXES, [_PREFIX + "%"])
+        return list(cursor.fetchall())
+
+
+@contextmanager
+def _sole() -> Iterator[bool]:
+    """Whether nobody else is inside. An idle transaction holds no snapshot, so that the build,
+    which waits for older ones, does not wait for this."""
+    guard: Any = connection.copy()
+    try:
+        guard.set_autocommit(False)
+        with guard.cursor() as cursor:
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
+            (is_sole,) = cursor.fetchone()
+        yield is_sole
+    finally:
+        guard.rollback()
+        guard.close()
+
+
+_INDEXES: Final = """
+SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+WHERE indrelid = 'libraries_documentchunk'::regclass AND relname LIKE %s
+"""
+
+_ROWS: Final = """
+SELECT reltuples FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+WHERE indexrelid = to_regclass(%s) AND indisvalid
+"""
