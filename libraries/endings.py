@@ -1,7 +1,7 @@
-"""What a worker writes of a document: how far it is, that it waits, and how it ended.
+"""How the work on a document ends without making it ready: given back, put off, failed, cancelled.
 
 Each is one UPDATE with the fence in its condition: what another worker holds by now stays as it is.
-What was searchable before stays searchable. Making it searchable: `libraries.publication`.
+What was searchable before stays searchable in all of them.
 """
 
 from collections.abc import Iterable
@@ -34,11 +34,6 @@ AFRESH: Final[dict[str, Any]] = {
     "started_at": None,
 }
 """The same of one that somebody asked for: nothing is held against it."""
-
-
-def note(document: Document, **found: Any) -> bool:
-    """Store what was found out about it. False when it is no longer ours."""
-    return _update(document, **found)
 
 
 def stand(document: Document) -> None:
@@ -82,9 +77,9 @@ def _uncounted() -> Any:
     return Greatest(F("attempt") - 1, Value(0))
 
 
-def _update(document: Document, **changes: Any) -> bool:
+def _update(document: Document, **changes: Any) -> None:
     held = Document.objects.filter(pk=document.pk, fence=document.fence, status=RUNNING)
-    return bool(held.update(**changes, updated_at=Now()))
+    held.update(**changes, updated_at=Now())
 
 
 def end_lost(document: Document, *, most_attempts: int) -> None:

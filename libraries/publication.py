@@ -9,13 +9,12 @@ Locks are taken in one order everywhere: documents, by id, then their library.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
 from django.db.models import F
-from django.db.models.functions import Now
 from psycopg.errors import LockNotAvailable
 
 from amber.lib.lease import RUNNING
@@ -23,7 +22,8 @@ from libraries import holds
 from libraries.chunk_writer import ChunkRow, write_chunks
 from libraries.chunking import Chunk
 from libraries.claims import models_wanted
-from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
+from libraries.models import Document, DocumentChunk, DocumentStage, Library
+from libraries.progress import make_ready
 from libraries.work import VectorSpool, Work
 
 if TYPE_CHECKING:
@@ -79,14 +79,12 @@ def _publish(
     wanted = [work for work in works if work.document.pk in ids]
     removed = {model_id: _remove_old(ids, model_id) for model_id in vectors}
     for model_id, spool in vectors.items():
-        spool.rewind()
-        for work in works:
-            _copy(work, model_id, spool, is_wanted=work.document.pk in ids)
+        _copy(works, ids, model_id, spool)
     _lock_documents(wanted)
     current = _lock_library(library, wanted, set(vectors))
     for work in wanted:
         work.timings[DocumentStage.READY] = round((time.monotonic() - began) * 1_000)
-        _make_ready(work)
+    make_ready(wanted)
     if current in vectors:
         added = sum(len(work.chunks) for work in wanted)
         change = added - removed[current]
@@ -98,47 +96,54 @@ def _remove_old(ids: set[UUID], model_id: UUID) -> int:
     return int(old.delete()[0])
 
 
-def _copy(work: Work, model_id: UUID, spool: VectorSpool, *, is_wanted: bool) -> None:
-    """The rows of one document, piece by piece. Raises Gone."""
-    for start in range(0, len(work.chunks), PIECE_ROWS):
-        piece = work.chunks[start : start + PIECE_ROWS]
-        vectors = spool.take(len(piece))
-        if not is_wanted:
-            continue
+def _copy(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
+    """All rows of one model, piece by piece. Raises Gone."""
+    spool.rewind()
+    pieces = [(work, chunk) for work in works for chunk in work.chunks]
+    for start in range(0, len(pieces), PIECE_ROWS):
         if start:
-            _look_up(work)
-        write_chunks(_rows(work, model_id, piece, vectors))
-
-
-def _rows(
-    work: Work, model_id: UUID, piece: Sequence[Chunk], vectors: "NDArray[np.float16]"
-) -> Iterator[ChunkRow]:
-    document = work.document
-    for chunk, vector in zip(piece, vectors, strict=True):
-        yield ChunkRow(
-            organization_id=document.organization_id,
-            document_id=document.pk,
-            library_id=document.library_id,
-            embedding_model_id=model_id,
-            content=work.text[chunk.start : chunk.end],
-            order=chunk.order,
-            start=chunk.start,
-            end=chunk.end,
-            page=chunk.page,
-            heading=chunk.heading,
-            tokens=chunk.tokens,
-            vector=vector,
-            name=f"{document.path or ''} {document.name}",
+            _look_up([work for work in works if work.document.pk in ids])
+        piece = pieces[start : start + PIECE_ROWS]
+        vectors = spool.take(len(piece))
+        write_chunks(
+            _row(work, chunk, model_id, vector)
+            for (work, chunk), vector in zip(piece, vectors, strict=True)
+            if work.document.pk in ids
         )
 
 
-def _look_up(work: Work) -> None:
-    """Before the next piece of a long document. Raises Gone."""
-    mine = Document.objects.filter(
-        pk=work.document.pk, fence=work.document.fence, status=RUNNING, cancel_requested_at=None
+def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]") -> ChunkRow:
+    document = work.document
+    return ChunkRow(
+        organization_id=document.organization_id,
+        document_id=document.pk,
+        library_id=document.library_id,
+        embedding_model_id=model_id,
+        content=work.text[chunk.start : chunk.end],
+        order=chunk.order,
+        start=chunk.start,
+        end=chunk.end,
+        page=chunk.page,
+        heading=chunk.heading,
+        tokens=chunk.tokens,
+        vector=vector,
+        name=f"{document.path or ''} {document.name}",
     )
-    if holds.is_stopped(work.document.pk) or not mine.exists():
-        raise Gone({work.document.pk})
+
+
+def _look_up(works: Sequence[Work]) -> None:
+    """Between two pieces, without a lock. Raises Gone."""
+    running = Document.objects.filter(
+        pk__in=[work.document.pk for work in works], status=RUNNING, cancel_requested_at=None
+    )
+    fences = dict(running.values_list("pk", "fence"))
+    gone = {
+        work.document.pk
+        for work in works
+        if fences.get(work.document.pk) != work.document.fence or holds.is_stopped(work.document.pk)
+    }
+    if gone:
+        raise Gone(gone)
 
 
 def _lock_documents(works: Sequence[Work]) -> None:
@@ -163,18 +168,3 @@ def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> 
             raise Outdated
     current: UUID = now.embedding_model_id
     return current
-
-
-def _make_ready(work: Work) -> None:
-    changes = work.columns(DocumentStage.READY)
-    if work.replaces:
-        changes |= work.content
-    Document.objects.filter(pk=work.document.pk).update(
-        **changes,
-        status=DocumentStatus.READY,
-        error="",
-        worker="",
-        lease_until=None,
-        ended_at=Now(),
-        updated_at=Now(),
-    )

@@ -22,7 +22,7 @@ from django.db import transaction
 
 from amber.lib.connections import release_connections
 from engine.model import ProviderError
-from libraries import endings, holds, publication, switching
+from libraries import endings, holds, progress, publication, switching
 from libraries.chunking import Chunk, chunk
 from libraries.claims import Batch
 from libraries.embedding_store import embed_texts
@@ -147,7 +147,7 @@ class _Pass:
             spool.add(self._vectors(model, window))
             _count(window, is_first=start == 0)
             if len(pieces) > WINDOW_CHUNKS:
-                self._store_progress()
+                progress.note(self._works)
         for work in self._works:
             work.timings[DocumentStage.EMBEDDED] = round((time.monotonic() - began) * 1_000)
         return spool
@@ -190,19 +190,16 @@ class _Pass:
 
     @transaction.atomic
     def _advance(self, stage: DocumentStage) -> None:
-        """Those that another worker has by now are left to it."""
-        for work in list(self._works):
-            if work.has_reached(stage):
-                continue
-            if endings.note(work.document, **work.columns(stage)):
-                work.stage = stage
-            else:
-                self._forget(work)
-
-    @transaction.atomic
-    def _store_progress(self) -> None:
-        for work in list(self._works):
-            endings.note(work.document, progress=work.progress)
+        """Those that somebody stopped end here, those that another worker has are left to it."""
+        behind = [work for work in self._works if not work.has_reached(stage)]
+        still = progress.note(behind, stage) if behind else set()
+        for work in behind:
+            work.stage = stage
+            if work.document.pk not in still:
+                self._stop(work, Stop.CANCELLED)
+        if stage == DocumentStage.PARSED:
+            fresh = [work for work in behind if work.document.pk in still and not work.replaces]
+            progress.store_content(fresh)
 
     def _end_stopped(self) -> None:
         for work in list(self._works):

@@ -5,7 +5,7 @@ Vectors wait in a file once they are many, so that a very large document costs d
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -53,27 +53,14 @@ class Work:
         return _ORDER.index(self.stage) >= _ORDER.index(stage)
 
     @property
-    def progress(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, Any]:
         """For people: how many pieces there are, and how many have their vectors."""
-        kept: Mapping[str, Any] = self.document.progress
-        said = {"chunks": len(self.chunks), "embedded": self.embedded}
-        return said | ({"replaces": True} if kept.get("replaces") else {})
-
-    def columns(self, stage: DocumentStage) -> dict[str, Any]:
-        """What is stored when this stage is done."""
-        changes: dict[str, Any] = {
-            "stage": stage,
-            "progress": self.progress,
-            "timings": self.timings,
-        }
-        if stage == DocumentStage.PARSED and not self.replaces:
-            changes |= self.content
-        return changes
+        return {"chunks": len(self.chunks), "embedded": self.embedded}
 
     @property
-    def content(self) -> dict[str, Any]:
-        """The columns that the offsets of its chunks count in."""
-        return {"text": self.text, "pages": list(self.pages), "mime_type": self.mime_type}
+    def progress(self) -> dict[str, Any]:
+        """While it is on its way: also what the next attempt must know."""
+        return self.counts | ({"replaces": True} if self.replaces else {})
 
     @contextmanager
     def timed(self, stage: DocumentStage) -> Iterator[None]:

@@ -9,6 +9,7 @@ which are larger, have their own search.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -86,6 +87,7 @@ def indexed(text: str, word: str) -> str:
     return " ".join(map(word_literal, [word, *stems]))
 
 
+@lru_cache(maxsize=10_000)
 def stem(word: str) -> str:
     """An English word without its ending (live, lives, lived, living: liv); others as they are.
 

@@ -374,6 +374,7 @@ def test_new_content_is_found_when_all_of_it_is(library, monkeypatch):
     assert_counted(library)
     ingest()
     assert_ready(document, new)
+    assert "replaces" not in document.progress
     assert_counted(library)
     assert File.objects.count() == 1
 
