@@ -2,6 +2,7 @@
 
 import os
 import ssl
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from amber.lib.tests.guarded_client import guarded
 from amber.lib.tests.local_server import LocalServer
 from amber.lib.tests.test_fetch_egress import certificate_for
 from amber.lib.worker import Worker
-from libraries import importing, sweep
+from libraries import import_threads, importing, sweep
 from libraries.models import Document, DocumentChunk, Repository
 from libraries.tests.git_server import HAS_GIT, GitServer
 from libraries.tests.git_server import Repository as GitRepository
@@ -458,3 +459,33 @@ def test_the_organization_that_runs_least_comes_first(bob, mallory, library, ser
         bob.organization.pk,
         mallory.organization.pk,
     }
+
+
+# -- In a worker -----------------------------------------------------------------------------------
+
+
+def wait_for_imports() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "import":
+            thread.join()
+
+
+def test_a_worker_imports_all_that_waits_a_few_at_once(bob, library, server):
+    for name in ("pumps.git", "a.git", "b.git", "c.git"):
+        ask(bob, library, server.url(name))
+    rings: list[str] = []
+    import_threads.take(Worker("w1"), ring=lambda: rings.append("ring"))
+    running = [thread for thread in threading.enumerate() if thread.name == "import"]
+    assert len(running) <= import_threads.MAX_IMPORTS
+    wait_for_imports()
+    statuses = dict(Repository.objects.values_list("git_url", "status"))
+    assert statuses.pop(server.url("pumps.git")) == "ready"
+    assert set(statuses.values()) == {"failed"}
+    assert rings
+
+
+def test_a_worker_that_is_going_begins_nothing(bob, library, server):
+    ask(bob, library, server.url("pumps.git"))
+    import_threads.take(Worker("w1", is_draining=True), ring=lambda: None)
+    wait_for_imports()
+    assert Repository.objects.get().status == "queued"
