@@ -1,0 +1,67 @@
+"""The built-in tool `remember`: keeps a fact about the user for later conversations.
+
+Offered where the turn uses memory. A fact that makes a known one untrue takes its place; what is
+known already is not kept twice. Refuses to guess: what a fact replaces is said in words, or follows
+from the words alone.
+"""
+
+from typing import Annotated
+from uuid import UUID
+
+from amber.lib.errors import Invalid
+from memory.embedding import embedded_or_none
+from memory.facts import Fact, Outcome, contradicted
+from memory.matching import matching
+from memory.owner import Owner
+from memory.services import add_memory
+from tools.protocol import Circumstances, ToolContext, ToolError
+from tools.registry import register_tool
+
+
+def uses_memory(circumstances: Circumstances) -> bool:
+    return not circumstances.disable_memory
+
+
+def owner_in(context: ToolContext) -> Owner:
+    """Raises ToolError."""
+    owner = Owner.asking(context.organization_id, context.user_id, context.guest_id)
+    if owner.user_id is None and owner.guest_id is None:
+        raise ToolError("Nobody is known to be asking, so nothing can be remembered.")
+    return owner
+
+
+@register_tool(when=uses_memory)
+def remember(
+    context: ToolContext,
+    content: Annotated[
+        str, "One short sentence about the user that is clear without this conversation"
+    ],
+    replaces: Annotated[
+        str, "In words: what was known before and is no longer true, if this takes its place"
+    ] = "",
+) -> str:
+    """Keeps a lasting fact about the user. Use it when they ask you to remember something, or
+    correct what you know of them. Never for passwords or other secrets."""
+    owner = owner_in(context)
+    embedded = embedded_or_none(content, owner=owner)
+    fact = Fact(content, evidence=[context.question_id] if context.question_id else [])
+    try:
+        memory, outcome = add_memory(
+            owner, fact, embedded=embedded, replaces=_replaced(context, owner, content, replaces)
+        )
+    except Invalid as error:
+        raise ToolError("; ".join(said for each in (error.fields or {}).values() for said in each))
+    if outcome is Outcome.KNOWN:
+        return f"This was known already: {memory.content}"
+    if outcome is Outcome.SUPERSEDED:
+        return f"Remembered, in place of what was known before: {memory.content}"
+    return f"Remembered: {memory.content}"
+
+
+def _replaced(context: ToolContext, owner: Owner, content: str, replaces: str) -> UUID | None:
+    """What was named, if that is clear, else what the words contradict."""
+    if replaces.strip():
+        found = matching(owner, replaces, assistant_id=context.assistant_id)
+        if found.clear is not None:
+            return found.clear.pk
+    return contradicted(owner, content, assistant_id=context.assistant_id)

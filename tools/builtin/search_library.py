@@ -1,0 +1,52 @@
+"""The built-in tool `search_library`: passages of the documents that the assistant's library holds.
+
+Offered with a library. What was found for the question is already before the model; this is for
+looking further, in other words. Searches only the libraries that the turn was allowed.
+"""
+
+from typing import Annotated, Final
+
+from engine.prompt import LIBRARY_EMPTY_PROMPT, render_passage
+from libraries.models import Library
+from tools.protocol import Circumstances, ToolContext, ToolError
+from tools.registry import register_tool
+
+MAX_PASSAGES: Final = 10
+"""Of up to 1,600 tokens each; usually a quarter of that, so that ten fit a result."""
+MAX_QUERY_CHARS: Final = 2_000
+
+
+def _is_offered(circumstances: Circumstances) -> bool:
+    return circumstances.has_library
+
+
+@register_tool(when=_is_offered, idempotent=True)
+def search_library(
+    context: ToolContext,
+    query: Annotated[str, "What to look for: a question, or words that the passage would use"],
+    count: Annotated[int, f"How many passages, 1 to {MAX_PASSAGES}"] = 5,
+) -> str:
+    """Finds passages in the library's documents, by words and by meaning, best first."""
+    from libraries.search import search  # with its HTTP client 4 MB
+
+    query = query.strip()
+    if not query or len(query) > MAX_QUERY_CHARS:
+        raise ToolError(
+            f"A query has 1 to {MAX_QUERY_CHARS:,} characters, this has {len(query):,}."
+        )
+    libraries = Library.objects.filter(
+        pk__in=context.library_ids, organization_id=context.organization_id
+    ).select_related("embedding_model__provider")
+    found = search(
+        list(libraries), query, k=min(max(count, 1), MAX_PASSAGES), user_id=context.user_id
+    )
+    rendered = [
+        render_passage(
+            number,
+            name=passage.document.name,
+            path=passage.document.path,
+            content=passage.content,
+        )
+        for number, passage in enumerate(found.relevant, 1)
+    ]
+    return "\n\n".join(rendered) or f"{LIBRARY_EMPTY_PROMPT} Other words may find something."
