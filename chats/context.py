@@ -16,11 +16,13 @@ from django.conf import settings
 
 from assistants.bound_tools import bound_tools
 from assistants.recipe import Recipe, in_scene, recipe_of, toolbox_of
+from chats.call_options import CallOptions
 from chats.composition import Form, compose
 from chats.findings import Budgets, look_up, volatile_of
-from chats.lookups import Embedded, Wanted, library_of, wanted_by
+from chats.knowledge import Knowledge
+from chats.lookups import Embedded, Wanted, known_already, library_of, wanted_by
 from chats.manifest import Ingredients, manifest_of
-from chats.models import Turn
+from chats.models import ChatMessage, MessageRole, Turn
 from chats.tail import Tail, read_tail
 from engine import tokens
 from engine.budget import shares
@@ -49,12 +51,16 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All a runner needs. `manifest` counts tokens: to be called while the model thinks."""
+    """All a runner needs. `manifest` counts tokens: to be called while the model thinks.
+
+    `knowledge` is what the library had to say, None where none was searched.
+    """
 
     row: LanguageModel
     model: Model
     request: ModelRequest
     toolbox: TurnToolbox
+    knowledge: Knowledge | None
     manifest: Callable[[], dict[str, Any]]
 
 
@@ -76,11 +82,12 @@ def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
     profile = registry.profile_of(resolved.row)
     toolbox = _toolbox(turn, gathered, profile)
     form = _form(turn, tail, profile, toolbox)
-    found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form))
+    found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)
     recipe = in_scene(recipe, found.scene) if found.scene else recipe
-    prompts = [*toolbox.prompts, *recipe.system_prompts, *tail.opening]
+    options = CallOptions.read(turn.options)
+    prompts = [*toolbox.prompts, *recipe.system_prompts, *options.prompts, *tail.opening]
     composed = compose(
-        tail.messages,
+        [*tail.messages, *_as_message(found.knowledge)],
         system_prompts=prompts,
         volatile=volatile_of(found, form.time_zone),
         form=form,
@@ -88,19 +95,36 @@ def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
     used = Ingredients(
         tail, found, toolbox, prompts, form, composed, _about(turn, resolved, embedded)
     )
+    request = ModelRequest(
+        messages=composed.messages,
+        tools=tuple(toolbox.specs),
+        temperature=recipe.temperature,
+        top_p=recipe.top_p,
+    )
     return Prepared(
         row=resolved.row,
         model=registry.engine_model(resolved.row),
-        request=ModelRequest(
-            messages=composed.messages,
-            tools=tuple(toolbox.specs),
-            temperature=recipe.temperature,
-            top_p=recipe.top_p,
-            **turn.options,
-        ),
+        request=options.applied_to(request, max_output_tokens=profile.max_output_tokens),
         toolbox=toolbox,
+        knowledge=found.knowledge or _known_before(tail),
         manifest=partial(manifest_of, used),
     )
+
+
+def _as_message(knowledge: Knowledge | None) -> list[ChatMessage]:
+    """The row it will become, for the request that goes out meanwhile."""
+    if knowledge is None:
+        return []
+    return [ChatMessage(role=MessageRole.KNOWLEDGE, content=knowledge.content)]
+
+
+def _known_before(tail: Tail) -> Knowledge | None:
+    """What an earlier attempt found: its message is read again, whole. One query, where there is one."""
+    row = known_already(tail)
+    if row is None:
+        return None
+    stored = ChatMessage.objects.filter(pk=row.pk).values_list("citations", flat=True).first()
+    return Knowledge(stored or row.citations, is_new=False)
 
 
 def _about(turn: Turn, resolved: ResolvedModel, embedded: Embedded) -> dict[str, Any]:
@@ -115,7 +139,7 @@ def _about(turn: Turn, resolved: ResolvedModel, embedded: Embedded) -> dict[str,
 def _recipe(turn: Turn) -> Recipe:
     """The assistant's, or a bare model's when the assistant is gone."""
     if turn.assistant is None:
-        return Recipe(model=(turn.input or {}).get("model", AUTO_ALIAS))
+        return Recipe(model=CallOptions.read(turn.options).model or AUTO_ALIAS)
     return recipe_of(
         turn.assistant,
         organization_prompt=turn.organization.default_prompt,
@@ -157,11 +181,16 @@ def _toolbox(turn: Turn, gathered: Gathered, profile: ModelProfile) -> TurnToolb
         chat_id=turn.chat_id,
         assistant_id=turn.assistant_id,
         turn_id=turn.pk,
+        question_id=turn.question_id,
         library_ids=(gathered.library.pk,) if gathered.library else (),
         time_zone=_time_zone(turn),
     )
+    options = CallOptions.read(turn.options)
     return toolbox_of(
         gathered.recipe,
+        theirs=options.tools,
+        is_bare=options.is_bare,
+        is_attended=not options.is_unattended,
         bound=bound_tools(turn.assistant) if turn.assistant else (),
         context=context,
         files=ResultFiles(context, vision=profile.vision),

@@ -4,6 +4,7 @@ A turn that a worker runs is ended by that worker (`end_turn` inside its transac
 nobody runs is ended from outside (`end_outside`). Text that was shown always becomes a message.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from amber.lib.errors import Missing
 from chats import transcript
+from chats.knowledge import cited_in
 from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
 from chats.stream import Event, next_attempt, publish_outside
 
@@ -28,10 +30,16 @@ class Ending:
     finish_reason: str = ""
 
 
-def end_turn(turn: Turn, chat: Chat | None, ending: Ending) -> list[dict[str, Any]]:
+def end_turn(
+    turn: Turn,
+    chat: Chat | None,
+    ending: Ending,
+    *,
+    passages: Sequence[dict[str, Any]] = (),
+) -> list[dict[str, Any]]:
     """Put the turn into its last state; text that was shown becomes a message, returned if so.
 
-    The caller holds chat and turn, and saves the turn.
+    `passages` are those it may cite. The caller holds chat and turn, and saves the turn.
     """
     stored = []
     if turn.partial_text.strip():
@@ -43,6 +51,7 @@ def end_turn(turn: Turn, chat: Chat | None, ending: Ending) -> list[dict[str, An
                 role=MessageRole.ASSISTANT,
                 content=text,
                 assistant=turn.assistant,
+                citations=cited_in(text, passages),
                 step=step,
             )
         )

@@ -16,6 +16,7 @@ import structlog
 
 from assistants.models import ScenePrompt
 from assistants.scene_choice import Choice, choose_scene, vectors_of_scenes
+from chats.knowledge import Knowledge, Request, look_into
 from chats.lookups import Embedded, Wanted
 from chats.models import Turn
 from chats.recall import Recall, Recalled, recall
@@ -46,15 +47,21 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`memories` with their relevance, best first. `scores` are those of all scenes."""
+    """`memories` with their relevance, best first. `scores` are those of all scenes.
+
+    `knowledge` is None where no library was searched.
+    """
 
     blocks: Recall = field(default_factory=Recall)
     memories: Mapping[Memory, float] = field(default_factory=dict)
+    knowledge: Knowledge | None = None
     scene: ScenePrompt | None = None
     scores: Mapping[UUID, float] = field(default_factory=dict)
 
 
-def look_up(turn: Turn, wanted: Wanted, embedded: Embedded, *, budgets: Budgets) -> Found:
+def look_up(
+    turn: Turn, wanted: Wanted, embedded: Embedded, *, budgets: Budgets, encoding: str
+) -> Found:
     """What matters to the question: up to three queries for each of blocks, memories, scenes."""
     model = wanted.embedding_model
     vector = embedded.vectors.get(model.pk) if model else None
@@ -65,6 +72,7 @@ def look_up(turn: Turn, wanted: Wanted, embedded: Embedded, *, budgets: Budgets)
     return Found(
         blocks=_blocks(turn, wanted, vector, model_id, budgets.blocks),
         memories=_memories(turn, wanted, vector, model_id, budgets.memories),
+        knowledge=_knowledge(turn, wanted, embedded, budgets.passages, encoding),
         scene=choice.scene,
         scores=choice.scores,
     )
@@ -108,6 +116,23 @@ def _memories(
     )
 
 
+def _knowledge(
+    turn: Turn, wanted: Wanted, embedded: Embedded, limit_tokens: int, encoding: str
+) -> Knowledge | None:
+    if wanted.library is None:
+        return None
+    return look_into(
+        Request(
+            library=wanted.library,
+            question=wanted.question,
+            user_id=turn.user_id,
+            limit_tokens=limit_tokens,
+            encoding=encoding,
+            vectors=embedded.vectors,
+        )
+    )
+
+
 def _choice(
     turn: Turn, scenes: Sequence[ScenePrompt], model: EmbeddingModel, vector: "Vector"
 ) -> Choice:
@@ -123,6 +148,8 @@ def _choice(
 
 def _previous_scene(turn: Turn) -> UUID | None:
     """That of the chat's last turn. One query."""
+    if turn.chat is None:
+        return None
     earlier = Turn.objects.filter(chat=turn.chat, created_at__lt=turn.created_at)
     newest = earlier.order_by("-created_at").values_list("manifest__scene__id", flat=True)
     found = newest.first()

@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from assistants.models import ScenePrompt
 from assistants.recipe import Recipe
-from chats.models import MessageRole, Turn
+from chats.models import ChatMessage, MessageRole, Turn
 from chats.tail import Tail
 from engine.messages import ASKING_ROLES
 from engine.model import ProviderError, Usage
@@ -43,9 +43,7 @@ _ONCE: Final = Patience(first_token_seconds=EMBEDDING_SECONDS, retries=0)
 
 _THERE_SQL: Final = """
 SELECT
-    EXISTS (SELECT 1 FROM memory_memory WHERE %(uses_memory)s AND organization_id = %(organization)s
-        AND user_id IS NOT DISTINCT FROM %(user)s AND guest_id IS NOT DISTINCT FROM %(guest)s
-        AND valid_until IS NULL),
+    EXISTS (SELECT 1 FROM memory_memory WHERE %(uses_memory)s AND {mine} AND valid_until IS NULL),
     EXISTS (SELECT 1 FROM assistants_sceneprompt WHERE assistant_id = %(assistant)s)
 """
 
@@ -85,12 +83,15 @@ class Embedded:
 
 
 def wanted_by(turn: Turn, tail: Tail, recipe: Recipe, library: Library | None) -> Wanted:
-    """What could be looked up: one query, two or three where something could."""
+    """What could be looked up: two queries, three or four where something could.
+
+    `library` is the one that the turn may search.
+    """
     question = question_of([m.content for m in tail.messages if m.role in ASKING_ROLES])
     pinned = _pinned(turn)
-    if not question or turn.chat is None:
+    if not question or turn.assistant is None:
         return Wanted(pinned_scene=pinned)
-    owner = Owner(turn.organization_id, None if turn.guest_id else turn.user_id, turn.guest_id)
+    owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
     has_memories, has_scenes = _is_there(turn, owner, uses_memory=recipe.uses_memory)
     scenes = _scenes(turn) if has_scenes and pinned is None else ()
     is_searched = has_memories or scenes or tail.sealed_before
@@ -98,7 +99,7 @@ def wanted_by(turn: Turn, tail: Tail, recipe: Recipe, library: Library | None) -
         question=question,
         before_position=tail.sealed_before,
         owner=owner if has_memories else None,
-        library=None if _knows_already(tail) else library,
+        library=library if known_already(tail) is None else None,
         scenes=scenes,
         pinned_scene=pinned,
         embedding_model=registry.default_embedding_model() if is_searched else None,
@@ -138,32 +139,25 @@ def _is_there(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, boo
     """Whether the owner has memories, and the assistant scenes."""
     with connection.cursor() as cursor:
         cursor.execute(
-            _THERE_SQL,
-            {
-                "uses_memory": uses_memory,
-                "organization": owner.organization_id,
-                "user": owner.user_id,
-                "guest": owner.guest_id,
-                "assistant": turn.assistant_id,
-            },
+            _THERE_SQL.format(mine=owner.condition),
+            {**owner.fields, "uses_memory": uses_memory, "assistant": turn.assistant_id},
         )
         has_memories, has_scenes = cursor.fetchone()
         return has_memories, has_scenes
 
 
-def _knows_already(tail: Tail) -> bool:
-    """An earlier attempt searched the library, and its findings are in the chat."""
-    roles = [m.role for m in tail.messages]
-    return MessageRole.KNOWLEDGE in roles[_last_question(roles) :]
-
-
-def _last_question(roles: Sequence[str]) -> int:
-    return max((n for n, role in enumerate(roles) if role in ASKING_ROLES), default=0)
+def known_already(tail: Tail) -> ChatMessage | None:
+    """What an earlier attempt found in the library: then it is in the chat."""
+    for message in reversed(tail.messages):
+        if message.role == MessageRole.KNOWLEDGE:
+            return message
+        if message.role in ASKING_ROLES:
+            return None
+    return None
 
 
 def library_of(turn: Turn, recipe: Recipe) -> Library | None:
-    """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody).
-    One query if the assistant names one."""
+    """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody)."""
     if recipe.library_id is None or turn.assistant is None:
         return None
     may_be_used = Q(shared=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from chats.composition import Composed, Form, compose
 from chats.findings import Found, volatile_of, volatile_texts
-from chats.models import ChatMessage, MessageBlock, Turn
+from chats.models import ChatMessage, MessageBlock, MessageRole, Turn
 from chats.recall import Recalled, recalled
 from chats.tail import Tail
 from chats.transcript import attach_related
@@ -47,12 +47,15 @@ def manifest_of(used: Ingredients) -> dict[str, Any]:
         "messages": [_message(row, count) for row in used.tail.messages],
         "blocks": [_block(block) for block in used.found.blocks.taken],
         "memories": [_memory(m, relevance, count) for m, relevance in used.found.memories.items()],
+        "passages": [_passage(passage, count) for passage in _passages(used.found)],
         "tools": [_tool(spec, count) for spec in used.toolbox.specs],
     }
     return {
         **used.about,
         **parts,
         "scene": _scene(used.found),
+        "library_searched": used.found.knowledge is not None,
+        "notes": list(used.found.knowledge.notes) if used.found.knowledge else [],
         "system_prompts": list(used.system_prompts),
         "form": used.form.as_json(),
         "history_is_cut": used.tail.is_cut,
@@ -81,6 +84,11 @@ def messages_again(turn: Turn) -> list[ProviderMessage] | None:
     if len(found) < len(ids) or len(blocks) < len(manifest["blocks"]):
         return None
     rows = [row for _, row in sorted(found.items(), key=lambda item: item[1].position)]
+    if manifest["library_searched"]:
+        knowledge = ChatMessage.objects.filter(turn=turn, role=MessageRole.KNOWLEDGE).first()
+        if knowledge is None:
+            return None
+        rows.append(knowledge)
     attach_related(rows)
     form = Form(**manifest["form"])
     earlier = [recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)]
@@ -122,6 +130,20 @@ def _memory(memory: Memory, relevance: float, count: Callable[[str], int]) -> di
         "content": memory.content,
         "relevance": round(relevance, 3),
         "tokens": count(memory.content),
+    }
+
+
+def _passages(found: Found) -> Sequence[dict[str, Any]]:
+    return found.knowledge.passages if found.knowledge else ()
+
+
+def _passage(passage: dict[str, Any], count: Callable[[str], int]) -> dict[str, Any]:
+    return {
+        "number": passage["number"],
+        "chunk_ids": passage["chunk_ids"],
+        "document_id": passage["document"]["id"],
+        "relevance": passage["relevance"],
+        "tokens": count(passage["content"]),
     }
 
 

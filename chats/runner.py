@@ -22,6 +22,7 @@ from amber.lib.lease import Fenced
 from chats import context
 from chats.approval import DECLINED, sort_calls
 from chats.endings import Ending
+from chats.knowledge import Knowledge
 from chats.lookups import Embedded, embed_question
 from chats.models import Turn, TurnStatus
 from chats.stream import Feed, publisher
@@ -100,6 +101,7 @@ class TurnRun:
         self._save_wanted = asyncio.Event()
         self._greeting: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
+        self._knowing: asyncio.Task[None] | None = None
 
     # -- Stopping from outside (on the loop's thread) ------------------------------------------
 
@@ -133,7 +135,8 @@ class TurnRun:
             return None
         finally:
             saver.cancel()
-            others = [task for task in (self._greeting, self._noting) if task is not None]
+            begun = (self._greeting, self._knowing, self._noting)
+            others = [task for task in begun if task is not None]
             await asyncio.gather(saver, *others, return_exceptions=True)
             await self._feed.flushed()
 
@@ -173,6 +176,7 @@ class TurnRun:
             prepared = await self._resume(prepared)
             if self._writer.turn.status != TurnStatus.RUNNING:
                 return
+        self._knowing = asyncio.create_task(self._know(prepared.knowledge))
         self._noting = asyncio.create_task(self._note(prepared))
         deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
         told = loop.run(
@@ -186,7 +190,7 @@ class TurnRun:
         )
         async with aclosing(told):
             async for happening in told:
-                await self._greeted()
+                await self._introduced()
                 await self._take(happening)
 
     async def _take(self, happening: happenings.Happening) -> None:
@@ -225,6 +229,10 @@ class TurnRun:
                 seq = feed.seq
                 await self._hand(lambda: writer.wait(seq))
                 self._announce()
+            case happenings.HandedBack(finish_reason=reason):
+                seq = feed.seq
+                await self._hand(lambda: writer.hand_back(reason, seq))
+                self._announce()
 
     def _announce(self) -> None:
         """Emit what was committed. The numbers were fixed in the commit."""
@@ -256,6 +264,7 @@ class TurnRun:
         writer.model, writer.asked = prepared.row, prepared.request.messages
         writer.files = prepared.toolbox.files
         writer.embedded = embedded.usages
+        writer.passages = prepared.knowledge.passages if prepared.knowledge else ()
         return prepared
 
     async def _resume(self, prepared: context.Prepared) -> context.Prepared:
@@ -264,9 +273,14 @@ class TurnRun:
         unfinished = await self._hand(lambda: open_calls(self._writer.turn))
         if not unfinished:
             return prepared
-        undecided = await self._finish_calls(unfinished, prepared.toolbox)
+        toolbox, step = prepared.toolbox, self._writer.turn.step
+        theirs = tuple(call for call in unfinished if toolbox.is_handed_back(call.name))
+        undecided = await self._finish_calls([c for c in unfinished if c not in theirs], toolbox)
         if undecided:
-            await self._take(happenings.Waiting(self._writer.turn.step, undecided))
+            await self._take(happenings.Waiting(step, undecided))
+            return prepared
+        if theirs:
+            await self._take(happenings.HandedBack(step, theirs, "tool_calls"))
             return prepared
         return await self._prepare()
 
@@ -290,12 +304,23 @@ class TurnRun:
         for name, fields in await self._hand(self._writer.greeting):
             self._feed.emit(name, **fields)
 
+    async def _know(self, knowledge: Knowledge | None) -> None:
+        """What the library had to say is a message, too; stored while the model thinks."""
+        if knowledge is None or not knowledge.is_new:
+            return
+        await self._greeted()
+        seq = self._feed.seq
+        await self._hand(lambda: self._writer.store_knowledge(knowledge, seq))
+        self._announce()
+
     async def _greeted(self) -> None:
         """Nothing is told before the greeting; a turn that cannot greet tells nothing."""
-        if self._greeting is not None:
-            await asyncio.wait([self._greeting])
-            if not self._greeting.cancelled() and (error := self._greeting.exception()):
-                raise error
+        await _done(self._greeting)
+
+    async def _introduced(self) -> None:
+        """Nothing of an answer is told before its sources are."""
+        await self._greeted()
+        await _done(self._knowing)
 
     async def _finish_calls(self, calls: list[ToolCall], toolbox: Toolbox) -> tuple[ToolCall, ...]:
         """Close calls that were cut by a crash or waited for a person; those nobody decided on.
@@ -354,7 +379,7 @@ class TurnRun:
         """The task was cancelled: by a person, by a shutdown, or because the turn is another's."""
         if self._reason is Stop.FENCED:
             return None
-        await self._greeted()
+        await self._introduced()
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
@@ -372,7 +397,7 @@ class TurnRun:
         error: ProviderError | None = None,
     ) -> TurnStatus | None:
         """Failed when nothing of this step was shown, else incomplete with its text kept."""
-        await self._greeted()
+        await self._introduced()
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
@@ -394,6 +419,14 @@ class TurnRun:
 
 def _not_made(step: int, call: ToolCall, why: str) -> happenings.CallFinished:
     return happenings.CallFinished(step, call, ToolResult(call_id=call.id, ok=False, content=why))
+
+
+async def _done(task: "asyncio.Task[None] | None") -> None:
+    """Wait for what was begun, if it was; raises what it raised."""
+    if task is not None:
+        await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()):
+            raise error
 
 
 def _patience(deadline: float) -> Patience:

@@ -21,6 +21,7 @@ from assistants.models import Assistant
 from chats import transcript
 from chats.approval import waiting_call, without_call
 from chats.endings import Ending, end_turn, last_event
+from chats.knowledge import Knowledge, cited_in
 from chats.models import Chat, MessageRole, Turn, TurnStatus
 from chats.stream import Event, first_seq
 from chats.wire import turn_wire
@@ -71,6 +72,7 @@ class TurnWriter:
         self.asked: Sequence[ProviderMessage] = ()
         self.files: ResultFiles | None = None
         self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
+        self.passages: Sequence[dict[str, Any]] = ()
 
     def greeting(self) -> list[Event]:
         """The first events of this attempt; after a break, what is stored is said again."""
@@ -98,6 +100,24 @@ class TurnWriter:
         for model, usage in self.embedded:
             self._record(self.turn, usage, model=model)
         self.embedded = ()
+
+    def store_knowledge(self, knowledge: Knowledge, seq: int) -> None:
+        """What the library had to say, before anything of the answer."""
+        with self._held() as (turn, chat):
+            step = turn.step + 1
+            message = transcript.append_to_turn(
+                turn,
+                chat,
+                role=MessageRole.KNOWLEDGE,
+                content=knowledge.content,
+                citations=list(knowledge.passages),
+                step=step,
+            )
+            sources: list[Event] = [
+                ("source.added", {"step": step, "passage": passage})
+                for passage in knowledge.passages
+            ]
+            self._save(turn, seq, step, [message], before=sources)
 
     def save_partial(self, step: int, text: str, seq: int) -> None:
         """Keep text that was shown. Does nothing once its step is stored."""
@@ -168,6 +188,12 @@ class TurnWriter:
                 turn.lease_until = None
             self._save(turn, seq, turn.step, [])
 
+    def hand_back(self, finish_reason: str, seq: int) -> None:
+        """The turn is over; its last calls are for whoever asked."""
+        with self._held() as (turn, chat):
+            end_turn(turn, chat, Ending(TurnStatus.COMPLETED, finish_reason=finish_reason))
+            self._save(turn, seq, turn.step, [])
+
     def end(self, ending: Ending, *, text: str, seq: int, error: ProviderError | None) -> None:
         """End the turn otherwise than by an answer; text that was shown is kept."""
         with self._held() as (turn, chat):
@@ -176,7 +202,7 @@ class TurnWriter:
                 usage, _ = self._usage_of(None, text) if text else (Usage(), False)
                 outcome = ending.error["code"] if ending.error else str(ending.status)
                 self._account(turn, usage, estimated=True, outcome=outcome)
-            stored = end_turn(turn, chat, ending)
+            stored = end_turn(turn, chat, ending, passages=self.passages)
             self._save(turn, seq, turn.step + 1, stored)
 
     def release(self, *, text: str, seq: int) -> None:
@@ -215,9 +241,18 @@ class TurnWriter:
         chat.active_leaf_id, chat.name = found
         return chat
 
-    def _save(self, turn: Turn, seq: int, step: int, stored: Sequence[dict[str, Any]]) -> None:
+    def _save(
+        self,
+        turn: Turn,
+        seq: int,
+        step: int,
+        stored: Sequence[dict[str, Any]],
+        *,
+        before: Sequence[Event] = (),
+    ) -> None:
         events: list[Event] = [
-            ("message.stored", {"step": step, "message": message}) for message in stored
+            *before,
+            *(("message.stored", {"step": step, "message": message}) for message in stored),
         ]
         if turn.status != TurnStatus.RUNNING:
             events.append(last_event(turn))
@@ -234,6 +269,7 @@ class TurnWriter:
             role=MessageRole.ASSISTANT,
             content=reply.text,
             assistant=turn.assistant,
+            citations=cited_in(reply.text, self.passages),
             step=reply.step,
             **counted,
         )

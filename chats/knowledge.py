@@ -1,0 +1,95 @@
+"""What an assistant's library had to say to a question, and which of it the answer cites.
+
+Passages are numbered from 1; the model is asked to cite `[n]`, and so the number is all that joins
+an answer to its sources. Passages are kept with the message, whole: a citation resolves as long as
+the message lives, whatever becomes of the library.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from engine import tokens
+from engine.prompt import render_passage
+from libraries.models import Library
+from libraries.passages import passage_wire
+from libraries.search import BOTH_ARMS, search
+
+MAX_PASSAGES: Final = 12
+
+_CITED: Final = re.compile(r"\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3})】")
+"""`[2]`, `[1, 3]`, and the brackets that Chinese models like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The passages that were found, in their wire form, best first; empty if nothing matters.
+
+    `notes` say what part of the search was left out. `is_new`: not yet a message of the chat.
+    """
+
+    passages: Sequence[dict[str, Any]] = ()
+    notes: Sequence[str] = ()
+    is_new: bool = True
+
+    @property
+    def content(self) -> str:
+        """As the model reads it; empty when nothing was found."""
+        return "\n\n".join(
+            render_passage(
+                passage["number"],
+                name=passage["document"]["name"],
+                path=passage["document"]["path"],
+                content=passage["content"],
+            )
+            for passage in self.passages
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question to a library. `vectors` by embedding model; without one words alone are used."""
+
+    library: Library
+    question: str
+    user_id: UUID | None
+    limit_tokens: int
+    encoding: str
+    vectors: Any = field(default_factory=dict)
+
+
+def look_into(request: Request) -> Knowledge:
+    """The passages that matter, as many as the budget holds. Four to eight queries."""
+    has_vector = request.library.embedding_model_id in request.vectors
+    found = search(
+        [request.library],
+        request.question,
+        k=MAX_PASSAGES,
+        query_vectors=request.vectors,
+        user_id=request.user_id,
+        arms=BOTH_ARMS if has_vector else ("words",),
+    )
+    count = partial(tokens.count_text, encoding=request.encoding)
+    rest = request.limit_tokens
+    kept: list[dict[str, Any]] = []
+    for passage in found.relevant:
+        rest -= count(passage.content)
+        if rest < 0 and kept:
+            break
+        kept.append({**passage_wire(passage), "number": len(kept) + 1})
+    return Knowledge(kept, found.notes)
+
+
+def cited_in(text: str, passages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The passages whose numbers the text cites, in the order of their first citation."""
+    by_number = {passage["number"]: passage for passage in passages}
+    numbers = [
+        int(number)
+        for one, other in _CITED.findall(text)
+        for number in re.split(r"\D+", one or other)
+        if number
+    ]
+    return [by_number[number] for number in dict.fromkeys(numbers) if number in by_number]

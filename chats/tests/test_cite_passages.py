@@ -1,0 +1,157 @@
+"""Libraries in turns: what was found is a message, told as sources, and cited by its numbers."""
+
+from typing import Any
+
+import pytest
+
+from chats.knowledge import cited_in
+from chats.models import ChatMessage, Turn
+from chats.tests.event_streams import stream_of
+from chats.tests.rows import messages, new_assistant, new_chat, of_turn, say
+from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, prepared_for, run
+from libraries.models import Document
+from libraries.tests.ledger import ingest, new_document, new_library
+from providers.models import OFFLINE_URL, LanguageModel, Provider
+from tests.personas import api
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PUMP = "The pump is bled by opening the valve on its left side until no air comes out."
+TEA = "Green tea is steeped at seventy degrees for two minutes."
+REVENUE = "In 2022 the revenue of Acme was 12 million. In 2023 the revenue of Acme was 15 million."
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Any) -> None:
+    settings.MEDIA_ROOT = tmp_path
+
+
+@pytest.fixture
+def chat(alice: Any, new_model: Any) -> Any:
+    new_model("fake-model", default=True)
+    library = new_library(alice)
+    for name, text in {"pump.txt": PUMP, "tea.txt": TEA, "acme.txt": REVENUE}.items():
+        new_document(library, text, name=name)
+    ingest()
+    return new_chat(alice, assistant=new_assistant(alice, library=library))
+
+
+def ask(chat: Any, alice: Any, content: str) -> Any:
+    turn = ask_in(chat, alice, content)
+    assert run(turn) == "completed"
+    turn.refresh_from_db()
+    return turn
+
+
+def knowledge_of(turn: Turn) -> ChatMessage:
+    return ChatMessage.objects.get(turn=turn, role="knowledge")
+
+
+def test_what_was_found_is_a_message_and_told_as_sources(alice, chat, fake_provider):
+    turn = ask(chat, alice, "How is the pump bled?")
+    stored = knowledge_of(turn)
+    assert stored.content.startswith("[1] pump.txt\nThe pump is bled")
+    assert "tea" not in stored.content
+    assert stored.citations[0]["document"]["name"] == "pump.txt"
+    events = [event["event"] for event in stream_of(turn)]
+    assert events.index("turn.started") < events.index("source.added")
+    assert events.index("source.added") < events.index("message.stored")
+    assert_stored_is_what_was_streamed(turn)
+    asked = str(fake_provider.requests("How is the pump bled?")[-1]["messages"])
+    assert "Relevant passages from the library:" in asked
+    assert "opening the valve on its left side" in asked
+
+
+def test_the_answers_citations_resolve_through_every_api(alice, chat):
+    offline = Provider.objects.create(name="Offline model", base_url=OFFLINE_URL)
+    LanguageModel.objects.create(provider=offline, alias="quoting", upstream_id="offline")
+    chat.assistant.model = "quoting"
+    chat.assistant.save()
+    turn = ask(chat, alice, "How is the pump bled?")
+    answer = ChatMessage.objects.get(turn=turn, role="assistant")
+    assert "[1]" in answer.content
+    expected = knowledge_of(turn).citations[:1]
+    assert answer.citations == expected
+    assert api(alice).get(messages(chat)).json()["results"][-1]["citations"] == expected
+    Document.objects.all().delete()
+    assert api(alice).get(messages(chat)).json()["results"][-1]["citations"] == expected
+
+
+def test_nothing_is_searched_for_small_talk(alice, chat):
+    turn = ask(chat, alice, "Hello!")
+    assert not ChatMessage.objects.filter(turn=turn, role="knowledge").exists()
+
+
+def test_a_question_the_library_knows_nothing_of_gets_an_empty_message(alice, chat, fake_provider):
+    question = "Who painted the ceiling of the Sistine chapel?"
+    turn = ask(chat, alice, question)
+    assert knowledge_of(turn).content == ""
+    assert "The library holds nothing relevant" in str(fake_provider.requests(question)[-1])
+    assert "source.added" not in [event["event"] for event in stream_of(turn)]
+
+
+def test_a_short_question_is_searched_with_the_one_before_it(alice, chat):
+    ask(chat, alice, "What was the revenue of Acme in 2022?")
+    turn = ask(chat, alice, "And in 2023?")
+    assert "15 million" in knowledge_of(turn).content
+
+
+def test_old_passages_are_not_repeated(alice, chat, fake_provider):
+    ask(chat, alice, "How is the pump bled?")
+    ask(chat, alice, "How long is green tea steeped?")
+    asked = str(fake_provider.requests("How long is green tea steeped?")[-1]["messages"])
+    assert "seventy degrees" in asked
+    assert "opening the valve" not in asked
+
+
+def test_a_library_its_owner_took_back_is_not_searched(alice, bob, chat):
+    library = chat.assistant.library
+    library.user, library.shared = bob.user, False
+    library.save()
+    turn = ask(chat, alice, "How is the pump bled?")
+    assert not ChatMessage.objects.filter(turn=turn, role="knowledge").exists()
+
+
+def test_the_manifest_names_the_passages_and_the_request_can_be_made_again(alice, chat):
+    turn = ask(chat, alice, "How is the pump bled?")
+    manifest = api(alice).get(of_turn(turn, "manifest/?request=true")).json()
+    (passage,) = manifest["passages"]
+    assert passage["chunk_ids"] == knowledge_of(turn).citations[0]["chunk_ids"]
+    assert manifest["tokens"]["passages"] == passage["tokens"] > 0
+    assert "opening the valve" in str(manifest["request"])
+
+
+def test_an_attempt_that_resumes_uses_what_the_first_one_found(alice, chat):
+    turn = ask_in(chat, alice, "How is the pump bled?")
+    row = Turn.objects.select_related("chat", "assistant", "question", "organization", "user")
+    first = prepared_for(row.get(pk=turn.pk))
+    assert first.knowledge is not None
+    assert first.knowledge.is_new
+    chat.refresh_from_db()
+    stored = say(
+        chat,
+        first.knowledge.content,
+        role="knowledge",
+        citations=list(first.knowledge.passages),
+    )
+    Turn.objects.filter(pk=turn.pk).update(tip=stored)
+    again = prepared_for(row.get(pk=turn.pk))
+    assert again.knowledge is not None
+    assert not again.knowledge.is_new
+    assert again.knowledge.passages == first.knowledge.passages
+    assert again.request.messages == first.request.messages
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("As [2] says, and [1].", [2, 1]),
+        ("Both [1, 3] and [3].", [1, 3]),
+        ("见【2】和[1，2]。", [2, 1]),
+        ("No [9], no [0], no (1), no 1.", []),
+        ("a[1]b[1]", [1]),
+    ],
+)
+def test_citations_are_numbers_in_brackets(text, numbers):
+    passages = [{"number": number} for number in (1, 2, 3)]
+    assert [passage["number"] for passage in cited_in(text, passages)] == numbers
