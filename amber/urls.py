@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("accounts.auth_urls")),
     path("api/v1/", include("accounts.urls")),
     path("api/v1/", include("providers.urls")),
+    path("api/v1/", include("memory.urls")),
     path("api/v1/", include("libraries.urls")),
     path("api/v1/", include("tools.urls")),
     path("api/v1/", include("assistants.urls")),

@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
-from libraries.embedding_store import embed_texts
+from django.db.models import Q
 
 from amber.lib.errors import Missing, Unavailable
 from amber.lib.hybrid import indexed
@@ -23,6 +23,8 @@ from chats.models import Chat, ChatMessage, MessageBlock
 from engine import tokens
 from engine.blocks import Spoken, block_hash, render, runs
 from engine.model import ProviderError
+from libraries.embedding_store import embed_texts
+from providers.models import EmbeddingModel
 from providers.registry import default_embedding_model
 
 logger = structlog.get_logger(__name__)
@@ -69,11 +71,14 @@ def seal(chat_id: UUID) -> int:
 
 
 def embed(blocks: Sequence[MessageBlock]) -> bool:
-    """Give these blocks (of one organization) their vectors. False when the embedder failed."""
+    """Give these blocks (of one organization) their vectors. False when the embedder failed.
+
+    Of a block that is longer than the embedder reads, its beginning is embedded.
+    """
     try:
         model = default_embedding_model()
         vectors = embed_texts(
-            [block.full_content for block in blocks],
+            [embedded_text(block.full_content, model) for block in blocks],
             model=model,
             organization_id=blocks[0].organization_id,
         )
@@ -87,16 +92,33 @@ def embed(blocks: Sequence[MessageBlock]) -> bool:
     return True
 
 
+def embedded_text(content: str, model: EmbeddingModel) -> str:
+    """What of a block its vector tells."""
+    return tokens.beginning(content, model.max_input_tokens, model.encoding)
+
+
 def embed_waiting() -> None:
-    """Blocks that have no vector yet: their embedder was away. In batches, the oldest first."""
-    waiting = MessageBlock.objects.filter(embedding_model_id__isnull=True).order_by("created_at")
-    by_organization: dict[UUID, list[MessageBlock]] = {}
-    for block in waiting[: _WRITE_BATCH * 4]:
-        by_organization.setdefault(block.organization_id, []).append(block)
-    for blocks in by_organization.values():
-        for some in _batches(blocks, _WRITE_BATCH):
-            if not embed(some):
-                return
+    """Blocks without a vector, or with one of another model than the default, get theirs.
+
+    Their embedder was away, or operators chose another. In batches, until nothing is left or the
+    embedder fails.
+    """
+    try:
+        model = default_embedding_model()
+    except Unavailable as error:
+        logger.warning("blocks_not_embedded", reason=error.code)
+        return
+    other = Q(embedding_model_id__isnull=True)  # two ranges of the index, not a scan for <>
+    other |= Q(embedding_model_id__lt=model.pk) | Q(embedding_model_id__gt=model.pk)
+    waiting = MessageBlock.objects.filter(other).defer("vector", "search")
+    while blocks := list(waiting[: _WRITE_BATCH * 4]):
+        by_organization: dict[UUID, list[MessageBlock]] = {}
+        for block in blocks:
+            by_organization.setdefault(block.organization_id, []).append(block)
+        for mine in by_organization.values():
+            for some in _batches(mine, _WRITE_BATCH):
+                if not embed(some):
+                    return
 
 
 def _unsealed_ids(chat: Chat, last: MessageBlock | None) -> list[UUID]:

@@ -14,12 +14,13 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts.models import IdempotencyRecord
-from chats.blocks import embed_waiting
+from chats import blocks
 from chats.digest import digest_turns
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
 from libraries.erasure import erase_leftovers
 from libraries.file_bytes import delete_files
 from libraries.models import File
+from memory import embedding
 from tools.models import ToolCallRecord
 from tools.refreshing import refresh_due
 
@@ -29,7 +30,7 @@ _BATCH = 1_000
 
 
 def erase_stateless() -> None:
-    """Input and output of stateless turns go after AMBER_STATELESS_KEEP_SECONDS."""
+    """What was said in stateless turns, and asked of them, goes after AMBER_STATELESS_KEEP_SECONDS."""
     kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
     old = (
         Turn.objects.filter(chat__isnull=True, ended_at__lt=Now() - kept)
@@ -37,7 +38,7 @@ def erase_stateless() -> None:
         .exclude(status__in=LIVE_STATUSES)
     )
     ids = list(old.values_list("pk", flat=True)[:_BATCH])
-    Turn.objects.filter(pk__in=ids).update(input=None, output=None, partial_text="")
+    Turn.objects.filter(pk__in=ids).update(input=None, output=None, options={}, partial_text="")
 
 
 def forget_idempotency_keys() -> None:
@@ -74,7 +75,8 @@ class _Periodic:
 
 CHORES: dict[str, _Periodic] = {
     "digest_turns": _Periodic(5, digest_turns),
-    "embed_waiting_blocks": _Periodic(60, embed_waiting),
+    "embed_waiting_blocks": _Periodic(60, blocks.embed_waiting),
+    "embed_waiting_memories": _Periodic(60, embedding.embed_waiting),
     "erase_stateless": _Periodic(60, erase_stateless),
     "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
     "delete_expired_files": _Periodic(600, delete_expired_files),

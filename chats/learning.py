@@ -1,87 +1,145 @@
 """What is learnt about a person from turns that ended: their words go to `memory.extraction`.
 
 Only what the person typed and what the assistant answered is shown to the model, never prompts,
-recalled text, passages or results of tools.
+recalled text, passages or results of tools; and only what still stands on the chat's active path,
+so that what was edited away is not learnt.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Final
 from uuid import UUID
 
-from libraries.embedding_store import embed_texts
+from django.conf import settings
+from django.db import transaction
 
 from assistants.recipe import recipe_of
+from chats import transcript
 from chats.models import Chat, ChatMessage, MessageRole, Turn
-from engine.model import Model, Usage
+from chats.roles import ASKING_ROLES
+from engine.model import Model
 from engine.small_talk import is_small_talk
-from memory.extraction import Extractor, Said, extract
+from memory import embedding
+from memory.decisions import MAX_ANSWER_CHARS, MAX_SAID_CHARS, Call, Said
+from memory.extraction import Extractor, Learnt, find, keep
 from memory.owner import Owner
 from providers import ledger, registry
 from providers.models import LanguageModel
 
-_BY_USER = frozenset({MessageRole.HUMAN, MessageRole.HUMAN_LATER})
-_SHOWN = _BY_USER | {MessageRole.ASSISTANT}
+_BY_USER: Final = frozenset({MessageRole.HUMAN, MessageRole.HUMAN_LATER})
+_SHOWN: Final = (*_BY_USER, MessageRole.ASSISTANT)
 
 
 def learn(chat: Chat, turns: Sequence[Turn]) -> None:
-    """Extract facts from these turns of one chat, if their assistant uses memory.
+    """Extract facts from these turns of one chat, as far as their assistants use memory.
 
-    Raises ProviderError and Unavailable; then nothing was kept.
+    Raises ProviderError and Unavailable; what was found before is kept, and finding it again does
+    no harm.
     """
-    turn = turns[-1]
-    if turn.assistant is None or not _uses_memory(turn, chat):
+    learning = [turn for turn in turns if uses_memory(turn)]
+    if not learning:
         return
-    messages = _said_in(chat, turns)
-    if all(is_small_talk(message.text) for message in messages if message.by_user):
-        return
-    extract(
-        Owner(turn.organization_id, turn.user_id if not turn.guest_id else None, turn.guest_id),
-        messages,
-        extractor=_extractor(turn),
-    )
+    turn = learning[-1]
+    owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
+    extractor = _extractor(turn, owner)
+    for messages in _portions(_said_in(chat, learning)):
+        if all(is_small_talk(message.text) for message in messages if message.by_user):
+            continue
+        found = find(owner, messages, extractor=extractor, assistant_id=turn.assistant_id)
+        if found and not _kept(chat.pk, owner, found):
+            return
 
 
-def _uses_memory(turn: Turn, chat: Chat) -> bool:
-    assert turn.assistant is not None
+def uses_memory(turn: Turn) -> bool:
+    """Whether this turn may read and write what is known of who asked."""
+    if turn.assistant is None:
+        return False
     is_public_api = turn.api_key_id is not None or turn.guest_id is not None
     return recipe_of(turn.assistant, is_public_api=is_public_api).uses_memory
+
+
+@transaction.atomic
+def _kept(chat_id: UUID, owner: Owner, found: Sequence[Learnt]) -> bool:
+    """Under the chat's lock: of a chat that went while the model thought, nothing stays."""
+    if not Chat.objects.unexpired().select_for_update(no_key=True).filter(pk=chat_id).exists():
+        return False
+    for learnt in found:
+        keep(owner, learnt)
+    return True
 
 
 def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[Said]:
     """The exchange of each turn, and what was said to be answered later just before it."""
     rows = ChatMessage.objects.filter(chat=chat, role__in=_SHOWN)
-    of_turns = rows.filter(turn__in=turns) | rows.filter(pk__in=[t.question_id for t in turns])
-    spoken = of_turns.distinct().order_by("position").values_list("pk", "role", "content")
-    return [Said(pk, role in _BY_USER, content) for pk, role, content in spoken]
+    mine = rows.filter(turn__in=turns) | rows.filter(pk__in=[turn.question_id for turn in turns])
+    asked = {turn.question_id for turn in turns}
+    questions = ChatMessage.objects.filter(pk__in=asked).defer("search")
+    later = {pk for question in questions for pk in _later_before(question)}
+    mine |= rows.filter(pk__in=later)
+    on_path = transcript.path_ids(chat.pk, chat.active_leaf_id)
+    fields = ("pk", "role", "content", "created_at")
+    spoken = mine.distinct().order_by("position").values_list(*fields)
+    return [
+        Said(pk, role in _BY_USER, content, at) for pk, role, content, at in spoken if pk in on_path
+    ]
 
 
-def _extractor(turn: Turn) -> Extractor:
-    """With the assistant's own model; the offline one only finds explicit statements."""
+def _later_before(question: ChatMessage) -> Iterator[UUID]:
+    """What the person said since the question before this one, without asking for an answer."""
+    before = transcript.path(
+        question.chat_id, question.parent_id, max_messages=_LATER_MESSAGES, brief=True
+    )
+    for message in reversed(before):
+        if message.role in ASKING_ROLES or message.role == MessageRole.ASSISTANT:
+            return
+        if message.role == MessageRole.HUMAN_LATER:
+            yield message.pk
+
+
+_LATER_MESSAGES: Final = 50
+
+
+def _portions(messages: Sequence[Said]) -> Iterator[list[Said]]:
+    """In order, as many at once as one call of the model takes."""
+    portion: list[Said] = []
+    chars = 0
+    for message in messages:
+        size = min(len(message.text), MAX_SAID_CHARS if message.by_user else MAX_ANSWER_CHARS)
+        if portion and chars + size > MAX_SAID_CHARS:
+            yield portion
+            portion, chars = [], 0
+        portion.append(message)
+        chars += size
+    if portion:
+        yield portion
+
+
+def _extractor(turn: Turn, owner: Owner) -> Extractor:
+    """With AMBER_MEMORY_MODEL, else the assistant's own model; the offline one only finds explicit
+    statements."""
     assert turn.assistant is not None
-    row = registry.resolve(turn.assistant.model, wants_vision=False).row
+    alias = settings.AMBER_MEMORY_MODEL or turn.assistant.model
+    row = registry.resolve(alias, wants_vision=False).row
     embedding_model = registry.default_embedding_model()
     model: Model | None = None if row.provider.is_offline else registry.engine_model(row)
     return Extractor(
         model=model,
-        embed=partial(embed_texts, model=embedding_model, organization_id=turn.organization_id),
+        embed=partial(embedding.embed, owner=owner, model=embedding_model),
         embedding_model_id=embedding_model.pk,
-        on_usage=partial(_record, row, turn),
+        on_call=partial(_record, row, turn),
     )
 
 
-def _record(row: LanguageModel, turn: Turn, usage: Usage) -> None:
+def _record(row: LanguageModel, turn: Turn, call: Call) -> None:
     ledger.record(
         row,
-        usage,
+        call.usage,
         organization_id=turn.organization_id,
         user_id=turn.user_id,
         api_key_id=turn.api_key_id,
         guest_id=turn.guest_id,
         assistant_id=turn.assistant_id,
         turn_id=turn.pk,
+        latency_ms=call.latency_ms,
+        outcome=call.outcome,
     )
-
-
-def evidence_of(ids: Sequence[UUID]) -> Sequence[ChatMessage]:
-    """The messages a memory rests on, as far as they still exist, oldest first."""
-    return list(ChatMessage.objects.filter(pk__in=ids).order_by("created_at"))

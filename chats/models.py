@@ -1,9 +1,12 @@
 """Chats, their tree of messages, the turns that answer them, and sealed blocks of old messages."""
 
+from typing import Self
+
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from pgvector.django import HalfVectorField
 
 from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User
@@ -22,13 +25,27 @@ class ChatOwner(models.TextChoices):
 
 
 class ChatQuerySet(OwnedQuerySet):
-    """A key bound to an assistant sees only chats with that assistant."""
+    """A key bound to an assistant sees only chats with that assistant.
+
+    A chat whose time is up is absent at once, although its rows go in batches.
+    """
 
     def _seen_by(self, principal: Principal) -> Q:
-        seen = super()._seen_by(principal)
+        seen = super()._seen_by(principal) & _unexpired()
         if principal.assistant_id:
             seen &= Q(assistant_id=principal.assistant_id)
         return seen
+
+    def unexpired(self) -> Self:
+        return self.filter(_unexpired())
+
+    def expired(self) -> Self:
+        return self.filter(expired_at__lte=timezone.now())
+
+
+def _unexpired(prefix: str = "") -> Q:
+    never = Q(**{f"{prefix}expired_at__isnull": True})
+    return never | Q(**{f"{prefix}expired_at__gt": timezone.now()})
 
 
 class Chat(TenantRow):
@@ -69,6 +86,7 @@ class Chat(TenantRow):
                 fields=["organization", "user", "owner", "-created_at"], name="chat_user_time"
             ),
             models.Index(fields=["expired_at"], name="chat_expiry"),
+            models.Index(fields=["organization", "updated_at"], name="chat_org_activity"),
         ]
 
     def __str__(self) -> str:
@@ -168,8 +186,10 @@ LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
 
 
 class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
+    """Turns of a chat are seen as long as the chat is."""
+
     def _seen_by(self, principal: Principal) -> Q:
-        seen = super()._seen_by(principal)
+        seen = super()._seen_by(principal) & (Q(chat__isnull=True) | _unexpired("chat__"))
         if principal.assistant_id:
             seen &= Q(assistant_id=principal.assistant_id)
         return seen
@@ -181,11 +201,12 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
 class Turn(TenantRow, Leased):
     """One question and all that answers it: in a chat, or stateless over `input`.
 
-    `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?}], "model"?}, oldest
-    first; `model` is an alias, for a turn without an assistant.
+    `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?}]}, oldest first.
+    `options` is what the caller asked for beyond that (`chats.call_options`).
     `seq` is that of the last event which the stored state includes. `step` counts stored replies
     of the model. `tip` is where the next message is appended. `partial_text` is the text of the
-    step under way, as far as it was shown; it becomes a message when the turn ends.
+    step under way, as far as it was shown; it becomes a message when the turn ends. `is_budgeted`:
+    budgets apply, and hold something for it while it lives (`chats.admission`).
     """
 
     chat = models.ForeignKey(
@@ -218,6 +239,7 @@ class Turn(TenantRow, Leased):
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     first_token_at = models.DateTimeField(null=True, blank=True)
     digest_at = models.DateTimeField(null=True, blank=True)
+    is_budgeted = models.BooleanField(default=False, db_default=False)
 
     objects = TurnQuerySet.as_manager()
 
@@ -293,12 +315,43 @@ class MessageBlock(TenantRow):
                 condition=Q(on_active_path=True),
                 name="block_active_path",
             ),
-            models.Index(
-                fields=["created_at"],
-                condition=Q(embedding_model_id__isnull=True),
-                name="block_not_embedded",
-            ),
+            models.Index(fields=["embedding_model_id"], name="block_embedded_by"),
             GinIndex(fields=["search"], name="block_search"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class ErasureQuerySet(TenantQuerySet):
+    """A person's own; keys and guests see none."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        if principal.user_id is None or principal.key is not None:
+            return Q(pk__in=[])
+        return Q(user_id=principal.user_id)
+
+
+class Erasure(TenantRow):
+    """A person's wish that what they left in an organization be deleted; done when `ended_at` is set.
+
+    What they asked for is out of sight from the first moment; `chats.erasing` deletes it. `account`:
+    everywhere, and the account itself at last, with this row. `doomed` are ids by kind of rows
+    that nobody owns any more, to be deleted.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    account = models.BooleanField(default=False)
+    doomed = models.JSONField(default=dict, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ErasureQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["created_at"], condition=Q(ended_at__isnull=True), name="erasure_open"
+            ),
         ]
 
     def __str__(self) -> str:

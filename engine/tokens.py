@@ -87,6 +87,19 @@ def count_text(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     return sum(_count(piece, encoding) for piece in _pieces(text))
 
 
+def beginning(text: str, limit_tokens: int, encoding: str = DEFAULT_ENCODING) -> str:
+    """As much of the text as surely fits, for embedders that refuse what is longer.
+
+    Counts nothing for a text that fits anyway, else two or three times.
+    """
+    while at_most_tokens(text) > limit_tokens:
+        counted = count_text(text, encoding)
+        if counted <= limit_tokens:
+            break
+        text = text[: int(len(text) * limit_tokens / counted * 0.98)]
+    return text
+
+
 def count_message(
     message: ProviderMessage, encoding: str = DEFAULT_ENCODING, image_tokens: int = IMAGE_TOKENS
 ) -> int:

@@ -7,7 +7,7 @@ row. Whoever calls has embedded the text before: nothing here waits for a provid
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from amber.lib.hybrid import indexed
 from amber.lib.ids import new_id
 from memory.models import Memory
 from memory.owner import Owner
-from memory.sameness import NEAR_SAME, can_be_same, fingerprint
+from memory.sameness import NEAR_SAME, can_be_same, contradicts, fingerprint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 MAX_CONTENT_CHARS = 2_000
 """A fact is a sentence or two; what is longer belongs into a library."""
+
+MAX_EVIDENCE = 50
+"""What is said again every day needs no longer list."""
+
+MAX_COMPARED = 2_000
+"""More memories than people have."""
 
 
 class Outcome(enum.Enum):
@@ -66,20 +72,20 @@ def remember(
     """Keep a fact unless it is known; then its evidence grows.
 
     `replaces`: an older memory that this one contradicts or makes more exact; it is ended, not
-    deleted. Raises Invalid for no text, or too much.
+    deleted, and the new one takes its scope. Raises Invalid for no text, or too much.
     """
     content = checked(fact.content)
     take_turns(owner)
-    valid = valid_of(owner).filter(assistant_id=fact.assistant_id)
-    old = valid.filter(pk=replaces).first() if replaces else None
-    known = _known(valid, content, embedded, but=old)
+    old = valid_of(owner).filter(pk=replaces).first() if replaces else None
+    assistant_id = old.assistant_id if old else fact.assistant_id
+    known = _known(known_to(owner, assistant_id), content, embedded, but=old)
     if known is None:
-        new = _new(owner, fact, content, embedded)
+        new = _new(owner, replace(fact, content=content, assistant_id=assistant_id), embedded)
         _end(old, by=new)
         new.save(force_insert=True)
         return new, Outcome.SUPERSEDED if old else Outcome.ADDED
     _end(old, by=known)
-    known.evidence = list(dict.fromkeys([*known.evidence, *fact.evidence]))
+    known.evidence = _grown(known.evidence, fact.evidence)
     known.confidence = max(known.confidence, fact.confidence)
     known.save(update_fields=["evidence", "confidence", "updated_at"])
     return known, Outcome.KNOWN
@@ -88,6 +94,17 @@ def remember(
 def valid_of(owner: Owner) -> QuerySet[Memory]:
     """What holds now."""
     return Memory.objects.filter(**owner.fields, valid_until__isnull=True)
+
+
+def known_to(owner: Owner, assistant_id: UUID | None) -> QuerySet[Memory]:
+    """What this assistant is told of: what holds for all of them, and for it alone."""
+    return valid_of(owner).filter(Q(assistant_id__isnull=True) | Q(assistant_id=assistant_id))
+
+
+def contradicted(owner: Owner, content: str, *, assistant_id: UUID | None = None) -> UUID | None:
+    """The newest memory that this statement makes untrue, as far as words alone tell. One query."""
+    newest = known_to(owner, assistant_id).order_by("-created_at").values_list("pk", "content")
+    return next((pk for pk, said in newest[:MAX_COMPARED] if contradicts(content, said)), None)
 
 
 def owner_of(memory: Memory) -> Owner:
@@ -126,14 +143,20 @@ def _known(
     return next((memory for memory in near[:3] if can_be_same(memory.content, content)), None)
 
 
-def _new(owner: Owner, fact: Fact, content: str, embedded: Embedded | None) -> Memory:
+def _grown(known: Sequence[UUID], more: Sequence[UUID]) -> list[UUID]:
+    """Each once, in order; of too many the first, and the newest."""
+    ids = list(dict.fromkeys([*known, *more]))
+    return ids if len(ids) <= MAX_EVIDENCE else [ids[0], *ids[1 - MAX_EVIDENCE :]]
+
+
+def _new(owner: Owner, fact: Fact, embedded: Embedded | None) -> Memory:
     memory = Memory(
         pk=new_id(),
         **owner.fields,
         assistant_id=fact.assistant_id,
-        content=content,
-        content_md5=fingerprint(content),
-        evidence=list(fact.evidence),
+        content=fact.content,
+        content_md5=fingerprint(fact.content),
+        evidence=_grown((), fact.evidence),
         confidence=min(max(fact.confidence, 0.0), 1.0),
         valid_from=timezone.now(),
     )

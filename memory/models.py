@@ -7,7 +7,18 @@ from django.db.models import Q
 from pgvector.django import HalfVectorField
 
 from accounts.models import OwnedQuerySet, TenantRow, User
+from accounts.principal import Principal
 from amber.lib.tsvector import TokenVectorField
+
+
+class MemoryQuerySet(OwnedQuerySet):
+    """A key bound to one assistant sees only what is kept for that assistant alone."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        seen = super()._seen_by(principal)
+        if principal.assistant_id and principal.guest_id is None:
+            seen &= Q(assistant_id=principal.assistant_id)
+        return seen
 
 
 class Memory(TenantRow):
@@ -33,7 +44,7 @@ class Memory(TenantRow):
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
 
-    objects = OwnedQuerySet.as_manager()
+    objects = MemoryQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "memories"
@@ -60,6 +71,11 @@ class Memory(TenantRow):
                 name="memory_guest",
             ),
             GinIndex(fields=["search"], name="memory_search"),
+            models.Index(
+                fields=["embedding_model_id"],
+                condition=Q(valid_until__isnull=True),
+                name="memory_embedded_by",
+            ),
         ]
 
     def __str__(self) -> str:

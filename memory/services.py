@@ -3,11 +3,14 @@
 Whoever calls has embedded the text before: nothing here waits for a provider.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
 
-from amber.lib.errors import Invalid
+from accounts.idempotency import settle
+from accounts.models import IdempotencyRecord
+from amber.lib.errors import Conflict, Invalid, Missing
 from memory.facts import (
     Embedded,
     Fact,
@@ -22,26 +25,45 @@ from memory.facts import (
 from memory.models import Memory
 from memory.owner import Owner
 from memory.sameness import fingerprint
+from memory.wire import memory_wire
 
 
 @transaction.atomic(durable=True)
 def add_memory(
-    owner: Owner, fact: Fact, *, embedded: Embedded | None = None, replaces: UUID | None = None
+    owner: Owner,
+    fact: Fact,
+    *,
+    embedded: Embedded | None = None,
+    replaces: UUID | None = None,
+    claim: IdempotencyRecord | None = None,
 ) -> tuple[Memory, Outcome]:
     """See `memory.facts.remember`."""
-    return remember(owner, fact, embedded=embedded, replaces=replaces)
+    memory, outcome = remember(owner, fact, embedded=embedded, replaces=replaces)
+    settle(claim, status=status_of((memory, outcome)), answer=memory_wire(memory))
+    return memory, outcome
+
+
+def status_of(added: tuple[Memory, Outcome]) -> int:
+    """Of an answer to POST: nothing was made of what was known."""
+    return 200 if added[1] is Outcome.KNOWN else 201
 
 
 @transaction.atomic(durable=True)
 def edit_memory(memory: Memory, *, content: str, embedded: Embedded | None = None) -> Memory:
-    """The owner's own words, in place. Raises Invalid, also when another memory says the same."""
+    """The owner's own words, in place.
+
+    Raises Invalid, also when another memory says the same; Conflict for one that was superseded,
+    Missing for one that was forgotten meanwhile.
+    """
     content = checked(content)
     owner = owner_of(memory)
-    take_turns(owner)
+    memory = _locked(memory)
+    if memory.valid_until is not None:
+        raise Conflict("This memory was superseded; what took its place can be edited.")
     same = valid_of(owner).filter(
         assistant_id=memory.assistant_id, content_md5=fingerprint(content)
     )
-    if memory.valid_until is None and same.exclude(pk=memory.pk).exists():
+    if same.exclude(pk=memory.pk).exists():
         raise Invalid(fields={"content": ["Another memory says this already."]})
     memory.content = content
     memory.content_md5 = fingerprint(content)
@@ -54,14 +76,35 @@ def edit_memory(memory: Memory, *, content: str, embedded: Embedded | None = Non
 @transaction.atomic(durable=True)
 def forget_memory(memory: Memory) -> None:
     """Delete it, and what it superseded: a forgotten fact does not come back in an older form."""
-    doomed = [memory.pk]
+    take_turns(owner_of(memory))
+    _delete_with_history([memory.pk])
+
+
+@transaction.atomic(durable=True)
+def forget_all(owner: Owner, *, assistant_id: UUID | None = None) -> int:
+    """Every memory of this owner (or of theirs for one assistant), the superseded ones too.
+
+    How many they were.
+    """
+    take_turns(owner)
+    rows = Memory.objects.filter(**owner.fields)
+    if assistant_id is not None:
+        rows = rows.filter(assistant_id=assistant_id)
+    return int(rows.delete()[0])
+
+
+def _locked(memory: Memory) -> Memory:
+    """As it is now, while nobody else writes its owner's memories. Raises Missing."""
+    take_turns(owner_of(memory))
+    found: Memory | None = Memory.objects.filter(pk=memory.pk).first()
+    if found is None:
+        raise Missing
+    return found
+
+
+def _delete_with_history(ids: Sequence[UUID]) -> None:
+    doomed = list(ids)
     while doomed:
         older = list(Memory.objects.filter(superseded_by__in=doomed).values_list("pk", flat=True))
         Memory.objects.filter(pk__in=doomed).delete()
         doomed = older
-
-
-@transaction.atomic(durable=True)
-def forget_all(owner: Owner) -> int:
-    """Every memory of this owner, the superseded ones too; how many."""
-    return int(Memory.objects.filter(**owner.fields).delete()[0])

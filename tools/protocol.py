@@ -66,9 +66,10 @@ class ToolContext:
     """Who asks and where. `call_id` is set for each call; the rest is the turn's.
 
     `user_id` is None for guests, `chat_id` for stateless turns, `assistant_id` for bare models.
-    `library_ids` are those the turn may search. `time_zone` is the user's IANA name. `clock`
-    returns an aware time; tests give their own. `exchanges` takes what went over the network,
-    when somebody wants to look at it; a call never reads it.
+    `question_id` is the message that is answered, of a turn in a chat. `library_ids` are those the
+    turn may search. `time_zone` is the user's IANA name. `clock` returns an aware time; tests give
+    their own. `exchanges` takes what went over the network, when somebody wants to look at it; a
+    call never reads it.
     """
 
     organization_id: UUID
@@ -77,6 +78,7 @@ class ToolContext:
     chat_id: UUID | None = None
     assistant_id: UUID | None = None
     turn_id: UUID | None = None
+    question_id: UUID | None = None
     library_ids: tuple[UUID, ...] = ()
     call_id: str = ""
     time_zone: str = "UTC"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.sameness import can_be_same, fingerprint, subject_of
+from memory.sameness import can_be_same, contradicts, fingerprint, subject_of
 from memory.statements import explicit_statements
 
 
@@ -42,15 +42,44 @@ def test_numbers_and_negations_must_agree(one, other, expected):
     ("statement", "subject"),
     [
         ("my favourite colour is blue", "favourite colour"),
-        ("My cat was called Biscuit", "cat"),
-        ("The user's cat is old", "cat"),
+        ("My cat is called Biscuit", "cat"),
+        ("The user's cat's name is Biscuit", "cat"),
+        ("My sister's phone number is 1234", "sister's phone number"),
         ("我的猫叫小白", "猫"),
+        ("我的生日是五月三日", "生日"),
+        ("The user's cat is old", None),
+        ("My wife is a doctor", None),
+        ("My brother is called Tom", None),
         ("I like tea", None),
         ("blue is my colour", None),
     ],
 )
 def test_what_a_statement_tells_of(statement, subject):
-    assert subject_of(statement) == subject
+    said = subject_of(statement)
+    assert (said and said.partition(" ")[2]) == subject
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("My favourite colour is blue", "my favourite colour is green", True),
+        ("The user lives in Rome", "The user lives in Oslo", True),
+        ("I am 40 years old", "I am 41 years old", True),
+        ("我住在北京", "我住在上海", True),
+        ("The user likes tea", "The user doesn't like tea", True),
+        ("I eat meat", "I do not eat meat any more", True),
+        ("The user works at Acme", "The user no longer works at Acme", True),
+        ("我吃肉", "我不吃肉", True),
+        ("The user likes tea", "the user likes TEA.", False),
+        ("The user likes tea", "The user doesn't like coffee", False),
+        ("My cat is old", "My cat is black", False),
+        ("My friend is called Tom", "My friend is called Bob", False),
+        ("My cat is called Biscuit", "My dog is called Rex", False),
+    ],
+)
+def test_one_value_at_a_time_and_denials_contradict(one, other, expected):
+    assert contradicts(one, other) is expected
+    assert contradicts(other, one) is expected
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,8 +10,18 @@ import orjson
 import pytest
 
 from engine.embedding import OfflineEmbedder
-from engine.model import ModelProfile, ModelRequest, ReplyEnd, ReplyPart, TextChunk, Usage
-from memory.extraction import Extractor, Said, extract
+from engine.model import (
+    ModelProfile,
+    ModelRequest,
+    ProviderError,
+    ReplyEnd,
+    ReplyPart,
+    TextChunk,
+    Usage,
+)
+from engine.tokens import count_text
+from memory.decisions import Call, Said
+from memory.extraction import KNOWN_TOKENS, Extractor, find, keep
 from memory.facts import Fact, Outcome, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
@@ -61,10 +72,12 @@ def said() -> list[Said]:
 
 
 def run(owner: Owner, said: Sequence[Said], model: Scripted | None, **fields: Any) -> Any:
-    extractor = Extractor(model=model, embed=embed, embedding_model_id=UUID(int=7), **fields)
-    return [
-        (memory.content, outcome) for memory, outcome in extract(owner, said, extractor=extractor)
-    ]
+    assistant_id = fields.pop("assistant_id", None)
+    fields = {"embed": embed} | fields
+    extractor = Extractor(model=model, embedding_model_id=UUID(int=7), **fields)
+    found = find(owner, said, extractor=extractor, assistant_id=assistant_id)
+    kept = [keep(owner, learnt) for learnt in found]
+    return [(memory.content, outcome) for memory, outcome in kept]
 
 
 def test_a_fact_is_kept_with_its_evidence_and_confidence(owner, said):
@@ -78,14 +91,14 @@ def test_a_fact_is_kept_with_its_evidence_and_confidence(owner, said):
             }
         )
     )
-    used: list[Usage] = []
-    kept = run(owner, said, model, on_usage=used.append)
+    calls: list[Call] = []
+    kept = run(owner, said, model, on_call=calls.append)
     assert kept == [("The user lives in Oslo", Outcome.ADDED)]
     memory = valid_of(owner).get()
     assert memory.evidence == [said[0].id]
     assert memory.confidence == 0.9
     assert memory.embedding_model_id == UUID(int=7)
-    assert used == [Usage(100, 20)]
+    assert [(call.usage, call.outcome) for call in calls] == [(Usage(100, 20), "ok")]
 
 
 def test_the_model_sees_what_is_known_and_what_was_said_and_nothing_else(owner, said):
@@ -156,6 +169,81 @@ def test_a_number_of_no_memory_replaces_nothing(owner, said):
     assert run(owner, said, Scripted(facts(decision))) == [
         ("The user lives in Oslo", Outcome.ADDED)
     ]
+
+
+def test_one_decision_of_another_form_spoils_no_other(owner, said):
+    decisions = facts(
+        {"content": "x" * 3_000, "evidence": [1]},
+        {"content": "Surely", "evidence": [1], "confidence": 7},
+        {"content": "\0", "evidence": [1]},
+        {"content": "The user lives in Oslo", "evidence": [1]},
+    )
+    assert run(owner, said, Scripted(decisions)) == [("The user lives in Oslo", Outcome.ADDED)]
+
+
+class Refusing(Scripted):
+    """Knows no JSON mode."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
+        if request.response_format is not None:
+            raise ProviderError("provider_rejected", "response_format is not supported")
+        async for part in super().stream(request):
+            yield part
+
+
+def test_a_provider_without_json_mode_is_asked_again_without_it(owner, said):
+    calls: list[Call] = []
+    model = Refusing(facts({"content": "The user lives in Oslo", "evidence": [1]}))
+    kept = run(owner, said, model, on_call=calls.append)
+    assert kept == [("The user lives in Oslo", Outcome.ADDED)]
+    assert [call.outcome for call in calls] == ["provider_rejected", "ok"]
+
+
+def test_without_an_embedder_it_is_kept_without_a_vector(owner, said):
+    def away(texts: Sequence[str]) -> Any:
+        raise ProviderError("provider_unavailable", "away")
+
+    model = Scripted(facts({"content": "The user lives in Oslo", "evidence": [1]}))
+    assert run(owner, said, model, embed=away) == [("The user lives in Oslo", Outcome.ADDED)]
+    assert valid_of(owner).get().embedding_model_id is None
+
+
+def test_what_is_kept_for_one_assistant_is_shown_to_that_one_alone(owner, said):
+    one = uuid4()
+    remember(owner, Fact("The user's project is called Heron", assistant_id=one))
+    for assistant_id, is_shown in ((one, True), (uuid4(), False), (None, False)):
+        model = Scripted(facts())
+        run(owner, said, model, assistant_id=assistant_id)
+        assert ("Heron" in model.question) is is_shown
+
+
+def test_what_takes_the_place_of_a_memory_takes_its_scope(owner, said):
+    one = uuid4()
+    remember(owner, Fact("The user lives in Rome", assistant_id=one))
+    decision = {
+        "action": "supersede",
+        "memory": 1,
+        "content": "The user lives in Oslo",
+        "evidence": [1],
+    }
+    run(owner, said, Scripted(facts(decision)), assistant_id=one)
+    memory = valid_of(owner).get()
+    assert (memory.content, memory.assistant_id) == ("The user lives in Oslo", one)
+
+
+def test_the_model_knows_when_it_was_said(owner):
+    model = Scripted(facts())
+    said = [Said(uuid4(), True, "I fly to Oslo tomorrow", datetime(2026, 3, 1, tzinfo=UTC))]
+    run(owner, said, model)
+    assert "1. [2026-03-01] User: I fly to Oslo tomorrow" in model.question
+
+
+def test_what_is_known_is_shown_within_its_budget(owner, said):
+    for number in range(40):
+        remember(owner, Fact(f"Fact {number}: " + "long " * 300))
+    model = Scripted(facts())
+    run(owner, said, model)
+    assert count_text(model.question.partition("</known>")[0]) < KNOWN_TOKENS + 100
 
 
 def test_ten_decisions_are_enough(owner, said):

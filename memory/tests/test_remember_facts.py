@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connections
 
-from amber.lib.errors import Invalid
+from amber.lib.errors import Conflict, Invalid, Missing
 from engine.embedding import OfflineEmbedder
 from memory.facts import Embedded, Fact, Outcome, remember, valid_of
 from memory.models import Memory
@@ -178,6 +178,33 @@ def test_editing_into_a_known_fact_is_refused(owner):
     learn(owner, "The user likes coffee")
     with pytest.raises(Invalid):
         edit_memory(memory, content="the user likes COFFEE")
+
+
+def test_what_was_superseded_or_forgotten_meanwhile_is_not_edited(owner):
+    old, _ = learn(owner, "The user lives in Rome")
+    stale = Memory.objects.get(pk=old.pk)
+    new, _ = learn(owner, "The user lives in Oslo", replaces=old)
+    with pytest.raises(Conflict):
+        edit_memory(stale, content="The user lives in Bern")
+    assert valid_of(owner).get() == new
+    forget_memory(new)
+    with pytest.raises(Missing):
+        edit_memory(new, content="The user lives in Bern")
+
+
+def test_what_holds_for_all_is_not_kept_again_for_one(owner):
+    memory, _ = learn(owner, "The user likes tea")
+    again, outcome = learn(owner, "The user likes tea", assistant_id=uuid4())
+    assert (again, outcome) == (memory, Outcome.KNOWN)
+
+
+def test_evidence_does_not_grow_without_end(owner):
+    first, last = uuid4(), uuid4()
+    learn(owner, "The user likes tea", evidence=[first])
+    learn(owner, "The user likes tea", evidence=[uuid4() for _ in range(200)])
+    memory, _ = learn(owner, "The user likes tea", evidence=[last])
+    assert len(memory.evidence) == 50
+    assert (memory.evidence[0], memory.evidence[-1]) == (first, last)
 
 
 def test_forgetting_takes_what_it_superseded_along(owner):

@@ -1,0 +1,14 @@
+"""Addresses of memories, below /api/v1/."""
+
+from django.urls import path
+
+from memory import views
+
+app_name = "memory"
+
+urlpatterns = [
+    path("memories/", views.MemoriesView.as_view(), name="memories"),
+    path("memories/search/", views.SearchView.as_view(), name="memories-search"),
+    path("memories/export/", views.ExportView.as_view(), name="memories-export"),
+    path("memories/<uuid:memory_id>/", views.MemoryView.as_view(), name="memory"),
+]
