@@ -8,6 +8,7 @@ document is damaged, and starts another. Without work for IDLE_SECONDS it ends b
 Refuses to load Django, numpy and the provider's client, whatever a parser would like.
 """
 
+import gc
 import json
 import logging
 import os
@@ -24,6 +25,8 @@ from libraries.parsing.office_package import checked_parts
 from libraries.parsing.result import ParsedText, Unreadable, joined_pages, refuse_long, storable
 
 IDLE_SECONDS: Final = 30.0
+COLLECTED_EVERY: Final = 20
+"""Documents. Parsers tie their objects into circles: Word documents kept 1 MB each."""
 TOO_BIG_FOR_MEMORY: Final = (
     "The document needs more memory to be read than a document may have. Split it up."
 )
@@ -40,6 +43,7 @@ def main() -> None:
     confine(limits)
     requests = os.fdopen(0, "rb", buffering=0)
     buffered = os.fdopen(os.dup(0), "rb")
+    documents = 0
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
         request = read_frame(buffered)
         if request is None:
@@ -48,6 +52,9 @@ def main() -> None:
         allow_one_document(limits)
         if not _answer(replies, header["kind"], content):
             return
+        documents += 1
+        if documents % COLLECTED_EVERY == 0:
+            gc.collect()
 
 
 def _answer(replies: BinaryIO, kind: str, content: bytes) -> bool:
