@@ -5,6 +5,7 @@ agree.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from amber.lib.words import tsvector_literal
 from assistants.models import Assistant
 from chats.block_paths import mark_active_path
 from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn
-from chats.roles import CALL_ROLES, HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
+from chats.roles import ASKING_ROLES, CALL_ROLES, HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
 from chats.wire import message_wire
 from libraries.models import File
 
@@ -118,6 +119,33 @@ def attach_related(messages: Sequence[ChatMessage]) -> None:
         wanted.append(Prefetch("file", files))
     if wanted:
         prefetch_related_objects(list(messages), *wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class DialogTurn:
+    """One exchange of the plain conversation. `id` is the question's."""
+
+    id: UUID
+    user_query: str
+    assistant_response: str
+
+
+def dialog_turns(chat: Chat) -> list[DialogTurn]:
+    """The active path as questions and their answers, in order; unanswered questions left out.
+
+    Several answers to one question are one text; prompts, tools and files are left out.
+    """
+    turns: list[DialogTurn] = []
+    asked: ChatMessage | None = None
+    answers: list[str] = []
+    for message in [*path(chat.pk, chat.active_leaf_id, brief=True), None]:
+        if message is None or message.role in ASKING_ROLES:
+            if asked is not None and answers:
+                turns.append(DialogTurn(asked.pk, asked.content, "\n".join(answers)))
+            asked, answers = message, []
+        elif message.role == MessageRole.ASSISTANT and message.content.strip():
+            answers.append(message.content)
+    return turns
 
 
 def opening(message: ChatMessage) -> list[ChatMessage]:

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from chats import turn_views, views
+from chats.ask_views import AskView
 from chats.stream_view import TurnEventsView
 
 app_name = "chats"
@@ -26,5 +27,6 @@ urlpatterns = [
     path("turns/<uuid:turn_id>/cancel/", turn_views.CancelView.as_view(), name="cancel"),
     path("turns/<uuid:turn_id>/approve/", turn_views.ApproveView.as_view(), name="approve"),
     path("turns/<uuid:turn_id>/manifest/", turn_views.ManifestView.as_view(), name="manifest"),
+    path("libraries/<uuid:library_id>/ask/", AskView.as_view(), name="ask"),
     path("assistants/<uuid:assistant_id>/try/", turn_views.TryView.as_view(), name="try"),
 ]

@@ -4,11 +4,10 @@ import pytest
 
 from amber.lib.tests.conftest import server
 from amber.lib.tests.local_server import say
-from chats import context
 from chats.models import TurnStatus
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of
 from chats.tests.rows import say as say_in
-from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, run
+from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, prepared_for, run
 from engine.prompt import WEB_SEARCH_PROMPT
 from libraries.models import File
 from tools.tests.services import say_json, url_of
@@ -32,7 +31,7 @@ def prepared(alice, new_model):
         chat = new_chat(alice, assistant=assistant)
         say_in(chat, "Be brief.", role="system")
         say_in(chat, "Hi")
-        return context.prepare(new_turn(chat, assistant=assistant))
+        return prepared_for(new_turn(chat, assistant=assistant))
 
     return prepare
 

@@ -1,0 +1,76 @@
+"""REST of asking a library once: `libraries/{id}/ask/`."""
+
+from functools import partial
+from uuid import UUID
+
+import orjson
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts.access import get_visible
+from accounts.authentication import principal_of
+from amber.lib.errors import Missing
+from amber.lib.later import LaterResponse
+from amber.lib.wire import validated
+from chats.asking import Asked, answer_of, ask_library
+from chats.turn_end import wait_for_end
+from libraries.models import Library
+from providers.registry import is_known_alias
+
+MAX_QUESTION_CHARS = 20_000
+MAX_HISTORY = 50
+
+
+class ExchangeInput(serializers.Serializer[object]):
+    """What the user said and what was answered."""
+
+    user = serializers.CharField(max_length=MAX_QUESTION_CHARS)
+    assistant = serializers.CharField(max_length=200_000)
+
+
+class AskInput(serializers.Serializer[object]):
+    question = serializers.CharField(max_length=MAX_QUESTION_CHARS)
+    history = serializers.ListField(child=ExchangeInput(), required=False, max_length=MAX_HISTORY)
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120)
+
+    def validate_model(self, alias: str) -> str:
+        if not is_known_alias(alias):
+            raise serializers.ValidationError("No enabled model has this alias.")
+        return alias
+
+
+class AnswerSerializer(serializers.Serializer[object]):
+    answer = serializers.CharField()
+    citations = serializers.ListField(child=serializers.DictField())
+    turn_id = serializers.UUIDField()
+
+
+class AskView(APIView):
+    @extend_schema(request=AskInput, responses=AnswerSerializer)
+    def post(self, request: Request, library_id: UUID) -> LaterResponse:
+        """Ask the library one question. 502 when the model fails; `code` says how.
+
+        If the client goes away the turn is cancelled.
+        """
+        principal = principal_of(request)
+        library = get_visible(Library, principal, library_id)
+        given = validated(AskInput, request)
+        asked = ask_library(
+            library,
+            principal,
+            question=given["question"],
+            history=given.get("history", ()),
+            model=given.get("model", ""),
+        )
+        return LaterResponse(partial(_answer, asked))
+
+
+async def _answer(asked: Asked) -> HttpResponse:
+    ended = await wait_for_end(asked.turn)
+    if ended.output is None:
+        raise Missing
+    body = {**answer_of(ended, asked.knowledge), "turn_id": str(ended.pk)}
+    return HttpResponse(orjson.dumps(body), content_type="application/json")

@@ -1,0 +1,103 @@
+"""A single question to a library, without a chat: the classic prompt over what is found there.
+
+The answer comes from a turn like any other (a stateless one, of a bare model), so that it is
+accounted, limited and survives workers as every answer does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from chats.call_options import CallOptions
+from chats.knowledge import Knowledge, Request, cited_in, look_into
+from chats.models import MessageRole, Turn
+from chats.services import start_stateless_turn
+from engine.model import ProviderError
+from engine.prompt import ask_prompt
+from engine.recall import question_of
+from engine.tokens import DEFAULT_ENCODING
+from libraries.embedding_store import embed_query
+from libraries.models import Library
+
+ASK_INSTRUCTIONS = (
+    "Answer the question from the context alone. Cite what you use by its number, such as [1]. "
+    "If the context does not hold the answer, say so."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The turn that will answer, and what it was given to answer from."""
+
+    turn: Turn
+    knowledge: Knowledge
+
+
+def ask_library(
+    library: Library,
+    principal: Principal,
+    *,
+    question: str,
+    history: Sequence[Mapping[str, str]] = (),
+    model: str = "",
+    claim: IdempotencyRecord | None = None,
+) -> Asked:
+    """Search and start the turn. `history`: {"user", "assistant"} pairs, oldest first.
+
+    The library comes with its `embedding_model` and provider selected.
+    """
+    asked = [*(pair["user"] for pair in history), question]
+    knowledge = look_into(
+        Request(
+            library=library,
+            question=question_of(asked) or question,
+            user_id=principal.user_id,
+            limit_tokens=settings.AMBER_PASSAGE_TOKENS,
+            encoding=DEFAULT_ENCODING,
+            vectors=_vectors(library, principal, question_of(asked) or question),
+        )
+    )
+    prompt = ask_prompt(
+        question,
+        passages=[
+            (p["document"]["path"] or p["document"]["name"], p["content"])
+            for p in knowledge.passages
+        ],
+        turns=[(pair["user"], pair["assistant"]) for pair in history],
+    )
+    turn = start_stateless_turn(
+        principal,
+        messages=[{"role": MessageRole.HIDE_HUMAN, "content": prompt}],
+        options=CallOptions(
+            model=model, is_bare=True, is_unattended=True, prompts=(ASK_INSTRUCTIONS,)
+        ),
+        claim=claim,
+    )
+    return Asked(turn, knowledge)
+
+
+def answer_of(turn: Turn, knowledge: Knowledge) -> dict[str, Any]:
+    """What the turn answered, and the passages it cites; all it was given if it cites none."""
+    written = (turn.output or {}).get("messages", [])
+    answer = "".join(m["content"] for m in written if m["role"] == MessageRole.ASSISTANT)
+    cited = cited_in(answer, knowledge.passages)
+    return {"answer": answer, "citations": cited or list(knowledge.passages)}
+
+
+def _vectors(library: Library, principal: Principal, question: str) -> dict[Any, Any]:
+    """Nothing where the embedder fails: then words alone must do."""
+    model = library.embedding_model
+    try:
+        vector = embed_query(
+            question,
+            model=model,
+            organization_id=principal.organization_id,
+            user_id=principal.user_id,
+        )
+    except ProviderError:
+        return {}
+    return {model.pk: vector}
