@@ -1,4 +1,4 @@
-"""Operators' pages: files, libraries with the state of their ingestion, documents.
+"""Operators' pages: files, libraries with the state of their ingestion, documents, Git imports.
 
 Never what files and documents say: their names and addresses are people's own words, as texts are;
 paths lead to the bytes. Read-only; what operators do is ask for an end or for another try.
@@ -14,7 +14,7 @@ from unfold.admin import ModelAdmin
 
 from amber.lib.capped_pages import CappedPaginator
 from libraries import document_services
-from libraries.models import Document, DocumentStatus, File, Library
+from libraries.models import Document, DocumentStatus, File, Library, Repository
 
 
 class _ReadOnlyAdmin(ModelAdmin):
@@ -185,3 +185,52 @@ class DocumentAdmin(_ReadOnlyAdmin):
         for document in documents:
             document_services.cancel_document(document)
         messages.success(request, "Asked for their end; what was searchable stays so.")
+
+
+@admin.register(Repository)
+class RepositoryAdmin(_ReadOnlyAdmin):
+    """Addresses are people's own words, and so are the paths in `progress`."""
+
+    list_display = (
+        "id",
+        "organization",
+        "library_id",
+        "status",
+        "attempt",
+        "files",
+        "error",
+        "started_at",
+        "ended_at",
+    )
+    list_filter = ("status",)
+    list_select_related = ("organization",)
+    search_fields = ("=id", "=library__id", "=organization__slug")
+    fields = (
+        "id",
+        "organization",
+        "library_id",
+        "user",
+        "commit",
+        "status",
+        "attempt",
+        "files",
+        "error",
+        "worker",
+        "lease_until",
+        "fence",
+        "created_at",
+        "started_at",
+        "ended_at",
+    )
+    readonly_fields = ("files",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Repository]:
+        rows: QuerySet[Repository] = super().get_queryset(request)
+        return rows.defer("git_url", "ref", "token_sealed", "include", "exclude")
+
+    @admin.display
+    def files(self, repository: Repository) -> str:
+        """What became of them."""
+        names = ("new", "changed", "unchanged", "removed")
+        counts = {name: repository.progress.get(name, 0) for name in names}
+        return ", ".join(f"{count} {name}" for name, count in counts.items() if count)

@@ -5,7 +5,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from libraries.models import Document, Library
+from libraries.models import Document, Library, Repository
+from libraries.repository_tokens import seal_token
 from libraries.tests.ledger import ingest, new_document, new_library
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -75,3 +76,27 @@ def test_nothing_is_written_by_forms(operator, document):
     address = reverse("admin:libraries_library_change", args=[document.library_id])
     operator.post(address, {"shared": "on"})
     assert not Library.objects.get().shared
+
+
+def test_imports_show_states_and_neither_addresses_nor_tokens(operator, bob):
+    library = new_library(bob)
+    progress = {"new": 3, "removed": 1, "refused": {SECRET: SECRET}}
+    repository = Repository(
+        organization=bob.organization,
+        library=library,
+        git_url=f"https://git.example/{SECRET}",
+        status="failed",
+        error="The repository refuses the token.",
+        include=[SECRET],
+        progress=progress,
+    )
+    seal_token(repository, SECRET)
+    repository.save()
+    listed = operator.get(reverse("admin:libraries_repository_changelist")).content.decode()
+    page = operator.get(reverse("admin:libraries_repository_change", args=[repository.pk]))
+    shown = listed + page.content.decode()
+    assert page.status_code == 200
+    assert "The repository refuses the token." in listed
+    assert "3 new, 1 removed" in listed
+    assert SECRET not in shown
+    assert repository.token_sealed not in shown
