@@ -11,7 +11,7 @@ MAX_PATTERNS: Final = 100
 MAX_PATTERN_CHARS: Final = 200
 
 
-class ImportInput(serializers.Serializer[Any]):
+class RepositoryInput(serializers.Serializer[Any]):
     git_url = serializers.CharField(max_length=2_000, help_text="Begins with https://.")
     ref = serializers.RegexField(
         r"\A(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]*\Z",
@@ -40,7 +40,7 @@ class ImportInput(serializers.Serializer[Any]):
     )
 
 
-class ImportProgress(serializers.Serializer[Any]):
+class RepositoryProgress(serializers.Serializer[Any]):
     step = serializers.CharField(
         required=False, help_text="`fetching`, `reading`, `done`; absent before it began."
     )
@@ -70,7 +70,7 @@ class RepositorySerializer(serializers.Serializer[Repository]):
     status = serializers.ChoiceField(DocumentStatus.choices)
     attempt = serializers.IntegerField()
     error = serializers.CharField(help_text="Why it failed; for people.")
-    progress = ImportProgress()
+    progress = RepositoryProgress()
     user_id = serializers.UUIDField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()

@@ -12,7 +12,7 @@ from accounts.authentication import principal_of
 from amber.lib.wire import validated
 from libraries import repository_services
 from libraries.models import Library, Repository
-from libraries.repository_serializers import ImportInput, RepositorySerializer
+from libraries.repository_serializers import RepositoryInput, RepositorySerializer
 from libraries.schema import IDEMPOTENCY_KEY
 from libraries.uploads import answered_once
 from libraries.wire import repository_wire
@@ -31,7 +31,7 @@ class ImportView(GenericAPIView[Repository]):
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(
-        request=ImportInput, responses={202: RepositorySerializer}, parameters=[IDEMPOTENCY_KEY]
+        request=RepositoryInput, responses={202: RepositorySerializer}, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request, library_id: UUID) -> Response:
         """Import a Git repository, or import it again: only what changed is indexed anew.
@@ -40,7 +40,7 @@ class ImportView(GenericAPIView[Repository]):
         """
         principal = principal_of(request)
         library = get_writable(Library, principal, library_id)
-        fields = validated(ImportInput, request)
+        fields = validated(RepositoryInput, request)
         return answered_once(
             request,
             fields,
