@@ -1,7 +1,8 @@
 """Organizations, users and keys, and `visible_to`: the only door to a tenant's row."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Self
+from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
@@ -115,14 +116,15 @@ class TenantQuerySet(models.QuerySet[Any]):
 
 
 class OwnedQuerySet(TenantQuerySet):
-    """Rows of one user (or guest): nobody else reads them."""
+    """Rows of one user (or guest): nobody else reads them. What a guest's row names as its `user` is
+    whose key the guest came by, who does not read it either."""
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.guest_id is not None:
             return Q(guest_id=principal.guest_id)
         if principal.user_id is None:
             return Q(pk__in=[])
-        return Q(user_id=principal.user_id)
+        return Q(user_id=principal.user_id, guest_id__isnull=True)
 
 
 class SharedQuerySet(TenantQuerySet):
@@ -228,6 +230,11 @@ class ApiKeyQuerySet(TenantQuerySet):
             Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now()), revoked_at__isnull=True
         )
 
+    def first_ids(self, ids: Collection[UUID]) -> dict[UUID, UUID]:
+        """Of each of these keys the first it was rotated from. One query."""
+        rotated = self.filter(pk__in=ids, lineage_id__isnull=False)
+        return {pk: pk for pk in ids} | dict(rotated.values_list("pk", "lineage_id"))
+
 
 class Scope(models.TextChoices):
     """What a key may be used for; docs/accounts.md has the table. A key without scopes: for all."""
@@ -242,6 +249,7 @@ class ApiKey(TenantRow):
 
     `assistant_id` (a plain id: assistants live above) limits it to one assistant. `prefix` is the
     beginning of the key, so that people recognise it. `scopes` are names of docs/accounts.md.
+    `lineage_id` is the id of the first key it was rotated from, and null for a first one.
     """
 
     name = models.CharField(max_length=200)
@@ -261,6 +269,7 @@ class ApiKey(TenantRow):
     rotated_from = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    lineage_id = models.UUIDField(null=True, blank=True)
 
     objects = ApiKeyQuerySet.as_manager()
 

@@ -274,6 +274,7 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
         origins=key.origins,
         expires_at=now + (key.expires_at - key.created_at) if key.expires_at else None,
         rotated_from=key,
+        lineage_id=key.lineage_id or key.pk,
     )
     end = now + overlap
     _edited(key, {"expires_at": min(key.expires_at or end, end)})

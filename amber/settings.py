@@ -28,7 +28,10 @@ CORS_ALLOW_HEADERS = [
     *("accept", "authorization", "content-type", "idempotency-key", "last-event-id"),
     *("x-csrftoken", "x-request-id", "x-requested-with"),
 ]
-CORS_EXPOSE_HEADERS = ["X-Request-Id", "Retry-After", "Location"]
+CORS_EXPOSE_HEADERS = [
+    *("X-Request-Id", "Retry-After", "Location"),
+    *("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
+]
 AMBER_SECURE_COOKIES = env.flag("AMBER_SECURE_COOKIES", AMBER_PUBLIC_URL.startswith("https:"))
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = AMBER_SECURE_COOKIES
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -81,6 +84,18 @@ AMBER_STREAM_TTL_SECONDS = env.integer("AMBER_STREAM_TTL_SECONDS", 600, least=30
 AMBER_STREAM_MAX_EVENTS = env.integer("AMBER_STREAM_MAX_EVENTS", 20_000, least=100)
 AMBER_STREAM_HEARTBEAT_SECONDS = env.number("AMBER_STREAM_HEARTBEAT_SECONDS", 15, least=0.2)
 AMBER_STATELESS_KEEP_SECONDS = env.integer("AMBER_STATELESS_KEEP_SECONDS", 3_600)
+AMBER_RATE_ORGANIZATION = env.integer("AMBER_RATE_ORGANIZATION", 0)
+AMBER_RATE_KEY = env.integer("AMBER_RATE_KEY", 6_000)
+AMBER_RATE_USER = env.integer("AMBER_RATE_USER", 600)
+AMBER_RATE_GUEST = env.integer("AMBER_RATE_GUEST", 30)
+AMBER_RATE_GUEST_TOKEN = env.integer("AMBER_RATE_GUEST_TOKEN", 60)
+AMBER_RATE_ADMIN_SIGN_IN = env.integer("AMBER_RATE_ADMIN_SIGN_IN", 10)
+AMBER_GUEST_TOKEN_DAYS = env.number("AMBER_GUEST_TOKEN_DAYS", 30, least=0.001)
+AMBER_GUEST_CHAT_DAYS = env.number("AMBER_GUEST_CHAT_DAYS", 30, least=0.001)
+AMBER_GUEST_MAX_CHATS = env.integer("AMBER_GUEST_MAX_CHATS", 20, least=1)
+AMBER_GUEST_MAX_MESSAGE_CHARS = env.integer("AMBER_GUEST_MAX_MESSAGE_CHARS", 8_000, least=1)
+AMBER_GUEST_MAX_FILES = env.integer("AMBER_GUEST_MAX_FILES", 20, least=1)
+AMBER_GUEST_MAX_FILE_BYTES = env.integer("AMBER_GUEST_MAX_FILE_BYTES", 5_000_000, least=1)
 AMBER_IDEMPOTENCY_HOURS = env.integer("AMBER_IDEMPOTENCY_HOURS", 24, least=1)
 AMBER_TOOL_ALLOWED_HOSTS = env.words("AMBER_TOOL_ALLOWED_HOSTS")
 AMBER_TOOL_REFRESH_HOURS = env.number("AMBER_TOOL_REFRESH_HOURS", 24, least=0.1)
@@ -164,7 +179,12 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "amber.urls"
 LOGIN_REDIRECT_URL = "/admin/"
-UNFOLD = {"SITE_TITLE": "Amber", "SITE_HEADER": "Amber", "SITE_URL": "/api/docs/"}
+UNFOLD = {
+    "SITE_TITLE": "Amber",
+    "SITE_HEADER": "Amber",
+    "SITE_URL": "/api/docs/",
+    "LOGIN": {"form": "accounts.admin_login.SignInForm"},
+}
 ASGI_APPLICATION = "amber.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {

@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from amber.lib.errors import Conflict, Invalid, Missing
+from chats.admission import readmit
 from chats.approval import decided, is_decided
 from chats.endings import lock_turn
 from chats.models import Turn, TurnStatus
@@ -22,7 +23,7 @@ def approve_calls(
     """Decide on some of the waiting calls; the turn goes on once all of them are decided.
 
     What was decided stays: the same again changes nothing. Raises Conflict (turn_not_waiting, or
-    conflict for another decision) and Invalid (no such call waits).
+    conflict for another decision), Invalid (no such call waits) and RateLimited (budget_exceeded).
     """
     locked, _ = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
     if locked is None:
@@ -33,6 +34,7 @@ def approve_calls(
     locked.waiting_calls = decided(locked.waiting_calls, decisions)
     if locked.status == TurnStatus.WAITING and is_decided(locked.waiting_calls):
         locked.status = TurnStatus.QUEUED
+        readmit(locked)
         transaction.on_commit(partial(ring_turn, locked.pk))
     locked.save(update_fields=["waiting_calls", "status", "updated_at"])
     settle(claim, status=200, answer=turn_wire(locked))

@@ -15,12 +15,16 @@ from django.db.models.functions import Now
 
 from accounts.models import IdempotencyRecord
 from chats import blocks
+from chats.admission import release_leftovers
 from chats.digest import digest_turns
+from chats.erasing import erase_people
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
+from chats.retention import expire_old_chats, remove_expired_chats
 from libraries.erasure import erase_leftovers
 from libraries.file_bytes import delete_files
 from libraries.models import File
 from memory import embedding
+from providers.budget_counters import forget_counters
 from tools.models import ToolCallRecord
 from tools.refreshing import refresh_due
 
@@ -77,6 +81,9 @@ CHORES: dict[str, _Periodic] = {
     "digest_turns": _Periodic(5, digest_turns),
     "embed_waiting_blocks": _Periodic(60, blocks.embed_waiting),
     "embed_waiting_memories": _Periodic(60, embedding.embed_waiting),
+    "expire_old_chats": _Periodic(3_600, expire_old_chats),
+    "remove_expired_chats": _Periodic(60, remove_expired_chats),
+    "erase_people": _Periodic(60, erase_people),
     "erase_stateless": _Periodic(60, erase_stateless),
     "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
     "delete_expired_files": _Periodic(600, delete_expired_files),
@@ -84,6 +91,8 @@ CHORES: dict[str, _Periodic] = {
     "erase_leftovers": _Periodic(3_600, erase_leftovers),
     "forget_tool_calls": _Periodic(3_600, forget_tool_calls),
     "refresh_tools": _Periodic(600, refresh_due),
+    "release_leftovers": _Periodic(60, release_leftovers),
+    "forget_counters": _Periodic(3_600, forget_counters),
 }
 
 

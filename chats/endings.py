@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from amber.lib.errors import Missing
 from chats import transcript
+from chats.admission import dismiss
 from chats.knowledge import cited_in
 from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
 from chats.stream import Event, next_attempt, publish_outside
@@ -62,6 +63,7 @@ def end_turn(
     turn.lease_until = None
     turn.waiting_calls = []
     turn.ended_at = timezone.now()
+    dismiss([turn])
     if chat is not None:
         turn.digest_at = turn.ended_at + timedelta(seconds=settings.AMBER_DIGEST_SECONDS)
     return stored

@@ -122,15 +122,12 @@ class Keeper:
         mine = runner.running_ids()
         lease_seconds = settings.AMBER_LEASE_SECONDS
         Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
-        held = dict(
-            Turn.objects.filter(
-                pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING
-            ).values_list("pk", "cancel_requested_at")
-        )
+        held = Turn.objects.filter(pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING)
+        unwanted = dict(held.unwanted().values_list("pk", "is_unwanted"))
         for turn_id in mine:
-            if turn_id not in held:
+            if turn_id not in unwanted:
                 runner.stop(turn_id, Stop.FENCED)
-            elif held[turn_id] is not None:
+            elif unwanted[turn_id]:
                 runner.stop(turn_id, Stop.CANCELLED)
 
     def _beat(self) -> None:

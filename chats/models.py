@@ -5,7 +5,8 @@ from typing import Self
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import ExpressionWrapper, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
@@ -85,6 +86,11 @@ class Chat(TenantRow):
             models.Index(
                 fields=["organization", "user", "owner", "-created_at"], name="chat_user_time"
             ),
+            models.Index(
+                fields=["organization", "guest_id", "-created_at"],
+                condition=Q(guest_id__isnull=False),
+                name="chat_guest_time",
+            ),
             models.Index(fields=["expired_at"], name="chat_expiry"),
             models.Index(fields=["organization", "updated_at"], name="chat_org_activity"),
         ]
@@ -111,6 +117,14 @@ class OfChatQuerySet(TenantQuerySet):
 
     def _seen_by(self, principal: Principal) -> Q:
         return Q(chat__in=Chat.objects.visible_to(principal))
+
+
+class ChatMessageQuerySet(OfChatQuerySet):
+    """Guests do not see what is hidden."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        seen = super()._seen_by(principal)
+        return seen if principal.guest_id is None else seen & Q(hidden=False)
 
 
 class ChatMessage(TenantRow):
@@ -153,7 +167,7 @@ class ChatMessage(TenantRow):
     participant = ""
     """Who of several people said it, where a stateless turn's client tells; never stored."""
 
-    objects = OfChatQuerySet.as_manager()
+    objects = ChatMessageQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -196,6 +210,21 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
 
     def live(self) -> "TurnQuerySet":
         return self.filter(status__in=LIVE_STATUSES)
+
+    def unwanted(self) -> "TurnQuerySet":
+        """With `is_unwanted`: to be cancelled, as somebody asked for it, or as nobody is there for
+        the answer: it is kept in no chat, and its key or its user counts no more."""
+        is_lost = Q(
+            Q(api_key__revoked_at__isnull=False)
+            | Q(api_key__expires_at__lte=Now())
+            | Q(user__is_active=False),
+            chat__isnull=True,
+        )
+        return self.annotate(
+            is_unwanted=ExpressionWrapper(
+                Q(cancel_requested_at__isnull=False) | is_lost, output_field=models.BooleanField()
+            )
+        )
 
 
 class Turn(TenantRow, Leased):

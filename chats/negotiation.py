@@ -61,8 +61,10 @@ def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
     answer = done.answer if isinstance(done, Replay) else done.wire()
     if answer["turn"] is None or not wants_stream(request):
         return Response(answer, status=done.status if isinstance(done, Replay) else 201)
+    principal = principal_of(request)
     turn = None if isinstance(done, Replay) else done.turn
-    return event_stream(turn or get_visible(Turn, principal_of(request), answer["turn"]["id"]))
+    turn = turn or get_visible(Turn, principal, answer["turn"]["id"])
+    return event_stream(turn, viewed_by=principal)
 
 
 def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
@@ -71,10 +73,9 @@ def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
     answer = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
         return Response(answer, status=201)
-    turn = (
-        get_visible(Turn, principal_of(request), answer["id"]) if isinstance(done, Replay) else done
-    )
-    return event_stream(turn)
+    principal = principal_of(request)
+    turn = get_visible(Turn, principal, answer["id"]) if isinstance(done, Replay) else done
+    return event_stream(turn, viewed_by=principal)
 
 
 def _once(request: Request, work: Work[T]) -> T | Replay:

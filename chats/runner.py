@@ -206,6 +206,8 @@ class TurnRun:
                 seq = feed.seq
                 await self._hand(lambda: writer.store_reply(happening, seq))
                 self._announce()
+                if writer.refused is not None:
+                    raise writer.refused
             case happenings.CallStarted(step=step, call=call):
                 feed.emit(
                     "tool.started",

@@ -16,9 +16,11 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from amber.lib.errors import RateLimited
 from amber.lib.lease import Fenced
 from assistants.models import Assistant
 from chats import transcript
+from chats.admission import dismiss, renew
 from chats.approval import waiting_call, without_call
 from chats.endings import Ending, end_turn, last_event
 from chats.knowledge import Knowledge, cited_in
@@ -73,6 +75,8 @@ class TurnWriter:
         self.files: ResultFiles | None = None
         self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
         self.passages: Sequence[dict[str, Any]] = ()
+        self.refused: RateLimited | None = None
+        """Why no budget affords the next request of this turn, if so."""
 
     def greeting(self) -> list[Event]:
         """The first events of this attempt; after a break, what is stored is said again."""
@@ -139,6 +143,8 @@ class TurnWriter:
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
             if reply.calls:
                 stored = self._store_calls(turn, chat, reply, counted)
+                if self.model is not None:
+                    self.refused = renew(turn, self.model, usage)
             else:
                 stored = [self._store_answer(turn, chat, reply, counted)]
             turn.step = reply.step
@@ -182,6 +188,7 @@ class TurnWriter:
             if turn.cancel_requested_at is not None:
                 end_turn(turn, chat, Ending(TurnStatus.CANCELLED))
             else:
+                dismiss([turn])
                 turn.status = TurnStatus.WAITING
                 turn.attempt -= 1
                 turn.worker = ""
@@ -354,6 +361,7 @@ class TurnWriter:
             guest_id=turn.guest_id,
             assistant_id=turn.assistant_id,
             turn_id=turn.pk,
+            is_budgeted=turn.is_budgeted,
             **fields,
         )
 

@@ -4,7 +4,8 @@ A viewer registers a queue, reads what the stream already holds, then follows. T
 watched streams with one XREAD and is woken by CLIENT UNBLOCK when one is added. Redis is only the
 fast way: turns that are silent are looked up in Postgres every SILENT_SECONDS, so that a viewer
 learns of the end even if Redis lost everything. A slow viewer loses its queue, not the turn its
-time: it catches up by reading the stream again.
+time: it catches up by reading the stream again. Every WELCOME_SECONDS all viewers' credentials are
+looked at again, together: whose key was revoked is refused.
 """
 
 import asyncio
@@ -19,12 +20,15 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, connections
 from redis.exceptions import RedisError
 
+from accounts.credentials import Credential, still_good
 from amber.lib import redis as amber_redis
 from chats.models import LIVE_STATUSES, Turn
 
 logger = structlog.get_logger(__name__)
 
 SILENT_SECONDS = 2.0
+WELCOME_SECONDS = 5.0
+"""Two queries for a whole process; a revoked key's streams end within twice as long."""
 _BLOCK_MS = 2_000
 _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500
@@ -43,10 +47,15 @@ class StreamEvent:
 
 @dataclass(eq=False, slots=True)
 class Viewer:
-    """One reader of one turn. None in the queue means: look into Postgres."""
+    """One reader of one turn. None in the queue means: look into Postgres, unless `is_refused`.
+
+    `credential` None: nothing to look at again.
+    """
 
     turn_id: UUID
     key: bytes
+    credential: Credential | None = None
+    is_refused: bool = False
     queue: "asyncio.Queue[StreamEvent | None]" = field(
         default_factory=lambda: asyncio.Queue(_QUEUE_EVENTS)
     )
@@ -66,6 +75,7 @@ class Hub:
         self._reader: asyncio.Task[None] | None = None
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._doorkeeper: asyncio.Task[None] | None = None
 
     def add(self, viewer: Viewer) -> None:
         """Follow from now on. Register before reading what is there already: nothing is missed."""
@@ -89,6 +99,8 @@ class Hub:
             self._waker = loop.create_task(self._wake())
         if self._watcher is None or self._watcher.done():
             self._watcher = loop.create_task(self._watch_silent())
+        if self._doorkeeper is None or self._doorkeeper.done():
+            self._doorkeeper = loop.create_task(self._watch_credentials())
 
     async def _wake(self) -> None:
         """Interrupt the reader until it reads all that is watched: it may just be about to block."""
@@ -146,6 +158,21 @@ class Hub:
                     if viewer.queue.empty() and _knows_more(known.get(viewer.turn_id), viewer.seq):
                         _put(viewer, None)
 
+    async def _watch_credentials(self) -> None:
+        """Refuse viewers who would not be let in any more. Without Postgres nobody is refused."""
+        while self._viewers:
+            await asyncio.sleep(WELCOME_SECONDS)
+            watching = [v for all_ in self._viewers.values() for v in all_]
+            try:
+                good = await _still_good({v.credential for v in watching if v.credential})
+            except (DatabaseError, InterfaceError) as exc:
+                logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
+                continue
+            for viewer in watching:
+                if viewer.credential is not None and viewer.credential not in good:
+                    viewer.is_refused = True
+                    _put(viewer, None)
+
 
 def decode(entry_id: bytes, fields: dict[bytes, bytes]) -> StreamEvent:
     return StreamEvent(int(entry_id.split(b"-")[0]), fields[b"e"].decode(), fields[b"d"])
@@ -176,6 +203,14 @@ def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
     try:
         rows = Turn.objects.filter(pk__in=turn_ids).values_list("pk", "status", "seq")
         return {pk: (status, seq) for pk, status, seq in rows}
+    finally:
+        connections.close_all()
+
+
+@sync_to_async(thread_sensitive=False)
+def _still_good(credentials: set[Credential]) -> set[Credential]:
+    try:
+        return still_good(credentials)
     finally:
         connections.close_all()
 

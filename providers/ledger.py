@@ -1,7 +1,7 @@
 """The ledger: one row per call of a provider, written inside the caller's transaction.
 
-Counts what was used and what it cost; budgets are held elsewhere. Refuses to guess tokens: the
-caller says whether the provider counted them or Amber did.
+Counts what was used and what it cost, for the budgets too (`providers.budgets` holds them).
+Refuses to guess tokens: the caller says whether the provider counted them or Amber did.
 """
 
 from decimal import Decimal
@@ -10,6 +10,8 @@ from uuid import UUID
 
 from engine.model import Usage
 from engine.tokens import count_text
+from providers import budgets
+from providers.budget_rules import Spender, Spending
 from providers.models import EmbeddingModel, LanguageModel, UsageKind, UsageRecord
 
 _MILLION = Decimal(1_000_000)
@@ -34,13 +36,15 @@ def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
 def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
     """One INSERT for a text that was spoken; `about` as in `record`. Providers count no tokens of
     it, and no price is known: the tokens are ours."""
-    return UsageRecord.objects.create(
-        kind=UsageKind.SPEECH,
-        model=model,
-        prompt_tokens=count_text(text),
-        estimated=True,
-        outcome=outcome,
-        **about,
+    return _written(
+        UsageRecord(
+            kind=UsageKind.SPEECH,
+            model=model,
+            prompt_tokens=count_text(text),
+            estimated=True,
+            outcome=outcome,
+            **about,
+        )
     )
 
 
@@ -58,24 +62,48 @@ def record(
     first_token_ms: int | None = None,
     latency_ms: int = 0,
     outcome: str = "ok",
+    is_budgeted: bool = False,
 ) -> UsageRecord:
-    """One INSERT. `outcome` is "ok", "cancelled" or the provider error's code."""
+    """One INSERT, and two queries more where budgets apply. `outcome` is "ok", "cancelled" or the
+    provider error's code; `is_budgeted` as in `budgets.count`."""
     kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
-    return UsageRecord.objects.create(
-        organization_id=organization_id,
-        user_id=user_id,
-        api_key_id=api_key_id,
-        guest_id=guest_id,
-        assistant_id=assistant_id,
-        turn_id=turn_id,
-        kind=kind,
-        model=row.alias,
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_tokens=usage.cached_tokens,
-        estimated=estimated,
-        cost=cost_of(row, usage),
-        first_token_ms=first_token_ms,
-        latency_ms=latency_ms,
-        outcome=outcome,
+    return _written(
+        UsageRecord(
+            organization_id=organization_id,
+            user_id=user_id,
+            api_key_id=api_key_id,
+            guest_id=guest_id,
+            assistant_id=assistant_id,
+            turn_id=turn_id,
+            kind=kind,
+            model=row.alias,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cached_tokens=usage.cached_tokens,
+            estimated=estimated,
+            cost=cost_of(row, usage),
+            first_token_ms=first_token_ms,
+            latency_ms=latency_ms,
+            outcome=outcome,
+        ),
+        is_budgeted=is_budgeted,
     )
+
+
+def spending_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Spending:
+    """What a call of this model is to a budget."""
+    return Spending(usage.total_tokens, cost_of(row, usage))
+
+
+def _written(record: UsageRecord, *, is_budgeted: bool = False) -> UsageRecord:
+    record.save(force_insert=True)
+    if tokens := record.prompt_tokens + record.completion_tokens:
+        spender = Spender(
+            organization_id=record.organization_id,
+            user_id=record.user_id,
+            api_key_id=record.api_key_id,
+            guest_id=record.guest_id,
+            assistant_id=record.assistant_id,
+        )
+        budgets.count(spender, Spending(tokens, record.cost), is_budgeted=is_budgeted)
+    return record

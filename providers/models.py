@@ -3,6 +3,8 @@
 Providers and models are platform-wide and made by operators. Keys are sealed (`amber.lib.secrets`).
 """
 
+from decimal import Decimal
+
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -224,22 +226,84 @@ class BudgetQuerySet(UsageQuerySet):
 
 
 class Budget(TenantRow):
-    """A limit per day or month. `subject` is the id of what `scope` names; blank means each one."""
+    """A limit per day or month (UTC). `subject` is the id of what `scope` names; blank: each one.
+
+    A key's id is that of the first key it was rotated from. `assistant_id` narrows a budget of
+    guests to those of one assistant. Of several that differ in these two only, the narrowest counts.
+    """
 
     scope = models.CharField(max_length=12, choices=BudgetScope.choices)
     subject = models.CharField(max_length=200, blank=True, default="")
+    assistant_id = models.UUIDField(null=True, blank=True)
     period = models.CharField(max_length=5, choices=BudgetPeriod.choices)
     unit = models.CharField(max_length=6, choices=BudgetUnit.choices)
-    limit = models.DecimalField(max_digits=20, decimal_places=8)
+    limit = models.DecimalField(
+        max_digits=20, decimal_places=8, validators=[MinValueValidator(Decimal(0))]
+    )
 
     objects = BudgetQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["organization", "scope", "subject", "period", "unit"], name="one_budget"
+                fields=["organization", "scope", "subject", "assistant_id", "period", "unit"],
+                nulls_distinct=False,
+                name="one_budget",
+            ),
+            models.CheckConstraint(
+                condition=Q(assistant_id__isnull=True) | Q(scope="guest"),
+                name="budget_of_guests_by_assistant",
+            ),
+            models.CheckConstraint(
+                condition=~Q(scope="organization") | Q(subject=""),
+                name="budget_of_the_organization",
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.scope} {self.subject}: {self.limit} {self.unit} a {self.period}"
+
+
+class BudgetCounter(Row):
+    """What one subject of a budget has used, and has reserved, in the period that begins then.
+
+    The budget is no constraint of the database: counting must not fail because it goes.
+    """
+
+    budget = models.ForeignKey(
+        Budget, on_delete=models.CASCADE, db_constraint=False, related_name="counters"
+    )
+    subject = models.CharField(max_length=200, blank=True, default="")
+    period_start = models.DateField()
+    used = models.DecimalField(max_digits=20, decimal_places=8, default=0)
+    reserved = models.DecimalField(max_digits=20, decimal_places=8, default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["budget", "subject", "period_start"], name="one_budget_counter"
+            ),
+        ]
+        indexes = [models.Index(fields=["period_start"], name="budget_counter_age")]
+
+    def __str__(self) -> str:
+        return f"{self.period_start} {self.subject}: {self.used} + {self.reserved}"
+
+
+class BudgetReservation(Row):
+    """What its holder, a turn as a rule, may still use of a counter."""
+
+    counter = models.ForeignKey(
+        BudgetCounter, on_delete=models.CASCADE, db_constraint=False, related_name="reservations"
+    )
+    holder_id = models.UUIDField()
+    amount = models.DecimalField(max_digits=20, decimal_places=8)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["holder_id", "counter"], name="one_reservation"),
+        ]
+        indexes = [models.Index(fields=["created_at"], name="reservation_age")]
+
+    def __str__(self) -> str:
+        return f"{self.amount} for {self.holder_id}"

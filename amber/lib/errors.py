@@ -91,12 +91,14 @@ class AmberError(Exception):
         fields: Fields | None = None,
         turn_id: str | None = None,
         retry_after_seconds: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.code = code or self.default_code
         self.message = message or CODES[self.code][1]
         self.fields = fields
         self.turn_id = turn_id
         self.retry_after_seconds = retry_after_seconds
+        self.headers = headers or {}
         super().__init__(self.message)
 
     @property

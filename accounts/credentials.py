@@ -1,0 +1,63 @@
+"""Whether those who were let in are still welcome: asked again while they follow something long.
+
+A request's credential counts when it comes (`accounts.authentication`); what outlives the request, a
+stream, asks here every few seconds, for all its viewers at once. Guests' tokens end by themselves.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import UUID
+
+from accounts.models import ApiKey, Membership, User
+from accounts.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A user's key, or their session, in an organization."""
+
+    organization_id: UUID
+    user_id: UUID
+    key_id: UUID | None = None
+
+
+def credential_of(principal: Principal) -> Credential | None:
+    """None for guests."""
+    if principal.user_id is None:
+        return None
+    key_id = principal.key.pk if principal.key else None
+    return Credential(principal.organization_id, principal.user_id, key_id)
+
+
+def still_good(credentials: Collection[Credential]) -> set[Credential]:
+    """Those whose key is live, whose user is active and a member; operators, signed in, are let in
+    everywhere (the admin tries assistants of all). One query, two with keys, one more for strangers.
+    """
+    if not credentials:
+        return set()
+    members = _members({each.user_id for each in credentials})
+    live = _live({each.key_id for each in credentials if each.key_id is not None})
+    in_place = {c for c in credentials if (c.organization_id, c.user_id) in members}
+    strangers = {c for c in credentials if c not in in_place and c.key_id is None}
+    operators = _operators({each.user_id for each in strangers})
+    welcome = in_place | {each for each in strangers if each.user_id in operators}
+    return {each for each in welcome if each.key_id is None or each.key_id in live}
+
+
+def _members(user_ids: Collection[UUID]) -> set[tuple[UUID, UUID]]:
+    """Pairs of organization and active user."""
+    rows = Membership.objects.filter(user_id__in=user_ids, user__is_active=True)
+    return set(rows.values_list("organization_id", "user_id"))
+
+
+def _live(key_ids: Collection[UUID]) -> set[UUID]:
+    if not key_ids:
+        return set()
+    return set(ApiKey.objects.live().filter(pk__in=key_ids).values_list("pk", flat=True))
+
+
+def _operators(user_ids: Collection[UUID]) -> set[UUID]:
+    if not user_ids:
+        return set()
+    staff = User.objects.filter(pk__in=user_ids, is_staff=True, is_active=True)
+    return set(staff.values_list("pk", flat=True))

@@ -1,0 +1,74 @@
+"""How often each may ask: the rates of settings, and who is counted as one.
+
+    spend_request      whoever `authenticate` knew, for each request that may change something
+    spend_admin_sign_in   an attempt at the admin's login, by address and by email
+    spend_guest_token  a new guest, by address
+
+Without Redis requests of known people go on, uncounted: budgets, kept in Postgres, still hold.
+Guesses of passwords and new guests do not: taking Redis away must not make them free.
+"""
+
+import time
+from typing import Final
+
+import structlog
+from allauth.account.adapter import get_adapter
+from django.conf import settings
+from django.http import HttpRequest
+from redis.exceptions import RedisError
+
+from accounts.principal import Principal
+from amber.lib.rates import Rate, take
+
+logger = structlog.get_logger(__name__)
+
+MINUTE: Final = 60
+HOUR: Final = 3_600
+GUESSING_SECONDS: Final = 300
+
+AWAY_SECONDS: Final = 5.0
+"""After Redis failed nobody asks it for so long: each who did would wait for its silence."""
+
+_away_until = 0.0
+
+
+def spend_request(principal: Principal) -> None:
+    """Count a request against its asker, then against the organization. Raises RateLimited."""
+    global _away_until
+    if time.monotonic() < _away_until:
+        return
+    organization_id = principal.organization_id
+    try:
+        take(_own_rate(principal), principal.label, organization_id=organization_id)
+        whole = Rate("organization", settings.AMBER_RATE_ORGANIZATION, MINUTE)
+        take(whole, "all", organization_id=organization_id)
+    except (RedisError, OSError) as exc:
+        _away_until = time.monotonic() + AWAY_SECONDS
+        logger.warning("rates_not_counted", reason=type(exc).__name__)
+
+
+def spend_admin_sign_in(request: HttpRequest, email: str) -> None:
+    """Raises RateLimited, and what redis-py raises."""
+    rate = Rate("admin-sign-in", settings.AMBER_RATE_ADMIN_SIGN_IN, GUESSING_SECONDS)
+    take(rate, f"address {_address_of(request)}")
+    take(rate, f"email {email.strip().lower()}")
+
+
+def spend_guest_token(request: HttpRequest) -> None:
+    """Raises RateLimited, and what redis-py raises."""
+    rate = Rate("guest-token", settings.AMBER_RATE_GUEST_TOKEN, HOUR)
+    take(rate, f"address {_address_of(request)}")
+
+
+def _own_rate(principal: Principal) -> Rate:
+    if principal.guest_id is not None:
+        return Rate("guest", settings.AMBER_RATE_GUEST, MINUTE)
+    if principal.key is not None:
+        return Rate("key", settings.AMBER_RATE_KEY, MINUTE)
+    return Rate("user", settings.AMBER_RATE_USER, MINUTE)
+
+
+def _address_of(request: HttpRequest) -> str:
+    """The client's, behind AMBER_TRUSTED_PROXIES proxies."""
+    address: str = get_adapter(request).get_client_ip(request)
+    return address
