@@ -22,7 +22,7 @@ from signal import SIGTERM
 
 import psutil
 
-from amber import processes, up
+from amber import installation, processes, up
 from amber.lib.secrets import new_api_key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -163,6 +163,14 @@ class Stand:
             commands = up.commands({**self._environ, **environ})
             supervisor = psutil.Process(process.pid)
             yield RunningAmber(url, self._api_key, supervisor, commands, healthy, ready)
+
+    def database_url(self) -> str:
+        """Of the Amber that runs, or ran last."""
+        return self.remembered()["DATABASE_URL"]
+
+    def remembered(self) -> dict[str, str]:
+        """The settings that Amber made up for itself: addresses and keys."""
+        return dict(installation.remembered(self._folder / "var"))
 
     @contextmanager
     def _running(

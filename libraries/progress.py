@@ -11,7 +11,7 @@ from uuid import UUID
 import orjson
 from django.db import connection
 
-from libraries.models import Document, DocumentStage
+from libraries.models import DocumentStage
 from libraries.work import Work
 
 _NOTE: Final = """
@@ -29,6 +29,11 @@ SET stage = 'ready', status = 'ready', progress = v.progress::jsonb, timings = v
     error = '', worker = '', lease_until = NULL, ended_at = clock_timestamp(),
     updated_at = clock_timestamp()
 FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS v(id, progress, timings)
+WHERE d.id = v.id
+"""
+_CONTENT: Final = """
+UPDATE libraries_document d SET text = v.text, pages = v.pages::int[], mime_type = v.mime_type
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS v(id, text, pages, mime_type)
 WHERE d.id = v.id
 """
 
@@ -65,9 +70,17 @@ def make_ready(works: Sequence[Work]) -> None:
 
 def store_content(works: Sequence[Work]) -> None:
     """Text, pages and kind. Their rows are locked: by `note`, or for publication."""
-    for work in works:
-        Document.objects.filter(pk=work.document.pk).update(
-            text=work.text, pages=list(work.pages), mime_type=work.mime_type
+    if not works:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CONTENT,
+            [
+                [work.document.pk for work in works],
+                [work.text for work in works],
+                [f"{{{','.join(map(str, work.pages))}}}" for work in works],
+                [work.mime_type for work in works],
+            ],
         )
 
 

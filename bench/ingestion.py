@@ -1,0 +1,244 @@
+"""Documents until they can be found: how many a second, against bare COPY, in how much memory.
+
+Documents of 4 KB of words go in over REST as anybody's would. The rows that came of some are then
+deleted and copied in once more, by one bare COPY into the same table with all its indexes.
+"""
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import aiohttp
+import psutil
+import psycopg
+from psycopg import sql
+
+from bench.report import Finding
+from bench.stand import RunningAmber, Stand
+
+DOCUMENT_CHARS = 4_096
+UPLOADS_AT_ONCE = 4
+WARM_DOCUMENTS = 50
+"""After so many the worker has loaded what it needs; memory is compared with this moment."""
+MORE_DOCUMENTS = 2_200
+"""Before COPY is compared: a model gets its index when it has 10,000 chunks, and into an index that
+is nearly empty rows go faster than they ever will."""
+LOOK_SECONDS = 0.05
+
+Database = psycopg.Connection[tuple[Any, ...]]
+_numbers = count()
+
+
+@dataclass(slots=True)
+class Watched:
+    """What was seen of a run: how many documents were ready, and the worker's resident MiB."""
+
+    seconds: float = 0.0
+    looks: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def warm_mib(self) -> float:
+        return next(mib for ready, mib in self.looks if ready >= WARM_DOCUMENTS)
+
+    @property
+    def peak_mib(self) -> float:
+        return max(mib for _, mib in self.looks)
+
+
+def ingestion(stand: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]:
+    documents, rounds = (100, 1) if is_quick else (1_000, 3)
+    with stand.amber(provider_url) as amber, psycopg.connect(stand.database_url()) as database:
+        database.autocommit = True
+        _index(database)
+        watched = asyncio.run(_upload_and_watch(amber, database, documents))
+        if not is_quick:
+            asyncio.run(_upload_and_watch(amber, database, MORE_DOCUMENTS))
+        rates = [_against_copy(amber, database, documents // 2) for _ in range(rounds)]
+    return [
+        Finding(
+            "documents of 4 KB a second, first upload to last found",
+            documents / watched.seconds,
+            "/s",
+            at_least=55,
+        ),
+        Finding(
+            "ingested chunks/s against bare COPY of the same rows",
+            statistics.median(ingested / copied for ingested, copied in rates),
+            "x",
+            at_least=0.7,
+            note="; ".join(f"{a:.0f} against {b:.0f}" for a, b in rates),
+        ),
+        Finding(
+            f"ingest worker, {documents:,} documents: peak over memory after {WARM_DOCUMENTS}",
+            watched.peak_mib - watched.warm_mib,
+            "MiB",
+            at_most=100,
+            note=f"{watched.warm_mib:.0f} MiB after {WARM_DOCUMENTS}, then up to "
+            f"{watched.peak_mib:.0f}",
+        ),
+    ]
+
+
+def _index(database: Database) -> None:
+    """The index that a model gets once it has many chunks; here from the beginning."""
+    found = 'SELECT id, dimensions FROM providers_embeddingmodel WHERE "default"'
+    [(model_id, dimensions)] = database.execute(found).fetchall()
+    made = (
+        f"CREATE INDEX IF NOT EXISTS chunk_hnsw_{model_id.hex} ON libraries_documentchunk"
+        f" USING hnsw ((vector::halfvec({dimensions})) halfvec_cosine_ops)"
+        f" WHERE embedding_model_id = '{model_id}'"
+    )
+    database.execute(made.encode())
+
+
+# -- From REST to found ------------------------------------------------------------------------
+
+
+async def _upload_and_watch(amber: RunningAmber, database: Database, documents: int) -> Watched:
+    async with _session(amber) as session:
+        library_id = await _new_library(session)
+        watched, began = Watched(), time.monotonic()
+        uploading = asyncio.create_task(_upload(session, library_id, documents))
+        while (ready := _ready(database, library_id)) < documents:
+            watched.looks.append((ready, _resident_mib(amber)))
+            await asyncio.sleep(LOOK_SECONDS)
+        watched.seconds = time.monotonic() - began
+        await uploading
+    watched.looks.append((ready, _resident_mib(amber)))
+    return watched
+
+
+def _session(amber: RunningAmber) -> aiohttp.ClientSession:
+    headers = {"Authorization": f"Bearer {amber.api_key}"}
+    return aiohttp.ClientSession(f"{amber.url}/api/v1/", headers=headers)
+
+
+async def _new_library(session: aiohttp.ClientSession) -> str:
+    async with session.post("libraries/", json={"name": "bench"}) as answer:
+        answer.raise_for_status()
+        return str((await answer.json())["id"])
+
+
+async def _upload(session: aiohttp.ClientSession, library_id: str, documents: int) -> None:
+    places = asyncio.Semaphore(UPLOADS_AT_ONCE)
+
+    async def give(body: dict[str, str]) -> None:
+        async with (
+            places,
+            session.post(f"libraries/{library_id}/documents/", json=body) as answer,
+        ):
+            answer.raise_for_status()
+
+    texts = [new_text() for _ in range(documents)]
+    await asyncio.gather(*(give({"name": "bench.txt", "text": text}) for text in texts))
+
+
+def new_text() -> str:
+    """4 KB of sentences; no two texts are the same."""
+    chance = random.Random(next(_numbers))
+    words = [f"{start}{end}" for start in _STARTS for end in _ENDS]
+    sentences: list[str] = []
+    while sum(map(len, sentences)) < DOCUMENT_CHARS:
+        chosen = chance.choices(words, k=chance.randint(6, 18))
+        sentences.append(
+            " ".join(chosen).capitalize() + (".\n\n" if chance.random() < 0.2 else ". ")
+        )
+    return "".join(sentences)[:DOCUMENT_CHARS]
+
+
+_STARTS = (
+    "pump",
+    "valve",
+    "river",
+    "stone",
+    "light",
+    "paper",
+    "engine",
+    "garden",
+    "window",
+    "iron",
+)
+_ENDS = ("", "s", "ing", "ed", "ly", "ness", "er", "house", "work", "side", "stream", "book")
+
+
+def _ready(database: Database, library_id: str) -> int:
+    counted = "SELECT count(*) FROM libraries_document WHERE library_id = %s AND status = 'ready'"
+    [(ready,)] = database.execute(counted, [library_id]).fetchall()
+    return int(ready)
+
+
+def _resident_mib(amber: RunningAmber) -> float:
+    """Of the worker and the children that parse for it."""
+    return sum(each.memory_info().rss for each in amber.processes()["ingest"]) / 2**20
+
+
+# -- Against bare COPY -------------------------------------------------------------------------
+
+
+def _against_copy(amber: RunningAmber, database: Database, documents: int) -> tuple[float, float]:
+    """Chunks a second: ingested from a queue that is full, and copied by one statement."""
+    with _suspended(amber):
+        library_id = asyncio.run(_filled_library(amber, documents))
+        began = time.monotonic()
+    while _ready(database, library_id) < documents:
+        time.sleep(LOOK_SECONDS)
+    ingested_seconds = time.monotonic() - began
+    columns, rows = _copied_out(database, library_id)
+    gone = database.execute(
+        "DELETE FROM libraries_documentchunk WHERE library_id = %s", [library_id]
+    )
+    database.execute("VACUUM libraries_documentchunk")
+    chunks = gone.rowcount
+    return chunks / ingested_seconds, chunks / _copied_in(database, columns, rows)
+
+
+@contextmanager
+def _suspended(amber: RunningAmber) -> Iterator[None]:
+    """The ingest worker stands still: no longer than its leases last, of which it has none."""
+    worker: psutil.Process = amber.processes()["ingest"][0]
+    worker.suspend()
+    try:
+        yield
+    finally:
+        worker.resume()
+
+
+async def _filled_library(amber: RunningAmber, documents: int) -> str:
+    async with _session(amber) as session:
+        library_id = await _new_library(session)
+        await _upload(session, library_id, documents)
+        return library_id
+
+
+def _copied_out(database: Database, library_id: str) -> tuple[str, bytes]:
+    """The columns that are stored, and the library's rows of them."""
+    stored = (
+        "SELECT string_agg(quote_ident(column_name), ',') FROM information_schema.columns"
+        " WHERE table_name = 'libraries_documentchunk' AND is_generated = 'NEVER'"
+    )
+    [(columns,)] = database.execute(stored).fetchall()
+    chosen = sql.SQL("SELECT {} FROM libraries_documentchunk WHERE library_id = {}").format(
+        sql.SQL(columns), sql.Literal(library_id)
+    )
+    out = sql.SQL("COPY ({}) TO STDOUT (FORMAT binary)").format(chosen)
+    with database.cursor() as cursor, cursor.copy(out) as copy:
+        return columns, b"".join(bytes(piece) for piece in copy)
+
+
+def _copied_in(database: Database, columns: str, rows: bytes) -> float:
+    """Seconds, the commit included."""
+    began = time.monotonic()
+    into = f"COPY libraries_documentchunk ({columns}) FROM STDIN (FORMAT binary)"
+    with (
+        database.transaction(),
+        database.cursor() as cursor,
+        cursor.copy(into.encode()) as copy,
+    ):
+        copy.write(rows)
+    return time.monotonic() - began
