@@ -72,7 +72,7 @@ def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[Said]:
     """The exchange of each turn, and what was said to be answered later just before it."""
     rows = ChatMessage.objects.filter(chat=chat, role__in=_SHOWN)
     mine = rows.filter(turn__in=turns) | rows.filter(pk__in=[turn.question_id for turn in turns])
-    asked = {turn.question_id for turn in turns}
+    asked = {turn.question_id for turn in turns if turn.question_id}
     questions = ChatMessage.objects.filter(pk__in=asked).defer("search")
     later = {pk for question in questions for pk in _later_before(question)}
     mine |= rows.filter(pk__in=later)

@@ -16,7 +16,7 @@ from chats.models import ChatMessage, MessageRole, Turn
 from chats.recall import Recalled, recall
 from chats.search import best_matches
 from engine.model import ProviderError
-from libraries.embedding_store import embed_texts
+from libraries.embedding_store import embed_query
 from providers.registry import default_embedding_model
 from tools.protocol import ToolContext, ToolError
 from tools.registry import register_tool
@@ -70,7 +70,7 @@ def _vector_of(query: str, context: ToolContext) -> dict[str, Any]:
     """Nothing where the embedder fails: then words alone must do."""
     try:
         model = default_embedding_model()
-        (vector,) = embed_texts([query], model=model, organization_id=context.organization_id)
+        vector = embed_query(query, model=model, organization_id=context.organization_id)
     except (ProviderError, Unavailable):
         return {}
     return {"vector": vector, "model_id": model.pk}

@@ -231,6 +231,29 @@ class FoundMessagesSerializer(serializers.Serializer[Any]):
     results = FoundMessageSerializer(many=True)
 
 
+class SourceSerializer(serializers.Serializer[Any]):
+    message = MessageSerializer()
+    chat = NamedSerializer()
+
+
+class SourcesSerializer(serializers.Serializer[Any]):
+    results = SourceSerializer(many=True)
+
+
+class ErasureInput(serializers.Serializer[Any]):
+    """`confirm`: your email address. `account`: everywhere, and the account itself."""
+
+    confirm = serializers.CharField(max_length=320)
+    account = serializers.BooleanField(default=False)
+
+
+class ErasureSerializer(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(choices=["none", "running", "done"])
+    account = serializers.BooleanField()
+    asked_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
 class ManifestSerializer(serializers.Serializer[Any]):
     """What went into the turn's request, with tokens each, and what was left out and why."""
 

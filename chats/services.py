@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.allowance import refuse_beyond
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
@@ -19,16 +20,18 @@ from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
 from assistants.models import Assistant
 from chats import transcript
+from chats.admission import admit, dismiss
 from chats.block_paths import forget_message
+from chats.call_options import CallOptions
 from chats.endings import Ending, end_outside, lock_turn
 from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
+from chats.questions import name_by, question_at
 from chats.roles import ASKING_ROLES, POSTED_ROLES
 from chats.stream import announce_cancel
 from chats.tasks import ring_turn
 from chats.wire import chat_wire, message_wire, turn_wire
+from chats.withdrawal import withdraw_messages
 from libraries.models import File
-
-CHAT_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,16 @@ class Posted:
 
 @transaction.atomic(durable=True)
 def create_chat(
-    principal: Principal, *, claim: IdempotencyRecord | None = None, **fields: Any
+    principal: Principal,
+    *,
+    at_most: int | None = None,
+    claim: IdempotencyRecord | None = None,
+    **fields: Any,
 ) -> Chat:
+    """Raises Conflict for somebody who has `at_most` chats already."""
+    if at_most is not None:
+        said = f"You have {at_most} chats, which is as many as there may be: delete one first."
+        refuse_beyond(Chat, principal, at_most, said=said)
     chat = Chat.objects.create(
         organization_id=principal.organization_id,
         user=principal.user,
@@ -71,8 +82,10 @@ def update_chat(chat: Chat, **fields: Any) -> Chat:
 
 @transaction.atomic(durable=True)
 def delete_chat(chat: Chat) -> None:
-    """A running turn notices that its row is gone and stops."""
+    """A running turn notices that its row is gone and stops. What was learnt there stays."""
     transcript.locked_chat(chat.pk)
+    withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
+    dismiss(Turn.objects.live().filter(chat=chat))
     Turn.objects.filter(chat=chat).delete()
     Chat.objects.filter(pk=chat.pk).update(active_leaf=None)
     messages = ChatMessage.objects.filter(chat=chat)
@@ -94,8 +107,8 @@ def post_message(
 ) -> Posted:
     """Append a message; a question also starts its turn.
 
-    Without `parent` it goes to the end of the active branch. Raises Conflict (turn_in_progress)
-    and Invalid (no_assistant).
+    Without `parent` it goes to the end of the active branch. Raises Conflict (turn_in_progress),
+    Invalid (no_assistant) and RateLimited (budget_exceeded), as all verbs here that start turns.
     """
     policy = POSTED_ROLES.get(role)
     if policy is None:
@@ -119,7 +132,7 @@ def post_message(
     if policy.starts_turn:
         asked = assistant or _own(chat, principal)
         turn = _start_turn(chat, principal, message, asked, turn_id=message.turn_id)
-        chat.name = chat.name or _name_of(message)
+        chat.name = chat.name or name_by(message)
     elif live is not None and live.tip_id == message.parent_id:
         Turn.objects.filter(pk=live.pk).update(tip=message)
     transcript.move_leaf(chat, message)
@@ -175,7 +188,7 @@ def regenerate(
     Raises Invalid (no_human_message, no_assistant), Conflict (turn_in_progress).
     """
     chat = _idle_chat(message.chat_id)
-    question = _question_of(message)
+    question = question_at(message)
     answered_by = assistant or _assistant_of(question, chat, principal)
     turn = _start_turn(chat, principal, question, answered_by)
     transcript.move_leaf(chat, question)
@@ -187,6 +200,7 @@ def delete_message(message: ChatMessage) -> None:
     """Take one message out; what follows it follows its parent. Raises Conflict."""
     chat = _idle_chat(message.chat_id)
     forget_message(message)
+    withdraw_messages(chat, ChatMessage.objects.filter(pk=message.pk))
     after_opening = message.parent_id if message.opening_id == message.pk else None
     if message.opening_id == message.pk:
         same = ChatMessage.objects.filter(chat=chat, opening=message)
@@ -212,24 +226,27 @@ def start_stateless_turn(
     *,
     messages: Sequence[Mapping[str, Any]],
     assistant: Assistant | None = None,
-    model: str = "",
+    options: CallOptions = CallOptions(),
     files: Sequence[File] = (),
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
     """A turn without a chat: `messages` in the form of `Turn.input`, one of which asks.
 
-    Without an assistant the `model` (an alias; empty: the default one) answers, with all built-in
-    tools. `files` are those the messages name, not yet saved.
+    Without an assistant the model of `options` answers. `files` are those the messages name, not
+    yet saved.
     """
     for file in files:
         file.save(force_insert=True)
-    turn = Turn.objects.create(
-        organization_id=principal.organization_id,
-        user=principal.user,
-        api_key=principal.key,
-        guest_id=principal.guest_id,
-        assistant=assistant,
-        input={"messages": list(messages), **({"model": model} if model else {})},
+    turn = admit(
+        Turn(
+            organization_id=principal.organization_id,
+            user=principal.user,
+            api_key=principal.key,
+            guest_id=principal.guest_id,
+            assistant=assistant,
+            input={"messages": list(messages)},
+            options=options.as_json(),
+        )
     )
     transaction.on_commit(partial(ring_turn, turn.pk))
     settle(claim, status=201, answer=turn_wire(turn))
@@ -301,16 +318,18 @@ def _start_turn(
     """`turn_id` is the id a new question was written with: one write less than naming it after."""
     if assistant is None:
         raise Invalid(code="no_assistant", fields={"assistant_id": ["Name an assistant."]})
-    turn = Turn.objects.create(
-        id=turn_id or new_id(),
-        organization_id=chat.organization_id,
-        chat=chat,
-        user_id=chat.user_id,
-        guest_id=chat.guest_id,
-        api_key=principal.key,
-        assistant=assistant,
-        question=question,
-        tip=question,
+    turn = admit(
+        Turn(
+            id=turn_id or new_id(),
+            organization_id=chat.organization_id,
+            chat=chat,
+            user_id=chat.user_id,
+            guest_id=chat.guest_id,
+            api_key=principal.key,
+            assistant=assistant,
+            question=question,
+            tip=question,
+        )
     )
     if question.turn_id is None:
         question.turn = turn
@@ -334,17 +353,3 @@ def _usable(assistant_id: UUID | None, principal: Principal) -> Assistant | None
     if assistant_id is None:
         return None
     return Assistant.objects.visible_to(principal).filter(pk=assistant_id).first()
-
-
-def _question_of(message: ChatMessage) -> ChatMessage:
-    """The nearest question at or before this message."""
-    for earlier in reversed(transcript.path(message.chat_id, message.pk)):
-        if earlier.role in ASKING_ROLES:
-            return earlier
-    raise Invalid(code="no_human_message")
-
-
-def _name_of(question: ChatMessage) -> str:
-    """What a chat is called that begins with this question; nothing if the question is hidden."""
-    first_line = question.content.strip().partition("\n")[0]
-    return "" if question.hidden else first_line[:CHAT_NAME_CHARS].rstrip()

@@ -16,7 +16,7 @@ to wait.
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -208,6 +208,20 @@ SELECT id, now(), now(), %s, %s, text_md5, vector
 FROM unnest(%s::uuid[], %s::text[], %s::halfvec[]) AS kept (id, text_md5, vector)
 ON CONFLICT DO NOTHING
 """
+
+
+_FORGET: Final = """
+DELETE FROM libraries_embedding
+WHERE organization_id = %s AND text_md5 = ANY(%s)
+  AND embedding_model_id IN (SELECT id FROM providers_embeddingmodel)
+"""  # naming the models lets the index serve it
+
+
+def forget_texts(texts: Iterable[str], *, organization_id: UUID) -> None:
+    """Drop what the cache holds of these texts, for whoever must leave nothing behind."""
+    keys = [_md5(text) for text in texts]
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, [organization_id, keys])
 
 
 def _keep(payer: _Payer, call: _Call) -> None:

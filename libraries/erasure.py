@@ -11,34 +11,45 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from libraries import intake
+from libraries.embedding_store import forget_texts
 from libraries.models import Document, DocumentChunk, Library
 
 CHUNKS_AT_ONCE: Final = 5_000
 DOCUMENTS_AT_ONCE: Final = 500
+FORGOTTEN_AT_ONCE: Final = 1_000
+"""Chunks whose texts are read to find their vectors in the cache."""
 
 
 def erase_leftovers() -> None:
-    for library_id in Library.objects.filter(deleted_at__isnull=False).values_list("pk", flat=True):
-        _erase_library(library_id)
+    for library in Library.objects.filter(deleted_at__isnull=False):
+        _erase_library(library)
     for library_id, model_id in _dropped_models():
         while _erase_dropped(library_id, model_id):
             pass
 
 
-def _erase_library(library_id: UUID) -> None:
+def _erase_library(library: Library) -> None:
     """Chunks, documents with their bytes, then the library: what refers to it stays, without it."""
-    chunks = DocumentChunk.objects.filter(library=library_id)
-    while _erase_chunks(chunks):
+    while _erase_with_vectors(library):
         pass
-    while _erase_documents(library_id):
+    while _erase_documents(library.pk):
         pass
     with transaction.atomic():
-        Library.objects.filter(pk=library_id).delete()
+        Library.objects.filter(pk=library.pk).delete()
 
 
 def _erase_chunks(chunks: QuerySet[DocumentChunk]) -> int:
     ids = list(chunks.values_list("pk", flat=True)[:CHUNKS_AT_ONCE])
     return int(DocumentChunk.objects.filter(pk__in=ids).delete()[0])
+
+
+@transaction.atomic
+def _erase_with_vectors(library: Library) -> int:
+    """The vectors are dropped from the cache, too: of a deleted library nothing stays."""
+    chunks = DocumentChunk.objects.filter(library=library)
+    found = dict(chunks.values_list("pk", "content")[:FORGOTTEN_AT_ONCE])
+    forget_texts(found.values(), organization_id=library.organization_id)
+    return int(DocumentChunk.objects.filter(pk__in=found).delete()[0])
 
 
 @transaction.atomic

@@ -4,9 +4,11 @@ Loads neither image code nor the HTTP client, so that workers can delete files.
 """
 
 import secrets
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from typing import Final
+from uuid import UUID
 
 import structlog
 from django.core.files.base import ContentFile
@@ -39,6 +41,16 @@ def delete_files(files: QuerySet[File]) -> int:
     """
     rows = files.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
     paths = dict(rows.values_list("pk", "path")[:DELETED_AT_ONCE])
+    File.objects.filter(pk__in=paths).delete()
+    for path in paths.values():
+        transaction.on_commit(partial(erase_bytes, path))
+    return len(paths)
+
+
+def drop_files(ids: Collection[UUID]) -> int:
+    """Delete these in the caller's transaction, and their bytes after it; how many there were."""
+    rows = File.objects.filter(pk__in=ids).select_for_update().order_by("pk")
+    paths = dict(rows.values_list("pk", "path"))
     File.objects.filter(pk__in=paths).delete()
     for path in paths.values():
         transaction.on_commit(partial(erase_bytes, path))

@@ -133,8 +133,8 @@ def _answer(model: Model, request: ModelRequest, on_call: Callable[[Call], None]
         raise
     finally:
         latency_ms = round((time.monotonic() - began) * 1_000)
-        for error in retried:
-            on_call(Call(Usage(), error.code))
+        for failed in retried:
+            on_call(Call(Usage(), failed.code))
         on_call(Call(usage, outcome, latency_ms))
     return text
 

@@ -95,6 +95,7 @@ class MemoriesView(GenericAPIView[Memory]):
         return Response(memory_wire(done[0]), status=services.status_of(done))
 
     @extend_schema(
+        operation_id="memories_forget_all",
         parameters=[OpenApiParameter("confirm", str, enum=["true"], required=True)],
         responses=ForgottenSerializer,
     )
