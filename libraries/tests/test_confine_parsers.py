@@ -118,7 +118,7 @@ def test_a_parser_that_hangs_is_killed_with_all_it_started(pools, tmp_path):
         f"if child: open({str(started)!r}, 'w').write(str(child))\n"
         "time.sleep(600)"
     )
-    pool = pools(limits=ParserLimits(wall_seconds=1), command=program(code))
+    pool = pools(limits=ParserLimits(wall_seconds=5), command=program(code))
     with pytest.raises(Unreadable, match="takes too long"):
         pool.parse(PAGE, kind="HTML")
     status = Path(f"/proc/{started.read_text()}/status")
