@@ -1,8 +1,10 @@
-"""The one authenticator: session cookie or `Authorization: Bearer <key>` becomes a Principal.
+"""The one authenticator: session cookie or `Authorization: Bearer <key or guest token>` becomes a
+Principal.
 
 Each request reads key, owner and membership anew, so that a revoked key, a removed member or a
-deactivated user is out at once. What a key is limited to (scopes, origins) is checked here too,
-for every view alike. A bad credential is 401, never a fall back to another carrier.
+deactivated user is out at once; so is a guest whose assistant is public no longer. What a credential
+is limited to (scopes, origins, addresses for guests) is checked here too, for every view alike. A
+bad credential is 401, never a fall back to another carrier.
 """
 
 from datetime import timedelta
@@ -16,8 +18,11 @@ from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from accounts.guest_tokens import looks_like_guest_token, read_guest_token
 from accounts.models import ApiKey, Membership, Scope, User
 from accounts.principal import Principal
+from accounts.rates import spend_request
+from accounts.registry import PublicAssistant, public_assistant
 from amber.lib.api import note_organization
 from amber.lib.errors import Forbidden, Missing, NotAuthenticated
 from amber.lib.secrets import is_well_formed, sha256_hex
@@ -28,31 +33,46 @@ if TYPE_CHECKING:
 ACTIVE_ORGANIZATION = "organization_id"
 """Session key of the active organization; the personal one when unset or no longer joined."""
 
+_NOT_FOR_GUESTS = "Guests may use their assistant's addresses below /api/v1/public/ only."
+_GUESTS_ONLY = "This address is for guests: ask for a token at token/."
+
 _LAST_USED_STEP = timedelta(minutes=1)
 """`last_used_at` is for people: a minute's precision saves a write per request."""
 
 
-def authenticate(request: HttpRequest, *, scope: Scope | None = None) -> Principal | None:
+def authenticate(
+    request: HttpRequest, *, scope: Scope | None = None, for_guests: bool = False
+) -> Principal | None:
     """Who is asking; None when the request carries no credential.
 
     `scope` is what a key needs for this request: by default `read` or `write`, by the method.
-    Cost: one query for a key; for a session two, and Django's for the session's own row. Reads
-    the database: call it through `sync_to_async` in an async view.
+    `for_guests`: the address is one for guests, and for nobody else; sessions are not looked at.
+    Cost: one query for a key or a guest; for a session two, and Django's for the session's own row.
+    Reads the database: call it through `sync_to_async` in an async view.
     Raises NotAuthenticated for a credential that does not count, Forbidden for a session's unsafe
-    request without CSRF token and for a key used outside of its scopes or origins.
+    request without CSRF token and for a credential used where it may not be, RateLimited.
     """
     header = request.headers.get("Authorization")
     if header is not None:
-        key, principal = _by_key(header)
-        _check_limits(key, request, scope)
-        _touch(key)
-        note_organization(request, principal.organization_id)
-        return principal
-    if not isinstance(request.user, User):
+        principal = _by_header(header, request, scope)
+        if for_guests != (principal.guest_id is not None):
+            raise Forbidden(_GUESTS_ONLY if for_guests else _NOT_FOR_GUESTS)
+        return _admitted(request, principal)
+    if for_guests or not isinstance(request.user, User):
         return None
     principal = _by_session(request, request.user)
     _check_csrf(request)
+    return _admitted(request, principal)
+
+
+def _admitted(request: HttpRequest, principal: Principal) -> Principal:
+    """What may change something, and so whatever starts a turn, counts towards the rates.
+
+    Raises RateLimited.
+    """
     note_organization(request, principal.organization_id)
+    if request.method not in SAFE_METHODS:
+        spend_request(principal)
     return principal
 
 
@@ -73,10 +93,43 @@ def principal_in(principal: Principal, organization_id: UUID) -> Principal:
     return Principal(organization_id=organization_id, user=principal.user, role=membership.role)
 
 
-def _by_key(header: str) -> tuple[ApiKey, Principal]:
+def _by_header(header: str, request: HttpRequest, scope: Scope | None) -> Principal:
     scheme, _, secret = header.partition(" ")
     secret = secret.strip()
-    if scheme.lower() != "bearer" or not is_well_formed(secret):
+    if scheme.lower() != "bearer":
+        raise NotAuthenticated(code="invalid_credential")
+    if looks_like_guest_token(secret):
+        return _by_guest_token(secret, request)
+    key, principal = _by_key(secret)
+    _check_limits(key, request, scope)
+    _touch(key)
+    return principal
+
+
+def _by_guest_token(secret: str, request: HttpRequest) -> Principal:
+    token = read_guest_token(secret)
+    assistant = public_assistant(token.assistant_id) if token else None
+    if token is None or assistant is None or not token.is_for(assistant):
+        raise NotAuthenticated(code="invalid_credential")
+    check_page(assistant, request)
+    return Principal(
+        organization_id=token.organization_id,
+        user=None,
+        role="guest",
+        guest_id=token.guest_id,
+        assistant_id=token.assistant_id,
+        guest_epoch=token.epoch,
+    )
+
+
+def check_page(assistant: PublicAssistant, request: HttpRequest) -> None:
+    """Raises Forbidden for a page that the assistant is not open to."""
+    if not assistant.may_be_used_from(request.headers.get("Origin")):
+        raise Forbidden("This assistant may not be used by pages of this origin.")
+
+
+def _by_key(secret: str) -> tuple[ApiKey, Principal]:
+    if not is_well_formed(secret):
         raise NotAuthenticated(code="invalid_credential")
     membership = Membership.objects.filter(
         organization_id=OuterRef("organization_id"), user_id=OuterRef("user_id")
@@ -148,13 +201,20 @@ class PrincipalAuthentication(BaseAuthentication):
     """
 
     scope: ClassVar[Scope | None] = None
+    for_guests: ClassVar[bool] = False
 
     def authenticate(self, request: Request) -> tuple[User | None, Principal] | None:
-        principal = authenticate(request._request, scope=self.scope)
+        principal = authenticate(request._request, scope=self.scope, for_guests=self.for_guests)
         return (principal.user, principal) if principal else None
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="amber"'
+
+
+class GuestAuthentication(PrincipalAuthentication):
+    """For the addresses of a public assistant's guests, which take nobody else."""
+
+    for_guests = True
 
 
 class HasPrincipal(BasePermission):

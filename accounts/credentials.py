@@ -1,7 +1,8 @@
 """Whether those who were let in are still welcome: asked again while they follow something long.
 
 A request's credential counts when it comes (`accounts.authentication`); what outlives the request, a
-stream, asks here every few seconds, for all its viewers at once. Guests' tokens end by themselves.
+stream, asks here every few seconds, for all its viewers at once. That a guest's token may end meanwhile
+is not looked at: a turn is over in minutes.
 """
 
 from collections.abc import Collection
@@ -10,6 +11,7 @@ from uuid import UUID
 
 from accounts.models import ApiKey, Membership, User
 from accounts.principal import Principal
+from accounts.registry import public_assistants
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +23,43 @@ class Credential:
     key_id: UUID | None = None
 
 
-def credential_of(principal: Principal) -> Credential | None:
-    """None for guests."""
+@dataclass(frozen=True, slots=True)
+class GuestCredential:
+    """A guest token's assistant, and its epoch."""
+
+    assistant_id: UUID
+    epoch: int
+
+
+AnyCredential = Credential | GuestCredential
+
+
+def credential_of(principal: Principal) -> AnyCredential | None:
+    """None for nobody in particular."""
     if principal.user_id is None:
-        return None
+        assistant_id = principal.assistant_id
+        return GuestCredential(assistant_id, principal.guest_epoch) if assistant_id else None
     key_id = principal.key.pk if principal.key else None
     return Credential(principal.organization_id, principal.user_id, key_id)
 
 
-def still_good(credentials: Collection[Credential]) -> set[Credential]:
+def still_good(credentials: Collection[AnyCredential]) -> set[AnyCredential]:
+    """Of people and of guests; at most four queries."""
+    people = {each for each in credentials if isinstance(each, Credential)}
+    guests = {each for each in credentials if isinstance(each, GuestCredential)}
+    return {*_good_people(people), *_good_guests(guests)}
+
+
+def _good_guests(credentials: Collection[GuestCredential]) -> set[GuestCredential]:
+    """Those whose assistant is public, and has not sent its guests away since. One query."""
+    if not credentials:
+        return set()
+    taking = public_assistants({each.assistant_id for each in credentials})
+    epochs = {pk: assistant.guest_epoch for pk, assistant in taking.items()}
+    return {each for each in credentials if epochs.get(each.assistant_id) == each.epoch}
+
+
+def _good_people(credentials: Collection[Credential]) -> set[Credential]:
     """Those whose key is live, whose user is active and a member; operators, signed in, are let in
     everywhere (the admin tries assistants of all). One query, two with keys, one more for strangers.
     """

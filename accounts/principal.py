@@ -13,7 +13,7 @@ class Principal:
     """A user in an organization, by session or by key; or a guest of one public assistant.
 
     `user` is the acting user: a key acts for its creator, a guest for nobody (None).
-    `assistant_id` limits a key or a guest to one assistant.
+    `assistant_id` limits a key or a guest to one assistant; `guest_epoch` is that of a guest's token.
     """
 
     organization_id: UUID
@@ -22,6 +22,7 @@ class Principal:
     key: "ApiKey | None" = None
     guest_id: str | None = None
     assistant_id: UUID | None = None
+    guest_epoch: int = 0
 
     @property
     def user_id(self) -> UUID | None:

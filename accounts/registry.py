@@ -1,22 +1,48 @@
 """What rooms above lend to this one. Imports go downwards only, so they hand it in at start.
 
-An API key can be limited to an assistant. Only `assistants` knows which assistants a principal
-sees; until it has said so, none is.
+An API key can be limited to an assistant, and a guest always is. Only `assistants` knows which
+assistants a principal sees and which take guests; until it has said so, none is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from accounts.principal import Principal
 
+
+@dataclass(frozen=True, slots=True)
+class PublicAssistant:
+    """What authentication must know of an assistant that takes guests.
+
+    Tokens of another `guest_epoch` are worth nothing. `origins` are the web pages that may use it;
+    none: all may.
+    """
+
+    id: UUID
+    organization_id: UUID
+    guest_epoch: int
+    origins: tuple[str, ...] = ()
+
+    def may_be_used_from(self, origin: str | None) -> bool:
+        """Browsers always say where a page that calls is from; servers never do, and need not."""
+        return not self.origins or origin is None or origin in self.origins
+
+
 AssistantCheck = Callable[[Principal, UUID], bool]
+PublicAssistants = Callable[[Collection[UUID]], Mapping[UUID, PublicAssistant]]
 
 
 def _sees_none(principal: Principal, assistant_id: UUID) -> bool:
     return False
 
 
+def _none_is_public(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:
+    return {}
+
+
 _sees_assistant: AssistantCheck = _sees_none
+_public_assistants: PublicAssistants = _none_is_public
 
 
 def register_assistant_check(check: AssistantCheck) -> None:
@@ -25,5 +51,21 @@ def register_assistant_check(check: AssistantCheck) -> None:
     _sees_assistant = check
 
 
+def register_public_assistants(find: PublicAssistants) -> None:
+    """`find` knows which of these assistants take guests; a later one replaces it."""
+    global _public_assistants
+    _public_assistants = find
+
+
 def sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
     return _sees_assistant(principal, assistant_id)
+
+
+def public_assistants(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:
+    """Those that exist and take guests. One query."""
+    return _public_assistants(assistant_ids)
+
+
+def public_assistant(assistant_id: UUID) -> PublicAssistant | None:
+    """None: there is no such assistant, or it takes no guests (any more)."""
+    return _public_assistants([assistant_id]).get(assistant_id)

@@ -1,4 +1,4 @@
-"""What OpenAPI says about accounts: the two credentials, and examples."""
+"""What OpenAPI says about accounts: the three credentials, and examples."""
 
 from typing import Any, Final
 
@@ -50,6 +50,20 @@ class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
                 "description": "Unsafe methods also need `X-CSRFToken`: docs/accounts.md.",
             },
         ]
+
+
+class GuestScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "accounts.authentication.GuestAuthentication"
+    name = "guestToken"
+    priority = 1
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "`Authorization: Bearer amb_guest_…`, from "
+            "`public/assistants/{id}/token/`.",
+        }
 
 
 def _in_person_only(auto_schema: Any) -> bool:

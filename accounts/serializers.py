@@ -108,7 +108,7 @@ class ApiKeyChangesSerializer(serializers.Serializer[Any]):
         return list(dict.fromkeys(scopes))
 
     def validate_origins(self, origins: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys(_origin(text) for text in origins))
+        return list(dict.fromkeys(browser_origin(text) for text in origins))
 
     def validate_expires_at(self, expires_at: Any) -> Any:
         if expires_at is not None and expires_at <= timezone.now():
@@ -204,7 +204,7 @@ class InvitationTokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField(max_length=200)
 
 
-def _origin(text: str) -> str:
+def browser_origin(text: str) -> str:
     """As browsers write it (RFC 6454, 6.2): lower case, no path, no default port."""
     try:
         parts = urlsplit(text.strip().lower())

@@ -165,7 +165,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "amber.lib.wire.refuse_nul_in_address",
     "amber.lib.api.AmberErrorMiddleware",
-    "corsheaders.middleware.CorsMiddleware",
+    "public_api.cors_middleware.CookielessCorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -304,6 +304,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "chats.schema.document_events",
+        "public_api.guest_schema.document_guest_events",
         "amber.lib.schema.document_errors",
     ],
 }

@@ -3,14 +3,15 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
-from django.db.models import Model
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, reverse
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.decorators import action
 
 from amber.lib.capped_pages import CappedPaginator
+from assistants import services
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from providers.registry import is_known_alias
@@ -100,6 +101,7 @@ class AssistantAdmin(ModelAdmin):
         ("temperature", "top_p"),
         "library",
         ("shared", "public"),
+        ("public_origins", "guest_files"),
         ("disable_default_prompt", "disable_web_browsing", "disable_memory"),
         "enable_memory_for_assistant_api",
         "disabled_builtin_tools",
@@ -108,6 +110,7 @@ class AssistantAdmin(ModelAdmin):
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
     readonly_fields = ("total_token_usage",)
     actions_detail = ("try_it",)
+    actions = ("dismiss_guests",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """An assistant does not move to another tenant."""
@@ -120,6 +123,12 @@ class AssistantAdmin(ModelAdmin):
             row.save()
         for row in formset.deleted_objects:
             row.delete()
+
+    @admin.action(description="Send their guests away", permissions=["change"])
+    def dismiss_guests(self, request: HttpRequest, queryset: QuerySet[Assistant]) -> None:
+        for assistant in queryset:
+            services.dismiss_guests(assistant)
+        messages.success(request, "Guests of these assistants need a new token.")
 
     @action(description="Try it", permissions=["try_it"])
     def try_it(self, request: HttpRequest, object_id: str) -> HttpResponse:

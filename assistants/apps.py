@@ -1,19 +1,26 @@
-"""Django's name for the room `assistants`; at its start it says who sees which assistant."""
+"""Django's name for the room `assistants`; at its start it says who sees which assistant, and which
+take guests."""
 
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.apps import AppConfig
 
 from accounts.principal import Principal
 
+if TYPE_CHECKING:
+    from accounts.registry import PublicAssistant
+
 
 class AssistantsConfig(AppConfig):
     name = "assistants"
 
     def ready(self) -> None:
-        from accounts.registry import register_assistant_check
+        from accounts.registry import register_assistant_check, register_public_assistants
 
         register_assistant_check(_sees_assistant)
+        register_public_assistants(_public_assistants)
 
 
 def _sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
@@ -21,3 +28,16 @@ def _sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
     from assistants.models import Assistant
 
     return Assistant.objects.visible_to(principal).filter(pk=assistant_id).exists()
+
+
+def _public_assistants(assistant_ids: Collection[UUID]) -> "dict[UUID, PublicAssistant]":
+    """One query."""
+    from accounts.registry import PublicAssistant
+    from assistants.models import Assistant
+
+    rows = Assistant.objects.filter(pk__in=assistant_ids, public=True)
+    columns = ("pk", "organization_id", "guest_epoch", "public_origins")
+    return {
+        pk: PublicAssistant(pk, organization_id, epoch, tuple(origins))
+        for pk, organization_id, epoch, origins in rows.values_list(*columns)
+    }

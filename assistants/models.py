@@ -31,7 +31,11 @@ class AssistantQuerySet(SharedQuerySet):
 
 
 class Assistant(TenantRow):
-    """`model` is an alias (`auto`: the default model). `total_token_usage` is the ledger's."""
+    """`model` is an alias (`auto`: the default model). `total_token_usage` is the ledger's.
+
+    Of a public one: `public_origins` are the web pages it may be used from (none: all),
+    `guest_files` whether guests may send files; `guest_epoch` is that of the guest tokens that count.
+    """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     name = models.CharField(max_length=200)
@@ -56,6 +60,11 @@ class Assistant(TenantRow):
     disabled_builtin_tools: "models.Field[Sequence[str], list[str]]" = ArrayField(
         models.CharField(max_length=64), default=list, blank=True
     )
+    public_origins: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=300), default=list, blank=True
+    )
+    guest_files = models.BooleanField(default=False, db_default=False)
+    guest_epoch = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     total_token_usage = models.PositiveBigIntegerField(default=0, editable=False)
 
     objects = AssistantQuerySet.as_manager()

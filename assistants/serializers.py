@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from accounts.serializers import MAX_ORIGINS, browser_origin
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from tools.models import Tool
@@ -28,6 +29,12 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
     disabled_builtin_tools = serializers.ListField(
         child=serializers.CharField(max_length=64), required=False, max_length=MAX_FUNCTIONS
     )
+    public_origins = serializers.ListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=MAX_ORIGINS,
+        help_text="Web pages whose visitors may be guests, as `https://example.com`. Empty: all.",
+    )
 
     class Meta:
         model = Assistant
@@ -44,6 +51,8 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
             "user_id",
             "shared",
             "public",
+            "public_origins",
+            "guest_files",
             "disable_default_prompt",
             "disable_web_browsing",
             "disable_memory",
@@ -67,6 +76,9 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
 
     def validate_disabled_builtin_tools(self, names: list[str]) -> list[str]:
         return sorted(set(names))
+
+    def validate_public_origins(self, origins: list[str]) -> list[str]:
+        return list(dict.fromkeys(browser_origin(text) for text in origins))
 
 
 class BoundToolSerializer(serializers.ModelSerializer[Tool]):

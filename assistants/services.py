@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
 
 from accounts.principal import Principal
 from amber.lib.errors import Conflict, Forbidden, Invalid
@@ -55,6 +57,14 @@ def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any]) -> Ass
 def delete_assistant(assistant: Assistant) -> None:
     """Chats with it stay, without it."""
     assistant.delete()
+
+
+@transaction.atomic(durable=True)
+def dismiss_guests(assistant: Assistant) -> None:
+    """No guest token given out so far counts any more; new guests are welcome."""
+    Assistant.objects.filter(pk=assistant.pk).update(
+        guest_epoch=F("guest_epoch") + 1, updated_at=timezone.now()
+    )
 
 
 def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()) -> AssistantTool:

@@ -8,6 +8,11 @@ urlpatterns = [
     path("assistants/", views.AssistantsView.as_view(), name="assistants"),
     path("assistants/<uuid:assistant_id>/", views.AssistantView.as_view(), name="assistant"),
     path(
+        "assistants/<uuid:assistant_id>/dismiss-guests/",
+        views.DismissGuestsView.as_view(),
+        name="dismiss-guests",
+    ),
+    path(
         "assistants/<uuid:assistant_id>/tools/",
         views.BindingsView.as_view(),
         name="assistant-tools",

@@ -8,6 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from accounts.access import get_visible, get_writable
 from accounts.authentication import principal_of
@@ -68,6 +69,14 @@ class AssistantView(GenericAPIView[Assistant]):
     def delete(self, request: Request, assistant_id: UUID) -> Response:
         """Chats with it stay, without it."""
         services.delete_assistant(get_writable(Assistant, principal_of(request), assistant_id))
+        return Response(status=204)
+
+
+class DismissGuestsView(APIView):
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Send all guests away: their tokens count no more, at once. Their chats expire in time."""
+        services.dismiss_guests(get_writable(Assistant, principal_of(request), assistant_id))
         return Response(status=204)
 
 

@@ -190,7 +190,7 @@ def _toolbox(turn: Turn, gathered: Gathered, profile: ModelProfile) -> TurnToolb
         gathered.recipe,
         theirs=options.tools,
         is_bare=options.is_bare,
-        is_attended=not options.is_unattended,
+        is_attended=not options.is_unattended and turn.guest_id is None,
         bound=bound_tools(turn.assistant) if turn.assistant else (),
         context=context,
         files=ResultFiles(context, vision=profile.vision),

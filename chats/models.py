@@ -220,11 +220,12 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
             | Q(user__is_active=False),
             chat__isnull=True,
         )
-        return self.annotate(
+        unwanted: TurnQuerySet = self.annotate(
             is_unwanted=ExpressionWrapper(
                 Q(cancel_requested_at__isnull=False) | is_lost, output_field=models.BooleanField()
             )
         )
+        return unwanted
 
 
 class Turn(TenantRow, Leased):

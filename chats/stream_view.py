@@ -2,8 +2,8 @@
 
 Where the stream no longer reaches back, or has a hole, a snapshot from Postgres comes first. One
 function, `event_stream`, makes every streaming response; it gives the request's database
-connections back before it returns (a pool of 2 serves any number of viewers). Protocol:
-docs/stream-protocol.md.
+connections back before it returns (a pool of 2 serves any number of viewers). A viewer whose key is
+revoked meanwhile is cut off: whoever comes back is told why. Protocol: docs/stream-protocol.md.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ from redis.exceptions import RedisError
 
 from accounts.access import get_visible
 from accounts.authentication import authenticate
+from accounts.credentials import Credential, credential_of
+from accounts.principal import Principal
 from amber.lib.api import error_response
 from amber.lib.errors import AmberError, Invalid, NotAuthenticated
 from chats.models import Turn
@@ -36,17 +38,24 @@ MAX_SEQ = 2**53
 """Larger numbers do not survive JavaScript."""
 
 
-def event_stream(turn: Turn, *, after: int = 0) -> StreamingHttpResponse:
-    """The response that streams this turn's events after number `after`.
+def event_stream(
+    turn: Turn, *, after: int = 0, viewed_by: Principal | None = None
+) -> StreamingHttpResponse:
+    """The response that streams this turn's events after number `after`. `viewed_by` None: by
+    whoever started the turn.
 
     Call it in the request's own thread: it returns that thread's database connections.
     """
-    response = StreamingHttpResponse(
-        _bytes(turn, after), content_type="text/event-stream; charset=utf-8"
-    )
+    response = streamed(_bytes(turn, after, viewed_by))
+    connections.close_all()
+    return response
+
+
+def streamed(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
+    """Server-sent events: what nobody on the way may keep or hold back."""
+    response = StreamingHttpResponse(body, content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
-    connections.close_all()
     return response
 
 
@@ -64,15 +73,22 @@ class TurnEventsView(View):
 
     http_method_names = ["get", "options"]
 
-    def get(self, request: HttpRequest, turn_id: UUID) -> HttpResponse | StreamingHttpResponse:
+    def get(
+        self, request: HttpRequest, turn_id: UUID, **place: UUID
+    ) -> HttpResponse | StreamingHttpResponse:
         try:
-            principal = authenticate(request)
-            if principal is None:
-                raise NotAuthenticated
+            principal = self.viewer(request, **place)
             turn = get_visible(Turn, principal, turn_id)
-            return event_stream(turn, after=last_event_id(request))
+            return event_stream(turn, after=last_event_id(request), viewed_by=principal)
         except AmberError as exc:
             return error_response(exc, request)
+
+    def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
+        """Who is asking, at an address with these further ids. Raises as `authenticate`, Missing."""
+        principal = authenticate(request)
+        if principal is None:
+            raise NotAuthenticated
+        return principal
 
     def http_method_not_allowed(
         self, request: HttpRequest, *args: Any, **kwargs: Any
@@ -82,22 +98,30 @@ class TurnEventsView(View):
         return response
 
 
-async def _bytes(turn: Turn, after: int) -> AsyncIterator[bytes]:
-    async with aclosing(turn_events(turn, after)) as events:
-        async for event in events:
-            if event is None:
-                yield HEARTBEAT
-            else:
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (
-                    event.seq,
-                    event.name.encode(),
-                    event.data,
-                )
+async def _bytes(turn: Turn, after: int, viewed_by: Principal | None) -> AsyncIterator[bytes]:
+    async with aclosing(turn_events(turn, after, viewed_by=viewed_by)) as events:
+        try:
+            async for event in events:
+                yield HEARTBEAT if event is None else _block(event)
+        except NotAuthenticated:
+            return  # the stream ends before its turn: clients come back, and get their 401
 
 
-async def turn_events(turn: Turn, after: int = 0) -> AsyncGenerator[StreamEvent | None, None]:
-    """Events after `after`, gapless; None where a heartbeat is due."""
-    viewer = Viewer(turn.pk, events_key(turn.organization_id, turn.pk), seq=after)
+def _block(event: StreamEvent) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.name.encode(), event.data)
+
+
+async def turn_events(
+    turn: Turn, after: int = 0, *, viewed_by: Principal | None = None
+) -> AsyncGenerator[StreamEvent | None, None]:
+    """Events after `after`, gapless; None where a heartbeat is due. `viewed_by` as in
+    `event_stream`. Raises NotAuthenticated once their credential does not count any more."""
+    viewer = Viewer(
+        turn.pk,
+        events_key(turn.organization_id, turn.pk),
+        credential_of(viewed_by) if viewed_by else _starter_of(turn),
+        seq=after,
+    )
     is_new = turn.attempt == 0 and turn.is_live and not turn.seq
     follow = _Following(viewer, is_new=is_new and not after)
     hub().add(viewer)
@@ -109,6 +133,12 @@ async def turn_events(turn: Turn, after: int = 0) -> AsyncGenerator[StreamEvent 
                 yield event_or_beat
     finally:
         hub().remove(viewer)
+
+
+def _starter_of(turn: Turn) -> Credential | None:
+    if turn.user_id is None:
+        return None
+    return Credential(turn.organization_id, turn.user_id, turn.api_key_id)
 
 
 class _Following:
@@ -145,13 +175,15 @@ class _Following:
         return await read_stream(self._viewer.key, least=f"{seq}-0" if seq else "-")
 
     async def next_events(self) -> list[StreamEvent | None]:
-        """Wait for more; [None] when a heartbeat is due."""
+        """Wait for more; [None] when a heartbeat is due. Raises NotAuthenticated."""
         queue = self._viewer.queue
         try:
             async with asyncio.timeout(settings.AMBER_STREAM_HEARTBEAT_SECONDS):
                 event = await queue.get()
         except TimeoutError:
             return [None]
+        if self._viewer.is_refused:
+            raise NotAuthenticated(code="invalid_credential")
         events = [event]
         while not queue.empty():
             events.append(queue.get_nowait())

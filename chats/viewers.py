@@ -20,7 +20,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, connections
 from redis.exceptions import RedisError
 
-from accounts.credentials import Credential, still_good
+from accounts.credentials import AnyCredential, still_good
 from amber.lib import redis as amber_redis
 from chats.models import LIVE_STATUSES, Turn
 
@@ -54,7 +54,7 @@ class Viewer:
 
     turn_id: UUID
     key: bytes
-    credential: Credential | None = None
+    credential: AnyCredential | None = None
     is_refused: bool = False
     queue: "asyncio.Queue[StreamEvent | None]" = field(
         default_factory=lambda: asyncio.Queue(_QUEUE_EVENTS)
@@ -208,7 +208,7 @@ def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
 
 
 @sync_to_async(thread_sensitive=False)
-def _still_good(credentials: set[Credential]) -> set[Credential]:
+def _still_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
     try:
         return still_good(credentials)
     finally:

@@ -7,10 +7,12 @@ leaves bytes that nobody refers to.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 import structlog
 from django.db import transaction
 
+from accounts.allowance import refuse_beyond
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
@@ -28,16 +30,24 @@ logger = structlog.get_logger(__name__)
 
 
 def store_upload(
-    principal: Principal, *, name: str, data: bytes, claim: IdempotencyRecord | None = None
+    principal: Principal,
+    *,
+    name: str,
+    data: bytes,
+    expired_at: datetime | None = None,
+    at_most: int | None = None,
+    claim: IdempotencyRecord | None = None,
 ) -> File:
     """Keep these bytes for the principal. `name` may be anything; it is cleaned.
 
-    Raises TooLarge, Invalid (empty, or an image that is none), Unavailable (the storage is away).
+    Raises TooLarge, Invalid (empty, or an image that is none), Unavailable (the storage is away), and
+    Conflict for somebody who has `at_most` files already.
     """
     name = clean_name(name)
     with _blaming("file"):
         content = read_content(name, data)
-    return _store(principal, content, name=name, claim=claim)
+    file = _unsaved(principal, content, name=name, expired_at=expired_at)
+    return _stored(file, principal, claim=claim, at_most=at_most)
 
 
 def store_from_url(
@@ -50,18 +60,15 @@ def store_from_url(
     with _blaming("url"):
         fetched = fetch_url(url)
         content = read_content(fetched.name, fetched.data)
-    return _store(principal, content, name=fetched.name, url=url, claim=claim)
+    file = _unsaved(principal, content, name=fetched.name)
+    file.url, file.url_hash = url, sha256_hex(url)
+    return _stored(file, principal, claim=claim)
 
 
-def _store(
-    principal: Principal,
-    content: Content,
-    *,
-    name: str,
-    claim: IdempotencyRecord | None,
-    url: str | None = None,
+def _unsaved(
+    principal: Principal, content: Content, *, name: str, expired_at: datetime | None = None
 ) -> File:
-    file = unsaved_file(
+    return unsaved_file(
         name=name,
         data=content.data,
         mime_type=content.mime_type,
@@ -69,11 +76,19 @@ def _store(
         organization_id=principal.organization_id,
         user_id=principal.user.pk if principal.user else None,
         guest_id=principal.guest_id,
+        expired_at=expired_at,
     )
-    if url is not None:
-        file.url, file.url_hash = url, sha256_hex(url)
+
+
+def _stored(
+    file: File,
+    principal: Principal,
+    *,
+    claim: IdempotencyRecord | None,
+    at_most: int | None = None,
+) -> File:
     try:
-        _record(file, claim)
+        _record(file, principal, claim, at_most)
     except BaseException:
         erase_bytes(file.path)
         raise
@@ -81,7 +96,12 @@ def _store(
 
 
 @transaction.atomic(durable=True)
-def _record(file: File, claim: IdempotencyRecord | None) -> None:
+def _record(
+    file: File, principal: Principal, claim: IdempotencyRecord | None, at_most: int | None
+) -> None:
+    if at_most is not None:
+        said = f"You have {at_most} files, which is as many as there may be."
+        refuse_beyond(File, principal, at_most, said=said)
     file.save(force_insert=True)
     settle(claim, status=201, answer=file_wire(file))
 

@@ -59,6 +59,11 @@ class File(TenantRow):
     class Meta:
         indexes = [
             models.Index(fields=["organization", "user", "-created_at"], name="file_user_time"),
+            models.Index(
+                fields=["organization", "guest_id"],
+                condition=Q(guest_id__isnull=False),
+                name="file_guest",
+            ),
             models.Index(fields=["expired_at"], name="file_expiry"),
         ]
 

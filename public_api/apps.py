@@ -15,3 +15,4 @@ class PublicApiConfig(AppConfig):
 
             cors = import_module("public_api.cors")
             check_request_enabled.connect(cors.allow_registered_origin, dispatch_uid="public_api")
+            check_request_enabled.connect(cors.allow_guests_page, dispatch_uid="guests")

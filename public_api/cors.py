@@ -1,8 +1,10 @@
-"""Which web pages' scripts may read the public API's answers: those of a key's origins.
+"""Which web pages' scripts may read the public API's answers: those of a key's origins; all pages, where
+guests are served.
 
 A browser asks before it sends the key, so its question is answered for the origins of all live keys
-of the installation; the request itself is held to its own key's origins (`accounts.authentication`).
-The middleware allows cookies along with an origin; they count for nothing here, as only keys do.
+of the installation; the request itself is held to its own key's origins, or its assistant's
+(`accounts.authentication`). Cookies count for nothing at these addresses, and browsers are told so
+(`public_api.cors_middleware`): what any page may read is what anybody could fetch.
 """
 
 from typing import Any, Final
@@ -12,6 +14,7 @@ from django.http import HttpRequest
 from accounts.models import ApiKey
 
 PATHS: Final = ("/chat", "/v1/")
+GUEST_PATHS: Final = ("/api/v1/public/",)
 MAX_ORIGIN_CHARS: Final = 300
 
 
@@ -21,3 +24,8 @@ def allow_registered_origin(sender: Any, request: HttpRequest, **_: Any) -> bool
     if not request.path_info.startswith(PATHS) or not 0 < len(origin) <= MAX_ORIGIN_CHARS:
         return False
     return ApiKey.objects.live().filter(origins__contains=[origin]).exists()
+
+
+def allow_guests_page(sender: Any, request: HttpRequest, **_: Any) -> bool:
+    """For the same signal: a public assistant's own list, if it has one, is looked at later."""
+    return request.path_info.startswith(GUEST_PATHS)

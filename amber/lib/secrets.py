@@ -15,12 +15,16 @@ before it in base62 (0-9A-Za-z), zero-padded to 6. The checksum tells a mistyped
 from a real one without asking the database. It protects nothing: only the SHA-256 of a key is
 stored, and 30 base62 characters (178 bits) need no slow hash.
 
+Messages that must come back as they were given out (a guest's token) are authenticated under the same
+ring: HMAC-SHA256 (RFC 2104) with a key of its own for each purpose.
+
 Refuses to log, to guess, and to open anything without the name of its row.
 """
 
 import base64
 import binascii
 import hashlib
+import hmac
 import os
 import re
 import secrets
@@ -39,6 +43,7 @@ from django.conf import settings
 VERSION: Final = "v1"
 NONCE_BYTES: Final = 12
 KEY_BYTES: Final = 32
+MAC_BYTES: Final = 32
 
 API_KEY_MARK: Final = "amb_live_"
 ALPHABET: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -111,6 +116,20 @@ def needs_resealing(sealed: str, *, keys: Sequence[str] | None = None) -> bool:
     return not sealed.startswith(f"{VERSION}.{_ring(keys)[0][0]}.")
 
 
+def authenticated(message: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes:
+    """The message with its MAC behind it. Anybody can read it; nobody else can make one."""
+    return message + _mac(_ring(keys)[0][1], purpose, message)
+
+
+def opened(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes | None:
+    """The message; None unless a key of the ring made its MAC for this purpose."""
+    message, mac = signed[:-MAC_BYTES], signed[-MAC_BYTES:]
+    for _, key in _ring(keys):
+        if hmac.compare_digest(_mac(key, purpose, message), mac):
+            return message
+    return None
+
+
 def check_keys(keys: Sequence[str]) -> None:
     """For the settings: raises SecretKeyError unless every entry is a key and there is one."""
     _parsed_ring(tuple(keys))
@@ -162,6 +181,12 @@ def _parsed_key(position: int, text: str) -> tuple[str, bytes]:
             " make one with: openssl rand -base64 32"
         )
     return hashlib.sha256(b"amber secret key id\0" + key).hexdigest()[:8], key
+
+
+def _mac(key: bytes, purpose: str, message: bytes) -> bytes:
+    """The ring's keys seal: they authenticate nothing themselves, only keys made of them do."""
+    own = hmac.digest(key, b"amber mac key\0" + purpose.encode(), "sha256")
+    return hmac.digest(own, message, "sha256")
 
 
 def _associated_data(table: str, pk: UUID | str, organization_id: UUID | str | None) -> bytes:

@@ -44,6 +44,8 @@ class TestCreate:
             "disable_memory": False,
             "enable_memory_for_assistant_api": False,
             "disabled_builtin_tools": [],
+            "public_origins": [],
+            "guest_files": False,
             "total_token_usage": 0,
         }
 
