@@ -14,13 +14,15 @@ from typing import Any
 
 import uvloop
 
-from bench import footprint, report, streams
+from bench import context_assembly, footprint, ingestion, report, streams
 from bench.loadgen import say
 from bench.report import Finding
 from bench.stand import ROOT, Stand, stand
 from bench.streams import Ring
 
 FOOTPRINT = "footprint"
+INGESTION = "ingestion"
+CONTEXT = "context"
 STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
@@ -32,7 +34,7 @@ STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
 
 def main() -> int:
     options = _options()
-    wanted = options.only or [FOOTPRINT, *STREAMS]
+    wanted = options.only or [FOOTPRINT, *STREAMS, CONTEXT, INGESTION]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are stopped
     head = report.machine() | {"quick": options.quick}
     findings: list[Finding] = []
@@ -42,6 +44,14 @@ def main() -> int:
             findings += footprint.footprint(place, provider_url, is_quick=options.quick)
         if names := [name for name in STREAMS if name in wanted]:
             findings += _streams(place, provider_url, names, is_quick=options.quick)
+        if CONTEXT in wanted:
+            say(f"{CONTEXT}:")
+            findings += context_assembly.context_assembly(
+                place, provider_url, is_quick=options.quick
+            )
+        if INGESTION in wanted:
+            say(f"{INGESTION}:")
+            findings += ingestion.ingestion(place, provider_url, is_quick=options.quick)
     say("\n" + report.table(findings))
     if options.quick:
         say("A smoke run: these numbers say nothing.")
@@ -66,7 +76,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smoke run, without meaning")
     parser.add_argument(
-        "--only", action="append", choices=[FOOTPRINT, *STREAMS], help="may be given repeatedly"
+        "--only",
+        action="append",
+        choices=[FOOTPRINT, *STREAMS, CONTEXT, INGESTION],
+        help="may be given repeatedly",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "bench")
     return parser.parse_args()

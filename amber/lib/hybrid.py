@@ -116,11 +116,11 @@ def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) ->
     rows = _rows(_BY_WORDS.format(table=pool.table, condition=pool.condition), values)
     frequencies = dict.fromkeys(words, 0)
     if rows:
-        frequencies |= orjson.loads(rows[0][3])
+        frequencies |= {word: int(count) for word, count in orjson.loads(rows[0][3]).items()}
     return ByWords(
         held={pk: frozenset(held) for pk, held, _, _ in rows},
         frequencies=frequencies,
-        total=rows[0][2] if rows else 0,
+        total=int(rows[0][2]) if rows else 0,
     )
 
 
@@ -153,15 +153,15 @@ WITH asked AS (
         SELECT id FROM {table} WHERE search @@ asked.query AND {condition}
     ) found
 ), total AS (
-    SELECT count(*) AS rows FROM {table} WHERE {condition}
+    SELECT count(*)::float8 AS rows FROM {table} WHERE {condition}
 ), counts AS (
-    SELECT word, count(*) AS rows FROM hits GROUP BY word
+    SELECT word, count(*)::float8 AS rows FROM hits GROUP BY word
 )
 SELECT hits.id, array_agg(hits.word), (SELECT rows FROM total),
     (SELECT jsonb_object_agg(word, rows) FROM counts)
 FROM hits JOIN counts USING (word)
 GROUP BY hits.id
-ORDER BY sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5) / (counts.rows + 0.5))) DESC
+ORDER BY sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) DESC
 LIMIT %(limit)s
 """
 

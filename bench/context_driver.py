@@ -1,0 +1,255 @@
+"""Composes contexts of chats of many sizes, in a process of its own: `python -m bench.context_driver`.
+
+Prints one JSON line: for each size what a context took and read, and how many of the facts that were
+planted in the longest chat came back when they were asked for. Uses the database it is given.
+"""
+
+import asyncio
+import json
+import random
+import statistics
+import sys
+import time
+from itertools import islice
+from typing import Any
+
+import django
+
+WORDS = [
+    "river",
+    "garden",
+    "window",
+    "morning",
+    "letter",
+    "bridge",
+    "market",
+    "winter",
+    "story",
+    "music",
+    "paper",
+    "silver",
+    "forest",
+    "kitchen",
+    "teacher",
+    "doctor",
+    "island",
+    "ticket",
+    "engine",
+    "shadow",
+    "mirror",
+    "candle",
+    "harbour",
+    "blanket",
+    "pocket",
+    "thunder",
+    "village",
+    "castle",
+    "orange",
+    "puzzle",
+    "rocket",
+    "summer",
+    "anchor",
+    "basket",
+    "circle",
+    "dragon",
+    "farmer",
+]
+NAMES = [
+    "Alva",
+    "Bruno",
+    "Carmen",
+    "Dagny",
+    "Edgar",
+    "Frida",
+    "Gustav",
+    "Hilde",
+    "Ivo",
+    "Jonna",
+    "Kasper",
+    "Linnea",
+    "Matteo",
+    "Nora",
+]
+THINGS = [
+    "boat",
+    "piano",
+    "orchard",
+    "violin",
+    "workshop",
+    "telescope",
+    "bakery",
+    "caravan",
+    "sailplane",
+    "greenhouse",
+]
+PLACES = [
+    "Bergen",
+    "Oaxaca",
+    "Tartu",
+    "Hobart",
+    "Nara",
+    "Lucca",
+    "Ghent",
+    "Cusco",
+    "Ronda",
+    "Turku",
+    "Split",
+    "Zadar",
+]
+QUESTION_WORDS, ANSWER_WORDS = 30, 200
+"""About 150 tokens a message: a hundred of them fill the tail."""
+ROUNDS = 40
+_BATCH = 2_000
+
+
+def main() -> None:
+    django.setup()
+    sizes = [int(size) for size in sys.argv[1:]]
+    owner = _owner()
+    rows = [_measured(owner, size) for size in sizes]
+    print(json.dumps(rows))  # noqa: T201  (what the bench reads)
+
+
+def facts(count: int) -> list[tuple[str, str, str]]:
+    """What is said, what is asked, and the word that answers: each of its own words."""
+    told = []
+    for number in range(count):
+        name, thing = NAMES[number % len(NAMES)], THINGS[number % len(THINGS)]
+        code = f"{PLACES[number % len(PLACES)]}-{number:03d}"
+        told.append(
+            (
+                f"By the way, {name} keeps the {thing} number {number} in {code}.",
+                f"Where does {name} keep the {thing} number {number}?",
+                code,
+            )
+        )
+    return told
+
+
+def _owner() -> Any:
+    """An assistant of the installation's demo organization, and the built-in embedder."""
+    from assistants.models import Assistant
+    from providers.models import OFFLINE_URL, EmbeddingModel, Provider
+
+    offline, _ = Provider.objects.get_or_create(base_url=OFFLINE_URL, defaults={"name": "Offline"})
+    EmbeddingModel.objects.filter(default=True).update(default=False)
+    EmbeddingModel.objects.update_or_create(
+        alias="bench",
+        defaults={
+            "provider": offline,
+            "upstream_id": "offline",
+            "dimensions": 512,
+            "default": True,
+        },
+    )
+    return Assistant.objects.select_related("user", "organization").order_by("created_at")[0]
+
+
+def _measured(assistant: Any, size: int) -> dict[str, Any]:
+    from chats.blocks import seal
+
+    told = facts(min(size // 50, 100))
+    chat = _chat(assistant, size, told)
+    began = time.monotonic()
+    blocks = seal(chat.pk)
+    sealed_seconds = time.monotonic() - began
+    chat.refresh_from_db()
+    times, read = _times(chat, told)
+    return {
+        "messages": size,
+        "blocks": blocks,
+        "seal_seconds": round(sealed_seconds, 2),
+        "ms": round(statistics.median(times), 3),
+        "rows": read,
+        "recalled": _recalled(chat, told),
+    }
+
+
+def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
+    """Filler, with the facts spread evenly over the first nine tenths."""
+    from chats import transcript
+    from chats.models import Chat, ChatMessage
+
+    rng = random.Random(size)
+    step = max(size * 9 // 10 // max(len(told), 1) // 2 * 2, 2)
+    places = {number * step: fact for number, (fact, _, _) in enumerate(told)}
+    chat = Chat.objects.create(
+        organization=assistant.organization, user=assistant.user, assistant=assistant
+    )
+    given = [
+        {
+            "role": "assistant" if number % 2 else "human",
+            "content": places.get(number)
+            or " ".join(rng.choices(WORDS, k=ANSWER_WORDS if number % 2 else QUESTION_WORDS)),
+        }
+        for number in range(size)
+    ]
+    rows = iter(transcript.build_tree(chat, given).values())
+    last = None
+    while some := list(islice(rows, _BATCH)):
+        last = ChatMessage.objects.bulk_create(some)[-1]
+    transcript.move_leaf(chat, last)
+    return chat
+
+
+def _times(chat: Any, told: list[tuple[str, str, str]]) -> tuple[list[float], int]:
+    """Milliseconds of each round, and the rows that one context is made of."""
+    times = []
+    read = 0
+    for number in range(ROUNDS):
+        turn = _turn(chat, told[number % len(told)][1])
+        began = time.perf_counter()
+        prepared = _prepared(turn)
+        times.append((time.perf_counter() - began) * 1_000)
+        manifest = prepared.manifest()
+        read = max(read, len(manifest["messages"]) + len(manifest["blocks"]))
+    return times, read
+
+
+def _recalled(chat: Any, told: list[tuple[str, str, str]]) -> float:
+    found = 0
+    for _, question, answer in told:
+        messages = _prepared(_turn(chat, question)).request.messages
+        found += any(answer in str(message["content"]) for message in messages)
+    return found / len(told) if told else 0.0
+
+
+def _turn(chat: Any, question: str) -> Any:
+    """A turn that asks at the end of the chat; the chat itself stays as it is."""
+    from chats.models import ChatMessage, Turn
+
+    leaf = chat.active_leaf
+    asked = ChatMessage.objects.create(
+        organization_id=chat.organization_id,
+        chat=chat,
+        parent=leaf,
+        opening=leaf.opening,
+        position=leaf.position + 1,
+        role="human",
+        content=question,
+    )
+    turn = Turn(
+        organization=chat.organization,
+        chat=chat,
+        user=chat.user,
+        assistant=chat.assistant,
+        question=asked,
+        tip=asked,
+    )
+    chat.active_leaf_id = asked.pk  # as the claim would read it; not stored
+    return turn
+
+
+def _prepared(turn: Any) -> Any:
+    from chats import context
+    from chats.lookups import embed_question
+
+    gathered = context.gather(turn)
+    embedded = asyncio.run(embed_question(gathered.wanted))
+    prepared = context.prepare(turn, gathered, embedded)
+    turn.chat.active_leaf_id = turn.question.parent_id
+    return prepared
+
+
+if __name__ == "__main__":
+    main()
