@@ -7,7 +7,7 @@ from unfold.forms import AuthenticationForm
 from accounts.rates import spend_admin_sign_in
 
 
-class SignInForm(AuthenticationForm):
+class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no types
     def clean(self) -> Any:
         """Raises RateLimited: the right password is refused as well, until then."""
         if self.request is not None:

@@ -105,7 +105,7 @@ def _model_of(turn: Turn) -> LanguageModel:
 def _chat_tokens(turn: Turn) -> int:
     """What the chat's last request read, with its answer and the question. One query."""
     answers = ChatMessage.objects.filter(
-        chat_id=turn.chat_id, role=MessageRole.ASSISTANT, total_tokens__gt=0
+        chat=turn.chat, role=MessageRole.ASSISTANT, total_tokens__gt=0
     )
     last = answers.order_by("-position").values_list("total_tokens", flat=True).first()
     before = _opening_tokens(turn) if last is None else last

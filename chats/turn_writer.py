@@ -143,8 +143,7 @@ class TurnWriter:
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
             if reply.calls:
                 stored = self._store_calls(turn, chat, reply, counted)
-                if self.model is not None:
-                    self.refused = renew(turn, self.model, usage)
+                self.refused = self._renewed(turn, reply, usage)
             else:
                 stored = [self._store_answer(turn, chat, reply, counted)]
             turn.step = reply.step
@@ -346,6 +345,14 @@ class TurnWriter:
             Assistant.objects.filter(pk=turn.assistant_id).update(
                 total_token_usage=F("total_token_usage") + usage.total_tokens
             )
+
+    def _renewed(self, turn: Turn, reply: Reply, usage: Usage) -> RateLimited | None:
+        """Whether the next request can be afforded, where the turn goes on by itself."""
+        handed_back = {tool["name"] for tool in turn.options.get("tools", ())}
+        rests = reply.unapproved or any(call.name in handed_back for call in reply.calls)
+        if rests or self.model is None:
+            return None
+        return renew(turn, self.model, usage)
 
     def _record(
         self, turn: Turn, usage: Usage, *, model: EmbeddingModel | None = None, **fields: Any

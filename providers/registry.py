@@ -9,6 +9,7 @@ processes, which only look aliases up, never pay for them.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import cast
 
 from django.conf import settings
@@ -51,6 +52,7 @@ class ListedModel:
     default: bool
     default_vision: bool
     offline: bool
+    created_at: datetime
 
 
 def listed_models() -> list[ListedModel]:
@@ -68,6 +70,12 @@ def listed_models() -> list[ListedModel]:
         _listed(automatic), alias=AUTO_ALIAS, vision=sees, default=False, default_vision=False
     )
     return [auto, *listed]
+
+
+def enabled_embedding_models() -> QuerySet[EmbeddingModel]:
+    """With their providers, by alias."""
+    rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")
+    return rows.order_by("alias")
 
 
 def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
@@ -186,6 +194,7 @@ def _listed(row: LanguageModel) -> ListedModel:
         default=row.default,
         default_vision=row.default_vision,
         offline=row.provider.is_offline,
+        created_at=row.created_at,
     )
 
 
