@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
 
-from accounts.models import OwnedQuerySet, TenantRow, User
+from accounts.models import Membership, Organization, OwnedQuerySet, TenantRow, User
 from accounts.principal import Principal
 from amber.lib.tsvector import TokenVectorField
 
@@ -80,3 +80,19 @@ class Memory(TenantRow):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+
+class PersonMemories(Membership):
+    """A member, as operators count what is remembered of them."""
+
+    class Meta:
+        proxy = True
+        verbose_name = verbose_name_plural = "memories of people"
+
+
+class OrganizationMemories(Organization):
+    """An organization, as operators count what is remembered in it."""
+
+    class Meta:
+        proxy = True
+        verbose_name = verbose_name_plural = "memories of organizations"
