@@ -1,8 +1,9 @@
 """The people of the tests, as pytest fixtures (a plugin that the root conftest.py loads).
 
 alice owns the organization Acme, carol is its admin, bob a member; mallory owns Rival, another
-tenant. Each has a personal organization besides. `api(persona)` is a JSON client signed in by
-session, `api(persona, key="…")` one with a key, `api()` an anonymous one.
+tenant. Each has a personal organization besides. `guest` is a visitor of alice's public assistant.
+`api(persona)` is a JSON client signed in by session, `api(key="…")` one with a key or a guest's token,
+`api()` an anonymous one.
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ from rest_framework.test import APIClient
 
 from accounts import services
 from accounts.authentication import ACTIVE_ORGANIZATION
+from accounts.guest_tokens import new_guest_token, read_guest_token
 from accounts.models import ApiKey, Organization, Role, User
 from accounts.principal import Principal
+from accounts.registry import public_assistant
+from assistants.models import Assistant
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,34 @@ class Persona:
         """A key of theirs in this organization, and its text."""
         fields.setdefault("name", "test")
         return services.create_api_key(self.user, organization=self.organization, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Somebody who talks to a public assistant, and whom nobody knows."""
+
+    assistant: Assistant
+    token: str
+
+    @property
+    def principal(self) -> Principal:
+        told = read_guest_token(self.token)
+        assert told is not None
+        return Principal(
+            organization_id=told.organization_id,
+            user=None,
+            role="guest",
+            guest_id=told.guest_id,
+            assistant_id=told.assistant_id,
+            guest_epoch=told.epoch,
+        )
+
+
+def visit(assistant: Assistant) -> Guest:
+    """A new guest of this assistant, which must be public."""
+    taking = public_assistant(assistant.pk)
+    assert taking is not None
+    return Guest(assistant, new_guest_token(taking)[1])
 
 
 def api(persona: Persona | None = None, *, key: str = "", check_csrf: bool = False) -> APIClient:
@@ -81,3 +113,11 @@ def bob(alice: Persona) -> Persona:
 @pytest.fixture
 def mallory(db: None) -> Persona:
     return found("mallory", "Rival")
+
+
+@pytest.fixture
+def guest(alice: Persona) -> Guest:
+    assistant = Assistant.objects.create(
+        organization=alice.organization, user=alice.user, name="Open", slug="open", public=True
+    )
+    return visit(assistant)

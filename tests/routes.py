@@ -28,6 +28,11 @@ class Route:
         return [method for method in METHODS if hasattr(self.view, method)]
 
     @property
+    def is_for_guests(self) -> bool:
+        """An address of public assistants: it takes guests, or anybody, and no member."""
+        return self.template.startswith("api/v1/public/")
+
+    @property
     def documented(self) -> str:
         """The path as OpenAPI writes it."""
         return "/" + _PARAMETER.sub(r"{\2}", self.template)
