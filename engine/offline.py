@@ -36,6 +36,9 @@ MIN_OVERLAP = 0.2
 
 _SENT_AT = re.compile(r"^\[Sent at [^\]\n]*\]\n", re.MULTILINE)
 _COMMAND = re.compile(r"/([\w-]{1,64})[ \t]*(\{.*\}|)\s*", re.DOTALL)
+_ASKED = re.compile(r"<question>\n(.*)\n</question>\s*$", re.DOTALL)
+_CONTEXT = re.compile(r"<context>\n(.*?)\n</context>", re.DOTALL)
+_CONTEXT_PASSAGE = re.compile(r"^(\d+)\. File Path: .*\nContent: ", re.MULTILINE)
 _PASSAGE = re.compile(r"^\[(\d+)\] .*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _BULLET = re.compile(r"[-*•] +")
@@ -129,9 +132,14 @@ def answer(request: ModelRequest) -> str:
 
 
 def question_of(messages: Sequence[ProviderMessage]) -> str:
-    """The last user message, without its time (and without what was merged in front of it)."""
+    """The last user message, without its time (and without what was merged in front of it).
+
+    Of a question to a library (`engine.prompt.ask_prompt`) the question alone.
+    """
     last = _last_user(messages)
-    return _SENT_AT.split(_text(messages[last]))[-1] if last >= 0 else ""
+    said = _SENT_AT.split(_text(messages[last]))[-1] if last >= 0 else ""
+    asked = _ASKED.search(said)
+    return asked[1] if asked else said
 
 
 def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
@@ -139,9 +147,11 @@ def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
     (in a system message behind the first, or as a list item), earlier words of the user."""
     last = _last_user(messages)
     rest: list[str] = []
+    if last >= 0 and (context := _CONTEXT.search(_text(messages[last]))):
+        yield from _split_passages(context[1], _CONTEXT_PASSAGE)[1]
     for i, message in enumerate(messages):
         if message["role"] == "system":
-            before, passages = _split_passages(_text(message))
+            before, passages = _split_passages(_text(message), _PASSAGE)
             yield from passages
             lines = before.splitlines()
             rest += lines if i else [line for line in lines if _BULLET.match(line)]
@@ -150,16 +160,16 @@ def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
         yield from (Quote(_BULLET.sub("", s, count=1)) for s in _sentences(text))
 
 
-def _split_passages(text: str) -> tuple[str, list[Quote]]:
-    """The text in front of the first `[n] name` line, and the sentences of the passages."""
-    heads = list(_PASSAGE.finditer(text))
+def _split_passages(text: str, head: "re.Pattern[str]") -> tuple[str, list[Quote]]:
+    """The text in front of the first passage's head, and the sentences of the passages."""
+    heads = list(head.finditer(text))
     if not heads:
         return text, []
-    ends = [*(head.start() for head in heads[1:]), len(text)]
+    ends = [*(found.start() for found in heads[1:]), len(text)]
     quotes = [
-        Quote(sentence, int(head[1]))
-        for head, end in zip(heads, ends, strict=True)
-        for sentence in _sentences(text[head.end() : end])
+        Quote(sentence, int(found[1]))
+        for found, end in zip(heads, ends, strict=True)
+        for sentence in _sentences(text[found.end() : end])
     ]
     return text[: heads[0].start()], quotes
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.messages import ProducedMessage, ProviderMessage
 from engine.model import CallChunk, ModelRequest, ReplyEnd, ReplyPart, TextChunk
 from engine.offline import INTRODUCTION, MAX_QUOTES, OfflineModel
+from engine.prompt import ask_prompt
 from engine.tools import ToolSpec
 
 CLOCK = ToolSpec("current_time", "Tells the time.")
@@ -198,3 +199,17 @@ def test_any_conversation_gets_the_same_answer_twice(history: list[tuple[str, st
     first = parts_of(messages, tools=[CLOCK])
     assert first == parts_of(messages, tools=[CLOCK])
     assert isinstance(first[-1], ReplyEnd)
+
+
+def test_a_question_to_a_library_is_answered_from_its_context():
+    prompt = ask_prompt(
+        "At how many degrees is green tea steeped?",
+        passages=[
+            ("pump.md", "The pump is bled on its left side."),
+            (None, "Green tea is steeped at seventy degrees."),
+        ],
+        turns=[("Hello", "Hi")],
+    )
+    said = answer(ModelRequest([{"role": "user", "content": prompt}]))
+    assert "Green tea is steeped at seventy degrees. [2]" in said
+    assert "pump" not in said
