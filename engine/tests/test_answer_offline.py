@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import offline
 from engine.messages import ProducedMessage, ProviderMessage
 from engine.model import CallChunk, ModelRequest, ReplyEnd, ReplyPart, TextChunk
 from engine.offline import INTRODUCTION, MAX_QUOTES, OfflineModel
@@ -210,6 +211,6 @@ def test_a_question_to_a_library_is_answered_from_its_context():
         ],
         turns=[("Hello", "Hi")],
     )
-    said = answer(ModelRequest([{"role": "user", "content": prompt}]))
+    said = offline.answer(ModelRequest([{"role": "user", "content": prompt}]))
     assert "Green tea is steeped at seventy degrees. [2]" in said
     assert "pump" not in said
