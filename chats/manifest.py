@@ -203,13 +203,16 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
 def _cacheable_share(used: Ingredients) -> float:
     """How much of the request, from its start, the next one repeats while the tail stays: 0 to 1.
 
-    In bytes. All of it, unless something that differs from turn to turn stands in it.
+    In characters. All of it, unless something that differs from turn to turn stands in it.
     """
-    sizes = [len(as_json(message)) for message in used.composed.messages]
+    said = [str(message["content"]) for message in used.composed.messages]
     varying = [text for text in volatile_of(used.found, used.form.time_zone) if text]
-    stable = 0
-    for message, size in zip(used.composed.messages, sizes, strict=True):
-        if any(text in str(message["content"]) for text in varying):
+    stable_chars = 0
+    for content in said:
+        places = [place for text in varying if (place := content.find(text)) >= 0]
+        if places:
+            stable_chars += min(places)
             break
-        stable += size
-    return round(stable / sum(sizes), 3) if sizes else 0.0
+        stable_chars += len(content)
+    whole_chars = sum(map(len, said))
+    return round(stable_chars / whole_chars, 3) if whole_chars else 0.0
