@@ -26,10 +26,14 @@ CSRF_TRUSTED_ORIGINS = CORS_ALLOWED_ORIGINS = env.origins("AMBER_TRUSTED_ORIGINS
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_HEADERS = [
     *("accept", "authorization", "content-type", "idempotency-key", "last-event-id"),
-    *("x-csrftoken", "x-request-id", "x-requested-with"),
+    *("x-csrftoken", "x-request-id", "x-requested-with", "x-amber-chat-id"),
+    # What OpenAI's own clients send along from a browser.
+    *("openai-organization", "openai-project", "openai-beta", "user-agent"),
+    *(f"x-stainless-{name}" for name in ("arch", "lang", "os", "package-version", "runtime")),
+    *(f"x-stainless-{name}" for name in ("runtime-version", "retry-count", "timeout", "helper-method")),
 ]
 CORS_EXPOSE_HEADERS = [
-    *("X-Request-Id", "Retry-After", "Location"),
+    *("X-Request-Id", "Retry-After", "Location", "X-Amber-Chat-Id"),
     *("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
 ]
 AMBER_SECURE_COOKIES = env.flag("AMBER_SECURE_COOKIES", AMBER_PUBLIC_URL.startswith("https:"))
@@ -300,6 +304,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "DocumentStageEnum": "libraries.models.DocumentStage",
         "DocumentStatusEnum": "libraries.models.DocumentStatus",
         "ToolKindEnum": "tools.models.ToolKind",
+        "UsageKindEnum": "providers.models.UsageKind",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -81,6 +81,17 @@ def change(
         return {budget_id: Counted(pk, *amounts) for pk, budget_id, *amounts in cursor}
 
 
+def counters_of(budgets: Sequence[Budget], now: datetime) -> dict[UUID, BudgetCounter]:
+    """Of the periods under way, by budget; none for a budget of each. One query."""
+    starts = {budget.pk: period_start(budget.period, now) for budget in budgets}
+    rows = BudgetCounter.objects.filter(
+        budget__in=budgets,
+        subject=F("budget__subject"),
+        period_start__in=set(starts.values()),
+    )
+    return {row.budget_id: row for row in rows if row.period_start == starts[row.budget_id]}
+
+
 def open_counters(budget: Budget) -> None:
     """A new budget counts what its subjects have used already. One query over the period."""
     now = timezone.now()

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from providers.models import UsageRecord
+from providers.models import UsageKind, UsageRecord
 
 
 class ModelSerializer(serializers.Serializer[Any]):
@@ -52,3 +52,35 @@ class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
             "created_at",
         ]
         read_only_fields = fields
+
+
+class UsageGroupSerializer(serializers.Serializer[Any]):
+    """As `usage_report.grouped` makes them: of the fields that name the group only those asked for."""
+
+    day = serializers.DateField(required=False, help_text="Of UTC.")
+    model = serializers.CharField(required=False)
+    kind = serializers.ChoiceField(choices=UsageKind.choices, required=False)
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
+    api_key_id = serializers.UUIDField(required=False, allow_null=True)
+    user_id = serializers.UUIDField(required=False, allow_null=True)
+    calls = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cached_tokens = serializers.IntegerField()
+    cost = serializers.DecimalField(max_digits=30, decimal_places=8)
+
+
+class UsageReportSerializer(serializers.Serializer[Any]):
+    """Newest day first, then most tokens first."""
+
+    next = serializers.URLField(allow_null=True, help_text="Always null.")
+    previous = serializers.URLField(allow_null=True, help_text="Always null.")
+    results = UsageGroupSerializer(many=True)
+
+
+class UsagePageSerializer(serializers.Serializer[Any]):
+    """Without `group_by`."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = UsageSerializer(many=True)

@@ -2,9 +2,11 @@
 
 from django.urls import path
 
-from providers import views
+from providers import budget_views, views
 
 urlpatterns = [
     path("models/", views.ModelsView.as_view(), name="models"),
     path("usage/", views.UsageView.as_view(), name="usage"),
+    path("budgets/", budget_views.BudgetsView.as_view(), name="budgets"),
+    path("budgets/<uuid:budget_id>/", budget_views.BudgetView.as_view(), name="budget"),
 ]

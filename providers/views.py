@@ -1,5 +1,7 @@
 """REST of providers: which models there are, and what was used."""
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -9,7 +11,9 @@ from rest_framework.views import APIView
 from accounts.authentication import principal_of
 from providers.models import UsageRecord
 from providers.registry import listed_models
+from providers.schema import USAGE_PAGES, USAGE_PARAMETERS
 from providers.serializers import ModelPageSerializer, UsageSerializer
+from providers.usage_report import UsageFilters, grouped, read_groups
 
 
 class ModelsView(APIView):
@@ -23,8 +27,20 @@ class ModelsView(APIView):
 class UsageView(GenericAPIView[UsageRecord]):
     serializer_class = UsageSerializer
 
-    @extend_schema(responses=UsageSerializer(many=True))
+    @extend_schema(responses=USAGE_PAGES, parameters=USAGE_PARAMETERS, operation_id="usage_list")
     def get(self, request: Request) -> Response:
-        """Provider calls, newest first: your own; an admin's are the organization's."""
-        page = self.paginate_queryset(UsageRecord.objects.visible_to(principal_of(request)))
+        """Provider calls, newest first, or their sums: your own; an admin's are the
+        organization's."""
+        filters = UsageFilters.read(request.query_params)
+        rows = UsageRecord.objects.visible_to(principal_of(request))
+        group_by = request.query_params.get("group_by")
+        if group_by is not None:
+            return _report(rows, filters.bounded(), read_groups(group_by))
+        page = self.paginate_queryset(filters.applied_to(rows))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+def _report(rows: Any, filters: UsageFilters, groups: list[str]) -> Response:
+    """All on one page."""
+    results = grouped(filters.applied_to(rows), groups)
+    return Response({"next": None, "previous": None, "results": results})

@@ -19,7 +19,7 @@ from chats.tests.event_streams import read_parts
 from libraries.models import Document, File, Library
 from memory.facts import Fact, remember
 from memory.owner import Owner
-from providers.models import EmbeddingModel, Provider
+from providers.models import Budget, EmbeddingModel, Provider
 from tests.personas import Persona, api
 from tests.routes import METHODS, Route, all_routes
 from tools.models import Tool
@@ -81,6 +81,9 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
         "file_id": file.pk,
         "library_id": library.pk,
         "document_id": document.pk,
+        "budget_id": Budget.objects.create(
+            organization=persona.organization, scope="user", period="day", unit="tokens", limit=1
+        ).pk,
         "memory_id": memory.pk,
     }
 

@@ -1,0 +1,59 @@
+"""The verbs of budgets: each one transaction, over rows that the caller was allowed to reach."""
+
+from decimal import Decimal
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from accounts.models import ApiKey
+from amber.lib.errors import Conflict
+from providers import budgets
+from providers.budget_counters import open_counters
+from providers.models import Budget, BudgetScope
+
+
+def create_budget(
+    organization_id: UUID,
+    *,
+    scope: str,
+    period: str,
+    unit: str,
+    limit: Decimal,
+    subject: str = "",
+    assistant_id: UUID | None = None,
+) -> Budget:
+    """It counts what its subjects have used already in this period. Raises Conflict."""
+    if scope == BudgetScope.KEY and subject:
+        key_id = UUID(subject)
+        subject = str(ApiKey.objects.first_ids([key_id])[key_id])
+    try:
+        with transaction.atomic(durable=True):
+            budget = Budget.objects.create(
+                organization_id=organization_id,
+                scope=scope,
+                subject=subject,
+                assistant_id=assistant_id,
+                period=period,
+                unit=unit,
+                limit=limit,
+            )
+            open_counters(budget)
+    except IntegrityError:
+        raise Conflict(
+            "There is a budget of this scope, subject, period and unit: change its limit."
+        )
+    budgets.forget_absence()
+    return budget
+
+
+@transaction.atomic(durable=True)
+def change_limit(budget: Budget, *, limit: Decimal) -> Budget:
+    """Answers under way keep what they hold."""
+    budget.limit = limit
+    budget.save(update_fields=["limit", "updated_at"])
+    return budget
+
+
+@transaction.atomic(durable=True)
+def delete_budget(budget: Budget) -> None:
+    budget.delete()

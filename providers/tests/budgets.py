@@ -1,0 +1,36 @@
+"""Budgets that tests begin with."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from providers import budgets
+from providers.budget_rules import Spender, Spending
+from providers.models import Budget, BudgetCounter
+from tests.personas import Persona
+
+
+def new_budget(persona: Persona, limit: int | str, **fields: Any) -> Budget:
+    """Of the organization, in tokens a day unless said otherwise; this process knows of it."""
+    budgets.forget_absence()
+    fields = {"scope": "organization", "period": "day", "unit": "tokens"} | fields
+    return Budget.objects.create(organization=persona.organization, limit=Decimal(limit), **fields)
+
+
+def spender(persona: Persona, **fields: Any) -> Spender:
+    return Spender(persona.organization.pk, **({"user_id": persona.user.pk} | fields))
+
+
+def tokens(number: int, money: str = "0") -> Spending:
+    return Spending(number, Decimal(money))
+
+
+def held(budget: Budget, subject: str = "") -> tuple[int, int]:
+    """Used and reserved, in whole numbers."""
+    counter = BudgetCounter.objects.get(budget=budget, subject=subject)
+    return int(counter.used), int(counter.reserved)
+
+
+def refused(excinfo: "pytest.ExceptionInfo[Any]") -> tuple[int, str]:
+    return excinfo.value.status, excinfo.value.code
