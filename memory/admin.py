@@ -26,7 +26,7 @@ class _CountsAdmin(ModelAdmin):
         valid = mine.filter(valid_until__isnull=True)
         newest = mine.order_by("-updated_at").values("updated_at")[:1]
         rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.annotate(
+        return rows.annotate(  # type: ignore[no-any-return]
             valid_count=_count(valid),
             superseded_count=_count(mine.filter(valid_until__isnull=False)),
             guest_count=_count(valid.filter(guest_id__isnull=False)),

@@ -14,12 +14,13 @@ from uuid import UUID
 
 import orjson
 import structlog
+from django.conf import settings
 from pydantic import BaseModel, Field, ValidationError
 
 from amber.lib.bridge import run_on_loop
 from amber.lib.connections import release_connections
 from engine.model import Model, ModelRequest, ProviderError, ReplyEnd, TextChunk, Usage
-from engine.reply import DEFAULT_PATIENCE, reply
+from engine.reply import Patience, reply
 from memory.facts import MAX_CONTENT_CHARS
 
 logger = structlog.get_logger(__name__)
@@ -144,9 +145,12 @@ async def _reply(
 ) -> tuple[str, Usage]:
     texts: list[str] = []
     usage = Usage()
-    told = reply(
-        model, request, patience=DEFAULT_PATIENCE, on_retry=lambda error, _: retried.append(error)
+    patience = Patience(
+        first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
+        idle_seconds=settings.AMBER_IDLE_SECONDS,
+        retries=settings.AMBER_PROVIDER_RETRIES,
     )
+    told = reply(model, request, patience=patience, on_retry=lambda error, _: retried.append(error))
     async with aclosing(told) as parts:
         async for part in parts:
             match part:

@@ -1,17 +1,11 @@
 """Memories that change hands: a guest signs up, and what was learnt of them is theirs from then on."""
 
-from collections.abc import Iterator
 from typing import Final
-from uuid import UUID
-
-from django.db.models import QuerySet
 
 from amber.lib.hybrid import indexed
 from memory.facts import take_turns, valid_of
 from memory.models import Memory
 from memory.owner import Owner
-
-_BATCH: Final = 200
 
 
 def hand_over(giver: Owner, taker: Owner) -> int:
@@ -26,21 +20,17 @@ def hand_over(giver: Owner, taker: Owner) -> int:
         if (kept := known.get((twin.assistant_id, twin.content_md5))) is not None:
             Memory.objects.filter(superseded_by=twin).update(superseded_by=kept)
             twin.delete()
-    return sum(_handed_over(batch, taker) for batch in _batches(giver))
+    moved = Memory.objects.filter(**giver.fields).only(*_COMPARED, "content")
+    for memory in moved:
+        _give(memory, taker)
+    return len(moved)
 
 
 _COMPARED: Final = ("pk", "assistant_id", "content_md5")
 
 
-def _batches(giver: Owner) -> Iterator[QuerySet[Memory]]:
-    ids: list[UUID] = list(Memory.objects.filter(**giver.fields).values_list("pk", flat=True))
-    for start in range(0, len(ids), _BATCH):
-        yield Memory.objects.filter(pk__in=ids[start : start + _BATCH]).only("pk", "content")
-
-
-def _handed_over(memories: QuerySet[Memory], taker: Owner) -> int:
-    """The words it is found by name the owner: they are indexed anew."""
-    for memory in (moved := list(memories)):
-        memory.search = indexed(memory.content, taker.word)
-        memory.user_id, memory.guest_id = taker.user_id, taker.guest_id
-    return Memory.objects.bulk_update(moved, ["search", "user", "guest_id"])
+def _give(memory: Memory, taker: Owner) -> None:
+    """The words it is found by name the owner: it is indexed anew."""
+    memory.user_id, memory.guest_id = taker.user_id, taker.guest_id
+    memory.search = indexed(memory.content, taker.word)
+    memory.save(update_fields=["user", "guest_id", "search", "updated_at"])

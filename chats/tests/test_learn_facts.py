@@ -9,11 +9,13 @@ from django.db import connections
 from django.utils import timezone
 
 from chats import digest as digesting
-from chats import learning, services
+from chats import services
 from chats.digest import digest, digest_turns
+from chats.learning import learn
 from chats.models import Chat, MessageBlock, Turn
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn, say
 from chats.tests.runs import ask_in, marker, prepared_for, run
+from memory.extraction import find
 from memory.facts import Fact, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
@@ -44,7 +46,7 @@ def chat_of(persona: Persona, model: str = "offline", **fields: Any) -> Chat:
 
 def told(chat: Chat, persona: Persona, content: str) -> Turn:
     """A turn that ran to its end and was digested."""
-    turn = ask_in(chat, persona, content)
+    turn: Turn = ask_in(chat, persona, content)
     run(turn)
     Turn.objects.filter(digest_at__isnull=False).update(digest_at=timezone.now())
     digest_turns()
@@ -123,7 +125,7 @@ def test_a_guests_words_are_the_guests(alice):
     chat = new_chat(alice, assistant=assistant, owner="guest", guest_id="g1")
     question = say(chat, "Remember that my cat is called Biscuit.")
     turn = new_turn(chat, assistant=assistant, guest_id="g1", question=question)
-    learning.learn(chat, [turn])
+    learn(chat, [turn])
     assert known(alice) == []
     guest = Owner(alice.organization.pk, guest_id="g1")
     assert valid_of(guest).get().content == "my cat is called Biscuit"
@@ -196,7 +198,6 @@ def test_a_chat_that_is_deleted_while_the_model_thinks_teaches_nothing(alice, mo
     chat = chat_of(alice)
     turn = ask_in(chat, alice, "Remember that my cat is called Biscuit.")
     run(turn)
-    find = learning.find
 
     def find_and_lose(*args: Any, **fields: Any) -> Any:
         found = find(*args, **fields)
@@ -262,8 +263,7 @@ def test_a_provider_that_fails_is_asked_again_and_holds_up_no_sealing(alice, new
     settings.AMBER_MEMORY_MODEL = ""
     Turn.objects.update(digest_at=timezone.now())
     digest_turns()
-    turn.refresh_from_db()
-    assert turn.digest_at is None
+    assert Turn.objects.get(pk=turn.pk).digest_at is None
     assert known(alice) == ["I like tea"]
 
 

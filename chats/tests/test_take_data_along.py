@@ -15,6 +15,7 @@ from chats.models import Chat
 from chats.person_export import person_document
 from chats.tests.event_streams import read_parts
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, say
+from chats.wire import chat_wire
 from libraries.models import Document, Library
 from memory.facts import Fact, remember
 from memory.owner import Owner
@@ -143,10 +144,12 @@ def test_it_is_never_in_memory_as_a_whole(alice, monkeypatch):
     for _ in range(5):
         fill(new_chat(alice), 40)
     read: list[Any] = []
-    wire = person_export.chat_wire
-    monkeypatch.setattr(
-        "chats.person_export.chat_wire", lambda chat: read.append(chat) or wire(chat)
-    )
+
+    def wire(chat: Chat) -> dict[str, Any]:
+        read.append(chat)
+        return chat_wire(chat)
+
+    monkeypatch.setattr("chats.person_export.chat_wire", wire)
     seen_at_piece = []
     document = person_document(alice.principal, alice.user, address="")
     for piece in json_pieces(document):
@@ -162,9 +165,12 @@ def test_no_connection_is_held_between_pieces(alice, monkeypatch):
     fill(new_chat(alice), 40)
     closed: list[int] = []
     close_all = connections.close_all
-    monkeypatch.setattr(
-        "amber.lib.json_stream.connections.close_all", lambda: closed.append(1) or close_all()
-    )
+
+    def close() -> None:
+        closed.append(1)
+        close_all()
+
+    monkeypatch.setattr("amber.lib.json_stream.connections.close_all", close)
     answer = api(alice).get(ADDRESS)
     read_parts(answer, 3)
     assert len(closed) >= 3
