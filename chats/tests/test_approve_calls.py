@@ -26,7 +26,7 @@ from chats.tests.runs import (
 from chats.tests.test_end_turn import expire
 from chats.turn_writer import TurnWriter
 from providers.models import OFFLINE_URL, LanguageModel, Provider, UsageRecord
-from tests.personas import api
+from tests.personas import api, visit
 from tools.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -205,6 +205,19 @@ def test_usage_is_accounted_once(alice, asked):
     decide_all(alice, turn, True)
     run(turn)
     assert UsageRecord.objects.filter(turn_id=turn.pk).count() == 2
+
+
+def test_a_guest_does_not_approve(alice, offline, sent):
+    """Whoever may is not there: the call is refused, and the turn does not wait for ever."""
+    assistant = new_assistant(alice, model="offline", public=True)
+    principal = visit(assistant).principal
+    chat = services.create_chat(principal, assistant=assistant)
+    posted = services.post_message(chat, principal, role="human", content='/send {"to": "ann"}')
+    assert posted.turn is not None
+    assert run(posted.turn) == TurnStatus.COMPLETED
+    assert sent == []
+    (result,) = results_of(posted.turn)
+    assert result.startswith("send was not called: a person must approve each call")
 
 
 def test_without_a_chat_nobody_can_approve(alice, offline, sent):
