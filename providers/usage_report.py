@@ -113,7 +113,8 @@ def grouped(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[dict[s
 
 def _row(found: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     named = {name: found[name] for name in (*fields, "calls")}
-    return named | {name: found[f"{name}_sum"] for name in SUMS}
+    sums = {name: found[f"{name}_sum"] for name in SUMS}
+    return named | sums | {"cost": f"{sums['cost']:.8f}"}
 
 
 def _midnight(day: date) -> datetime:

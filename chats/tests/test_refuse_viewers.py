@@ -1,0 +1,102 @@
+"""Streams of people who are no longer welcome, in one process; and turns nobody waits for."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.utils import timezone
+
+from accounts.models import ApiKey, User
+from accounts.services import revoke_api_key
+from chats import services
+from chats.models import Turn
+from chats.tests.event_streams import read_parts
+from chats.tests.rows import of_turn
+from chats.tests.runs import ask
+from tests.personas import api
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def watchful(monkeypatch, settings):
+    monkeypatch.setattr("chats.viewers.WELCOME_SECONDS", 0.05)
+    settings.AMBER_STREAM_HEARTBEAT_SECONDS = 0.1
+
+
+def cut_off(response: Any, unwelcome: Any) -> bool:
+    """Whether the stream of this turn, which nobody runs, ends once that has happened."""
+    assert response.status_code == 200
+    ended = threading.Event()
+
+    def read() -> None:
+        try:
+            read_parts(response)
+            ended.set()
+        finally:
+            connections.close_all()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    assert not ended.wait(0.5), "it ended although all was well"
+    unwelcome()
+    return ended.wait(20)
+
+
+def test_a_revoked_keys_stream_ends(alice, new_model):
+    new_model()
+    key, secret = alice.new_key()
+    response = api(key=secret).get(of_turn(ask(alice), "events/"))
+    assert cut_off(response, lambda: revoke_api_key(key))
+    assert Turn.objects.get().status == "queued"
+
+
+def test_a_posted_questions_stream_ends_too(alice, new_model, assistant):
+    key, secret = alice.new_key()
+    client = api(key=secret)
+    chat = client.post("/api/v1/chats/", {"assistant_id": str(assistant.pk)}).json()["id"]
+    accept = {"Accept": "text/event-stream"}
+    path = f"/api/v1/chats/{chat}/messages/"
+    response = client.post(path, {"content": "Hi"}, headers=accept)
+    expire = ApiKey.objects.filter(pk=key.pk).update
+    assert cut_off(response, lambda: expire(expires_at=timezone.now() - timedelta(seconds=1)))
+
+
+def test_a_deactivated_users_session_stream_ends(bob, new_model):
+    new_model()
+    response = api(bob).get(of_turn(ask(bob), "events/"))
+    assert cut_off(response, lambda: User.objects.filter(pk=bob.user.pk).update(is_active=False))
+
+
+def unwanted(turn: Turn) -> bool:
+    row: Any = Turn.objects.filter(pk=turn.pk).unwanted().get()
+    return bool(row.is_unwanted)
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired", "deactivated"])
+def test_what_no_chat_keeps_is_not_wanted_without_its_key(alice, how):
+    key, _ = alice.new_key()
+    principal = type(alice.principal)(alice.organization.pk, alice.user, key=key)
+    asked = [{"role": "human", "content": "Hi"}]
+    stateless = services.start_stateless_turn(principal, messages=asked)
+    kept = ask(alice)
+    Turn.objects.filter(pk=kept.pk).update(api_key=key)
+    assert not unwanted(stateless)
+    match how:
+        case "revoked":
+            revoke_api_key(key)
+        case "expired":
+            past = timezone.now() - timedelta(seconds=1)
+            ApiKey.objects.filter(pk=key.pk).update(expires_at=past)
+        case "deactivated":
+            User.objects.filter(pk=alice.user.pk).update(is_active=False)
+    assert unwanted(stateless)
+    assert not unwanted(kept)
+
+
+def test_what_somebody_cancelled_is_not_wanted(alice):
+    turn = ask(alice)
+    Turn.objects.filter(pk=turn.pk).update(cancel_requested_at=timezone.now())
+    assert unwanted(turn)
