@@ -6,7 +6,7 @@ a request has checked them; here they are only kept and read again. Pure.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from engine.model import ModelRequest
 from engine.tools import ToolSpec
@@ -18,7 +18,8 @@ class CallOptions:
 
     `model` is an alias, for turns without an assistant; such a turn `is_bare` when it is offered no
     built-in tools either. `is_unattended`: nobody can approve calls, so those that ask are refused.
-    `tools` are run by the caller. `extra` goes into the provider's request as it is.
+    `tools` are run by the caller. `extra` goes into the provider's request as it is. `echo` is what
+    the caller wants told again along with the answer: the turn keeps it, and never looks at it.
     """
 
     model: str = ""
@@ -34,6 +35,7 @@ class CallOptions:
     seed: int | None = None
     response_format: Mapping[str, Any] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    echo: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> Self:
@@ -68,6 +70,9 @@ class CallOptions:
             response_format=self.response_format,
             extra=self.extra,
         )
+
+
+NO_OPTIONS: Final = CallOptions()
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:

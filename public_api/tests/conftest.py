@@ -33,10 +33,12 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
         threads[-1].start()
 
     monkeypatch.setattr("chats.services.ring_turn", ring)
+    monkeypatch.setattr("chats.call_services.ring_turn", ring)
     # Redis carries cancel requests to real workers; here there is one, and it is this process.
-    monkeypatch.setattr(
-        "chats.services.announce_cancel", lambda pk: runner.stop(pk, runner.Stop.CANCELLED)
-    )
+    for place in ("chats.services", "chats.call_services"):
+        monkeypatch.setattr(
+            f"{place}.announce_cancel", lambda pk: runner.stop(pk, runner.Stop.CANCELLED)
+        )
     yield rung
     for thread in threads:
         thread.join(WAIT_SECONDS)

@@ -1,0 +1,621 @@
+"""/v1/responses with OpenAI's own client, against the web process's handler, a worker, a provider."""
+
+import json
+import threading
+from typing import Any
+
+import openai
+import pytest
+from openai.types.responses import Response
+
+from chats import runner
+from chats.chores import erase_stateless
+from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.tests.rows import new_assistant
+from libraries.models import File
+from public_api.tests.live_server import live_server, sdk, strict, until
+from public_api.tests.test_proxy_chats import png_url
+from tests.fake_answers import answer_text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SIX = "[[fake tokens=6]]"
+SLOW = "[[fake tokens=200 itl=50]]"
+WEATHER = {
+    "type": "function",
+    "name": "weather",
+    "description": "The weather there.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
+    "strict": False,
+}
+
+
+@pytest.fixture
+def address(worker):
+    with live_server() as found:
+        yield found
+
+
+@pytest.fixture
+def client(address, alice):
+    with sdk(address, alice.new_key(scopes=["public"])[1]) as found:
+        yield found
+
+
+@pytest.fixture
+def model(new_model):
+    return new_model(default=True)
+
+
+def streamed(stream):
+    """All events, each held to the client's types, as they came."""
+    with stream:
+        return [strict(event) for event in stream]
+
+
+def types_of(events):
+    """Runs of one type as one."""
+    names = [event["type"] for event in events]
+    return [name for n, name in enumerate(names) if not n or names[n - 1] != name]
+
+
+def text_of(events):
+    return "".join(e["delta"] for e in events if e["type"] == "response.output_text.delta")
+
+
+def ids_gone(response):
+    """Without what differs from one response to the next."""
+    key = response["id"].removeprefix("resp_")
+    plain = json.loads(json.dumps(response).replace(key, "*"))
+    return plain | {"created_at": 0, "completed_at": 0}
+
+
+# -- It works ------------------------------------------------------------------------------------
+
+
+def test_answers_a_text(client, model):
+    response = client.responses.create(model="fake-model", input=SIX, metadata={"a": "b"})
+    said = strict(response)
+    assert response.output_text == answer_text(6)
+    assert (response.status, response.model, response.object) == (
+        "completed",
+        "fake-model",
+        "response",
+    )
+    assert response.metadata == {"a": "b"}
+    assert response.usage.input_tokens > 0
+    assert response.usage.output_tokens == 6
+    assert response.usage.total_tokens == response.usage.input_tokens + 6
+    assert said["error"] is None
+    assert said["incomplete_details"] is None
+    assert said["completed_at"] >= said["created_at"] > 1_600_000_000
+    turn = Turn.objects.get()
+    assert response.id == f"resp_{turn.pk.hex}"
+    assert not Chat.objects.exists()
+
+
+def test_streams_typed_events(client, model):
+    events = streamed(client.responses.create(model="fake-model", input=SIX, stream=True))
+    assert types_of(events) == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert text_of(events) == answer_text(6)
+    numbers = [event["sequence_number"] for event in events]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 0
+    assert events[0]["response"]["status"] == "in_progress"
+    assert events[0]["response"]["output"] == []
+    done = next(e for e in events if e["type"] == "response.output_item.done")
+    assert events[-1]["response"]["output"] == [done["item"]]
+
+
+def test_what_is_streamed_is_what_is_answered_whole_and_retrieved(client, model):
+    whole = strict(client.responses.create(model="fake-model", input=SIX))
+    events = streamed(client.responses.create(model="fake-model", input=SIX, stream=True))
+    last = events[-1]["response"]
+    assert ids_gone(last) == ids_gone(whole)
+    assert strict(client.responses.retrieve(last["id"])) | {"completed_at": 0} == last | {
+        "completed_at": 0
+    }
+
+
+def test_the_clients_own_streaming_helper_works(client, model):
+    with client.responses.stream(model="fake-model", input=SIX) as stream:
+        seen = [event.type for event in stream]
+        final = stream.get_final_response()
+    assert "response.completed" in seen
+    assert final.output_text == answer_text(6)
+
+
+def test_an_assistant_answers_with_its_own_tools(client, alice, new_model):
+    new_model("fake-parallel-tools")
+    assistant = new_assistant(alice, model="fake-parallel-tools")
+    response = client.responses.create(model=f"assistant:{assistant.slug}", input="both")
+    assert [item["type"] for item in strict(response)["output"]] == ["message"]
+    assert response.output_text
+
+
+def test_input_items_instructions_and_options_reach_the_model(client, new_model, fake_provider):
+    new_model("fake-echo")
+    items = [
+        {"role": "developer", "content": "Be kind."},
+        {"role": "user", "content": [{"type": "input_text", "text": "One"}]},
+        {
+            "type": "message",
+            "id": "msg_x",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Two", "annotations": []}],
+        },
+        {"type": "reasoning", "id": "rs_x", "summary": []},
+        {"role": "user", "content": "Three, this very one 7f3a"},
+    ]
+    response = client.responses.create(
+        model="fake-echo",
+        input=items,
+        instructions="Be brief.",
+        temperature=0.25,
+        top_p=0.5,
+        max_output_tokens=77,
+        parallel_tool_calls=False,
+        store=True,
+    )
+    said = json.loads(response.output_text)
+    assert [m["role"] for m in said] == ["system", "user", "assistant", "user"]
+    assert "Be brief." in said[0]["content"]
+    assert "Be kind." in said[0]["content"]
+    assert [m["content"] for m in said[1:]] == ["One", "Two", "Three, this very one 7f3a"]
+    asked = fake_provider.requests("7f3a")[-1]
+    assert (asked["temperature"], asked["top_p"]) == (0.25, 0.5)
+    assert 77 in (asked.get("max_tokens"), asked.get("max_completion_tokens"))
+    told = strict(response)
+    assert (told["instructions"], told["temperature"], told["top_p"]) == ("Be brief.", 0.25, 0.5)
+    assert (told["max_output_tokens"], told["parallel_tool_calls"]) == (77, False)
+
+
+def test_structured_text(client, model):
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    form = {"type": "json_schema", "name": "number", "schema": schema, "strict": True}
+    response = client.responses.create(model="fake-model", input="Hi", text={"format": form})
+    assert json.loads(response.output_text) == {"n": 1}
+    assert strict(response)["text"]["format"] == form
+
+
+def test_images_are_seen(client, new_model):
+    new_model("fake-echo", vision=True)
+    content = [
+        {"type": "input_text", "text": "What is it?"},
+        {"type": "input_image", "image_url": png_url(), "detail": "auto"},
+    ]
+    response = client.responses.create(
+        model="fake-echo", input=[{"role": "user", "content": content}]
+    )
+    (asked,) = json.loads(response.output_text)
+    assert {part["type"] for part in asked["content"]} == {"text", "image_url"}
+
+
+def test_an_answer_that_is_cut_short_is_incomplete(client, new_model):
+    new_model("fake-length")
+    whole = strict(client.responses.create(model="fake-length", input=SIX))
+    assert whole["status"] == "incomplete"
+    assert whole["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert whole["output"][0]["status"] == "incomplete"
+    events = streamed(client.responses.create(model="fake-length", input=SIX, stream=True))
+    assert events[-1]["type"] == "response.incomplete"
+    assert ids_gone(events[-1]["response"]) == ids_gone(whole)
+
+
+# -- The client's own functions --------------------------------------------------------------------
+
+
+def call_weather(client, **more):
+    return client.responses.create(
+        model="fake-model",
+        input="Will it rain?",
+        tools=[WEATHER],
+        tool_choice={"type": "function", "name": "weather"},
+        **more,
+    )
+
+
+def test_a_client_answers_a_call_after_the_response(client, model):
+    first = call_weather(client)
+    said = strict(first)
+    (call,) = said["output"]
+    assert (call["type"], call["name"]) == ("function_call", "weather")
+    assert json.loads(call["arguments"]) == {"city": "text"}
+    assert said["tools"] == [WEATHER]
+    assert said["tool_choice"] == {"type": "function", "name": "weather"}
+    result = {"type": "function_call_output", "call_id": call["call_id"], "output": "Rain."}
+    second = client.responses.create(
+        model="fake-model", input=[result], previous_response_id=first.id, tools=[WEATHER]
+    )
+    assert second.status == "completed"
+    assert second.previous_response_id == first.id
+    assert second.output_text
+
+
+def test_a_call_is_streamed_as_an_item_of_its_own(client, model):
+    events = streamed(call_weather(client, stream=True))
+    assert types_of(events) == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert events[2]["item"]["arguments"] == ""
+    assert events[3]["delta"] == events[4]["arguments"] == events[5]["item"]["arguments"]
+    whole = strict(call_weather(client))
+    told = ids_gone(events[-1]["response"])
+    calls = [item.pop("call_id") for r in (told, whole) for item in r["output"]]
+    assert len(set(calls)) == 2
+    assert told == ids_gone(whole)
+
+
+@pytest.mark.parametrize("answered", [[], ["call_unknown"]], ids=["not at all", "another"])
+def test_calls_must_be_answered_by_what_follows(client, model, answered):
+    first = call_weather(client)
+    items = [{"type": "function_call_output", "call_id": c, "output": "x"} for c in answered]
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(
+            model="fake-model",
+            input=[*items, {"role": "user", "content": "Well?"}],
+            previous_response_id=first.id,
+        )
+    assert caught.value.param == "input"
+
+
+def test_a_round_without_previous_response_sends_everything_again(client, model):
+    call = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "Rain."}
+    question = {"role": "user", "content": "Will it rain?"}
+    response = client.responses.create(
+        model="fake-model", input=[question, call, result], tools=[WEATHER]
+    )
+    assert response.output_text
+
+
+def test_an_earlier_item_may_be_named(client, new_model):
+    new_model("fake-model", default=True)
+    new_model("fake-echo")
+    first = client.responses.create(model="fake-model", input=SIX)
+    response = client.responses.create(
+        model="fake-echo",
+        input=[
+            {"role": "user", "content": "One"},
+            {"type": "item_reference", "id": first.output[0].id},
+            {"role": "user", "content": "Two"},
+        ],
+    )
+    said = [m["content"] for m in json.loads(response.output_text)]
+    assert said == ["One", answer_text(6), "Two"]
+
+
+# -- What came before --------------------------------------------------------------------------------
+
+
+def test_previous_response_gives_the_whole_conversation(client, new_model):
+    new_model("fake-model", default=True)
+    new_model("fake-echo")
+    first = client.responses.create(model="fake-model", input=SIX, instructions="Only now.")
+    second = client.responses.create(
+        model="fake-model", input="[[fake tokens=2]]", previous_response_id=first.id
+    )
+    third = client.responses.create(model="fake-echo", input="And?", previous_response_id=second.id)
+    said = [(m["role"], m["content"]) for m in json.loads(third.output_text)]
+    assert said == [
+        ("user", SIX),
+        ("assistant", answer_text(6)),
+        ("user", "[[fake tokens=2]]"),
+        ("assistant", answer_text(2)),
+        ("user", "And?"),
+    ]
+
+
+def test_images_of_the_response_before_are_kept_as_long_as_the_next(client, new_model):
+    new_model("fake-model", default=True)
+    part = {"type": "input_image", "image_url": png_url(), "detail": "auto"}
+    first = client.responses.create(model="fake-model", input=[{"role": "user", "content": [part]}])
+    before = File.objects.get().expired_at
+    client.responses.create(model="fake-model", input="So?", previous_response_id=first.id)
+    assert File.objects.filter(expired_at__gt=before).exists()
+
+
+def test_a_response_that_is_no_longer_kept_is_404(client, model, settings):
+    first = client.responses.create(model="fake-model", input=SIX)
+    settings.AMBER_STATELESS_KEEP_SECONDS = 0
+    erase_stateless()
+    with pytest.raises(openai.NotFoundError) as caught:
+        client.responses.create(model="fake-model", input="And?", previous_response_id=first.id)
+    assert caught.value.param == "previous_response_id"
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id)
+
+
+def test_what_is_not_to_be_stored_cannot_be_retrieved_or_continued(client, model):
+    first = client.responses.create(model="fake-model", input=SIX, store=False)
+    assert strict(first)["store"] is False
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(model="fake-model", input="And?", previous_response_id=first.id)
+
+
+def test_a_stored_chat_goes_on(client, new_model):
+    new_model("fake-model", default=True)
+    new_model("fake-echo")
+    first = client.responses.create(model="fake-model", input=SIX, metadata={"chat_id": "new"})
+    chat = Chat.objects.get()
+    second = client.responses.create(
+        model="fake-echo",
+        input="And?",
+        previous_response_id=first.id,
+        instructions="Be brief.",
+    )
+    prompt, *said = json.loads(second.output_text)
+    assert "Be brief." in prompt["content"]
+    assert [m["content"].split("\n")[-1] for m in said] == [SIX, answer_text(6), "And?"]
+    assert ChatMessage.objects.filter(chat=chat).count() == 4
+    with pytest.raises(openai.ConflictError) as caught:
+        client.responses.create(model="fake-model", input="No", previous_response_id=first.id)
+    assert caught.value.param == "previous_response_id"
+
+
+# -- In the background -------------------------------------------------------------------------------
+
+
+def ended(client, response_id):
+    def is_over():
+        return client.responses.retrieve(response_id).status not in ("queued", "in_progress")
+
+    until(is_over)
+    return client.responses.retrieve(response_id)
+
+
+def test_background_is_answered_at_once_and_retrieved_later(client, model):
+    first = client.responses.create(model="fake-model", input=SIX, background=True)
+    assert first.status in ("queued", "in_progress")
+    assert first.background is True
+    strict(first)
+    done = ended(client, first.id)
+    strict(done)
+    assert (done.status, done.output_text) == ("completed", answer_text(6))
+    assert done.usage.output_tokens == 6
+
+
+def test_prefer_respond_async_is_the_background(client, model):
+    raw = client.responses.with_raw_response.create(
+        model="fake-model", input=SIX, extra_headers={"Prefer": "wait=5, respond-async"}
+    )
+    response = raw.parse()
+    assert raw.http_response.status_code == 202
+    assert raw.headers["location"] == f"/v1/responses/{response.id}"
+    assert raw.headers["preference-applied"] == "respond-async"
+    assert ended(client, response.id).status == "completed"
+
+
+def test_cancels_what_is_in_the_background(client, model):
+    first = client.responses.create(model="fake-model", input=SLOW, background=True)
+    until(lambda: Turn.objects.get().partial_text)
+    cancelled = client.responses.cancel(first.id)
+    strict(cancelled)
+    assert cancelled.status == "cancelled"
+    assert answer_text(200).startswith(cancelled.output_text)
+    assert cancelled.output_text
+    assert client.responses.cancel(first.id).status == "cancelled"
+
+
+def test_a_stream_goes_on_where_it_was_left(client, model):
+    stream = client.responses.create(
+        model="fake-model", input="[[fake tokens=40 itl=20]]", background=True, stream=True
+    )
+    seen = []
+    with stream:
+        for event in stream:
+            seen.append(strict(event))
+            if len(text_of(seen)) > 30:
+                break
+    response_id = seen[0]["response"]["id"]
+    rest = streamed(
+        client.responses.retrieve(
+            response_id, stream=True, starting_after=seen[-1]["sequence_number"]
+        )
+    )
+    assert text_of(seen) + text_of(rest) == answer_text(40)
+    assert rest[-1]["response"]["status"] == "completed"
+    whole = streamed(client.responses.retrieve(response_id, stream=True))
+    assert text_of(whole) == answer_text(40)
+    assert whole[-1]["sequence_number"] == rest[-1]["sequence_number"]
+
+
+def test_whoever_comes_back_goes_on_at_the_very_character(client, model):
+    done = client.responses.create(model="fake-model", input=SIX)
+    whole = streamed(client.responses.retrieve(done.id, stream=True))
+    first = next(e for e in whole if e["type"] == "response.output_text.delta")
+    number = first["sequence_number"] - len(first["delta"]) + 2
+    rest = streamed(client.responses.retrieve(done.id, stream=True, starting_after=number))
+    assert text_of(rest) == answer_text(6)[2:]
+
+
+def test_a_stream_says_that_it_was_cancelled(client, model):
+    stream = client.responses.create(model="fake-model", input=SLOW, background=True, stream=True)
+    seen = []
+    with stream:
+        for event in stream:
+            seen.append(strict(event))
+            if event.type == "response.output_text.delta" and len(text_of(seen)) < 20:
+                threading.Thread(
+                    target=runner.stop, args=(Turn.objects.get().pk, runner.Stop.CANCELLED)
+                ).start()
+    assert seen[-1]["type"] == "response.incomplete"
+    assert seen[-1]["response"]["status"] == "cancelled"
+
+
+def test_a_stream_that_is_left_cancels_what_nobody_could_fetch(client, model):
+    stream = client.responses.create(model="fake-model", input=SLOW, stream=True)
+    with stream:
+        next(event for event in stream if event.type == "response.output_text.delta")
+    until(lambda: Turn.objects.get().status == TurnStatus.CANCELLED)
+
+
+def test_deletes(client, model):
+    first = client.responses.create(model="fake-model", input=SIX)
+    client.responses.delete(first.id)
+    assert not Turn.objects.exists()
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id)
+
+
+def test_deleting_what_is_under_way_stops_it(client, model):
+    first = client.responses.create(model="fake-model", input=SLOW, background=True)
+    client.responses.delete(first.id)
+    assert not Turn.objects.exists()
+
+
+def test_a_stored_chat_keeps_the_messages_of_a_deleted_response(client, model):
+    first = client.responses.create(model="fake-model", input=SIX, metadata={"chat_id": "new"})
+    client.responses.delete(first.id)
+    assert ChatMessage.objects.count() == 2
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id)
+
+
+def test_the_same_key_twice_starts_once(client, model):
+    header = {"Idempotency-Key": "k1"}
+    ask = {"model": "fake-model", "input": SIX, "extra_headers": header}
+    assert client.responses.create(**ask).id == client.responses.create(**ask).id
+    assert Turn.objects.count() == 1
+
+
+# -- What goes wrong ---------------------------------------------------------------------------------
+
+
+def test_a_failure_before_the_first_byte_is_an_error_with_its_status(client, new_model):
+    new_model("fake-400")
+    for stream in (False, True):
+        with pytest.raises(openai.BadRequestError) as caught:
+            client.responses.create(model="fake-400", input="Hi", stream=stream)
+        assert caught.value.code == "provider_rejected"
+
+
+def test_a_failure_after_it_is_an_event(client, new_model):
+    new_model("fake-cut-mid")
+    events = streamed(client.responses.create(model="fake-cut-mid", input="Hi", stream=True))
+    last = events[-1]
+    assert last["type"] == "response.failed"
+    assert last["response"]["error"]["code"] == "server_error"
+    assert last["response"]["output"][0]["content"][0]["text"] == text_of(events)
+    assert text_of(events)
+    told = strict(client.responses.retrieve(last["response"]["id"]))
+    assert told["status"] == "failed"
+    assert told["output"] == last["response"]["output"]
+
+
+def test_a_failure_in_the_background_is_told_when_it_is_retrieved(client, new_model):
+    new_model("fake-400")
+    first = client.responses.create(model="fake-400", input="Hi", background=True)
+    done = ended(client, first.id)
+    assert (done.status, done.error.code) == ("failed", "invalid_prompt")
+    strict(done)
+
+
+BAD: dict[str, tuple[dict[str, Any], int, str | None]] = {
+    "no model": ({"model": None}, 400, "model"),
+    "unknown model": ({"model": "no-such"}, 404, "model"),
+    "no input": ({"input": None}, 400, "input"),
+    "empty input": ({"input": []}, 400, "input"),
+    "nobody asks": ({"input": [{"role": "assistant", "content": "Hi"}]}, 400, None),
+    "unknown item": ({"input": [{"type": "computer_call"}]}, 400, "input[0].type"),
+    "bad part": (
+        {"input": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+        400,
+        "input[0].content[0]",
+    ),
+    "no such item": ({"input": [{"type": "item_reference", "id": "msg_1"}]}, 404, "input"),
+    "hot": ({"temperature": 3}, 400, "temperature"),
+    "built-in tool": ({"tools": [{"type": "web_search"}]}, 400, "tools[0].type"),
+    "bad schema": (
+        {"tools": [{"type": "function", "name": "f", "parameters": {"type": 1}}]},
+        400,
+        "tools[0].parameters.type",
+    ),
+    "unknown function": ({"tool_choice": {"type": "function", "name": "g"}}, 400, "tool_choice"),
+    "format without schema": ({"text": {"format": {"type": "json_schema"}}}, 400, None),
+    "numbers as metadata": ({"metadata": {"a": 1}}, 400, "metadata.a"),
+    "unstored background": ({"background": True, "store": False}, 400, "background"),
+    "unknown previous": ({"previous_response_id": "resp_1"}, 404, "previous_response_id"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_requests_name_what_is_wrong(client, model, case):
+    change, status, param = BAD[case]
+    body = {"model": "fake-model", "input": "Hi"} | change
+    body = {name: value for name, value in body.items() if value is not None}
+    with pytest.raises(openai.APIStatusError) as caught:
+        client.post("/responses", body=body, cast_to=Response)
+    assert caught.value.status_code == status
+    assert caught.value.param == param or param is None
+    assert caught.value.body["message"]
+    assert not Turn.objects.exists()
+
+
+def test_another_tenant_finds_nothing(client, address, model, mallory):
+    first = client.responses.create(model="fake-model", input=SIX)
+    with sdk(address, mallory.new_key(scopes=["public"])[1]) as other:
+        for ask in (
+            lambda: other.responses.retrieve(first.id),
+            lambda: other.responses.cancel(first.id),
+            lambda: other.responses.delete(first.id),
+            lambda: other.responses.create(
+                model="fake-model", input="Hi", previous_response_id=first.id
+            ),
+            lambda: other.responses.create(
+                model="fake-model",
+                input=[{"type": "item_reference", "id": first.output[0].id}],
+            ),
+        ):
+            with pytest.raises(openai.NotFoundError):
+                ask()
+    assert client.responses.retrieve(first.id).status == "completed"
+
+
+def test_a_guests_responses_are_theirs(client, model):
+    first = client.responses.create(model="fake-model", input=SIX, user="ann")
+    assert client.responses.retrieve(first.id, extra_query={"user": "ann"}).id == first.id
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id, extra_query={"user": "rob"})
+
+
+def test_a_wrong_key_is_401(address, model):
+    with sdk(address, "amb_live_wrong") as nobody:
+        for ask in (
+            lambda: nobody.responses.create(model="fake-model", input="Hi"),
+            lambda: nobody.responses.retrieve("resp_x"),
+        ):
+            with pytest.raises(openai.AuthenticationError) as caught:
+                ask()
+            assert caught.value.code == "invalid_api_key"
+
+
+def test_a_turn_that_is_no_response_is_none(client, model):
+    client.chat.completions.create(model="fake-model", messages=[{"role": "user", "content": SIX}])
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(f"resp_{Turn.objects.get().pk.hex}")
