@@ -23,6 +23,8 @@ from chats.retention import expire_old_chats, remove_expired_chats
 from libraries.erasure import erase_leftovers
 from libraries.file_bytes import delete_files
 from libraries.models import File
+from libraries.survey import survey_libraries
+from libraries.vector_index import tend_indexes
 from memory import embedding
 from providers.budget_counters import forget_counters
 from tools.models import ToolCallRecord
@@ -88,6 +90,8 @@ CHORES: dict[str, _Periodic] = {
     "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
     "delete_expired_files": _Periodic(600, delete_expired_files),
     "forget_dead_workers": _Periodic(600, forget_dead_workers),
+    "tend_indexes": _Periodic(60, tend_indexes),
+    "survey_libraries": _Periodic(60, survey_libraries),
     "erase_leftovers": _Periodic(3_600, erase_leftovers),
     "forget_tool_calls": _Periodic(3_600, forget_tool_calls),
     "refresh_tools": _Periodic(600, refresh_due),

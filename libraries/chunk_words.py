@@ -10,12 +10,14 @@ import struct
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 from uuid import UUID
 
 from amber.lib.hybrid import stem
 from amber.lib.words import asked_words, stored_words, tsquery_literal, word_literal
+from engine.lexical import COMMON_WORDS, is_spaceless
 
 MAX_COUNTED: Final = 32
 """BM25 gains under 1% from the 33rd occurrence."""
@@ -52,17 +54,29 @@ def tsvector_bytes(counted: Mapping[str, int]) -> bytes:
     return struct.pack(">i", len(lexemes)) + b"".join(lexemes)
 
 
-def asked_literals(query: str) -> list[str]:
-    """The words of a question, each as a tsquery, each once; empty for none.
+@dataclass(frozen=True, slots=True)
+class AskedWord:
+    """`literal`: as a tsquery. `tells`: false for words as "what" and "the". `is_pair`: two
+    characters of a script without spaces, which may be a word or the seam between two.
+    """
+
+    literal: str
+    tells: bool = True
+    is_pair: bool = False
+
+
+def words_asked(query: str) -> list[AskedWord]:
+    """The words of a question, each once; empty for none.
 
     A lone character of a script without spaces is a prefix.
     """
-    stems = dict.fromkeys(stem(word) for word in asked_words(query))
-    literals = [word_literal(word) for word in stems][:MAX_ASKED]
-    if literals:
-        return literals
+    words = {stem(word): word not in COMMON_WORDS for word in asked_words(query)}
+    if words:
+        asked = words.items()
+        known = [AskedWord(word_literal(w), tells, is_spaceless(w)) for w, tells in asked]
+        return known[:MAX_ASKED]
     prefixes = tsquery_literal(query, "any")
-    return prefixes.split(" | ")[:MAX_ASKED] if prefixes else []
+    return [AskedWord(each) for each in prefixes.split(" | ")[:MAX_ASKED]] if prefixes else []
 
 
 # ts_rank('{1,1,1,1}', vector, one word) is the sum of 1/j² for j = 1 … occurrences, over π²/6.

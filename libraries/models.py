@@ -311,7 +311,7 @@ class DocumentChunk(TenantRow):
         ]
         indexes = [
             models.Index(fields=["library", "embedding_model"], name="chunk_library_model"),
-            GinIndex(fields=["search"], name="chunk_search"),
+            GinIndex(fields=["search"], name="chunk_search", fastupdate=False),
         ]
 
     def __str__(self) -> str:

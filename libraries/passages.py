@@ -5,16 +5,18 @@
 Chunks of one document that overlap or touch become one passage, at the place of the better one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db.models import F, Func, IntegerField, TextField, Value
+from django.db import connection
 
-from libraries.models import Document, DocumentChunk
 from libraries.ranking import Ranked
+
+JOINED_SHARE: Final = 0.5
+"""Of the relevance of the chunk it would join: less, and it only makes the passage longer."""
 
 MAX_JOINED: Final = 4
 """Chunks of one passage: with the usual 400 tokens, two pages."""
@@ -70,27 +72,54 @@ def passage_wire(passage: Passage) -> dict[str, Any]:
     }
 
 
+class ChunkText(NamedTuple):
+    """What a passage is made of; `name` and `path` are the document's."""
+
+    id: UUID
+    document_id: UUID
+    library_id: UUID
+    embedding_model_id: UUID
+    order: int
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    content: str
+    name: str
+    path: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A ranked chunk with its row."""
+    """A ranked chunk with its text."""
 
     ranked: Ranked
-    chunk: DocumentChunk
+    chunk: ChunkText
 
 
-def hits_of(ranked: Sequence[Ranked], library_ids: Iterable[UUID]) -> list[Hit]:
+def hits_of(
+    ranked: Sequence[Ranked], library_ids: Sequence[UUID], *, at_once: int
+) -> Iterator[Hit]:
     """In the order given; rows that are gone meanwhile, or not of these libraries, are left out.
-    One query."""
-    rows = DocumentChunk.objects.filter(library__in=list(library_ids))
-    rows = rows.select_related("document").defer(
-        "vector", "search", "document__text", "document__metadata", "document__pages"
-    )
-    by_id = rows.in_bulk([each.id for each in ranked])
-    return [Hit(each, by_id[each.id]) for each in ranked if each.id in by_id]
+    One query for each `at_once` that are taken."""
+    for start in range(0, len(ranked), at_once):
+        part = ranked[start : start + at_once]
+        with connection.cursor() as cursor:
+            cursor.execute(_TEXTS, [[each.id for each in part], list(library_ids)])
+            texts = {row[0]: ChunkText(*row) for row in cursor.fetchall()}
+        yield from (Hit(each, texts[each.id]) for each in part if each.id in texts)
+
+
+_TEXTS: Final = """
+SELECT c.id, c.document_id, c.library_id, c.embedding_model_id, c."order", c.start, c."end",
+    c.page, c.heading, c.content, d.name, d.path
+FROM libraries_documentchunk c JOIN libraries_document d ON d.id = c.document_id
+WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
+"""
 
 
 def passages_of(hits: Iterable[Hit], *, count: int) -> list[Passage]:
-    """At most `count`, best first. One more query if joined chunks have space between them."""
+    """At most `count`, best first. One more query if joined chunks do not touch."""
     groups: list[list[Hit]] = []
     for hit in hits:
         group = _neighbours(groups, hit)
@@ -114,19 +143,20 @@ def _neighbours(groups: Iterable[list[Hit]], hit: Hit) -> list[Hit] | None:
         is_near = min(orders) - 1 <= hit.chunk.order <= max(orders) + 1
         is_same = group[0].chunk.document_id == hit.chunk.document_id
         is_same = is_same and group[0].chunk.embedding_model_id == hit.chunk.embedding_model_id
-        if is_same and is_near and len(group) < MAX_JOINED:
+        is_worth_it = hit.ranked.relevance >= JOINED_SHARE * group[0].ranked.relevance
+        if is_same and is_near and is_worth_it and len(group) < MAX_JOINED:
             return group
     return None
 
 
 def _passage(number: int, group: Sequence[Hit], content: str) -> Passage:
-    best, document = group[0], group[0].chunk.document
+    best = group[0]
     chunks = sorted((hit.chunk for hit in group), key=lambda chunk: chunk.order)
     return Passage(
         number=number,
-        chunk_ids=tuple(chunk.pk for chunk in chunks),
+        chunk_ids=tuple(chunk.id for chunk in chunks),
         content=content,
-        document=PassageDocument(document.pk, document.name, document.path),
+        document=PassageDocument(best.chunk.document_id, best.chunk.name, best.chunk.path),
         library_id=best.chunk.library_id,
         start=chunks[0].start,
         end=chunks[-1].end,
@@ -152,7 +182,7 @@ def _contents(groups: Sequence[Sequence[Hit]]) -> list[str]:
     return [_joined(chunks, known) for chunks in sorted_groups]
 
 
-def _joined(chunks: Sequence[DocumentChunk], gaps: Mapping[tuple[UUID, int, int], str]) -> str:
+def _joined(chunks: Sequence[ChunkText], gaps: Mapping[tuple[UUID, int, int], str]) -> str:
     text, end = chunks[0].content, chunks[0].end
     for chunk in chunks[1:]:
         text += gaps.get((chunk.document_id, end, chunk.start), "")
@@ -161,17 +191,18 @@ def _joined(chunks: Sequence[DocumentChunk], gaps: Mapping[tuple[UUID, int, int]
     return text
 
 
-def _read(gaps: Iterable[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int], str]:
-    """One query a gap: joined passages are few."""
-    found = {}
-    for document_id, start, end in gaps:
-        part = Func(
-            F("text"),
-            Value(start + 1, output_field=IntegerField()),
-            Value(end - start, output_field=IntegerField()),
-            function="substr",
-            output_field=TextField(),
-        )
-        rows = Document.objects.filter(pk=document_id).values_list(part, flat=True)
-        found[document_id, start, end] = rows.first() or ""
-    return found
+def _read(gaps: Collection[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int], str]:
+    """One query, or none for none."""
+    if not gaps:
+        return {}
+    ids, starts, ends = (list(column) for column in zip(*gaps, strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(_GAPS, [ids, starts, ends])
+        return {(pk, start, end): text for pk, start, end, text in cursor.fetchall()}
+
+
+_GAPS: Final = """
+SELECT d.id, g.start, g.stop, coalesce(substr(d.text, g.start + 1, g.stop - g.start), '')
+FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS g (id, start, stop)
+JOIN libraries_document d ON d.id = g.id
+"""

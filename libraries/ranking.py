@@ -24,6 +24,7 @@ list; arms are cut at a hundred hits. What this reaches is in docs/retrieval.md.
 Pure. Refuses to decide what is relevant enough: `relevance` is for callers to compare.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -47,6 +48,10 @@ that know the script."""
 
 STANDOUT: Final = (3.0, 7.0)
 """Standard deviations above the mean similarity that count as irrelevant, and as relevant."""
+CROWD: Final = 12
+"""With fewer chunks there is no spread to speak of; then similarities themselves are held against
+SIMILARITY, which fits most embedding models badly and none worse than nothing."""
+SIMILARITY: Final = (0.35, 0.75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +75,14 @@ class TextArm:
 class VectorArm:
     """What the vectors of one model found: (chunk, cosine), best first.
 
-    `mean` and `deviation` are of all the chunks' similarities, or a sample's. `others` are the
+    `mean` and `deviation` are of all `count` chunks' similarities, measured or
+    estimated. `others` are the
     similarities of the words' first hits, where they belong to this model. `lift`: a survey's, None
     if there was none. `is_lexical`: an embedder that knows no meaning.
     """
 
     hits: Sequence[tuple[UUID, float]] = ()
+    count: int = 0
     mean: float = 0.0
     deviation: float = 0.0
     others: Mapping[UUID, float] | None = None
@@ -119,7 +126,7 @@ def fuse(text: TextArm, vectors: Sequence[VectorArm]) -> list[Ranked]:
         for rank, (pk, similarity) in enumerate(arm.hits, 1):
             vector_ranks[pk] = rank
             scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
-            stands_out = weight_of_standing_out(arm, similarity) * weight
+            stands_out = standing_out(arm, similarity) * weight
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
@@ -170,10 +177,14 @@ def agreement(text: TextArm, arm: VectorArm) -> float:
     return ramp((by_vectors + by_words) / 2, 0.0, FULL_AGREEMENT)
 
 
-def weight_of_standing_out(arm: VectorArm, similarity: float) -> float:
-    if arm.deviation <= 0:
-        return 0.0
-    return ramp((similarity - arm.mean) / arm.deviation, *STANDOUT)
+def standing_out(arm: VectorArm, similarity: float) -> float:
+    """0 to 1: how far this similarity is from those of all the other chunks."""
+    if arm.count < CROWD:
+        return ramp(similarity, *SIMILARITY)
+    rest = arm.count - 1
+    mean = (arm.count * arm.mean - similarity) / rest
+    variance = arm.count / rest * (arm.deviation**2 - (similarity - arm.mean) ** 2 / rest)
+    return ramp((similarity - mean) / math.sqrt(variance), *STANDOUT) if variance > 0 else 0.0
 
 
 def ramp(value: float, low: float, high: float) -> float:

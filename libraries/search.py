@@ -12,24 +12,27 @@ nothing outside of them is found. Blocking; refuses to fail because a provider o
 what was left out is in `notes`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import structlog
+from django.db import transaction
 
 from amber.lib.secrets import UnsealError
 from engine.model import ProviderError
 from libraries import rerank
 from libraries.embedding_store import embed_query
-from libraries.models import Library, VectorSurvey
+from libraries.models import Library
 from libraries.passages import Hit, Passage, hits_of, passages_of
 from libraries.ranking import FIRST_HITS, Ranked, TextArm, VectorArm, fuse
 from libraries.scope import Filters, Scope, scopes_of
-from libraries.survey import lift_of
-from libraries.vector_arm import Asked, find_by_vector
+from libraries.survey import lift_of, surveys_of
+from libraries.vector_arm import Asked, find_by_vector, prepare_connection
 from libraries.word_arm import find_by_words
+from providers.models import EmbeddingModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +40,15 @@ if TYPE_CHECKING:
 
     QueryVectors = Mapping[UUID, NDArray[np.float32]]
 
-__all__ = ["MIN_RELEVANCE", "Filters", "Found", "Passage", "search"]
+__all__ = [
+    "DEFAULT_K",
+    "MAX_K",
+    "MIN_RELEVANCE",
+    "Filters",
+    "Found",
+    "Passage",
+    "search",
+]
 
 logger = structlog.get_logger(__name__)
 
@@ -48,7 +59,9 @@ MAX_K: Final = 50
 RERANKED: Final = 40
 """Chunks shown to a reranker: where the right one is not among them, it is mostly not found."""
 
-MIN_RELEVANCE: Final = 0.2
+NOT_EMBEDDED: Final = "The embedding model did not answer; words alone were searched."
+
+MIN_RELEVANCE: Final = 0.3
 """Below it nothing that was found is worth showing to a model; see docs/retrieval.md."""
 
 
@@ -83,76 +96,87 @@ def search(
     if not scopes or not query.strip():
         return Found([], [])
     notes: list[str] = []
-    words = find_by_words(scopes, query) if "words" in arms else TextArm()
-    organization_id = libraries[0].organization_id
-    asking = _Asking(organization_id, user_id, query, query_vectors or {}, notes)
-    asked = scopes if "vectors" in arms else []
-    vectors = [arm for scope in asked if (arm := asking.arm(scope, words)) is not None]
-    ranked = fuse(words, vectors)
-    hits = hits_of(ranked[: max(RERANKED, 4 * k)], [library.pk for library in libraries])
+    vectors: dict[UUID, NDArray[np.float32]] = {}
+    if "vectors" in arms:
+        asker = _Asker(libraries[0].organization_id, user_id, query, notes)
+        vectors = asker.vectors(scopes, query_vectors or {})
+    with transaction.atomic():
+        prepare_connection()
+        words = find_by_words(scopes, query) if "words" in arms else TextArm()
+        ranked = fuse(words, _vector_arms(query, scopes, vectors, words))
+    at_once = RERANKED if rerank.is_configured() else 2 * k
+    hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
     if rerank.is_configured():
         hits = _reranked(query, hits, notes)
     return Found(passages_of(hits, count=k), notes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """One question, put to the vectors of one scope after the other."""
+class _Asker:
+    """Gets a question's vectors, or a note why not."""
 
     organization_id: UUID
     user_id: UUID | None
     query: str
-    known: "QueryVectors"
     notes: list[str]
 
-    def arm(self, scope: Scope, words: TextArm) -> VectorArm | None:
-        """None if there is no vector for the question."""
-        vector = self._vector(scope)
-        if vector is None:
-            return None
-        surveys = list(
-            VectorSurvey.objects.filter(
-                library__in=scope.library_ids, embedding_model=scope.model.pk
-            )
-        )
-        return find_by_vector(
-            Asked(
-                scope=scope,
-                vector=vector,
-                compared=[hit.id for hit in words.hits[:FIRST_HITS]],
-                sample=[pk for each in surveys for pk in each.sample],
-                lift=lift_of(surveys, self.query),
-            )
-        )
+    def vectors(
+        self, scopes: Sequence[Scope], known: "QueryVectors"
+    ) -> "dict[UUID, NDArray[np.float32]]":
+        """By model; at most one provider call for each that is not known."""
+        found = dict(known)
+        for scope in scopes:
+            if scope.model.pk not in found:
+                vector = self._vector(scope.model)
+                if vector is not None:
+                    found[scope.model.pk] = vector
+        return found
 
-    def _vector(self, scope: Scope) -> "NDArray[np.float32] | None":
-        if scope.model.pk in self.known:
-            return self.known[scope.model.pk]
+    def _vector(self, model: EmbeddingModel) -> "NDArray[np.float32] | None":
         try:
             return embed_query(
-                self.query,
-                model=scope.model,
-                organization_id=self.organization_id,
-                user_id=self.user_id,
+                self.query, model=model, organization_id=self.organization_id, user_id=self.user_id
             )
         except (ProviderError, UnsealError) as error:
-            logger.warning("query_not_embedded", model=scope.model.alias, reason=str(error))
-            self.notes.append("The embedding model did not answer; words alone were searched.")
+            logger.warning("query_not_embedded", model=model.alias, reason=str(error))
+            if NOT_EMBEDDED not in self.notes:
+                self.notes.append(NOT_EMBEDDED)
             return None
 
 
-def _reranked(query: str, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
+def _vector_arms(
+    query: str,
+    scopes: Sequence[Scope],
+    vectors: "Mapping[UUID, NDArray[np.float32]]",
+    words: TextArm,
+) -> list[VectorArm]:
+    """One for each model the question has a vector of. One query and `find_by_vector` each."""
+    arms = []
+    for scope in scopes:
+        if scope.model.pk in vectors:
+            surveys = surveys_of(scope.library_ids, scope.model.pk)
+            asked = Asked(
+                scope=scope,
+                vector=vectors[scope.model.pk],
+                compared=[hit.id for hit in words.hits[:FIRST_HITS]],
+                sample=[pk for each in surveys for pk in each.sample],
+                lift=lift_of(surveys, query),
+            )
+            arms.append(find_by_vector(asked))
+    return arms
+
+
+def _reranked(query: str, hits: Iterator[Hit], notes: list[str]) -> Iterator[Hit]:
     """The first RERANKED in the reranker's order, with its scores; as they were if it fails."""
-    shown, rest = hits[:RERANKED], hits[RERANKED:]
-    if not shown:
-        return list(hits)
+    shown = list(islice(hits, RERANKED))
     try:
-        order = rerank.rerank(query, [hit.chunk.content for hit in shown])
+        order = rerank.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
+        yield from (_scored(shown[place], score) for place, score in order)
     except rerank.RerankError as error:
         logger.warning("reranker_failed", reason=str(error))
         notes.append("The reranker did not answer; the order is the one without it.")
-        return list(hits)
-    return [_scored(shown[place], score) for place, score in order] + list(rest)
+        yield from shown
+    yield from hits
 
 
 def _scored(hit: Hit, score: float) -> Hit:

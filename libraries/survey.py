@@ -13,9 +13,10 @@ or changed its model.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+import orjson
 from django.db import connection
 from django.db.models import F, Q
 
@@ -76,7 +77,27 @@ def survey(library: Library) -> VectorSurvey:
     return found
 
 
-def lift_of(surveys: Iterable[VectorSurvey], query: str) -> float | None:
+class Surveyed(NamedTuple):
+    """What search uses of a survey."""
+
+    lifts: Mapping[str, float]
+    sample: Sequence[UUID]
+
+
+def surveys_of(library_ids: Sequence[UUID], model_id: UUID) -> list[Surveyed]:
+    """Of the vectors the libraries are searched by now. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SURVEYED, [list(library_ids), model_id])
+        return [Surveyed(orjson.loads(lifts), sample) for lifts, sample in cursor.fetchall()]
+
+
+_SURVEYED: Final = """
+SELECT lifts::text, sample FROM libraries_vectorsurvey
+WHERE library_id = ANY(%s) AND embedding_model_id = %s
+"""
+
+
+def lift_of(surveys: Iterable[Surveyed], query: str) -> float | None:
     """For this question's script, over the libraries; that of all scripts if it has none there.
 
     None: nobody has looked yet.

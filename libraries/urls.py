@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from libraries import document_views, file_views, repository_views, views
+from libraries import document_views, file_views, repository_views, search_views, views
 
 app_name = "libraries"
 
@@ -14,6 +14,12 @@ urlpatterns = [
     ),
     path("libraries/", views.LibrariesView.as_view(), name="libraries"),
     path("libraries/<uuid:library_id>/", views.LibraryView.as_view(), name="library"),
+    path("libraries/search/", search_views.LibrariesSearchView.as_view(), name="libraries-search"),
+    path(
+        "libraries/<uuid:library_id>/search/",
+        search_views.LibrarySearchView.as_view(),
+        name="library-search",
+    ),
     path("libraries/<uuid:library_id>/reindex/", views.ReindexView.as_view(), name="reindex"),
     path(
         "libraries/<uuid:library_id>/import/",

@@ -12,10 +12,11 @@ costs by the chunks of the scope, the index by how rare these are among all chun
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
 from libraries.halfvec import halfvec_text
 from libraries.ranking import VectorArm
@@ -30,7 +31,7 @@ HITS: Final = 100
 EXACT_CHUNKS: Final = 3_000
 """Up to so many an exact scan is as fast as the index can be."""
 
-INDEX_COST: Final = 15
+INDEX_COST: Final = 30
 """A chunk the index walks past costs as much as so many in an exact scan."""
 
 MAX_SCANNED: Final = 40_000
@@ -53,10 +54,30 @@ class Asked:
     lift: float | None = None
 
 
+def prepare_connection() -> None:
+    """For this transaction, which the arms need: how the index is walked, and no compiling of
+    statements that take milliseconds. One query."""
+    _fetched(_SETTINGS, [])
+
+
 def find_by_vector(asked: Asked) -> VectorArm:
-    """At most HITS. One query the exact way, up to four by the index."""
-    arm = _by_index(asked) if is_index_worth_it(asked.scope) else None
-    return arm or _exactly(asked)
+    """At most HITS. Two to six queries, inside of a transaction."""
+    scope = asked.scope
+    found = _by_index(asked) if is_index_worth_it(scope) else None
+    if found is None:
+        found = _exactly(asked)
+    sample = asked.sample or _first_chunks(scope)
+    near = _similarities(asked, [*sample, *asked.compared])
+    crowd = [near[pk] for pk in sample if pk in near]
+    return VectorArm(
+        hits=found,
+        count=scope.chunk_count,
+        mean=fmean(crowd) if crowd else 0.0,
+        deviation=pstdev(crowd) if crowd else 0.0,
+        others={pk: near[pk] for pk in asked.compared if pk in near},
+        lift=asked.lift,
+        is_lexical=scope.model.provider.is_offline,
+    )
 
 
 def is_index_worth_it(scope: Scope) -> bool:
@@ -68,50 +89,32 @@ def is_index_worth_it(scope: Scope) -> bool:
     return indexed > 0 and walked <= MAX_SCANNED and walked * INDEX_COST <= scope.chunk_count
 
 
-def _exactly(asked: Asked) -> VectorArm:
+_Hits = list[tuple[UUID, float]]
+
+
+def _exactly(asked: Asked) -> _Hits:
     condition, values = condition_of(asked.scope)
-    rows = _fetched(
-        _EXACT.format(condition=condition, hits=HITS),
-        [halfvec_text(asked.vector), *values, list(asked.compared)],
-    )
-    if not rows:
-        return VectorArm()
-    found = [row[:2] for row in rows if row[2] <= HITS]
-    compared = set(asked.compared)
-    others = {row[0]: row[1] for row in rows if row[0] in compared}
-    return _arm(asked, found, others, mean=rows[0][3], deviation=rows[0][4])
+    vector = halfvec_text(asked.vector)
+    return _fetched(_EXACT.format(condition=condition, hits=HITS), [vector, *values, vector])
 
 
-def _by_index(asked: Asked) -> VectorArm | None:
+def _by_index(asked: Asked) -> _Hits | None:
     """None if the index did not find as many as there are."""
     scope, vector = asked.scope, halfvec_text(asked.vector)
     condition, values = condition_of(scope)
     sql = _NEAREST.format(condition=condition, dimensions=int(scope.model.dimensions), hits=HITS)
-    with transaction.atomic():
-        _fetched(_SETTINGS, [])
-        found = _fetched(sql, [vector, *values, vector])
-    if len(found) < HITS:
-        return None
-    found.sort(key=lambda hit: -hit[1])
-    sample = asked.sample or _first_chunks(scope)
-    near = dict(_fetched(_SIMILARITIES, [vector, [*sample, *asked.compared], scope.model.pk]))
-    crowd = [near[pk] for pk in sample if pk in near]
-    others = {pk: near[pk] for pk in asked.compared if pk in near}
-    mean = sum(crowd) / len(crowd) if crowd else 0.0
-    variance = sum((each - mean) ** 2 for each in crowd) / len(crowd) if crowd else 0.0
-    return _arm(asked, found, others, mean=mean, deviation=variance**0.5)
+    _fetched(_NO_SORTING, ["off"])
+    found: _Hits = _fetched(sql, [vector, *values, vector])
+    _fetched(_NO_SORTING, ["on"])
+    found.sort(key=lambda hit: -hit[1])  # the index gives them in about this order
+    return found if len(found) == HITS else None
 
 
-def _arm(
-    asked: Asked,
-    found: Sequence[tuple[UUID, float]],
-    others: dict[UUID, float],
-    *,
-    mean: float,
-    deviation: float,
-) -> VectorArm:
-    is_lexical = asked.scope.model.provider.is_offline
-    return VectorArm(found, mean, deviation, others, asked.lift, is_lexical)
+def _similarities(asked: Asked, ids: Sequence[UUID]) -> dict[UUID, float]:
+    """Of those that belong to the scope."""
+    condition, values = condition_of(asked.scope)
+    sql = _SIMILARITIES.format(condition=condition)
+    return dict(_fetched(sql, [halfvec_text(asked.vector), list(ids), *values]))
 
 
 def _first_chunks(scope: Scope) -> list[UUID]:
@@ -128,24 +131,20 @@ def _fetched(sql: str, values: Sequence[Any]) -> list[Any]:
 
 
 _EXACT: Final = """
-SELECT id, near, place, mean, deviation FROM (
-    SELECT id, near, row_number() OVER (ORDER BY near DESC, id) AS place,
-        avg(near) OVER () AS mean, stddev_pop(near) OVER () AS deviation
-    FROM (
-        SELECT id, 1 - (vector <=> %s::halfvec) AS near FROM libraries_documentchunk
-        WHERE {condition}
-    ) compared
-) placed WHERE place <= {hits} OR id = ANY(%s) ORDER BY place
+SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk
+WHERE {condition} ORDER BY vector <=> %s::halfvec LIMIT {hits}
 """
 
-# Not sorting is what makes the planner take the index for a scope of any size.
 _SETTINGS: Final = f"""
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('hnsw.ef_search', '{HITS}', true),
     set_config('hnsw.max_scan_tuples', '{MAX_SCANNED}', true),
     set_config('hnsw.scan_mem_multiplier', '4', true),
-    set_config('enable_sort', 'off', true)
+    set_config('jit', 'off', true)
 """
+
+# Not to sort is what makes the planner take the index for a scope of any size.
+_NO_SORTING: Final = "SELECT set_config('enable_sort', %s, true)"
 
 _NEAREST: Final = """
 SELECT id, 1 - (vector::halfvec({dimensions}) <=> %s) FROM libraries_documentchunk
@@ -154,7 +153,7 @@ WHERE {condition} ORDER BY vector::halfvec({dimensions}) <=> %s LIMIT {hits}
 
 _SIMILARITIES: Final = """
 SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk
-WHERE id = ANY(%s) AND embedding_model_id = %s
+WHERE id = ANY(%s) AND {condition}
 """
 
 _FIRST: Final = """

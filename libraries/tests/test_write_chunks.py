@@ -9,11 +9,11 @@ from django.db import IntegrityError, connection, transaction
 from amber.lib.ids import new_id
 from libraries.chunk_words import (
     MAX_COUNTED,
-    asked_literals,
     chunk_words,
     library_word,
     occurrences_of,
     tsvector_bytes,
+    words_asked,
 )
 from libraries.chunk_writer import ChunkRow, write_chunks
 from libraries.models import Document, DocumentChunk
@@ -54,7 +54,7 @@ def row_of(library: Any, **fields: Any) -> ChunkRow:
 
 def matches(chunk: DocumentChunk, query: str) -> bool:
     rows = DocumentChunk.objects.filter(pk=chunk.pk)
-    return all(rows.filter(search__matches=each).exists() for each in asked_literals(query))
+    return all(rows.filter(search__matches=each.literal).exists() for each in words_asked(query))
 
 
 def test_rows_are_as_they_were_given(library):

@@ -1,0 +1,59 @@
+"""Documents that are ready to be found, put there without the pipeline."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from django.db.models import F
+
+from libraries.chunk_writer import ChunkRow, write_chunks
+from libraries.embedding_store import embed_texts
+from libraries.models import Document, Library
+
+
+def shelve(library: Any, *chunks: str, vectors: Any = None, **fields: Any) -> Any:
+    """A ready document of these chunks, an empty line between each two."""
+    text = "\n\n".join(chunks)
+    document = Document.objects.create(
+        **{"name": "notes.txt"} | fields,
+        organization=library.organization,
+        library=library,
+        text=text,
+        stage="ready",
+        status="ready",
+    )
+    if vectors is None:
+        model = library.embedding_model
+        vectors = embed_texts(chunks, model=model, organization_id=library.organization_id)
+    write_chunks(_rows(document, chunks, vectors))
+    Library.objects.filter(pk=library.pk).update(chunk_count=F("chunk_count") + len(chunks))
+    library.refresh_from_db(fields=["chunk_count"])
+    return document
+
+
+def _rows(document: Any, chunks: Sequence[str], vectors: Any) -> list[ChunkRow]:
+    rows, start = [], 0
+    for order, (content, vector) in enumerate(zip(chunks, vectors, strict=True)):
+        row = ChunkRow(
+            organization_id=document.organization_id,
+            document_id=document.pk,
+            library_id=document.library_id,
+            embedding_model_id=document.library.embedding_model_id,
+            content=content,
+            order=order,
+            start=start,
+            end=start + len(content),
+            page=order + 1,
+            heading=None,
+            tokens=len(content) // 4 + 1,
+            vector=np.asarray(vector),
+            name=f"{document.path or ''} {document.name}",
+        )
+        rows.append(row)
+        start = row.end + 2
+    return rows
+
+
+def random_vectors(count: int, dimensions: int, seed: int = 0) -> Any:
+    vectors = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
