@@ -12,6 +12,7 @@ from django.conf import settings
 
 from assistants.models import Assistant, ScenePrompt
 from engine.messages import Author
+from engine.tools import ToolSpec
 from providers.models import AUTO_ALIAS
 from tools.protocol import Circumstances, OfferedTool, ToolContext
 from tools.registry import offered
@@ -98,17 +99,25 @@ def toolbox_of(
     files: ResultFiles,
     has_sealed_blocks: bool = False,
     bound: Sequence[OfferedTool] = (),
+    theirs: Sequence[ToolSpec] = (),
+    is_bare: bool = False,
+    is_attended: bool = True,
 ) -> TurnToolbox:
-    """All tools a turn of this recipe may use, in a stable order: built-in ones, then `bound`."""
-    tools = [*_tools_of(recipe, has_sealed_blocks=has_sealed_blocks), *bound]
-    return TurnToolbox(tools, context=context, limits=limits, files=files)
-
-
-def _tools_of(recipe: Recipe, *, has_sealed_blocks: bool) -> Sequence[OfferedTool]:
+    """All tools a turn of this recipe may use, in a stable order: built-in ones, then `bound`, then
+    `theirs`, which the caller runs. `is_bare`: without the built-in ones."""
     circumstances = Circumstances(
-        has_library=recipe.library_id is not None,
+        has_library=bool(context.library_ids),
         has_sealed_blocks=has_sealed_blocks,
         disable_web_browsing=recipe.disable_web_browsing,
         disable_memory=not recipe.uses_memory,
     )
-    return offered(circumstances, disabled=recipe.disabled_builtin_tools)
+    disabled = recipe.disabled_builtin_tools
+    builtin = () if is_bare else offered(circumstances, disabled=disabled)
+    return TurnToolbox(
+        [*builtin, *bound],
+        context=context,
+        limits=limits,
+        files=files,
+        theirs=theirs,
+        is_attended=is_attended,
+    )

@@ -22,7 +22,7 @@ from assistants.models import Assistant
 from chats import transcript
 from chats.admission import admit, dismiss
 from chats.block_paths import forget_message
-from chats.call_options import CallOptions
+from chats.call_options import NO_OPTIONS, CallOptions
 from chats.endings import Ending, end_outside, lock_turn
 from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
 from chats.questions import name_by, question_at
@@ -226,7 +226,7 @@ def start_stateless_turn(
     *,
     messages: Sequence[Mapping[str, Any]],
     assistant: Assistant | None = None,
-    options: CallOptions = CallOptions(),
+    options: CallOptions = NO_OPTIONS,
     files: Sequence[File] = (),
     claim: IdempotencyRecord | None = None,
 ) -> Turn:

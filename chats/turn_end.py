@@ -1,57 +1,82 @@
-"""The end of a turn, for answers that are given at once and whole.
+"""A turn followed to its end, for answers in other forms than its events: whole, or as they grow.
 
     ended = await wait_for_end(turn)
+    async for event in followed(turn): ...
 
 Waits on the event loop: no thread and no database connection is held meanwhile. Whoever asked and
 went away needs no answer: then the turn is cancelled, unless it is to be kept.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Final
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connections
+from pydantic import TypeAdapter
 
 from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.services import cancel_turn
 from chats.stream_view import turn_events
+from engine.events import AnyEvent, Event, TurnCancelled, TurnFailed, TurnIncomplete
 
 QUEUE_SECONDS = 60
 """How long a turn may wait for a worker, on top of the time it may take."""
 
 
+_EVENT: Final[TypeAdapter[Event]] = TypeAdapter(AnyEvent)
+
+
 async def wait_for_end(turn: Turn, *, is_kept: bool = False) -> Turn:
     """The turn as it is stored at its end, whole.
 
-    `is_kept`: it goes on without us when our own task is cancelled. Raises AmberError when it ends
-    otherwise than completed: with its code, or Conflict if it was cancelled; Unavailable if no
-    worker ended it in AMBER_TURN_SECONDS and QUEUE_SECONDS.
+    Raises what `followed` raises; `is_kept` as there.
     """
+    async with aclosing(followed(turn, is_kept=is_kept)) as events:
+        async for _ in events:
+            pass
+    return await _stored(turn)
+
+
+async def followed(turn: Turn, *, is_kept: bool = False) -> AsyncGenerator[Event | None, None]:
+    """The turn's events until it has completed; None where a heartbeat is due.
+
+    `is_kept`: it goes on without us when we are closed or cancelled before. Raises AmberError when it
+    ends otherwise than completed: with its code, or Conflict if it was cancelled; Missing if it is
+    deleted; Unavailable if no worker ended it in AMBER_TURN_SECONDS and QUEUE_SECONDS.
+    """
+    deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS + QUEUE_SECONDS
+    is_over = False
     try:
-        async with asyncio.timeout(settings.AMBER_TURN_SECONDS + QUEUE_SECONDS):
-            async with aclosing(turn_events(turn)) as events:
-                async for _ in events:
-                    pass
+        async with aclosing(turn_events(turn)) as events:
+            while not is_over:
+                async with asyncio.timeout_at(deadline):
+                    told = await anext(events)
+                event = None if told is None else _EVENT.validate_json(told.data)
+                is_over = event is not None and event.is_last
+                _raise_end(turn, event)
+                yield event
+    except StopAsyncIteration:
+        is_over = True
+        raise Missing from None
     except TimeoutError:
-        await _cancelled(turn)
+        is_kept = False
         raise Unavailable("No worker has answered in time.", turn_id=str(turn.pk)) from None
-    except asyncio.CancelledError:
-        if not is_kept:
+    finally:
+        if not is_over and not is_kept:
             await _cancelled(turn)
-        raise
-    return _completed(await _stored(turn))
 
 
-def _completed(turn: Turn) -> Turn:
-    if turn.status == TurnStatus.COMPLETED:
-        return turn
-    if turn.status == TurnStatus.CANCELLED:
-        raise Conflict("The turn was cancelled.", turn_id=str(turn.pk))
-    said: dict[str, Any] = turn.error or {}
-    raise AmberError(said.get("message", ""), code=said.get("code", ""), turn_id=str(turn.pk))
+def _raise_end(turn: Turn, event: Event | None) -> None:
+    """Raises AmberError if the event is an end other than completion."""
+    match event:
+        case TurnFailed(code=code, message=message) | TurnIncomplete(code=code, message=message):
+            raise AmberError(message, code=code, turn_id=str(turn.pk))
+        case TurnCancelled():
+            raise Conflict("The turn was cancelled.", turn_id=str(turn.pk))
 
 
 @sync_to_async(thread_sensitive=False)

@@ -48,7 +48,9 @@ def request_fields(
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    strict = {} if tool.strict is None else {"strict": tool.strict}
+    about = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return about | strict
 
 
 def _function_choice(choice: str | Mapping[str, Any]) -> str | dict[str, Any]:

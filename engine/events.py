@@ -153,16 +153,26 @@ def fold(events: Iterable[Event]) -> Transcript:
     """
     seen = Transcript()
     for event in events:
-        _apply(seen, event)
+        take(seen, event)
     return seen
 
 
-def _apply(seen: Transcript, event: Event) -> None:
+def _put(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:
+    """A message that is said again stays where it is."""
+    for place, known in enumerate(messages):
+        if known["id"] == message["id"]:
+            messages[place] = message
+            return
+    messages.append(message)
+
+
+def take(seen: Transcript, event: Event) -> None:
+    """One event more, in place."""
     match event:
         case TextDelta(step=step, text=text):
             seen.text[step] = seen.text.get(step, "") + text
         case MessageStored(step=step, message=message):
-            seen.messages = [m for m in seen.messages if m["id"] != message["id"]] + [message]
+            _put(seen.messages, message)
             if message["role"] in ("assistant", "tool_call"):
                 seen.text.pop(step, None)
         case TurnRestarted(step=step):

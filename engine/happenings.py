@@ -57,4 +57,13 @@ class Waiting:
     calls: tuple[ToolCall, ...]
 
 
-Happening = Text | Reply | CallStarted | CallFinished | Waiting
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """The turn is over, its last calls are for whoever asked; the others have their results."""
+
+    step: int
+    calls: tuple[ToolCall, ...]
+    finish_reason: str
+
+
+Happening = Text | Reply | CallStarted | CallFinished | Waiting | HandedBack

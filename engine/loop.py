@@ -9,11 +9,20 @@ and the upstream socket are let go at once.
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
-from engine.happenings import CallFinished, CallStarted, Happening, Reply, Text, Waiting
+from engine.happenings import (
+    CallFinished,
+    CallStarted,
+    HandedBack,
+    Happening,
+    Reply,
+    Text,
+    Waiting,
+)
 from engine.history import produced_message
 from engine.messages import ProviderMessage, ToolCall
 from engine.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
@@ -34,15 +43,18 @@ async def run(
     first_step: int = 1,
     on_retry: OnRetry | None = None,
 ) -> AsyncGenerator[Happening, None]:
-    """Steps until the model answers without a call, each one request, or until a call must wait.
+    """Steps until the model answers without a call, each one request; or until a call must wait, or
+    is for whoever asked.
 
     `request.messages` hold everything up to `first_step`. After `max_tool_rounds` rounds one last
-    request goes out without tools. Raises ProviderError.
+    request goes out without tools. A call that `request.tool_choice` forces is forced once.
+    Raises ProviderError.
     """
     messages = list(request.messages)
     for step in itertools.count(first_step):
         tools = request.tools if step <= max_tool_rounds else ()
-        asked = replace(request, messages=messages, tools=tools)
+        choice = request.tool_choice if step == 1 else _unforced(request.tool_choice)
+        asked = replace(request, messages=messages, tools=tools, tool_choice=choice)
         whole: Reply | None = None
         async with aclosing(_one_reply(model, asked, step, patience, on_retry)) as parts:
             async for part in parts:
@@ -53,7 +65,8 @@ async def run(
         if not whole.calls:
             return
         results: dict[ToolCall, ToolResult] = {}
-        free = [call for call in whole.calls if call not in whole.unapproved]
+        theirs = tuple(call for call in whole.calls if toolbox.is_handed_back(call.name))
+        free = [call for call in whole.calls if call not in (*whole.unapproved, *theirs)]
         async with aclosing(run_calls(free, step=step, toolbox=toolbox)) as happenings:
             async for happening in happenings:
                 if isinstance(happening, CallFinished):
@@ -61,6 +74,9 @@ async def run(
                 yield happening
         if whole.unapproved:
             yield Waiting(step, whole.unapproved)
+            return
+        if theirs:
+            yield HandedBack(step, theirs, whole.finish_reason)
             return
         messages = _extended(messages, _round(whole, results, model.profile), model.profile)
 
@@ -125,6 +141,10 @@ async def _one_reply(
         first_token_seconds=first_token_seconds,
         seconds=time.monotonic() - started,
     )
+
+
+def _unforced(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:
+    return choice if choice in ("none", "auto") else None
 
 
 def _with_unapproved(whole: Reply, toolbox: Toolbox) -> Reply:

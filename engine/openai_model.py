@@ -199,7 +199,7 @@ class OpenAIModel:
     def _fields(self, request: ModelRequest, unknown: set[str]) -> dict[str, Any]:
         dialect = self._profile.tool_dialect
         fields = dict(request.extra)
-        if dialect != "tools":
+        if dialect != "tools" or not request.tools:  # refused where nothing can be called
             fields.pop("parallel_tool_calls", None)
         fields |= request_fields(
             request.messages, tools=request.tools, tool_choice=request.tool_choice, dialect=dialect

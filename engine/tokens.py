@@ -71,6 +71,7 @@ _VOCABULARIES = {
         r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
     ),
 }
+ENCODINGS = frozenset(_VOCABULARIES)
 _loading = Lock()
 
 

@@ -17,12 +17,14 @@ MAX_OFFERED_TOOLS = 128
 class ToolSpec:
     """What the model is told. `parameters` is a JSON Schema 2020-12 object schema.
 
-    `name` matches [a-zA-Z0-9_-]{1,64} and is unique among the tools of one request.
+    `name` matches [a-zA-Z0-9_-]{1,64} and is unique among the tools of one request. `strict`: the
+    provider is to hold the arguments to the schema; None leaves it to the provider.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+    strict: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,10 @@ class Toolbox(Protocol):
         """True when a person must approve each call, and there is somebody who can."""
         ...
 
+    def is_handed_back(self, name: str) -> bool:
+        """True for a function of whoever asked: its calls end the turn, and are never run here."""
+        ...
+
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         """Run one call and return what the model shall read; never raises for a tool's fault.
 
@@ -84,6 +90,9 @@ class NoTools:
         return False
 
     def asks_first(self, name: str) -> bool:
+        return False
+
+    def is_handed_back(self, name: str) -> bool:
         return False
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:

@@ -4,12 +4,16 @@ from importlib import import_module
 
 from django.apps import AppConfig, apps
 
+from amber.lib.api import speak_form
+from public_api.openai_errors import PREFIX, openai_form
+
 
 class PublicApiConfig(AppConfig):
     name = "public_api"
 
     def ready(self) -> None:
-        """Workers have no middleware to ask."""
+        speak_form(PREFIX, openai_form)
+        # Workers have no middleware to ask.
         if apps.is_installed("corsheaders"):
             from corsheaders.signals import check_request_enabled
 

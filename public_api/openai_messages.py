@@ -27,7 +27,14 @@ class Image:
     data: bytes = field(repr=False)
 
 
-Part = str | Image
+@dataclass(frozen=True, slots=True)
+class RemoteImage:
+    """An image part that is an address."""
+
+    url: str
+
+
+Part = str | Image | RemoteImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +61,43 @@ class GivenMessage:
     @property
     def asks(self) -> bool:
         """Whether a user says something in it."""
-        said = (isinstance(part, Image) or part.strip() for part in self.parts)
+        said = (not isinstance(part, str) or part.strip() for part in self.parts)
         return self.role == "user" and any(said)
 
 
-def images_of(messages: Sequence[GivenMessage]) -> dict[str, bytes]:
-    """The images by their place in the request, such as `messages.3.content.1`."""
+def images_of(
+    messages: Sequence[GivenMessage], *, first: int = 0
+) -> dict[str, Image | RemoteImage]:
+    """The images by their place in the request, such as `messages.3.content.1`. `first` is the
+    number of the first of these messages in it."""
     return {
-        _place(number, position): part.data
-        for number, message in enumerate(messages)
+        _place(number, position): part
+        for number, message in enumerate(messages, first)
         for position, part in enumerate(message.parts)
-        if isinstance(part, Image)
+        if not isinstance(part, str)
     }
 
 
-def to_input(messages: Sequence[GivenMessage], file_ids: Mapping[str, str]) -> list[Entry]:
+def to_input(
+    messages: Sequence[GivenMessage], file_ids: Mapping[str, str], *, first: int = 0
+) -> list[Entry]:
     """`Turn.input["messages"]`. `file_ids` names the files that the images became, by place."""
     return [
         entry
-        for number, message in enumerate(messages)
+        for number, message in enumerate(messages, first)
         for entry in _entries(number, message, file_ids)
     ]
+
+
+def prompts_of(messages: Sequence[GivenMessage]) -> list[str]:
+    """What the system messages say."""
+    return [m.text for m in messages if m.role in PROMPT_ROLES and m.text.strip()]
+
+
+def after_last_answer(messages: Sequence[GivenMessage]) -> int:
+    """The number of the first message that nobody has answered yet."""
+    answers = (number for number, m in enumerate(messages) if m.role == "assistant")
+    return max(answers, default=-1) + 1
 
 
 def _entries(number: int, message: GivenMessage, file_ids: Mapping[str, str]) -> Iterator[Entry]:
@@ -82,8 +105,10 @@ def _entries(number: int, message: GivenMessage, file_ids: Mapping[str, str]) ->
     if message.role in PROMPT_ROLES:
         yield {"role": "system", "content": message.text}
     elif message.role == "user":
+        if message.asks and not message.text.strip():  # an image alone is a question too
+            yield {"role": "human", "content": "", **named}
         for position, part in enumerate(message.parts):
-            if isinstance(part, Image):
+            if not isinstance(part, str):
                 file_id = file_ids[_place(number, position)]
                 yield {"role": "file", "content": "", "file_id": file_id, **named}
             else:

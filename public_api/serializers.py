@@ -1,7 +1,7 @@
 """The shapes of the public API: OpenAI's messages, read strictly (`public_api.openai_messages`).
 
-Unknown fields are ignored, wrong ones named. Images come as `data:` URLs only: an address would be
-fetched by a model provider, from wherever that stands.
+Unknown fields are ignored, wrong ones named. Images come as `data:` URLs or as addresses, which Amber
+fetches itself: a provider would do it from wherever that stands.
 """
 
 import base64
@@ -16,7 +16,9 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from public_api.openai_messages import GivenCall, GivenMessage, Image, Part
+from public_api.legacy_functions import as_tool_messages
+from public_api.openai_messages import GivenCall, GivenMessage, Image, Part, RemoteImage
+from public_api.strict_fields import TextField
 
 MAX_MESSAGES: Final = 1_000
 MAX_PARTS: Final = 100
@@ -27,6 +29,7 @@ MAX_CALLS: Final = 128
 MAX_ID_CHARS: Final = 1_000
 """Ids and names of calls are whatever a model or its server wrote."""
 
+MAX_URL_CHARS: Final = 2_000
 ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 
 _IMAGE_URL = re.compile(r"data:image/(?:png|jpeg|jpg|gif|webp);base64,")
@@ -57,18 +60,6 @@ _CONTENT_SCHEMA: Final[dict[str, Any]] = {
 }
 
 
-class TextField(serializers.CharField):
-    """A text as it was written; a number is none."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"trim_whitespace": False, "allow_blank": True} | kwargs)
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return str(super().to_internal_value(data))
-
-
 @extend_schema_field(_CONTENT_SCHEMA)
 class PartsField(serializers.Field[tuple[Part, ...], Any, Any, Any]):
     """A text, or a list of text and image parts."""
@@ -78,7 +69,7 @@ class PartsField(serializers.Field[tuple[Part, ...], Any, Any, Any]):
         "too_long": "At most {most} characters.",
         "too_many": "At most {most} parts.",
         "part": 'Must be {{"type": "text", "text"}} or {{"type": "image_url", "image_url": {{"url"}}}}.',
-        "image": "Must be a data: URL of a PNG, JPEG, GIF or WebP image, in base64.",
+        "image": "Must be a data: URL of a PNG, JPEG, GIF or WebP image in base64, or an address.",
     }
 
     def to_internal_value(self, data: Any) -> tuple[Part, ...]:
@@ -101,8 +92,8 @@ class PartsField(serializers.Field[tuple[Part, ...], Any, Any, Any]):
 
     def _part(self, part: Any) -> Part:
         kind = part.get("type") if isinstance(part, dict) else None
-        if kind == "text" and isinstance(part.get("text"), str):
-            return self._text(part["text"])
+        if kind in ("text", "refusal") and isinstance(part.get(kind), str):
+            return self._text(part[kind])
         shown = part.get("image_url") if kind == "image_url" else None
         if not isinstance(shown, dict) or not isinstance(shown.get("url"), str):
             self.fail("part")
@@ -113,7 +104,9 @@ class PartsField(serializers.Field[tuple[Part, ...], Any, Any, Any]):
             self.fail("too_long", most=settings.AMBER_MAX_MESSAGE_CHARS)
         return text
 
-    def _image(self, url: str) -> Image:
+    def _image(self, url: str) -> Image | RemoteImage:
+        if url.startswith(("https://", "http://")) and len(url) <= MAX_URL_CHARS:
+            return RemoteImage(url)
         head = _IMAGE_URL.match(url)
         if head is None:
             self.fail("image")
@@ -151,7 +144,7 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
         calls = attrs.get("tool_calls") or []
         if content is None and not (role == "assistant" and calls):
             raise serializers.ValidationError({"content": ["This role needs some content."]})
-        if role != "user" and any(isinstance(part, Image) for part in content or ()):
+        if role != "user" and any(not isinstance(part, str) for part in content or ()):
             raise serializers.ValidationError({"content": ["Only users may send images."]})
         if calls and role != "assistant":
             raise serializers.ValidationError({"tool_calls": ["Only assistants call tools."]})
@@ -169,21 +162,25 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
 
 
 class MessagesField(serializers.ListField):
-    """A whole conversation: every call is answered right after it, and somebody asks."""
+    """A whole conversation: every call is answered right after it, and somebody asks, unless
+    `needs_question` is false. Legacy calls and their results are read as today's."""
 
     child = OpenAIMessageInput()
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, needs_question: bool = True, **kwargs: Any) -> None:
         super().__init__(**{"allow_empty": False, "max_length": MAX_MESSAGES} | kwargs)
+        self._needs_question = needs_question
 
     def to_internal_value(self, data: Any) -> list[GivenMessage]:
-        messages = [message["given"] for message in super().to_internal_value(data)]
+        given = super().to_internal_value(as_tool_messages(data))
+        messages = [message["given"] for message in given]
         errors = _unanswered(messages)
         if errors:
             raise serializers.ValidationError(errors)
-        if not any(message.asks for message in messages):
+        if self._needs_question and not any(message.asks for message in messages):
             raise serializers.ValidationError("There must be a user message that says something.")
-        images = sum(isinstance(part, Image) for message in messages for part in message.parts)
+        parts = (part for message in messages for part in message.parts)
+        images = sum(not isinstance(part, str) for part in parts)
         if images > MAX_IMAGES:
             raise serializers.ValidationError(f"At most {MAX_IMAGES} images.")
         return messages

@@ -1,22 +1,53 @@
-"""The verbs of the public API. What a client sends along as images becomes files that expire."""
+"""The verbs of the public API: a request becomes a turn. `start_turn` is the one place where it does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
-from amber.lib.errors import AmberError, Invalid
-from chats.models import Turn
+from amber.lib.errors import Invalid
+from assistants.models import Assistant
+from chats.call_options import CallOptions
+from chats.call_services import begin_chat, continue_chat
+from chats.models import MessageRole, Turn
 from chats.services import start_stateless_turn
-from libraries.file_bytes import erase_bytes
-from libraries.file_content import read_content
-from libraries.models import IMAGE_TYPES, File
-from libraries.new_files import unsaved_file
 from providers.registry import is_known_alias
-from public_api.openai_messages import GivenMessage, images_of, to_input
+from public_api.answerers import stored_chat
+from public_api.openai_messages import (
+    Entry,
+    GivenMessage,
+    after_last_answer,
+    images_of,
+    prompts_of,
+    to_input,
+)
+from public_api.sent_images import erase_images, unsaved_images
+
+
+def start_turn(
+    asker: Principal,
+    *,
+    messages: Sequence[GivenMessage],
+    options: CallOptions,
+    assistant: Assistant | None = None,
+    chat_id: str = "",
+    before: Sequence[Entry] = (),
+    claim: IdempotencyRecord | None = None,
+) -> Turn:
+    """A stateless turn over the messages; with a `chat_id` one in that chat, over what is new.
+
+    `before` is what a stateless conversation began with. Without an assistant the model of `options`
+    answers. Raises Invalid (nobody asks; an image that is none, or cannot be fetched), Missing (no
+    such chat), Conflict (turn_in_progress), TooLarge, Unavailable.
+    """
+    if not chat_id:
+        return _stateless(asker, messages, options, assistant, claim, before)
+    return _in_chat(asker, chat_id, messages, options, assistant, claim)
 
 
 def start_chat(
@@ -26,50 +57,77 @@ def start_chat(
     model: str = "",
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """A stateless turn of a bare model with all built-in tools.
+    """A stateless turn of a bare model with all built-in tools: POST /chat.
 
-    Raises Invalid (unknown_model, or an image that is none), TooLarge, Unavailable.
+    Raises Invalid (unknown_model), and as `start_turn`.
     """
     if not is_known_alias(model):
         text = "No enabled model has this alias."
         raise Invalid(text, code="unknown_model", fields={"model": [text]})
-    files: dict[str, File] = {}
+    return start_turn(principal, messages=messages, options=CallOptions(model=model), claim=claim)
+
+
+def _stateless(
+    asker: Principal,
+    messages: Sequence[GivenMessage],
+    options: CallOptions,
+    assistant: Assistant | None,
+    claim: IdempotencyRecord | None,
+    before: Sequence[Entry],
+) -> Turn:
+    asked_before = any(entry["role"] == MessageRole.HUMAN for entry in before)
+    if not asked_before and not any(message.asks for message in messages):
+        raise Invalid(code="no_human_message")
+    expired_at = timezone.now() + timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
+    first = len(before)  # so that no two replies of the conversation have one id
+    images = images_of(messages, first=first)
+    files = unsaved_images(asker, images, expired_at=expired_at)
     try:
-        for place, data in images_of(messages).items():
-            files[place] = _unsaved_image(principal, place, data)
+        ids = {place: str(file.pk) for place, file in files.items()}
         return start_stateless_turn(
-            principal,
-            messages=to_input(messages, _ids(files)),
-            model=model,
+            asker,
+            messages=[*before, *to_input(messages, ids, first=first)],
+            assistant=assistant,
+            options=options,
             files=list(files.values()),
             claim=claim,
         )
     except BaseException:
-        for file in files.values():
-            erase_bytes(file.path)
+        erase_images(files)
         raise
 
 
-def _ids(files: Mapping[str, File]) -> dict[str, str]:
-    return {place: str(file.pk) for place, file in files.items()}
-
-
-def _unsaved_image(principal: Principal, place: str, data: bytes) -> File:
-    """Encoded anew, as every image. It goes with the turn's input."""
+def _in_chat(
+    asker: Principal,
+    chat_id: str,
+    messages: Sequence[GivenMessage],
+    options: CallOptions,
+    assistant: Assistant | None,
+    claim: IdempotencyRecord | None,
+) -> Turn:
+    """System messages, wherever they stand, are prompts of this run alone; what the last answer has
+    in front of it the chat holds already, unless it is new."""
+    chat = stored_chat(asker, chat_id)
+    first = 0 if chat is None else after_last_answer(messages)
+    options = replace(options, prompts=(*options.prompts, *prompts_of(messages)))
+    images = images_of(messages[first:], first=first)
+    files = unsaved_images(asker, images, expired_at=None)
     try:
-        content = read_content("image", data)
-        if content.mime_type not in IMAGE_TYPES:
-            raise Invalid("This is no PNG, JPEG, GIF or WebP image.")
-    except AmberError as error:
-        error.fields = {place: [error.message]}
+        ids = {place: str(file.pk) for place, file in files.items()}
+        given = to_input(messages[first:], ids, first=first)
+        entries = [entry for entry in given if entry["role"] != "system"]
+        if not entries:
+            said = "There is nothing new to answer."
+            raise Invalid(said, fields={"messages": [said]})
+        verb = begin_chat if chat is None else partial(continue_chat, chat)
+        return verb(
+            asker,
+            entries=entries,
+            assistant=assistant,
+            options=options,
+            files=list(files.values()),
+            claim=claim,
+        )
+    except BaseException:
+        erase_images(files)
         raise
-    return unsaved_file(
-        name=f"image.{content.mime_type.partition('/')[2]}",
-        data=content.data,
-        mime_type=content.mime_type,
-        text=None,
-        organization_id=principal.organization_id,
-        user_id=principal.user_id,
-        guest_id=principal.guest_id,
-        expired_at=timezone.now() + timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS),
-    )

@@ -2,6 +2,10 @@
 
 from django.urls import include, path
 
+from public_api.completions_view import CompletionsView
+from public_api.embeddings_view import EmbeddingsView
+from public_api.models_view import OpenAIModelsView, OpenAIModelView
+from public_api.responses_views import CancelResponseView, ResponsesView, ResponseView
 from public_api.views import ChatProxyView
 
 app_name = "public_api"
@@ -9,4 +13,11 @@ app_name = "public_api"
 urlpatterns = [
     path("chat", ChatProxyView.as_view(), name="chat"),
     path("api/v1/", include("public_api.guest_urls")),
+    path("v1/models", OpenAIModelsView.as_view(), name="models"),
+    path("v1/models/<path:model_name>", OpenAIModelView.as_view(), name="model"),
+    path("v1/chat/completions", CompletionsView.as_view(), name="completions"),
+    path("v1/responses", ResponsesView.as_view(), name="responses"),
+    path("v1/responses/<str:response_id>", ResponseView.as_view(), name="response"),
+    path("v1/responses/<str:response_id>/cancel", CancelResponseView.as_view()),
+    path("v1/embeddings", EmbeddingsView.as_view(), name="embeddings"),
 ]

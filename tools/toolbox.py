@@ -44,7 +44,11 @@ class ToolLimits:
 
 
 class TurnToolbox:
-    """`tools` in the order they are to be offered; `left_out` are those past the maximum."""
+    """`tools` in the order they are to be offered; `left_out` are those past the maximum.
+
+    `theirs` are functions of whoever asked, who runs them: they keep their names, and one takes the
+    place of a tool of ours that has the same. Without `is_attended` nobody can approve calls.
+    """
 
     def __init__(
         self,
@@ -53,12 +57,18 @@ class TurnToolbox:
         context: ToolContext,
         limits: ToolLimits,
         files: ResultFiles,
+        theirs: Sequence[ToolSpec] = (),
+        is_attended: bool = True,
     ) -> None:
-        names = offered_names(tools)
-        named = dict(zip(names[:MAX_OFFERED_TOOLS], tools, strict=False))
-        self.left_out: tuple[str, ...] = tuple(names[MAX_OFFERED_TOOLS:])
-        self._tools = named
-        self._specs = tuple(replace(tool.spec, name=name) for name, tool in named.items())
+        self._theirs = frozenset(spec.name for spec in theirs)
+        named = dict(zip(offered_names(tools), tools, strict=True))
+        ours = [name for name in named if name not in self._theirs]
+        room = max(MAX_OFFERED_TOOLS - len(theirs), 0)
+        self.left_out: tuple[str, ...] = tuple(ours[room:])
+        self._tools = {name: named[name] for name in ours[:room]}
+        own = (replace(tool.spec, name=name) for name, tool in self._tools.items())
+        self._specs = (*own, *theirs)
+        self._is_attended = is_attended and context.chat_id is not None
         self._context = context
         self._limits = limits
         self.files = files
@@ -77,11 +87,11 @@ class TurnToolbox:
         return name in self._tools and self._tools[name].is_idempotent
 
     def asks_first(self, name: str) -> bool:
-        """Without a chat nobody can approve: such a call is refused at once instead."""
-        return self._context.chat_id is not None and self._must_ask(name)
+        """Where nobody can approve, such a call is refused at once instead."""
+        return self._is_attended and name in self._tools and self._tools[name].asks_first
 
-    def _must_ask(self, name: str) -> bool:
-        return name in self._tools and self._tools[name].asks_first
+    def is_handed_back(self, name: str) -> bool:
+        return name in self._theirs
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         """As the protocol says. A cancelled call raises CancelledError; nothing else is raised."""
@@ -89,7 +99,7 @@ class TurnToolbox:
         tool = self._tools.get(name)
         if tool is None:
             return failed(content=f"There is no tool named {name}.{self._known_names()}")
-        if self._context.chat_id is None and tool.asks_first:
+        if tool.asks_first and not self._is_attended:
             return failed(content=_nobody_approves(name))
         log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
         timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
@@ -176,8 +186,8 @@ def _untaken(name: str, taken: set[str]) -> str:
 
 def _nobody_approves(name: str) -> str:
     return (
-        f"{name} was not called: a person must approve each call, and in a conversation that is "
-        "not kept nobody can. Say so, and go on without it."
+        f"{name} was not called: a person must approve each call, and in this conversation nobody "
+        "can. Say so, and go on without it."
     )
 
 

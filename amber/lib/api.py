@@ -5,13 +5,15 @@
 `as_amber_error` translates what Django, REST framework, the database and Redis raise into the tree
 of `amber/lib/errors.py`; everything unknown is `internal`: logged with its trace, answered without
 one. The settings name the rest: `exception_handler` (REST framework), `AmberErrorMiddleware`
-(plain Django views), `csrf_failure`, and the URLconf's handler400, 403, 404 and 500.
+(plain Django views), `csrf_failure`, and the URLconf's handler400, 403, 404 and 500. Addresses that
+speak another protocol have their errors in its form (`speak_form`), whoever raises them.
 
 Refuses to repeat the words of a 404 or of an unexpected error: they may name hidden things.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any, Final
 from uuid import UUID
@@ -57,21 +59,47 @@ def note_organization(request: Any, organization_id: UUID) -> None:
         structlog.contextvars.bind_contextvars(organization_id=str(organization_id))
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error as it is answered."""
+
+    status: int
+    body: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+_forms: dict[str, Callable[[AmberError], Refusal]] = {}
+
+
+def speak_form(prefix: str, form: Callable[[AmberError], Refusal]) -> None:
+    """Errors at addresses that begin so are told in this form; called while apps get ready."""
+    _forms[prefix] = form
+
+
+def refusal(error: AmberError, request: Any = None) -> Refusal:
+    path = getattr(request, "path_info", "")
+    for prefix, form in _forms.items():
+        if path.startswith(prefix):
+            return form(error)
+    return Refusal(error.status, error_body(error, request), error_headers(error))
+
+
 def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
     """REST framework's EXCEPTION_HANDLER. Answers every exception."""
-    error = as_amber_error(exc)
-    body = error_body(error, context.get("request"))
-    _log(exc, error, body)
-    return Response(body, status=error.status, headers=error_headers(error))
+    error, request = as_amber_error(exc), context.get("request")
+    told = refusal(error, request)
+    _log(exc, error, request)
+    return Response(told.body, status=told.status, headers=dict(told.headers))
 
 
 def error_response(error: AmberError, request: HttpRequest | None = None) -> HttpResponse:
     """The same answer for plain Django views and middleware."""
+    told = refusal(error, request)
     return HttpResponse(
-        orjson.dumps(error_body(error, request)),
-        status=error.status,
+        orjson.dumps(told.body),
+        status=told.status,
         content_type="application/json",
-        headers=error_headers(error),
+        headers=dict(told.headers),
     )
 
 
@@ -88,7 +116,7 @@ def error_body(error: AmberError, request: Any = None) -> dict[str, dict[str, An
 
 
 def error_headers(error: AmberError) -> dict[str, str]:
-    headers = {}
+    headers = dict(error.headers)
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(error.retry_after_seconds)
     if error.status == 401:
@@ -281,13 +309,13 @@ def _flattened(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:
             plain = isinstance(inner, str)
             yield from _flattened(inner, name if plain else _joined(name, position))
     else:
-        yield name, str(detail)
+        yield name, detail if isinstance(detail, str) else str(detail)  # ErrorDetail keeps its code
 
 
 def _joined(name: str, key: object) -> str:
     return f"{name}.{key}" if name else str(key)
 
 
-def _log(exc: Exception, error: AmberError, body: Mapping[str, Mapping[str, Any]]) -> None:
+def _log(exc: Exception, error: AmberError, request: Any) -> None:
     if error.code in ("internal", "unavailable"):
-        logger.error("request_failed", request_id=body["error"]["request_id"], exc_info=exc)
+        logger.error("request_failed", request_id=request_id(request), exc_info=exc)

@@ -1,9 +1,10 @@
 """An answer that is awaited on the web process's event loop, not in one of its threads.
 
 A view returns `LaterResponse(make)` and is done: its thread and its database connections are free.
-`make` is an async function of no arguments that returns the answer, or raises what views raise;
-nothing was sent before it returns, so the status is its to choose. Headers that middleware has put
-on the LaterResponse go along. If the client goes away, `make` gets a CancelledError.
+`make` is an async function of no arguments that returns the answer, a stream perhaps, or raises what
+views raise; nothing was sent before it returns, so the status is its to choose. Headers that
+middleware has put on the LaterResponse go along. If the client goes away, `make` gets a
+CancelledError, or else what it streams.
 
 `amber.one_hop` awaits it; other handlers answer with an empty 202.
 """
@@ -14,12 +15,13 @@ from typing import Any, Final
 from django.core.handlers.exception import convert_exception_to_response
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
 from amber.lib.api import as_amber_error, error_response
 from amber.lib.errors import AmberError
 
-Make = Callable[[], Awaitable[HttpResponse]]
+Make = Callable[[], Awaitable[HttpResponseBase]]
 
 _OF_THE_BODY: Final = frozenset({"content-length", "content-type"})
 
@@ -31,17 +33,18 @@ class LaterResponse(HttpResponse):
         super().__init__(status=202)
         self._make = make
 
-    async def arrival(self, request: HttpRequest) -> HttpResponse:
+    async def arrival(self, request: HttpRequest) -> HttpResponseBase:
         """The answer itself. An error nobody expected is logged and answered as `internal`."""
         answered: Any = convert_exception_to_response(self._answered)
-        made: HttpResponse = await answered(request)
-        made.headers.setdefault("Content-Length", str(len(made.content)))
+        made: HttpResponseBase = await answered(request)
+        if isinstance(made, HttpResponse):
+            made.headers.setdefault("Content-Length", str(len(made.content)))
         for name, value in self.items():
             if name.lower() not in _OF_THE_BODY:
                 made.headers.setdefault(name, value)
         return made
 
-    async def _answered(self, request: HttpRequest) -> HttpResponse:
+    async def _answered(self, request: HttpRequest) -> HttpResponseBase:
         try:
             return await self._make()
         except (AmberError, OperationalError, InterfaceError, RedisError) as error:

@@ -25,6 +25,7 @@ class Tools:
     work: Callable[[str], Awaitable[str]]
     names: Sequence[str] = ("clock",)
     asking: Sequence[str] = ()
+    theirs: Sequence[str] = ()
     called: list[tuple[str, str, str]] = field(default_factory=list)
     let_go: int = 0
 
@@ -37,6 +38,9 @@ class Tools:
 
     def asks_first(self, name: str) -> bool:
         return name in self.asking
+
+    def is_handed_back(self, name: str) -> bool:
+        return name in self.theirs
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         self.called.append((call_id, name, arguments))

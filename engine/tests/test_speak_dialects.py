@@ -50,6 +50,9 @@ class Tools:
     def asks_first(self, name: str) -> bool:
         return False
 
+    def is_handed_back(self, name: str) -> bool:
+        return False
+
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         return ToolResult(call_id, True, f"{name} of {json.loads(arguments).get('city')}")
 

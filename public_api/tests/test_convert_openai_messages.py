@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
-from public_api.openai_messages import GivenMessage, Image, from_output, images_of, to_input
+from public_api.openai_messages import (
+    GivenMessage,
+    Image,
+    RemoteImage,
+    from_output,
+    images_of,
+    to_input,
+)
 from public_api.serializers import MAX_IMAGES, MAX_MESSAGES, MessagesField
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -79,12 +86,36 @@ def test_images_keep_their_place():
     message = {"role": "user", "content": [{"type": "text", "text": "a"}, image(), image()]}
     messages = read(USER, message | {"name": "ann"})
     places = ["messages.1.content.1", "messages.1.content.2"]
-    assert images_of(messages) == dict.fromkeys(places, PNG)
+    assert images_of(messages) == dict.fromkeys(places, Image(PNG))
     assert to_input(messages, dict(zip(places, "xy", strict=True)))[1:] == [
         {"role": "human", "content": "a", "name": "ann"},
         {"role": "file", "content": "", "file_id": "x", "name": "ann"},
         {"role": "file", "content": "", "file_id": "y", "name": "ann"},
     ]
+
+
+def test_images_may_be_addresses_for_amber_to_fetch():
+    url = "https://example.com/a.png"
+    assert images_of(read({"role": "user", "content": [image(url)]})) == {
+        "messages.0.content.0": RemoteImage(url)
+    }
+
+
+def test_an_image_alone_is_a_question():
+    said = to_input(read({"role": "user", "content": [image()]}), {"messages.0.content.0": "x"})
+    assert [(entry["role"], entry["content"]) for entry in said] == [("human", ""), ("file", "")]
+
+
+def test_functions_of_old_are_read_as_tools():
+    history = [
+        USER,
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "ok"},
+    ]
+    asked, answered = entries_of(*history)[1:]
+    assert (asked["role"], asked["tool_call"]["name"]) == ("tool_call", "f")
+    assert (answered["role"], answered["content"]) == ("tool", "ok")
+    assert asked["tool_call"]["id"] == answered["tool_call"]["id"] != ""
 
 
 def test_calls_of_a_reply_stay_together():
@@ -108,7 +139,8 @@ def test_calls_of_a_reply_stay_together():
         ([{"role": "user", "content": [image()] * (MAX_IMAGES + 1)}], ""),
         (["Hi"], 0),
         ([{"content": "x"}], 0),
-        ([{"role": "function", "content": "x"}], 0),
+        ([USER, {"role": "function", "name": "f", "content": "x"}], 1),
+        ([USER, {"role": "assistant", "content": None, "function_call": "f"}], 1),
         ([{"role": "user"}], 0),
         ([{"role": "user", "content": None}], 0),
         ([{"role": "user", "content": 1}], 0),
@@ -117,8 +149,9 @@ def test_calls_of_a_reply_stay_together():
         ([{"role": "user", "content": [{"type": "text"}]}], 0),
         ([{"role": "user", "content": [{"type": "input_audio"}]}], 0),
         ([{"role": "user", "content": [{"type": "image_url", "image_url": PNG_URL}]}], 0),
-        ([{"role": "user", "content": [image("http://127.0.0.1/x.png")]}], 0),
-        ([{"role": "user", "content": [image("https://example.com/x.png")]}], 0),
+        ([{"role": "user", "content": [image("ftp://example.com/x.png")]}], 0),
+        ([{"role": "user", "content": [image("https://example.com/" + "x" * 2_000)]}], 0),
+        ([{"role": "user", "content": [image("https://example.com/x.png")] * (MAX_IMAGES + 1)}], ""),
         ([{"role": "user", "content": [image("file:///etc/passwd")]}], 0),
         ([{"role": "user", "content": [image("data:image/svg+xml;base64,AAAA")]}], 0),
         ([{"role": "user", "content": [image("data:image/png;base64,%%%")]}], 0),
@@ -143,7 +176,7 @@ def test_calls_of_a_reply_stay_together():
         ([USER, calling(call()), {"role": "tool", "content": "ok"}], 2),
         ([USER, calling(call()), {"role": "tool", "tool_call_id": "c1"}], 2),
     ],
-    ids=range(43),
+    ids=range(45),
 )
 def test_what_breaks_the_form_is_named(messages, field):
     with pytest.raises(ValidationError) as caught:

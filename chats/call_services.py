@@ -1,0 +1,172 @@
+"""The verbs of programs that talk in stored chats: they bring what is new and ask for an answer.
+
+Clients of the public API send messages in OpenAI's form; here they are entries, as in `Turn.input`. What
+the chat holds already is never written again, and never changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.idempotency import settle
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from amber.lib.errors import Conflict, Invalid
+from assistants.models import Assistant
+from chats import transcript
+from chats.admission import admit, dismiss
+from chats.call_options import CallOptions
+from chats.endings import lock_turn
+from chats.models import Chat, ChatMessage, MessageRole, Turn
+from chats.questions import name_by, question_at
+from chats.roles import ASKING_ROLES
+from chats.stream import announce_cancel
+from chats.tasks import ring_turn
+from chats.turn_writer import open_calls
+from chats.wire import turn_wire
+from libraries.models import File
+
+Entry = Mapping[str, Any]
+
+
+@transaction.atomic(durable=True)
+def begin_chat(
+    principal: Principal,
+    *,
+    entries: Sequence[Entry],
+    assistant: Assistant | None,
+    options: CallOptions,
+    files: Sequence[File] = (),
+    claim: IdempotencyRecord | None = None,
+) -> Turn:
+    """A new chat that holds the entries, and the turn that answers them.
+
+    `files` are those the entries name, not yet saved. Raises Invalid (no_human_message).
+    """
+    chat = Chat.objects.create(
+        organization_id=principal.organization_id,
+        user=principal.user,
+        guest_id=principal.guest_id,
+        owner=transcript.owner_of(principal),
+        assistant=assistant,
+    )
+    return _answered(chat, principal, entries, assistant, options, files, claim)
+
+
+@transaction.atomic(durable=True)
+def continue_chat(
+    chat: Chat,
+    principal: Principal,
+    *,
+    entries: Sequence[Entry],
+    assistant: Assistant | None,
+    options: CallOptions,
+    files: Sequence[File] = (),
+    claim: IdempotencyRecord | None = None,
+) -> Turn:
+    """Append the entries at the end of the active branch, and answer them.
+
+    Results must be of calls that the chat's last turn handed back. Raises Conflict
+    (turn_in_progress), Invalid (no such call waits; no_human_message).
+    """
+    chat = transcript.locked_chat(chat.pk)
+    live = Turn.objects.live().filter(chat=chat).first()
+    if live is not None:
+        raise Conflict(code="turn_in_progress", turn_id=str(live.pk))
+    _check_results(chat.active_leaf, entries)
+    return _answered(chat, principal, entries, assistant, options, files, claim)
+
+
+@transaction.atomic(durable=True)
+def forget_turn(turn: Turn) -> None:
+    """Delete a stateless turn with all that was said; its worker notices, and stops. Of a turn in a
+    chat only what its caller kept with it is forgotten: the chat is as it was. Idempotent."""
+    locked, chat = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
+    if locked is None:
+        return
+    if chat is not None:
+        locked.options = {n: v for n, v in locked.options.items() if n != "echo"}
+        locked.save(update_fields=["options", "updated_at"])
+        return
+    if locked.is_live:
+        dismiss([locked])
+        transaction.on_commit(partial(announce_cancel, locked.pk))
+    locked.delete()
+
+
+# -- Private: inside the verb's transaction ----------------------------------------------------------
+
+
+def _answered(
+    chat: Chat,
+    principal: Principal,
+    entries: Sequence[Entry],
+    assistant: Assistant | None,
+    options: CallOptions,
+    files: Sequence[File],
+    claim: IdempotencyRecord | None,
+) -> Turn:
+    for file in files:
+        file.save(force_insert=True)
+    written = _append(chat, entries, assistant, {str(file.pk): file.pk for file in files})
+    question = next((m for m in reversed(written) if m.role in ASKING_ROLES), None)
+    question = question or question_at(written[-1])
+    turn = admit(
+        Turn(
+            organization_id=chat.organization_id,
+            chat=chat,
+            user_id=chat.user_id,
+            guest_id=chat.guest_id,
+            api_key=principal.key,
+            assistant=assistant,
+            question=question,
+            tip=written[-1],
+            options=options.as_json(),
+        )
+    )
+    if question.turn_id is None:
+        question.turn = turn
+        question.save(update_fields=["turn", "updated_at"])
+    chat.name = chat.name or name_by(question)
+    transcript.move_leaf(chat, written[-1])
+    transaction.on_commit(partial(ring_turn, turn.pk))
+    settle(claim, status=201, answer=turn_wire(turn))
+    return turn
+
+
+def _check_results(tip: ChatMessage | None, entries: Sequence[Entry]) -> None:
+    """Raises Invalid."""
+    answered = [e["tool_call"]["id"] for e in entries if e["role"] == MessageRole.TOOL]
+    if not answered:
+        return
+    last = Turn.objects.filter(pk=tip.turn_id).first() if tip and tip.turn_id else None
+    waiting = [call.id for call in open_calls(last)] if last else []
+    unknown = [call_id for call_id in answered if call_id not in waiting]
+    if unknown or len(set(answered)) < len(answered):
+        said = f"No call of the chat waits for the result of {', '.join(unknown or answered)}."
+        raise Invalid(said, fields={"messages": [said]})
+
+
+def _append(
+    chat: Chat,
+    entries: Sequence[Entry],
+    assistant: Assistant | None,
+    file_ids: Mapping[str, UUID],
+) -> list[ChatMessage]:
+    tip = chat.active_leaf
+    written: list[ChatMessage] = []
+    for entry in entries:
+        tip = transcript.append(
+            chat,
+            tip,
+            role=entry["role"],
+            content=entry["content"],
+            file_id=file_ids.get(entry.get("file_id", "")),
+            tool_call=entry.get("tool_call"),
+            assistant=assistant if entry["role"] == MessageRole.ASSISTANT else None,
+        )
+        written.append(tip)
+    return written

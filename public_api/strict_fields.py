@@ -1,0 +1,44 @@
+"""Fields of JSON as it is: a number is no text, a text no number, true is no 1.
+
+REST framework's own fields take `"1"` for 1; OpenAI's API refuses it, and says what it wanted.
+"""
+
+import math
+from typing import Any
+
+from rest_framework import serializers
+
+
+class TextField(serializers.CharField):
+    """A text as it was written."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, "allow_blank": True} | kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class NumberField(serializers.FloatField):
+    """Finite; whole numbers too."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
+            self.fail("invalid")
+        return float(data)
+
+
+class WholeNumberField(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return data
+
+
+class FlagField(serializers.BooleanField):
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
