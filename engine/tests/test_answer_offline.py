@@ -162,7 +162,7 @@ def test_what_a_tool_made_is_no_new_question() -> None:
     """It stands behind the result as a user's message; the order before it is not given again."""
     order = user("/calculate {}")
     asked = {"id": "c", "type": "function", "function": {"name": "calculate", "arguments": "{}"}}
-    round_ = [
+    round_: list[ProviderMessage] = [
         {"role": "assistant", "content": None, "tool_calls": [asked]},
         {"role": "tool", "tool_call_id": "c", "content": "See the image."},
         ProducedMessage(role="user", content="[image: chart.png]"),
