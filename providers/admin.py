@@ -5,18 +5,22 @@ the default) is an action of one service call.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin
+from unfold.decorators import action
 from unfold.widgets import UnfoldAdminPasswordWidget
 
+from accounts.models import Organization
 from amber.lib.capped_pages import CappedPaginator
-from amber.lib.errors import AmberError
-from providers import services
+from amber.lib.errors import AmberError, Invalid
+from providers import budget_services, budgets, services
+from providers.budget_counters import open_counters, with_used
 from providers.keys import seal_api_key
 from providers.models import (
     OFFLINE_URL,
@@ -26,6 +30,10 @@ from providers.models import (
     Provider,
     UsageRecord,
 )
+from providers.usage_chart import chart_of
+from providers.usage_report import UsageFilters, grouped
+
+BY_DAY: Final = "admin/providers/usage_by_day.html"
 
 
 class ProviderForm(forms.ModelForm[Provider]):
@@ -133,6 +141,22 @@ class UsageRecordAdmin(ModelAdmin):
     ordering = ("-id",)
     paginator = CappedPaginator
     show_full_result_count = False
+    actions_list: ClassVar[list[str]] = ["by_day"]
+
+    @action(description="By day and model", url_path="by-day", permissions=["view"])
+    def by_day(self, request: HttpRequest) -> TemplateResponse:
+        """A chart and two tables of what all organizations used, or one of them."""
+        page = {**self.admin_site.each_context(request), "title": "Usage by day"}
+        page["slug"] = slug = request.GET.get("organization", "").strip()
+        try:
+            filters = UsageFilters.read(request.GET).bounded()
+        except Invalid as error:
+            page["problem"] = error.message
+            return TemplateResponse(request, BY_DAY, page)
+        rows = UsageRecord.objects.all()
+        if slug:
+            rows = rows.filter(organization__in=Organization.objects.filter(slug=slug))
+        return TemplateResponse(request, BY_DAY, page | _by_day(filters, rows))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -144,12 +168,50 @@ class UsageRecordAdmin(ModelAdmin):
         return False
 
 
+def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any]:
+    """Two queries."""
+    chosen = filters.applied_to(rows)
+    days = grouped(chosen, ["day"])
+    since, until = filters.since, filters.until
+    assert since is not None, "they are bounded"
+    assert until is not None, "they are bounded"
+    return {
+        "since": since,
+        "until": until,
+        "days": days,
+        "models": grouped(chosen, ["model", "kind"]),
+        "chart": chart_of(days, since, until),
+    }
+
+
 @admin.register(Budget)
 class BudgetAdmin(ModelAdmin):
-    list_display = ("organization", "scope", "subject", "limit", "unit", "period")
+    """Whom a budget is for never changes; its limit does."""
+
+    list_display = ("organization", "scope", "subject", "limit", "unit", "period", "used")
     list_filter = ("scope", "unit", "period")
     list_select_related = ("organization",)
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
+    fields = ("organization", "scope", "subject", "assistant_id", "period", "unit", "limit")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return self.fields[:-1] if obj else ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Budget]:
+        return with_used(super().get_queryset(request))
+
+    @admin.display(description="Used in this period")
+    def used(self, budget: Any) -> str:
+        return "" if budget.used_now is None else f"{budget.used_now.normalize():f}"
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """A new one counts what was used already."""
+        if not change:
+            obj.subject = budget_services.subject_of(obj.scope, obj.subject)
+        super().save_model(request, obj, form, change)
+        if not change:
+            open_counters(obj)
+        budgets.forget_absence()
 
 
 def _make(

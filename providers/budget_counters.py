@@ -12,13 +12,30 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, Sum
+from django.db.models import (
+    Case,
+    DateField,
+    F,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
 from django.utils import timezone
 
 from accounts.models import ApiKey
 from amber.lib.ids import new_id
 from providers.budget_rules import Applying, Spending, period_start, period_start_at
-from providers.models import Budget, BudgetCounter, BudgetScope, BudgetUnit, UsageRecord
+from providers.models import (
+    Budget,
+    BudgetCounter,
+    BudgetPeriod,
+    BudgetScope,
+    BudgetUnit,
+    UsageRecord,
+)
 
 KEPT: Final = timedelta(days=70)
 """This month and the last are there to be looked at."""
@@ -90,6 +107,21 @@ def counters_of(budgets: Sequence[Budget], now: datetime) -> dict[UUID, BudgetCo
         period_start__in=set(starts.values()),
     )
     return {row.budget_id: row for row in rows if row.period_start == starts[row.budget_id]}
+
+
+def with_used(budgets: QuerySet[Budget]) -> QuerySet[Budget]:
+    """Annotated with `used_now`: None for a budget of each, and where nothing was used."""
+    now = timezone.now()
+    starts = [
+        When(period=period, then=Value(period_start(period, now))) for period in BudgetPeriod.values
+    ]
+    counters = BudgetCounter.objects.filter(
+        budget=OuterRef("pk"),
+        subject=OuterRef("subject"),
+        period_start=OuterRef("starts"),
+    )
+    dated = budgets.annotate(starts=Case(*starts, output_field=DateField()))
+    return dated.annotate(used_now=Subquery(counters.values("used")))
 
 
 def open_counters(budget: Budget) -> None:

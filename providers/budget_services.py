@@ -23,15 +23,12 @@ def create_budget(
     assistant_id: UUID | None = None,
 ) -> Budget:
     """It counts what its subjects have used already in this period. Raises Conflict."""
-    if scope == BudgetScope.KEY and subject:
-        key_id = UUID(subject)
-        subject = str(ApiKey.objects.first_ids([key_id])[key_id])
     try:
         with transaction.atomic(durable=True):
             budget = Budget.objects.create(
                 organization_id=organization_id,
                 scope=scope,
-                subject=subject,
+                subject=subject_of(scope, subject),
                 assistant_id=assistant_id,
                 period=period,
                 unit=unit,
@@ -44,6 +41,14 @@ def create_budget(
         )
     budgets.forget_absence()
     return budget
+
+
+def subject_of(scope: str, subject: str) -> str:
+    """As it is stored: of a key the first that it was rotated from."""
+    if scope != BudgetScope.KEY or not subject:
+        return subject
+    key_id = UUID(subject)
+    return str(ApiKey.objects.first_ids([key_id])[key_id])
 
 
 @transaction.atomic(durable=True)

@@ -5,6 +5,7 @@ Providers and models are platform-wide and made by operators. Keys are sealed (`
 
 from decimal import Decimal
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -191,6 +192,8 @@ class UsageRecord(TenantRow):
             models.Index(fields=["organization", "-created_at"], name="usage_org_time"),
             models.Index(fields=["user", "-created_at"], name="usage_user_time"),
             models.Index(fields=["turn_id"], name="usage_turn"),
+            # Of all tenants together, for operators; rows lie in the order of time.
+            BrinIndex(fields=["created_at"], name="usage_time"),
         ]
 
     def __str__(self) -> str:
