@@ -31,7 +31,7 @@ MOST_TOKENS = 100
 
 
 @pytest.fixture(autouse=True)
-def model(new_model) -> LanguageModel:
+def model(new_model: Any) -> LanguageModel:
     made: LanguageModel = new_model(default=True, max_output_tokens=MOST_TOKENS)
     return made
 

@@ -99,7 +99,7 @@ def test_only_the_limit_of_a_budget_changes(operator, alice):
     body = {"limit": "20", "scope": "user"}
     assert operator.post(f"{BUDGETS}{budget.pk}/change/", body).status_code == 302
     budget.refresh_from_db()
-    assert (budget.limit, budget.scope) == (20, "organization")
+    assert (int(budget.limit), budget.scope) == (20, "organization")
 
 
 def test_a_budget_of_a_rotated_key_is_its_lines(operator, alice):

@@ -17,7 +17,7 @@ SLOW = "Tell me. [[fake tokens=1200 itl=40]]"
 
 
 @pytest.fixture
-def eve(platform) -> Client:
+def eve(platform: Platform) -> Client:
     """Somebody who is about to lose her key."""
     return platform.new_person(f"eve-{time.monotonic_ns()}", "Acme")
 
