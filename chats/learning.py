@@ -6,6 +6,7 @@ so that what was edited away is not learnt.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -13,17 +14,21 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from amber.lib.ids import new_id
 from assistants.recipe import recipe_of
 from chats import transcript
+from chats.admission import BYTES_PER_TOKEN, spender_of
 from chats.models import Chat, ChatMessage, MessageRole, Turn
 from chats.roles import ASKING_ROLES
-from engine.model import Model
+from engine.model import Model, Usage
 from engine.small_talk import is_small_talk
 from memory import embedding
-from memory.decisions import MAX_ANSWER_CHARS, MAX_SAID_CHARS, Call, Said
-from memory.extraction import Extractor, Learnt, find, keep
+from memory.decisions import MAX_ANSWER_CHARS, MAX_OUTPUT_TOKENS, MAX_SAID_CHARS, Call, Said
+from memory.extraction import KNOWN_TOKENS, Extractor, Learnt, find, keep
 from memory.owner import Owner
-from providers import ledger, registry
+from providers import budgets, ledger, registry
+from providers.budget_rules import Spending
+from providers.ledger import spending_of
 from providers.models import LanguageModel
 
 _BY_USER: Final = frozenset({MessageRole.HUMAN, MessageRole.HUMAN_LATER})
@@ -33,19 +38,21 @@ _SHOWN: Final = (*_BY_USER, MessageRole.ASSISTANT)
 def learn(chat: Chat, turns: Sequence[Turn]) -> None:
     """Extract facts from these turns of one chat, as far as their assistants use memory.
 
-    Raises ProviderError and Unavailable; what was found before is kept, and finding it again does
-    no harm.
+    Raises ProviderError, Unavailable, and RateLimited for a budget that is used up; what was found
+    before is kept, and finding it again does no harm.
     """
     learning = [turn for turn in turns if uses_memory(turn)]
     if not learning:
         return
     turn = learning[-1]
     owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
-    extractor = _extractor(turn, owner)
+    row = _model_for(turn)
+    extractor = _extractor(turn, owner, row)
     for messages in _portions(_said_in(chat, learning)):
         if all(is_small_talk(message.text) for message in messages if message.by_user):
             continue
-        found = find(owner, messages, extractor=extractor, assistant_id=turn.assistant_id)
+        with _budgeted(turn, row, messages):
+            found = find(owner, messages, extractor=extractor, assistant_id=turn.assistant_id)
         if found and not _kept(chat.pk, owner, found):
             return
 
@@ -104,22 +111,50 @@ def _portions(messages: Sequence[Said]) -> Iterator[list[Said]]:
     portion: list[Said] = []
     chars = 0
     for message in messages:
-        size = min(len(message.text), MAX_SAID_CHARS if message.by_user else MAX_ANSWER_CHARS)
-        if portion and chars + size > MAX_SAID_CHARS:
+        if portion and chars + _size(message) > MAX_SAID_CHARS:
             yield portion
             portion, chars = [], 0
         portion.append(message)
-        chars += size
+        chars += _size(message)
     if portion:
         yield portion
 
 
-def _extractor(turn: Turn, owner: Owner) -> Extractor:
-    """With AMBER_MEMORY_MODEL, else the assistant's own model; the offline one only finds explicit
-    statements."""
+def _size(message: Said) -> int:
+    """The characters of it that are shown."""
+    return min(len(message.text), MAX_SAID_CHARS if message.by_user else MAX_ANSWER_CHARS)
+
+
+def _model_for(turn: Turn) -> LanguageModel:
+    """AMBER_MEMORY_MODEL, else the assistant's own."""
     assert turn.assistant is not None
     alias = settings.AMBER_MEMORY_MODEL or turn.assistant.model
-    row = registry.resolve(alias, wants_vision=False).row
+    return registry.resolve(alias, wants_vision=False).row
+
+
+@contextmanager
+def _budgeted(turn: Turn, row: LanguageModel, messages: Sequence[Said]) -> Iterator[None]:
+    """Holds what the call may use meanwhile. Raises RateLimited (budget_exceeded)."""
+    if row.provider.is_offline:
+        yield
+        return
+
+    def asked() -> Spending:
+        prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // BYTES_PER_TOKEN
+        return spending_of(row, Usage(prompt_tokens, MAX_OUTPUT_TOKENS))
+
+    holder_id = new_id()
+    with transaction.atomic():
+        is_held = budgets.reserve(spender_of(turn), asked, holder_id=holder_id)
+    try:
+        yield
+    finally:
+        if is_held:
+            budgets.release([holder_id])
+
+
+def _extractor(turn: Turn, owner: Owner, row: LanguageModel) -> Extractor:
+    """The offline model only finds explicit statements."""
     embedding_model = registry.default_embedding_model()
     model: Model | None = None if row.provider.is_offline else registry.engine_model(row)
     return Extractor(

@@ -19,7 +19,17 @@ from memory.extraction import find
 from memory.facts import Fact, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
-from providers.models import OFFLINE_URL, EmbeddingModel, LanguageModel, Provider, UsageRecord
+from providers import budgets
+from providers.models import (
+    OFFLINE_URL,
+    Budget,
+    BudgetReservation,
+    EmbeddingModel,
+    LanguageModel,
+    Provider,
+    UsageRecord,
+)
+from providers.tests.budgets import new_budget
 from tests.personas import Persona, api
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -273,6 +283,25 @@ def test_a_provider_that_refuses_is_not_asked_again(alice, new_model, settings):
     turn = told(chat_of(alice), alice, "Remember that I like tea.")
     assert turn.digest_at is None
     assert known(alice) == []
+
+
+def test_a_budget_that_is_used_up_lets_learning_wait(alice, new_model, settings):
+    new_model("fake-model")
+    settings.AMBER_MEMORY_MODEL = "fake-model"
+    turn = ask_in(chat_of(alice), alice, "My cat is called Biscuit.")
+    run(turn)
+    budget = new_budget(alice, 1_500)
+    budgets.forget_absence()
+    Turn.objects.update(digest_at=timezone.now())
+    digest_turns()
+    assert Turn.objects.get(pk=turn.pk).digest_at is not None
+    assert not UsageRecord.objects.filter(turn_id=turn.pk, model="fake-model").exists()
+    Budget.objects.filter(pk=budget.pk).update(limit=100_000)
+    Turn.objects.update(digest_at=timezone.now())
+    digest_turns()
+    assert Turn.objects.get(pk=turn.pk).digest_at is None
+    assert UsageRecord.objects.filter(turn_id=turn.pk, model="fake-model").exists()
+    assert not BudgetReservation.objects.exists()
 
 
 def test_a_real_model_is_asked_in_json_mode_and_accounted(alice, new_model, fake_provider):
