@@ -122,7 +122,7 @@ def _place(
     into: UUID | None,
     also: Callable[[Placed], None],
 ) -> Placed:
-    _one_at_a_time(library)
+    _one_at_a_time(library, str(into or given.path or given.content_hash))
     found = _found(library, given, into)
     if found is None and into is not None:
         raise Conflict("The document was deleted in the meantime.")
@@ -138,9 +138,10 @@ def _place(
     return placed
 
 
-def _one_at_a_time(library: Library) -> None:
-    """Two that give the same content to the same library at once make one document."""
-    key = int.from_bytes(library.pk.bytes[8:], signed=True)
+def _one_at_a_time(library: Library, identity: str) -> None:
+    """Two that give the same document to the same library at once make one document."""
+    digest = hashlib.sha256(f"{library.pk} {identity}".encode()).digest()
+    key = int.from_bytes(digest[:8], signed=True)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 

@@ -213,7 +213,10 @@ class Document(TenantRow, Leased):
     asked for patience. `source` is where it came from: an address, or empty.
     """
 
-    library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="documents")
+    # An index of its own would be the beginning of two others.
+    library = models.ForeignKey(
+        Library, on_delete=models.CASCADE, related_name="documents", db_index=False
+    )
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     file = models.ForeignKey(File, null=True, on_delete=models.SET_NULL, related_name="+")
     name = models.CharField(max_length=255)
@@ -253,6 +256,7 @@ class Document(TenantRow, Leased):
         ]
         indexes = [
             models.Index(fields=["library", "-created_at"], name="document_library_time"),
+            models.Index(fields=["library", "content_hash"], name="document_library_hash"),
             models.Index(
                 fields=["status", "lease_until"],
                 condition=Q(status__in=["queued", "running"]),
@@ -281,8 +285,11 @@ class DocumentChunk(TenantRow):
     and a model's dimensions cannot change while it has vectors.
     """
 
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
-    library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="+")
+    # Both are the beginning of another index.
+    document = models.ForeignKey(
+        Document, on_delete=models.CASCADE, related_name="chunks", db_index=False
+    )
+    library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="+", db_index=False)
     embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.PROTECT, related_name="+")
     content = models.TextField()
     order = models.PositiveIntegerField()

@@ -71,8 +71,8 @@ def claim_batch_of(document: Any) -> list[Any]:
 def test_small_documents_are_taken_together_oldest_first(alice):
     waiting = queue(new_library(alice), 40)
     taken = claimed()
-    assert taken == waiting[:8]
-    assert len(claimed()) == 4, "half of what is free"
+    assert taken == waiting[:12]
+    assert len(claimed()) == 6, "half of what is free"
 
 
 def test_a_large_document_goes_alone(alice):
@@ -127,7 +127,7 @@ def test_an_organization_whose_documents_run_waits_for_one_with_fewer(alice, mal
     first = claimed()
     [one] = queue(new_library(mallory), 1)
     assert claimed() == [one]
-    assert len(first) == 8
+    assert len(first) == 12
 
 
 def test_what_waits_for_a_time_or_a_provider_is_passed_over(alice):
