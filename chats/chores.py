@@ -100,6 +100,11 @@ CHORES: dict[str, _Periodic] = {
 }
 
 
+def add_chore(name: str, *, every_seconds: int, run: Callable[[], None]) -> None:
+    """For rooms above this one, when they start."""
+    CHORES[name] = _Periodic(every_seconds, run)
+
+
 def run(name: str) -> None:
     """A name this process does not know was rung by a newer one: its own workers will run it."""
     if name not in CHORES:

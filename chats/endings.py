@@ -20,6 +20,7 @@ from chats.admission import dismiss
 from chats.knowledge import cited_in
 from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
 from chats.stream import Event, next_attempt, publish_outside
+from chats.turn_news import announce
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def end_turn(
     dismiss([turn])
     if chat is not None:
         turn.digest_at = turn.ended_at + timedelta(seconds=settings.AMBER_DIGEST_SECONDS)
+    announce(turn)
     return stored
 
 

@@ -26,6 +26,7 @@ from chats.endings import Ending, end_turn, last_event
 from chats.knowledge import Knowledge, cited_in
 from chats.models import Chat, MessageRole, Turn, TurnStatus
 from chats.stream import Event, first_seq
+from chats.turn_news import announce
 from chats.wire import turn_wire
 from engine import tokens
 from engine.happenings import Reply
@@ -192,6 +193,7 @@ class TurnWriter:
                 turn.attempt -= 1
                 turn.worker = ""
                 turn.lease_until = None
+                announce(turn)
             self._save(turn, seq, turn.step, [])
 
     def hand_back(self, finish_reason: str, seq: int) -> None:

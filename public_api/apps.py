@@ -13,6 +13,7 @@ class PublicApiConfig(AppConfig):
 
     def ready(self) -> None:
         speak_form(PREFIX, openai_form)
+        import_module("public_api.webhook_start")
         # Workers have no middleware to ask.
         if apps.is_installed("corsheaders"):
             from corsheaders.signals import check_request_enabled

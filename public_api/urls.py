@@ -13,6 +13,7 @@ app_name = "public_api"
 urlpatterns = [
     path("chat", ChatProxyView.as_view(), name="chat"),
     path("api/v1/", include("public_api.guest_urls")),
+    path("api/v1/", include("public_api.webhook_urls")),
     path("v1/models", OpenAIModelsView.as_view(), name="models"),
     path("v1/models/<path:model_name>", OpenAIModelView.as_view(), name="model"),
     path("v1/chat/completions", CompletionsView.as_view(), name="completions"),

@@ -10,14 +10,19 @@ from functools import partial
 from typing import Any, Final
 
 from django.test import override_settings
+from django.utils import timezone
 
 from amber.lib.errors import AmberError, Invalid
+from amber.lib.ids import new_id
 from amber.lib.tests.local_server import LocalServer, Request
 from amber.lib.worker import Worker
 from libraries import importing
 from libraries.repository_services import start_import
 from libraries.tests.ledger import new_document, new_library
 from libraries.url_services import add_from_url, refresh_document
+from public_api.models import Webhook, WebhookDelivery
+from public_api.webhook_delivery import deliver_due
+from public_api.webhook_services import create_webhook, delete_webhook
 from tests.personas import Persona
 from tools.models import Tool, ToolKind
 from tools.protocol import ToolContext, ToolError
@@ -220,6 +225,43 @@ def _import(world: World, url: str) -> None:
     raise Invalid(claimed.error)
 
 
+# -- Webhooks ------------------------------------------------------------------------------------
+
+
+def add_webhook(world: World, url: str) -> str:
+    """What the address is refused with at once, or when something is sent there."""
+    return said(lambda: _deliver(world, url))
+
+
+def send_webhook(world: World, url: str) -> str:
+    """The address was good when it was stored, and is not any more."""
+    return said(lambda: _deliver(world, world.door_url, moved_to=url))
+
+
+def send_webhook_redirected(world: World, url: str) -> str:
+    return add_webhook(world, world.redirect(url))
+
+
+def _deliver(world: World, url: str, *, moved_to: str = "") -> None:
+    webhook, _ = create_webhook(
+        world.persona.principal, fields={"url": url, "events": ["turn.completed"]}
+    )
+    if moved_to:
+        Webhook.objects.filter(pk=webhook.pk).update(url=moved_to)
+    delivery = WebhookDelivery.objects.create(
+        organization=world.persona.organization,
+        webhook=webhook,
+        turn_id=new_id(),
+        event="turn.completed",
+        payload={"id": "x"},
+        due_at=timezone.now(),
+    )
+    deliver_due()
+    delivery.refresh_from_db()
+    delete_webhook(webhook)
+    raise Invalid(delivery.error)
+
+
 SINKS: Final[dict[str, Sink]] = {
     **{f"create {kind}": partial(create, kind=kind) for kind in KINDS},
     **{f"update {kind}": partial(update, kind=kind) for kind in KINDS},
@@ -232,6 +274,8 @@ SINKS: Final[dict[str, Sink]] = {
     "document": add_document,
     "document again": fetch_document_again,
     "git": import_repository,
+    "webhook": add_webhook,
+    "webhook moved": send_webhook,
 }
 """`url` is used as it is."""
 
@@ -241,5 +285,6 @@ REDIRECTED: Final[dict[str, Sink]] = {
     "web_browse redirected": browse_redirected,
     "text_to_speech redirected": speak_redirected,
     "document redirected": add_document_redirected,
+    "webhook redirected": send_webhook_redirected,
 }
 """`url` is where a server that may be called sends Amber."""

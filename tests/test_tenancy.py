@@ -20,6 +20,7 @@ from libraries.models import Document, File, Library
 from memory.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import Budget, EmbeddingModel, Provider
+from public_api.models import Webhook, WebhookDelivery
 from tests.personas import Persona, api
 from tests.routes import METHODS, Route, all_routes
 from tools.models import Tool
@@ -29,7 +30,7 @@ WITH_IDS = [route for route in ROUTES if route.parameters]
 WITHOUT_IDS = [route for route in ROUTES if not route.parameters]
 CALLS = [(route, method) for route in ROUTES for method in route.methods]
 CALLS_WITH_IDS = [(route, method) for route, method in CALLS if route.parameters]
-PERSONAL = {"chat_id", "message_id", "turn_id", "file_id", "key_id", "memory_id"}
+PERSONAL = {"chat_id", "message_id", "turn_id", "file_id", "key_id", "memory_id", "webhook_id"}
 """Rows of one user, which colleagues and admins do not read either."""
 SEEN_BY_ADMINS = {"key_id"}
 """To revoke them."""
@@ -67,6 +68,15 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
     fact = Fact("secret of the owner", evidence=[message.pk])
     memory, _ = remember(Owner.of(persona.principal), fact)
     key, _ = persona.new_key()
+    webhook = Webhook.objects.create(**mine, url="https://example.com/", events=["turn.completed"])
+    delivery = WebhookDelivery.objects.create(
+        organization=persona.organization,
+        webhook=webhook,
+        turn_id=turn.pk,
+        event="turn.completed",
+        payload={"id": str(turn.pk)},
+        due_at=timezone.now(),
+    )
     return {
         "organization_id": persona.organization.pk,
         "member_id": persona.user.memberships.get(organization=persona.organization).pk,
@@ -85,6 +95,8 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
             organization=persona.organization, scope="user", period="day", unit="tokens", limit=1
         ).pk,
         "memory_id": memory.pk,
+        "webhook_id": webhook.pk,
+        "delivery_id": delivery.pk,
     }
 
 

@@ -571,6 +571,7 @@ def test_bad_requests_name_what_is_wrong(client, model, case):
         client.post("/responses", body=body, cast_to=Response)
     assert caught.value.status_code == status
     assert caught.value.param == param or param is None
+    assert isinstance(caught.value.body, dict)
     assert caught.value.body["message"]
     assert not Turn.objects.exists()
 

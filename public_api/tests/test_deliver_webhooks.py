@@ -1,0 +1,479 @@
+"""Webhooks: turns of keys are told to an address that a test listens at, signed, and tried again."""
+
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Membership, Role
+from amber.lib.tests.local_server import LocalServer
+from chats.models import Turn
+from chats.services import cancel_turn, start_stateless_turn
+from chats.tests.runs import ask, run
+from public_api import webhook_delivery, webhook_outbox
+from public_api.models import DeliveryStatus, Webhook, WebhookDelivery
+from public_api.webhook_delivery import deliver_due, forget_deliveries
+from public_api.webhook_services import create_webhook, deliver_again, edit_webhook, rotate_secret
+from tests.personas import api
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SIX = "[[fake tokens=6]]"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch, settings):
+    """How often workers were rung for; and they know at once who has webhooks."""
+    heard = []
+    monkeypatch.setattr(webhook_outbox, "KNOWN_SECONDS", -1.0)
+    monkeypatch.setattr("public_api.webhook_outbox.ring_deliveries", lambda: heard.append(1))
+    monkeypatch.setattr("public_api.webhook_services.ring_deliveries", lambda: heard.append(1))
+    monkeypatch.setattr("chats.services.ring_turn", lambda pk: None)
+    monkeypatch.setattr("chats.services.announce_cancel", lambda pk: None)
+    yield heard
+    webhook_outbox.forget_known()
+
+
+@pytest.fixture
+def receiver(settings):
+    with LocalServer() as server:
+        settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{server.port}"]
+        answer_with(server, OK)
+        yield server
+
+
+def answer_with(server, raw):
+    server.routes["/hook"] = lambda connection, _: connection.sendall(raw)
+
+
+def status(code):
+    return f"HTTP/1.1 {code} X\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+@pytest.fixture
+def hook(receiver):
+    def make(persona, **fields):
+        events = fields.pop("events", ["turn.completed", "turn.failed", "turn.cancelled"])
+        url = f"http://127.0.0.1:{receiver.port}/hook"
+        return create_webhook(persona.principal, fields={"url": url, "events": events} | fields)
+
+    return make
+
+
+def with_key(persona):
+    """The principal of a key of theirs."""
+    principal = persona.principal
+    return type(principal)(
+        principal.organization_id, principal.user, principal.role, key=persona.new_key()[0]
+    )
+
+
+def turn_of(persona, content=SIX, *, by_key=True):
+    principal = with_key(persona) if by_key else persona.principal
+    turn = start_stateless_turn(principal, messages=[{"role": "human", "content": content}])
+    run(turn)
+    return turn
+
+
+def sent(receiver):
+    return [json.loads(request.body) for request in receiver.requests]
+
+
+def make_due():
+    WebhookDelivery.objects.update(due_at=timezone.now())
+
+
+# -- What is told ------------------------------------------------------------------------------------
+
+
+def test_an_ended_turn_of_a_key_is_told_and_signed(alice, new_model, receiver, hook, rung):
+    new_model(default=True)
+    _, secret = hook(alice)
+    turn = turn_of(alice)
+    assert rung == [1]
+    deliver_due()
+    (request,) = receiver.requests
+    told = json.loads(request.body)
+    assert told["type"] == "turn.completed"
+    assert told["turn"]["id"] == str(turn.pk)
+    assert told["turn"]["status"] == "completed"
+    assert told["turn"]["api_key_id"] == str(turn.api_key_id)
+    assert told["turn"]["usage"]["completion_tokens"] == 6
+    assert "river" not in request.body.decode()
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    assert headers["amber-event"] == "turn.completed"
+    parts = dict(part.split("=", 1) for part in headers["amber-signature"].split(","))
+    signed = parts["t"].encode() + b"." + request.body
+    assert parts["v1"] == hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    assert abs(int(parts["t"]) - timezone.now().timestamp()) < 60
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.status, delivery.attempt, delivery.http_status) == ("delivered", 1, 200)
+    assert delivery.latency_ms is not None
+    assert delivery.ended_at is not None
+
+
+def test_what_was_written_is_sent_only_to_those_who_asked(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice, include_output=True)
+    turn_of(alice)
+    deliver_due()
+    (told,) = sent(receiver)
+    assert [message["role"] for message in told["output"]] == ["assistant"]
+
+
+def test_an_output_that_is_erased_is_null(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice, include_output=True)
+    turn_of(alice)
+    Turn.objects.update(output=None)
+    deliver_due()
+    assert sent(receiver)[0]["output"] is None
+
+
+def test_turns_without_a_key_of_others_and_of_other_tenants_are_not_told(
+    alice, bob, mallory, new_model, hook
+):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice, by_key=False)
+    turn_of(bob)
+    turn_of(mallory)
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_an_admins_webhook_may_hear_of_everybody(alice, bob, mallory, new_model, hook):
+    new_model(default=True)
+    hook(alice, whole_organization=True)
+    turn = turn_of(bob)
+    turn_of(mallory)
+    assert [d.turn_id for d in WebhookDelivery.objects.all()] == [turn.pk]
+
+
+def test_whoever_is_no_admin_any_more_or_has_left_hears_nothing(alice, carol, new_model, hook):
+    new_model(default=True)
+    hook(carol, whole_organization=True)
+    hook(carol)
+    memberships = Membership.objects.filter(user=carol.user, organization=carol.organization)
+    memberships.update(role=Role.MEMBER)
+    turn_of(alice)
+    assert not WebhookDelivery.objects.exists()
+    turn_of(carol)
+    assert WebhookDelivery.objects.count() == 1
+    memberships.delete()
+    turn_of(carol)
+    assert WebhookDelivery.objects.count() == 1
+
+
+def test_only_events_that_were_asked_for(alice, new_model, hook):
+    new_model(default=True)
+    new_model("fake-400")
+    hook(alice, events=["turn.failed", "turn.cancelled"])
+    turn_of(alice)
+    assert not WebhookDelivery.objects.exists()
+    cancelled = start_stateless_turn(with_key(alice), messages=[{"role": "human", "content": SIX}])
+    cancel_turn(cancelled)
+    assert [d.event for d in WebhookDelivery.objects.all()] == ["turn.cancelled"]
+
+
+def test_a_turn_that_waits_tells_which_calls_and_not_what_they_say(
+    alice, new_model, receiver, hook, monkeypatch
+):
+    hook(alice, events=["turn.waiting"])
+    turn = ask(alice)
+    Turn.objects.filter(pk=turn.pk).update(api_key=alice.new_key()[0])
+    turn.refresh_from_db()
+    turn.status = "waiting"
+    turn.waiting_calls = [{"call_id": "c", "name": "pay", "arguments": "secret", "approved": None}]
+    webhook_outbox.note_turn(turn)
+    deliver_due()
+    (told,) = sent(receiver)
+    assert told["turn"]["waiting_calls"] == [{"call_id": "c", "name": "pay"}]
+
+
+def test_organizations_without_webhooks_cost_no_query(
+    alice, new_model, monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(webhook_outbox, "KNOWN_SECONDS", 60.0)
+    new_model(default=True)
+    turn = turn_of(alice)
+    with django_assert_num_queries(0):
+        webhook_outbox.note_turn(turn)
+
+
+# -- Trying again --------------------------------------------------------------------------------------
+
+
+def test_a_failure_is_tried_again_later_and_then_given_up(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+    answer_with(receiver, status(500))
+    deliver_due()
+    deliver_due()
+    delivery = WebhookDelivery.objects.get()
+    assert len(receiver.requests) == 1, "not at once"
+    assert (delivery.status, delivery.http_status) == ("queued", 500)
+    assert "500" in delivery.error
+    assert delivery.due_at > timezone.now()
+    for _ in webhook_delivery.RETRY_SECONDS:
+        make_due()
+        deliver_due()
+    delivery.refresh_from_db()
+    assert delivery.status == "failed"
+    assert len(receiver.requests) == len(webhook_delivery.RETRY_SECONDS) + 1
+    assert len({told["id"] for told in sent(receiver)}) == 1
+    assert 23 * 3600 < sum(webhook_delivery.RETRY_SECONDS) <= 24 * 3600
+
+
+def test_a_success_after_failures_forgets_them(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+    answer_with(receiver, status(503))
+    deliver_due()
+    assert Webhook.objects.get().failures == 1
+    answer_with(receiver, OK)
+    make_due()
+    deliver_due()
+    webhook = Webhook.objects.get()
+    assert (webhook.failures, webhook.failing_since) == (0, None)
+    assert WebhookDelivery.objects.get().attempt == 2
+
+
+def test_many_failures_for_a_day_disable_it_with_a_reason(alice, new_model, receiver, hook):
+    new_model(default=True)
+    webhook, _ = hook(alice)
+    turn_of(alice)
+    turn_of(alice)
+    answer_with(receiver, status(500))
+    Webhook.objects.update(failures=30, failing_since=timezone.now() - timedelta(hours=1))
+    deliver_due()
+    assert Webhook.objects.get().is_enabled
+    Webhook.objects.update(failing_since=timezone.now() - timedelta(hours=25))
+    make_due()
+    deliver_due()
+    webhook.refresh_from_db()
+    assert not webhook.is_enabled
+    assert "500" in webhook.disabled_reason
+    assert set(WebhookDelivery.objects.values_list("status", flat=True)) == {"failed"}
+    turn_of(alice)
+    assert WebhookDelivery.objects.count() == 2
+    edit_webhook(webhook, alice.principal, changes={"enabled": True})
+    turn_of(alice)
+    assert WebhookDelivery.objects.count() == 3
+
+
+def test_an_address_that_is_gone_is_disabled_at_once(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+    answer_with(receiver, status(410))
+    deliver_due()
+    assert not Webhook.objects.get().is_enabled
+    assert WebhookDelivery.objects.get().status == "failed"
+
+
+def test_a_redirect_is_a_failure(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+    answer_with(receiver, b"HTTP/1.1 302 X\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n")
+    deliver_due()
+    assert WebhookDelivery.objects.get().status == "queued"
+    assert [request.target for request in receiver.requests] == ["/hook"]
+
+
+def test_what_a_lost_worker_held_is_sent_again(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+    WebhookDelivery.objects.update(
+        status=DeliveryStatus.RUNNING, worker="dead", lease_until=timezone.now(), fence=4
+    )
+    deliver_due()
+    assert WebhookDelivery.objects.get().status == "delivered"
+
+
+def test_a_worker_that_was_too_slow_writes_nothing(alice, new_model, receiver, hook):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+
+    def take_over(connection, _):
+        WebhookDelivery.objects.update(fence=99)
+        connection.sendall(OK)
+
+    receiver.routes["/hook"] = take_over
+    deliver_due()
+    assert WebhookDelivery.objects.get().status == "running"
+
+
+def test_one_webhook_does_not_hold_up_the_others(alice, new_model, receiver, hook):
+    new_model(default=True)
+    first, _ = hook(alice)
+    turn = turn_of(alice)
+    delivery = WebhookDelivery.objects.get()
+    second, _ = hook(alice)
+    for webhook in [first] * 30 + [second]:
+        WebhookDelivery.objects.create(
+            organization=alice.organization,
+            webhook=webhook,
+            turn_id=turn.pk,
+            event=delivery.event,
+            payload=delivery.payload,
+            due_at=timezone.now(),
+        )
+    taken = webhook_delivery._claimed()
+    assert {d.webhook_id for d in taken} == {first.pk, second.pk}
+
+
+def test_old_log_entries_are_forgotten(alice, new_model, hook, settings):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+    forget_deliveries()
+    assert WebhookDelivery.objects.exists()
+    long_ago = timezone.now() - timedelta(days=settings.AMBER_WEBHOOK_LOG_DAYS + 1)
+    WebhookDelivery.objects.update(created_at=long_ago)
+    forget_deliveries()
+    assert not WebhookDelivery.objects.exists()
+
+
+# -- Secrets and redelivery ------------------------------------------------------------------------------
+
+
+def test_both_secrets_sign_while_one_is_changed(alice, new_model, receiver, hook):
+    new_model(default=True)
+    webhook, old = hook(alice)
+    _, new = rotate_secret(webhook, overlap=timedelta(hours=1))
+    turn_of(alice)
+    deliver_due()
+    (request,) = receiver.requests
+    given = request.headers.get("amber-signature") or request.headers["Amber-Signature"]
+    stamp, *marks = given.split(",")
+    signed = stamp.removeprefix("t=").encode() + b"." + request.body
+    assert marks == [
+        "v1=" + hmac.new(key.encode(), signed, hashlib.sha256).hexdigest() for key in (new, old)
+    ]
+    assert old not in Webhook.objects.get().secret_sealed
+
+
+def test_a_delivery_is_sent_again_as_the_same_event(alice, new_model, receiver, hook, rung):
+    new_model(default=True)
+    hook(alice)
+    turn_of(alice)
+    deliver_due()
+    deliver_again(WebhookDelivery.objects.get())
+    assert rung == [1, 1]
+    deliver_due()
+    first, second = sent(receiver)
+    assert first == second
+    assert WebhookDelivery.objects.filter(status="delivered").count() == 2
+
+
+# -- REST --------------------------------------------------------------------------------------------------
+
+ALL = "/api/v1/webhooks/"
+
+
+def test_the_secret_is_shown_once(alice):
+    client = api(alice)
+    made = client.post(ALL, {"url": "https://example.com/hook"})
+    assert made.status_code == 201, made.content
+    said = made.json()
+    assert said["secret"].startswith("whsec_")
+    assert said["events"] == [
+        "turn.completed",
+        "turn.incomplete",
+        "turn.failed",
+        "turn.cancelled",
+        "turn.waiting",
+    ]
+    again = client.get(f"{ALL}{said['id']}/").json()
+    assert "secret" not in again
+    assert client.get(ALL).json()["results"] == [again]
+    assert said["secret"] not in Webhook.objects.get().secret_sealed
+
+
+def test_the_same_key_twice_makes_one_and_tells_no_secret_again(alice):
+    client = api(alice)
+    ask_for = {"url": "https://example.com/hook"}
+    first = client.post(ALL, ask_for, headers={"Idempotency-Key": "k"})
+    second = client.post(ALL, ask_for, headers={"Idempotency-Key": "k"})
+    assert first.json() | {"secret": None} == second.json()
+    assert Webhook.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "url"),
+        ({"url": "ftp://example.com/"}, "url"),
+        ({"url": "http://127.0.0.1/"}, "url"),
+        ({"url": "https://example.com/", "events": ["turn.begun"]}, "events.0"),
+        ({"url": "https://example.com/", "events": []}, "events"),
+        (
+            {"url": "https://example.com/", "whole_organization": True, "include_output": True},
+            "include_output",
+        ),
+    ],
+    ids=["none", "scheme", "at home", "event", "no events", "texts of others"],
+)
+def test_bad_webhooks_are_400(alice, body, field):
+    answer = api(alice).post(ALL, body)
+    assert answer.status_code == 400
+    assert field in answer.json()["error"]["fields"]
+    assert not Webhook.objects.exists()
+
+
+def test_members_may_not_hear_of_everybody(bob):
+    body = {"url": "https://example.com/", "whole_organization": True}
+    assert api(bob).post(ALL, body).status_code == 403
+
+
+def test_admins_see_those_of_the_whole_organization(alice, carol, bob):
+    body = {"url": "https://example.com/", "whole_organization": True}
+    made = api(alice).post(ALL, body).json()
+    assert api(carol).get(f"{ALL}{made['id']}/").status_code == 200
+    assert api(bob).get(f"{ALL}{made['id']}/").status_code == 404
+
+
+def test_keys_may_not_touch_webhooks(alice):
+    assert api(key=alice.new_key()[1]).get(ALL).status_code == 403
+
+
+def test_changes_rotates_and_deletes(alice):
+    client = api(alice)
+    made = client.post(ALL, {"url": "https://example.com/hook"}).json()
+    place = f"{ALL}{made['id']}/"
+    changed = client.patch(place, {"enabled": False, "name": "Mine"}).json()
+    assert (changed["enabled"], changed["disabled_reason"]) == (False, "Switched off.")
+    rotated = client.post(f"{place}rotate/", {"overlap_hours": 1})
+    assert rotated.status_code == 201
+    assert rotated.json()["secret"] not in ("", made["secret"])
+    assert client.delete(place).status_code == 204
+    assert client.get(place).status_code == 404
+
+
+def test_the_log_shows_how_it_went_and_sends_again(alice, new_model, receiver, hook):
+    new_model(default=True)
+    webhook, _ = hook(alice)
+    turn = turn_of(alice)
+    client = api(alice)
+    log = f"{ALL}{webhook.pk}/deliveries/"
+    (waiting,) = client.get(log).json()["results"]
+    assert (waiting["status"], waiting["attempts"]) == ("queued", 0)
+    again = f"{log}{waiting['id']}/redeliver/"
+    assert client.post(again).status_code == 409
+    deliver_due()
+    (done,) = client.get(log).json()["results"]
+    assert (done["status"], done["attempts"], done["http_status"]) == ("delivered", 1, 200)
+    assert done["turn_id"] == str(turn.pk)
+    repeated = client.post(again)
+    assert repeated.status_code == 201
+    assert repeated.json()["event_id"] == done["event_id"]
+    assert len(client.get(log).json()["results"]) == 2
