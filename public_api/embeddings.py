@@ -1,5 +1,8 @@
 """Texts to vectors for clients: not kept, accounted, and spoken to a provider on the web's own loop.
 
+    request = admitted(request)       # in the request's thread; what it may cost is held
+    body = await embedded(request)
+
 The cache of `libraries.embedding_store` is not asked: nothing of what strangers send is to stay. Vectors
 shorter than the model's own are its first numbers, normalised anew, as OpenAI's models do it.
 https://platform.openai.com/docs/guides/embeddings
@@ -9,20 +12,24 @@ import asyncio
 import base64
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import orjson
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 
 from accounts.principal import Principal
 from amber.lib.errors import AmberError, Invalid
+from amber.lib.ids import new_id
 from engine import tokens
 from engine.model import ProviderError, Usage
 from engine.reply import Patience
-from providers import ledger
+from providers import budgets, ledger
+from providers.budget_rules import Spender, Spending
+from providers.ledger import spending_of
 from providers.models import EmbeddingModel
 from providers.registry import engine_embedder
 
@@ -36,19 +43,32 @@ MAX_TEXTS: Final = 2_048
 MAX_TOTAL_TOKENS: Final = 300_000
 """OpenAI's own limits: https://platform.openai.com/docs/api-reference/embeddings/create."""
 
-CHARS_PER_TOKEN: Final = 4
-"""OpenAI's rule of thumb, where a provider does not count."""
+BYTES_PER_TOKEN: Final = 3
+"""As `chats.admission` estimates, and for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """`dimensions` None: the model's own. `as_base64`: of little-endian float32."""
+    """`dimensions` None: the model's own. `as_base64`: of little-endian float32. `id` names what is
+    held for it, if it `is_budgeted`."""
 
     asker: Principal
     model: EmbeddingModel
     texts: Sequence[str]
     dimensions: int | None = None
     as_base64: bool = False
+    is_budgeted: bool = False
+    id: UUID = field(default_factory=new_id)
+
+    @property
+    def spender(self) -> Spender:
+        asker = self.asker
+        return Spender(
+            organization_id=asker.organization_id,
+            user_id=asker.user_id,
+            api_key_id=asker.key.pk if asker.key else None,
+            guest_id=asker.guest_id,
+        )
 
 
 def check_tokens(texts: Sequence[str], model: EmbeddingModel) -> None:
@@ -69,17 +89,32 @@ def _check(place: str, counted: int, most: int) -> None:
         raise Invalid(said, fields={place: [said]})
 
 
+def admitted(request: EmbeddingRequest) -> EmbeddingRequest:
+    """The request, once what it may cost is held. Raises RateLimited (budget_exceeded)."""
+
+    def asked() -> Spending:
+        return spending_of(request.model, _estimate(request))
+
+    with transaction.atomic():
+        is_budgeted = budgets.reserve(request.spender, asked, holder_id=request.id)
+    return replace(request, is_budgeted=is_budgeted)
+
+
 async def embedded(request: EmbeddingRequest) -> bytes:
     """OpenAI's answer, JSON. One provider call per batch. Raises AmberError."""
     used: list[Usage] = []
     began = time.monotonic()
+    outcome = "cancelled"
     try:
         vectors = await _vectors(request, used)
+        outcome = "ok"
     except ProviderError as error:
-        await _account(request, sum(used, Usage()), began, outcome=error.code)
+        outcome = error.code
         raise AmberError(error.message, code=error.code) from None
-    usage = sum(used, Usage()) if used else _estimate(request)
-    await _account(request, usage, began, estimated=not used)
+    finally:
+        is_estimate = outcome == "ok" and not used
+        usage = _estimate(request) if is_estimate else sum(used, Usage())
+        await _settle(request, usage, began, outcome=outcome, estimated=is_estimate)
     return await asyncio.to_thread(_answer, request, vectors, usage)
 
 
@@ -100,23 +135,27 @@ async def _of(embedder: Any, texts: Sequence[str]) -> "Vectors":
 
 
 def _estimate(request: EmbeddingRequest) -> Usage:
-    return Usage(prompt_tokens=sum(map(len, request.texts)) // CHARS_PER_TOKEN)
+    tokens_each = (tokens.at_most_tokens(text) // BYTES_PER_TOKEN + 1 for text in request.texts)
+    return Usage(prompt_tokens=sum(tokens_each))
 
 
 @sync_to_async(thread_sensitive=False)
-def _account(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any) -> None:
-    asker = request.asker
+def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any) -> None:
+    """Count what was used, and give back what was held."""
+    latency_ms = round((time.monotonic() - began) * 1_000)
+    spender = asdict(request.spender)
     try:
-        ledger.record(
-            request.model,
-            usage,
-            organization_id=asker.organization_id,
-            user_id=asker.user_id,
-            api_key_id=asker.key.pk if asker.key else None,
-            guest_id=asker.guest_id,
-            latency_ms=round((time.monotonic() - began) * 1_000),
-            **fields,
-        )
+        with transaction.atomic():
+            if request.is_budgeted:
+                budgets.release([request.id])
+            ledger.record(
+                request.model,
+                usage,
+                latency_ms=latency_ms,
+                is_budgeted=request.is_budgeted,
+                **spender,
+                **fields,
+            )
     finally:
         connections.close_all()
 

@@ -17,7 +17,7 @@ from engine.token_ids import UnknownTokenError, text_of_tokens
 from providers.models import EmbeddingModel
 from public_api.answerers import asking_as, embedding_model_named
 from public_api.completions_serializers import MAX_MODEL_CHARS, MAX_USER_CHARS, OPTIONAL
-from public_api.embeddings import MAX_TEXTS, EmbeddingRequest, check_tokens, embedded
+from public_api.embeddings import MAX_TEXTS, EmbeddingRequest, admitted, check_tokens, embedded
 from public_api.openai_view import ERRORS, KEY, TAG, OpenAIView
 from public_api.strict_fields import TextField, WholeNumberField
 
@@ -96,7 +96,7 @@ class EmbeddingsView(OpenAIView):
             _dimensions(given.get("dimensions"), model),
             as_base64=given.get("encoding_format") == "base64",
         )
-        return LaterResponse(partial(_answered, wanted))
+        return LaterResponse(partial(_answered, admitted(wanted)))
 
 
 async def _answered(request: EmbeddingRequest) -> HttpResponse:

@@ -8,6 +8,7 @@ from typing import Any
 from django.urls import URLPattern, URLResolver, get_resolver
 
 PREFIXES = ("api/v1/", "chat")
+OPENAI_PREFIX = "v1/"
 METHODS = ("get", "post", "put", "patch", "delete")
 _PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
 
@@ -43,11 +44,17 @@ class Route:
 
 
 def all_routes() -> list[Route]:
-    return [route for route in _walk(get_resolver().url_patterns, "") if _is_rest(route)]
+    return _beginning_with(PREFIXES)
 
 
-def _is_rest(route: Route) -> bool:
-    return route.template.startswith(PREFIXES)
+def openai_routes() -> list[Route]:
+    """Those that speak OpenAI's protocol: other errors, and keys alone."""
+    return _beginning_with((OPENAI_PREFIX,))
+
+
+def _beginning_with(prefixes: tuple[str, ...]) -> list[Route]:
+    routes = _walk(get_resolver().url_patterns, "")
+    return [route for route in routes if route.template.startswith(prefixes)]
 
 
 def _walk(patterns: list[Any], prefix: str) -> Iterator[Route]:

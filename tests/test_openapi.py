@@ -9,9 +9,9 @@ from drf_spectacular.validation import validate_schema
 
 from engine.events import EVENT_TYPES
 from tests.personas import api
-from tests.routes import METHODS, Route, all_routes
+from tests.routes import METHODS, Route, all_routes, openai_routes
 
-ROUTES = all_routes()
+ROUTES = [*all_routes(), *openai_routes()]
 FOR_ANYBODY = {
     ("/api/v1/public/assistants/{assistant_id}/", "get"),
     ("/api/v1/public/assistants/{assistant_id}/token/", "post"),

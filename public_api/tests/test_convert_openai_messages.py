@@ -151,7 +151,10 @@ def test_calls_of_a_reply_stay_together():
         ([{"role": "user", "content": [{"type": "image_url", "image_url": PNG_URL}]}], 0),
         ([{"role": "user", "content": [image("ftp://example.com/x.png")]}], 0),
         ([{"role": "user", "content": [image("https://example.com/" + "x" * 2_000)]}], 0),
-        ([{"role": "user", "content": [image("https://example.com/x.png")] * (MAX_IMAGES + 1)}], ""),
+        (
+            [{"role": "user", "content": [image("https://example.com/x.png")] * (MAX_IMAGES + 1)}],
+            "",
+        ),
         ([{"role": "user", "content": [image("file:///etc/passwd")]}], 0),
         ([{"role": "user", "content": [image("data:image/svg+xml;base64,AAAA")]}], 0),
         ([{"role": "user", "content": [image("data:image/png;base64,%%%")]}], 0),
