@@ -50,8 +50,8 @@ def ingestion(stand: Stand, provider_url: str, *, is_quick: bool) -> list[Findin
     documents, rounds = (100, 1) if is_quick else (950, 3)
     with stand.amber(provider_url) as amber, psycopg.connect(stand.database_url()) as database:
         database.autocommit = True
-        _index(database)
         warm = asyncio.run(_upload_and_watch(amber, database, WARM_DOCUMENTS))
+        _index(database)  # not before there are chunks: an index without any is dropped
         watched = asyncio.run(_upload_and_watch(amber, database, documents))
         if not is_quick:
             asyncio.run(_upload_and_watch(amber, database, MORE_DOCUMENTS))
