@@ -56,7 +56,7 @@ class FunctionInput(serializers.Serializer[Any]):
     strict = FlagField(required=False, allow_null=True)
 
 
-class ToolInput(serializers.Serializer[Any]):
+class OpenAIToolInput(serializers.Serializer[Any]):
     type = serializers.ChoiceField(["function"])
     function = FunctionInput()
 
@@ -85,7 +85,7 @@ class FunctionsField(serializers.ListField):
 
 
 class ToolsField(FunctionsField):
-    child = ToolInput()
+    child = OpenAIToolInput()
 
     def _function(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         function: Mapping[str, Any] = given["function"]
