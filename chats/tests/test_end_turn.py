@@ -234,7 +234,7 @@ def test_our_own_faults_fail_the_turn_without_telling_secrets(alice, new_model, 
     def break_down(*_: Any) -> None:
         raise RuntimeError("the password is 1234")
 
-    monkeypatch.setattr("chats.context._compose", break_down)
+    monkeypatch.setattr("chats.context.compose", break_down)
     new_model()
     turn = ask(alice)
     assert run(turn) == TurnStatus.FAILED
