@@ -306,10 +306,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "DocumentStatusEnum": "libraries.models.DocumentStatus",
         "ToolKindEnum": "tools.models.ToolKind",
         "UsageKindEnum": "providers.models.UsageKind",
-        "FunctionEnum": ["function"],
-        "AnswerFormEnum": "public_api.function_fields.FORMS",
         "WebhookEventEnum": "public_api.models.WebhookEvent",
         "DeliveryStatusEnum": "public_api.models.DeliveryStatus",
+        "AnswerFormEnum": ["text", "json_object", "json_schema"],
+        "FunctionTypeEnum": ["function"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
