@@ -14,7 +14,7 @@ from typing import Any
 
 import uvloop
 
-from bench import context_assembly, footprint, ingestion, report, streams
+from bench import context_assembly, footprint, ingestion, library_search, report, streams
 from bench.loadgen import say
 from bench.report import Finding
 from bench.stand import ROOT, Stand, stand
@@ -23,6 +23,7 @@ from bench.streams import Ring
 FOOTPRINT = "footprint"
 INGESTION = "ingestion"
 CONTEXT = "context"
+SEARCH = "search"
 STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
@@ -34,7 +35,7 @@ STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
 
 def main() -> int:
     options = _options()
-    wanted = options.only or [FOOTPRINT, *STREAMS, CONTEXT, INGESTION]
+    wanted = options.only or [FOOTPRINT, *STREAMS, CONTEXT, INGESTION, SEARCH]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are stopped
     head = report.machine() | {"quick": options.quick}
     findings: list[Finding] = []
@@ -52,6 +53,9 @@ def main() -> int:
         if INGESTION in wanted:
             say(f"{INGESTION}:")
             findings += ingestion.ingestion(place, provider_url, is_quick=options.quick)
+        if SEARCH in wanted:
+            say(f"{SEARCH}:")
+            findings += library_search.library_search(place, provider_url, is_quick=options.quick)
     say("\n" + report.table(findings))
     if options.quick:
         say("A smoke run: these numbers say nothing.")
@@ -78,7 +82,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[FOOTPRINT, *STREAMS, CONTEXT, INGESTION],
+        choices=[FOOTPRINT, *STREAMS, CONTEXT, INGESTION, SEARCH],
         help="may be given repeatedly",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "bench")

@@ -40,8 +40,13 @@ FULL_AGREEMENT: Final = 0.8
 """Two good arms never agree wholly: 0.8 to 0.9 where both know the language, 0 where one does not."""
 UNDECIDED: Final = 0.2
 """By so much the first hit may stand out of the second without deciding anything."""
-LEXICAL_PRIOR: Final = 0.2
+MEANING_WEIGHT: Final = 1.5
+"""Of vectors that are trusted wholly, where the words' is 1: they found what the words found and more,
+which words cannot do."""
+LEXICAL_WEIGHT: Final = 0.2
 """Of an embedder of hashed words beside words that are counted and weighed exactly."""
+DECIDED_POWER: Final = 3
+"""The vectors' weight falls by this power of what the words left undecided."""
 CHANCE_LIFT, FULL_LIFT = 0.1, 0.7
 """Of a survey: 0 for random vectors, 0.4 for an English embedder on Chinese, 0.7 and more for those
 that know the script."""
@@ -92,7 +97,7 @@ class VectorArm:
     @property
     def prior(self) -> float:
         known = 1.0 if self.lift is None else ramp(self.lift, CHANCE_LIFT, FULL_LIFT)
-        return known * (LEXICAL_PRIOR if self.is_lexical else 1.0)
+        return known * (LEXICAL_WEIGHT if self.is_lexical else MEANING_WEIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How far each arm counts, 0 to 1; `vectors` in the order of the arms."""
+    """How far each arm counts, from 0 to 1 or MEANING_WEIGHT; `vectors` in the order of the arms."""
 
     text: float
     vectors: tuple[float, ...]
@@ -126,7 +131,7 @@ def fuse(text: TextArm, vectors: Sequence[VectorArm]) -> list[Ranked]:
         for rank, (pk, similarity) in enumerate(arm.hits, 1):
             vector_ranks[pk] = rank
             scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
-            stands_out = standing_out(arm, similarity) * weight
+            stands_out = standing_out(arm, similarity) * min(1.0, weight)
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
@@ -143,7 +148,8 @@ def weigh(text: TextArm, vectors: Sequence[VectorArm]) -> Weights:
     found = ramp(text.hits[0].coverage, *COVERAGE)
     decided = found * ramp(decisiveness(text), UNDECIDED, 1.0)
     by_arm = tuple(
-        arm.prior * (1 - found * (1 - agreement(text, arm))) * (1 - decided) ** 2 for arm in vectors
+        arm.prior * (1 - found * (1 - agreement(text, arm))) * (1 - decided) ** DECIDED_POWER
+        for arm in vectors
     )
     return Weights(max(found, _LEAST), by_arm)
 

@@ -28,7 +28,11 @@ class LibrarySearchView(APIView):
 
 
 class LibrariesSearchView(APIView):
-    @extend_schema(request=LibrariesSearchInput, responses=FoundSerializer)
+    @extend_schema(
+        operation_id="libraries_search_together",
+        request=LibrariesSearchInput,
+        responses=FoundSerializer,
+    )
     def post(self, request: Request) -> Response:
         """Search several libraries at once. 404 if you do not see one of them."""
         principal = principal_of(request)
@@ -50,15 +54,15 @@ def _libraries(principal: Principal, ids: Iterable[UUID]) -> list[Library]:
 def _answer(principal: Principal, libraries: list[Library], given: dict[str, Any]) -> Response:
     filters = Filters(**given["filters"]) if given.get("filters") else None
     if filters and filters.document_ids:
-        _check_documents(libraries, set(filters.document_ids))
+        _check_documents(principal, libraries, set(filters.document_ids))
     found = search(
         libraries, given["query"], k=given["k"], filters=filters, user_id=principal.user_id
     )
     return Response(FoundSerializer({"results": found.passages, "notes": found.notes}).data)
 
 
-def _check_documents(libraries: list[Library], ids: set[UUID]) -> None:
+def _check_documents(principal: Principal, libraries: list[Library], ids: set[UUID]) -> None:
     """Raises Missing: a foreign document is as absent as one that never was."""
-    known = Document.objects.filter(library__in=[library.pk for library in libraries], pk__in=ids)
-    if known.count() < len(ids):
+    rows = Document.objects.visible_to(principal).filter(library__in=libraries, pk__in=ids)
+    if rows.count() < len(ids):
         raise Missing

@@ -61,23 +61,19 @@ def prepare_connection() -> None:
 
 
 def find_by_vector(asked: Asked) -> VectorArm:
-    """At most HITS. Two to six queries, inside of a transaction."""
+    """At most HITS. One query for a small scope, two to six for others. Inside of a transaction."""
     scope = asked.scope
+    if scope.chunk_count <= EXACT_CHUNKS:
+        return _all_compared(asked)
     found = _by_index(asked) if is_index_worth_it(scope) else None
     if found is None:
         found = _exactly(asked)
     sample = asked.sample or _first_chunks(scope)
     near = _similarities(asked, [*sample, *asked.compared])
     crowd = [near[pk] for pk in sample if pk in near]
-    return VectorArm(
-        hits=found,
-        count=scope.chunk_count,
-        mean=fmean(crowd) if crowd else 0.0,
-        deviation=pstdev(crowd) if crowd else 0.0,
-        others={pk: near[pk] for pk in asked.compared if pk in near},
-        lift=asked.lift,
-        is_lexical=scope.model.provider.is_offline,
-    )
+    mean, deviation = (fmean(crowd), pstdev(crowd)) if crowd else (0.0, 0.0)
+    others = {pk: near[pk] for pk in asked.compared if pk in near}
+    return _arm(asked, found, others, (scope.chunk_count, mean, deviation))
 
 
 def is_index_worth_it(scope: Scope) -> bool:
@@ -90,6 +86,24 @@ def is_index_worth_it(scope: Scope) -> bool:
 
 
 _Hits = list[tuple[UUID, float]]
+_Crowd = tuple[int, float, float]
+"""Count, mean and deviation of the similarities of all chunks of a scope."""
+
+
+def _arm(asked: Asked, found: _Hits, others: dict[UUID, float], crowd: _Crowd) -> VectorArm:
+    is_lexical = asked.scope.model.provider.is_offline
+    return VectorArm(found, *crowd, others, asked.lift, is_lexical)
+
+
+def _all_compared(asked: Asked) -> VectorArm:
+    condition, values = condition_of(asked.scope)
+    sql = _COMPARED.format(condition=condition, hits=HITS)
+    rows = _fetched(sql, [halfvec_text(asked.vector), *values, list(asked.compared)])
+    if not rows:
+        return VectorArm()
+    found = [row[:2] for row in rows if row[2]]
+    others = {row[0]: row[1] for row in rows if not row[2]}
+    return _arm(asked, found, others, rows[0][3:])
 
 
 def _exactly(asked: Asked) -> _Hits:
@@ -129,6 +143,18 @@ def _fetched(sql: str, values: Sequence[Any]) -> list[Any]:
         cursor.execute(sql, values)
         return list(cursor.fetchall())
 
+
+_COMPARED: Final = """
+WITH compared AS MATERIALIZED (
+    SELECT id, 1 - (vector <=> %s::halfvec) AS near FROM libraries_documentchunk WHERE {condition}
+), crowd AS (
+    SELECT count(*) AS count, avg(near) AS mean, stddev_pop(near) AS deviation FROM compared
+), nearest AS (
+    SELECT id, near FROM compared ORDER BY near DESC LIMIT {hits}
+)
+SELECT id, near, true, crowd.* FROM nearest, crowd
+UNION ALL SELECT id, near, false, crowd.* FROM compared, crowd WHERE id = ANY(%s)
+"""
 
 _EXACT: Final = """
 SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libraries.ranking import (
-    LEXICAL_PRIOR,
+    LEXICAL_WEIGHT,
+    MEANING_WEIGHT,
     TextArm,
     TextHit,
     VectorArm,
@@ -49,10 +50,10 @@ SHARP = [10.0, 3.0, 2.5, 2.0]
 # -- Trust ---------------------------------------------------------------------------------------
 
 
-def test_two_good_arms_that_agree_count_the_same():
+def test_two_good_arms_that_agree_count_fully():
     weights = weigh(by_words(*FLAT), [by_vectors(*range(10))])
     assert weights.text == pytest.approx(1)
-    assert weights.vectors[0] == pytest.approx(1)
+    assert weights.vectors[0] == pytest.approx(MEANING_WEIGHT)
 
 
 def test_vectors_that_lift_nothing_do_not_count_beside_words_that_found_something():
@@ -86,13 +87,17 @@ def test_where_nothing_is_decided_both_say_something():
 def test_a_survey_that_saw_nothing_in_the_vectors_silences_them():
     weak = by_words(*FLAT, coverage=0.05)
     assert weigh(weak, [by_vectors(*range(20, 30), lift=0.0)]).vectors == (0.0,)
-    assert weigh(weak, [by_vectors(*range(20, 30), lift=0.4)]).vectors[0] == pytest.approx(0.5)
-    assert weigh(weak, [by_vectors(*range(20, 30), lift=None)]).vectors[0] == pytest.approx(1)
+    assert weigh(weak, [by_vectors(*range(20, 30), lift=0.4)]).vectors[0] == pytest.approx(
+        MEANING_WEIGHT / 2
+    )
+    assert weigh(weak, [by_vectors(*range(20, 30), lift=None)]).vectors[0] == pytest.approx(
+        MEANING_WEIGHT
+    )
 
 
 def test_a_lexical_embedder_counts_for_little():
     weights = weigh(by_words(*FLAT), [by_vectors(*range(10), is_lexical=True)])
-    assert weights.vectors[0] == pytest.approx(LEXICAL_PRIOR)
+    assert weights.vectors[0] == pytest.approx(LEXICAL_WEIGHT)
 
 
 def test_without_words_vectors_alone_are_the_ranking():
@@ -215,7 +220,7 @@ def test_every_hit_is_ranked_once_within_bounds(text, vectors):
 def test_weights_lie_between_nothing_and_all(text, vectors):
     weights = weigh(text, [vectors])
     assert 0 <= weights.text <= 1
-    assert all(0 <= weight <= 1 for weight in weights.vectors)
+    assert all(0 <= weight <= MEANING_WEIGHT for weight in weights.vectors)
     assert weights.text + sum(weights.vectors) > 0
 
 

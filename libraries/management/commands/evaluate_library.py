@@ -10,6 +10,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, Final
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from amber.lib.errors import AmberError
@@ -45,6 +46,8 @@ class Command(BaseCommand):
             library = _library(options["library"])
             if options["load"]:
                 load(library, questions)
+            if not questions.questions:
+                raise QuestionSetError("The file has no questions.")
             library.refresh_from_db()
             tend_indexes()
             survey(library)
@@ -57,9 +60,7 @@ class Command(BaseCommand):
         self._tell(outcomes, options["out"])
 
     def _tell(self, outcomes: dict[str, list[Outcome]], out: Path | None) -> None:
-        found = {name: summary(each) for name, each in outcomes.items() if each}
-        if not found:
-            raise CommandError("The file has no questions.")
+        found = {name: summary(each) for name, each in outcomes.items()}
         self.stdout.write(table(found))
         if out is not None:
             said = {
@@ -76,8 +77,11 @@ def _arms(chosen: str) -> dict[str, tuple[str, ...]]:
 
 def _library(pk: str) -> Library:
     related = ("embedding_model__provider",)
-    rows = Library.objects.filter(pk=pk, deleted_at=None).select_related(*related)
-    found: Library | None = rows.first()
+    rows = Library.objects.filter(deleted_at=None).select_related(*related)
+    try:
+        found: Library | None = rows.filter(pk=pk).first()
+    except ValidationError:
+        found = None
     if found is None:
         raise CommandError(f"There is no library {pk}.")
     return found

@@ -1,0 +1,73 @@
+"""Search over 200,000 chunks in 100 organizations: against the bare SQL, and against comparing all."""
+
+import json
+import os
+import subprocess
+import sys
+
+from bench.loadgen import say
+from bench.report import Finding, Json, median
+from bench.stand import ROOT, Stand
+
+CHUNKS, QUICK_CHUNKS = 200_000, 20_000
+MAX_SECONDS = 3_600
+
+
+def library_search(stand: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]:
+    """Beside a running Amber, whose database it uses; its workers have nothing to do meanwhile."""
+    with stand.amber(provider_url):
+        groups = _driven(stand, QUICK_CHUNKS if is_quick else CHUNKS)
+    for group in groups:
+        say(f"  {group}")
+    asked = [ms for group in groups for ms in group["search_ms"]]
+    bare = [ms for group in groups for ms in group["bare_ms"]]
+    by_size = "; ".join(_times(group) for group in groups)
+    recalls = [recall for group in groups for recall in group["recalls"]]
+    small = min(groups, key=lambda group: group["chunks"])
+    return [
+        Finding(
+            "search, median against bare SQL",
+            median(asked) / median(bare),
+            "x",
+            at_most=1.3,
+            note=by_size,
+            details={"groups": groups},
+        ),
+        Finding(
+            "recall@10 of the vectors against comparing all",
+            sum(recalls) / len(recalls),
+            "",
+            at_least=0.95,
+            note="; ".join(
+                f"{g['chunks']:,}: {sum(g['recalls']) / len(g['recalls']):.3f}" for g in groups
+            ),
+        ),
+        Finding(
+            f"chunks found for a tenant with {small['chunks']:,} of them, asked for 10",
+            min(small["found"]),
+            "",
+            at_least=10,
+        ),
+    ]
+
+
+def _times(group: Json) -> str:
+    way = "index" if group["is_by_index"] else "exact"
+    return (
+        f"{group['chunks']:,} ({way}): {median(group['search_ms']):.1f} ms,"
+        f" bare {median(group['bare_ms']):.1f}"
+    )
+
+
+def _driven(stand: Stand, chunks: int) -> list[Json]:
+    environ = {**os.environ, **stand.remembered(), "DJANGO_SETTINGS_MODULE": "amber.settings"}
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.search_driver", str(chunks)],
+        env=environ,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        timeout=MAX_SECONDS,
+        check=True,
+    )
+    groups: list[Json] = json.loads(done.stdout.splitlines()[-1])
+    return groups

@@ -1,0 +1,269 @@
+"""Fills a database with synthetic libraries and asks them: `python -m bench.search_driver CHUNKS`.
+
+One organization holds three tenths of all chunks, nine hold a twentieth each, ninety share the rest.
+Prints one JSON line: for each of these groups what a search took, what the bare SQL took, and how
+much of what an exact scan finds was found. Uses the database it is given.
+
+The bare SQL is what one writes by hand: nearest vectors (by index where Amber takes the index),
+`ts_rank` over chunks that have any of the words, the texts of the best ten; each question first the
+one way and then the other, by turns.
+"""
+
+import json
+import random
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import django
+import numpy as np
+from numpy.typing import NDArray
+
+DIMENSIONS = 512
+TOPICS = 500
+WORDS, CHUNK_WORDS, TOPIC_WORDS = 30_000, 300, 60
+"""About 400 tokens a chunk; three words in ten are those of its topic."""
+PER_DOCUMENT = 20
+WARM, ROUNDS = 5, 40
+K = 10
+_SYLLABLES = [a + b for a in "bcdfghklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ai", "ou")]
+
+
+def main() -> None:
+    django.setup()
+    chunks = int(sys.argv[1])
+    world = World(np.random.default_rng(1))
+    model = _model()
+    groups = [[chunks * 3 // 10], [chunks // 20] * 9, [chunks // 4 // 90] * 90]
+    libraries = [[_fill(world, model, size) for size in group] for group in groups]
+    _settle(libraries)
+    print(json.dumps([_measured(world, group) for group in libraries]))  # noqa: T201
+
+
+class World:
+    """Words by Zipf's law, topics that prefer some of them, and a direction for each topic."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        dice = random.Random(1)
+        made = {
+            "".join(dice.choices(_SYLLABLES, k=dice.choice((2, 3, 3, 4)))) for _ in range(WORDS)
+        }
+        self.words = sorted(made)
+        dice.shuffle(self.words)
+        self._heights = np.cumsum(1 / np.arange(1, len(self.words) + 1))
+        self.topics = rng.integers(200, len(self.words), size=(TOPICS, TOPIC_WORDS))
+        self._directions = rng.normal(size=(TOPICS, DIMENSIONS))
+
+    def text(self, topic: int, length: int) -> str:
+        usual = np.searchsorted(self._heights, self.rng.random(length) * self._heights[-1])
+        own = self.rng.choice(self.topics[topic], length)
+        chosen = np.where(self.rng.random(length) < 0.3, own, usual)
+        return " ".join(self.words[each] for each in chosen)
+
+    def vector(self, topic: int) -> NDArray[np.float32]:
+        vector = self._directions[topic] + self.rng.normal(size=DIMENSIONS)
+        return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+    def question(self) -> tuple[str, NDArray[np.float32]]:
+        """Four words of a topic, and four of the forty commonest."""
+        topic = int(self.rng.integers(TOPICS))
+        chosen = [*self.rng.choice(self.topics[topic], 4), *self.rng.integers(0, 40, size=4)]
+        return " ".join(self.words[each] for each in chosen), self.vector(topic)
+
+
+def _model() -> Any:
+    from providers.models import EmbeddingModel, Provider
+
+    provider = Provider.objects.create(name="Bench", base_url="http://127.0.0.1:9/v1")
+    return EmbeddingModel.objects.create(
+        provider=provider, alias="bench-search", upstream_id="bench", dimensions=DIMENSIONS
+    )
+
+
+def _fill(world: World, model: Any, size: int) -> Any:
+    from django.db import transaction
+
+    from accounts.models import Organization
+    from amber.lib.ids import new_id
+    from libraries.models import Library
+
+    slug = f"bench-{new_id().hex}"
+    organization = Organization.objects.create(name=slug, slug=slug)
+    with transaction.atomic():
+        library = Library.objects.create(
+            organization=organization, name="Bench", embedding_model=model, chunk_count=size
+        )
+        for first in range(0, size, PER_DOCUMENT):
+            _write(world, library, min(PER_DOCUMENT, size - first))
+    return library
+
+
+def _write(world: World, library: Any, size: int) -> None:
+    """A document: most of its chunks are of one topic."""
+    from libraries.chunk_writer import ChunkRow, write_chunks
+    from libraries.models import Document
+
+    topic = int(world.rng.integers(TOPICS))
+    ready = {"stage": "ready", "status": "ready", "name": "bench.txt"}
+    document = Document.objects.create(
+        organization_id=library.organization_id, library=library, **ready
+    )
+    rows = []
+    for order in range(size):
+        own = topic if world.rng.random() < 0.7 else int(world.rng.integers(TOPICS))
+        text = world.text(own, CHUNK_WORDS)
+        row = ChunkRow(
+            organization_id=library.organization_id,
+            document_id=document.pk,
+            library_id=library.pk,
+            embedding_model_id=library.embedding_model_id,
+            content=text,
+            order=order,
+            start=order * 10_000,
+            end=order * 10_000 + len(text),
+            page=None,
+            heading=None,
+            tokens=400,
+            vector=world.vector(own),
+            name=document.name,
+        )
+        rows.append(row)
+    write_chunks(rows)
+
+
+def _settle(libraries: list[list[Any]]) -> None:
+    """What the chores and autovacuum would do later."""
+    from django.db import connection
+
+    from libraries.survey import survey
+    from libraries.vector_index import tend_indexes
+
+    tend_indexes()
+    for group in libraries:
+        for library in group:
+            survey(library)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE libraries_documentchunk")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    library: Any
+    query: str
+    vector: NDArray[np.float32]
+
+
+def _measured(world: World, libraries: list[Any]) -> dict[str, Any]:
+    from libraries.models import Library
+    from libraries.scope import scopes_of
+    from libraries.vector_arm import is_index_worth_it
+
+    ids = [library.pk for library in libraries]
+    rows = list(Library.objects.filter(pk__in=ids).select_related("embedding_model__provider"))
+    is_by_index = is_index_worth_it(scopes_of(rows[:1], None)[0])
+    search_ms, bare_ms, recalls, found = [], [], [], []
+    for number in range(WARM + ROUNDS):
+        asked = Asked(rows[number % len(rows)], *world.question())
+        ways = [_searched, lambda each: _bare(each, is_by_index=is_by_index)]
+        taken = [_timed(way, asked) for way in (ways if number % 2 else ways[::-1])]
+        (ours, passages), (bare, _) = taken if number % 2 else taken[::-1]
+        if number >= WARM:
+            search_ms.append(ours)
+            bare_ms.append(bare)
+            found.append(passages)
+            recalls.append(_recall(asked))
+    return {
+        "chunks": rows[0].chunk_count,
+        "is_by_index": is_by_index,
+        "search_ms": [round(ms, 2) for ms in search_ms],
+        "bare_ms": [round(ms, 2) for ms in bare_ms],
+        "recalls": recalls,
+        "found": found,
+    }
+
+
+def _timed(way: Any, asked: Asked) -> tuple[float, int]:
+    began = time.perf_counter()
+    found = way(asked)
+    return (time.perf_counter() - began) * 1_000, found
+
+
+def _searched(asked: Asked) -> int:
+    """How many chunks came back. The question's vector is there already: no embedder is measured."""
+    from libraries.search import search
+
+    vectors = {asked.library.embedding_model_id: asked.vector}
+    found = search([asked.library], asked.query, k=K, query_vectors=vectors)
+    return sum(len(passage.chunk_ids) for passage in found.passages)
+
+
+_INDEXED = """
+SELECT id FROM libraries_documentchunk WHERE embedding_model_id = '{model}' AND library_id = %s
+ORDER BY vector::halfvec({dimensions}) <=> %s LIMIT 100
+"""
+_EXACT = """
+SELECT id FROM libraries_documentchunk WHERE embedding_model_id = %s AND library_id = %s
+ORDER BY vector <=> %s::halfvec LIMIT {limit}
+"""
+_RANKED = """
+SELECT id, ts_rank(search, %s::tsquery) FROM libraries_documentchunk
+WHERE embedding_model_id = %s AND library_id = %s AND search @@ %s::tsquery
+ORDER BY 2 DESC LIMIT 100
+"""
+_TEXTS = """
+SELECT c.id, c.content, c.start, c."end", c.page, d.name, d.path FROM libraries_documentchunk c
+JOIN libraries_document d ON d.id = c.document_id WHERE c.id = ANY(%s)
+"""
+
+
+def _bare(asked: Asked, *, is_by_index: bool) -> int:
+    from django.db import connection
+
+    from libraries.chunk_words import words_asked
+    from libraries.halfvec import halfvec_text
+
+    library, vector = asked.library, halfvec_text(asked.vector)
+    model_id = library.embedding_model_id
+    any_word = " | ".join(word.literal for word in words_asked(asked.query))
+    connection.ensure_connection()
+    with connection.connection.cursor() as cursor, connection.connection.transaction():
+        if is_by_index:
+            cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+            cursor.execute("SET LOCAL hnsw.ef_search = 100")
+            indexed = _INDEXED.format(model=model_id, dimensions=DIMENSIONS)
+            cursor.execute(indexed, [library.pk, vector])
+        else:
+            cursor.execute(_EXACT.format(limit=100), [model_id, library.pk, vector])
+        scores: dict[Any, float] = {}
+        for rank, row in enumerate(cursor.fetchall(), 1):
+            scores[row[0]] = 1 / (60 + rank)
+        cursor.execute(_RANKED, [any_word, model_id, library.pk, any_word])
+        for rank, row in enumerate(cursor.fetchall(), 1):
+            scores[row[0]] = scores.get(row[0], 0) + 1 / (60 + rank)
+        best = sorted(scores, key=lambda pk: -scores[pk])[:K]
+        cursor.execute(_TEXTS, [best])
+        return len(cursor.fetchall())
+
+
+def _recall(asked: Asked) -> float:
+    """Of the ten nearest chunks, the share that Amber's way to the vectors has among its first ten."""
+    from django.db import connection, transaction
+
+    from libraries import vector_arm
+    from libraries.halfvec import halfvec_text
+    from libraries.scope import scopes_of
+
+    scope = scopes_of([asked.library], None)[0]
+    with transaction.atomic(), connection.cursor() as cursor:
+        vector_arm.prepare_connection()
+        hits = vector_arm.find_by_vector(vector_arm.Asked(scope, asked.vector)).hits
+        values = [scope.model.pk, asked.library.pk, halfvec_text(asked.vector)]
+        cursor.execute(_EXACT.format(limit=K), values)
+        nearest = {row[0] for row in cursor.fetchall()}
+    return len(nearest & {pk for pk, _ in hits[:K]}) / len(nearest)
+
+
+if __name__ == "__main__":
+    main()
