@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats public_api bench tests
 
-.PHONY: run test test-mcp check lint types layers migrations bench requirements installed installed-dev
+.PHONY: run test test-mcp check lint types layers migrations bench requirements installed installed-dev test-widget widget-picture browser
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -21,6 +21,16 @@ test: installed-dev  ## The whole test suite; servers are started for it
 test-mcp: installed-dev  ## MCP tools against the reference server of the protocol's authors (needs npm)
 	npm install --silent --no-audit --no-fund --prefix var/mcp @modelcontextprotocol/server-everything@2026.8.31
 	$(BIN)/python -m pytest -p tests.services tools/tests/test_use_everything_server.py
+
+test-widget: browser  ## The widget in Debian's Chromium; installs it where this is root on a Debian
+	$(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py
+
+widget-picture: browser  ## docs/widget.png anew
+	WIDGET_SCREENSHOT=docs/widget.png $(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py -k picture
+
+browser: installed-dev
+	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
+	@$(BIN)/python -m pip install -q --disable-pip-version-check playwright==1.65.2
 
 check: lint types layers migrations  ## All that can be known without running it
 

@@ -90,8 +90,13 @@ def read_guest_token(text: str) -> GuestToken | None:
     version, organization, assistant, guest, epoch, ends_at = _FORM.unpack(message)
     if version != VERSION or ends_at <= time.time():
         return None
-    ids = (UUID(bytes=raw) for raw in (organization, assistant, guest))
-    return GuestToken(*ids, epoch=epoch, ends_at=datetime.fromtimestamp(ends_at, UTC))
+    return GuestToken(
+        organization_id=UUID(bytes=organization),
+        assistant_id=UUID(bytes=assistant),
+        guest=UUID(bytes=guest),
+        epoch=epoch,
+        ends_at=datetime.fromtimestamp(ends_at, UTC),
+    )
 
 
 def _packed(token: GuestToken) -> bytes:

@@ -47,12 +47,17 @@ class MessageInput(serializers.Serializer[ChatMessage]):
     parent_id = serializers.UUIDField(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        policy = POSTED_ROLES.get(attrs["role"])
-        if policy is not None and policy.needs_content and not attrs["content"].strip():
-            raise serializers.ValidationError({"content": ["This role needs some text."]})
-        if attrs["role"] == MessageRole.FILE and not attrs.get("file_id"):
-            raise serializers.ValidationError({"file_id": ["A file message names its file."]})
-        return attrs
+        return complete(attrs)
+
+
+def complete(message: dict[str, Any]) -> dict[str, Any]:
+    """The message, which holds what its role needs. Raises ValidationError."""
+    policy = POSTED_ROLES.get(message["role"])
+    if policy is not None and policy.needs_content and not message["content"].strip():
+        raise serializers.ValidationError({"content": ["This role needs some text."]})
+    if message["role"] == MessageRole.FILE and not message.get("file_id"):
+        raise serializers.ValidationError({"file_id": ["A file message names its file."]})
+    return message
 
 
 class EditInput(serializers.Serializer[ChatMessage]):

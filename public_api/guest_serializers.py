@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from assistants.models import Assistant
 from chats.models import MessageRole
-from chats.serializers import ContentField, MessageInput
+from chats.serializers import ContentField, complete
 
 MAX_TOKEN_CHARS = 400
 
@@ -43,15 +43,17 @@ class GuestChatInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=255, required=False, allow_blank=True)
 
 
-class GuestMessageInput(MessageInput):
+class GuestMessageInput(serializers.Serializer[Any]):
     """Guests ask and send files; they neither instruct the assistant nor speak for it."""
 
     role = serializers.ChoiceField([MessageRole.HUMAN, MessageRole.FILE], default=MessageRole.HUMAN)
     content = ContentField(
         default="", allow_blank=True, max_length=settings.AMBER_GUEST_MAX_MESSAGE_CHARS
     )
-    assistant_id = None
-    parent_id = None
+    file_id = serializers.UUIDField(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return complete(attrs)
 
 
 class ClaimInput(serializers.Serializer[Any]):

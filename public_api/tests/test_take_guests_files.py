@@ -75,7 +75,8 @@ def test_of_too_many_none_is_kept(guest, settings, media):
 
 
 def test_the_same_post_twice_stores_one(guest):
-    first, again = (upload(guest, **{"Idempotency-Key": "k"}).json() for _ in range(2))
+    once = {"Idempotency-Key": "k"}
+    first, again = (upload(guest, b"x", **once).json() for _ in range(2))
     assert first == again
     assert File.objects.count() == 1
 
