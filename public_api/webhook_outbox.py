@@ -14,6 +14,7 @@ from django.utils import timezone
 from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
 from public_api.models import Webhook, WebhookDelivery, WebhookEvent
+from public_api.responses_request import Asked, response_id
 from public_api.tasks import ring_deliveries
 
 KNOWN_SECONDS: Final = 5.0
@@ -74,9 +75,10 @@ def _told(turn: Turn) -> dict[str, Any]:
     ids = ("chat_id", "assistant_id", "api_key_id")
     times = ("created_at", "started_at", "ended_at")
     waits = turn.status == TurnStatus.WAITING
+    asked = Asked.of(turn)
     return {
         "id": str(turn.pk),
-        "response_id": f"resp_{turn.pk.hex}" if "echo" in turn.options else None,
+        "response_id": response_id(turn) if asked and asked.is_stored else None,
         **{name: _text(getattr(turn, name)) for name in ids},
         "guest_id": turn.guest_id,
         "status": str(turn.status),
