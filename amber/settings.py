@@ -30,7 +30,10 @@ CORS_ALLOW_HEADERS = [
     # What OpenAI's own clients send along from a browser.
     *("openai-organization", "openai-project", "openai-beta", "user-agent"),
     *(f"x-stainless-{name}" for name in ("arch", "lang", "os", "package-version", "runtime")),
-    *(f"x-stainless-{name}" for name in ("runtime-version", "retry-count", "timeout", "helper-method")),
+    *(
+        f"x-stainless-{name}"
+        for name in ("runtime-version", "retry-count", "timeout", "helper-method")
+    ),
 ]
 CORS_EXPOSE_HEADERS = [
     *("X-Request-Id", "Retry-After", "Location", "X-Amber-Chat-Id"),

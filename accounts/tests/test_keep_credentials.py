@@ -7,9 +7,6 @@ from accounts.credentials import Credential, credential_of, still_good
 from accounts.models import ApiKey, Membership, User
 from accounts.principal import Principal
 from accounts.services import revoke_api_key
-from assistants.models import Assistant
-from assistants.services import dismiss_guests
-from tests.personas import visit
 
 
 @pytest.fixture
@@ -68,16 +65,3 @@ def test_operators_are_let_in_everywhere_but_not_their_keys(mallory, by_key, ali
     signed_in = Credential(alice.organization.pk, mallory.user.pk)
     with_key = Credential(alice.organization.pk, mallory.user.pk, key.pk)
     assert still_good({signed_in, with_key}) == {signed_in}
-
-
-def test_a_guest_is_as_welcome_as_the_assistant_says(guest, django_assert_num_queries):
-    here = credential_of(guest.principal)
-    assert here is not None
-    with django_assert_num_queries(1):
-        assert still_good({here}) == {here}
-    dismiss_guests(guest.assistant)
-    newer = credential_of(visit(guest.assistant).principal)
-    assert newer is not None
-    assert still_good({here, newer}) == {newer}
-    Assistant.objects.update(public=False)
-    assert still_good({here, newer}) == set()
