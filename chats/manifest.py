@@ -66,7 +66,7 @@ def manifest_of(used: Ingredients) -> dict[str, Any]:
             **{name: sum(part["tokens"] for part in rows) for name, rows in parts.items()},
         },
         "cacheable_share": _cacheable_share(used),
-        "request_sha256": request_sha256(used.composed.messages),
+        "request_hash": request_hash(used.composed.messages),
     }
 
 
@@ -105,7 +105,7 @@ def without_texts(manifest: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "memories": [{k: v for k, v in m.items() if k != "content"} for m in memories]}
 
 
-def request_sha256(messages: Sequence[ProviderMessage]) -> str:
+def request_hash(messages: Sequence[ProviderMessage]) -> str:
     """Of the request's messages as JSON: shows whether one made again is the same."""
     return hashlib.sha256(as_json({"messages": messages})).hexdigest()
 

@@ -280,7 +280,7 @@ class ManifestSerializer(serializers.Serializer[Any]):
     left_out = serializers.ListField(child=serializers.DictField())
     tokens = serializers.DictField(child=serializers.IntegerField())
     cacheable_share = serializers.FloatField()
-    request_sha256 = serializers.CharField()
+    request_hash = serializers.CharField()
     request = serializers.ListField(
         child=serializers.DictField(),
         required=False,

@@ -62,7 +62,7 @@ class ManifestView(APIView):
         """What went into the turn's request. 404 until it was composed.
 
         With `request=true` also its messages, made again of the same; null when something they
-        were made of has been deleted since. `request_sha256` shows whether they are the same.
+        were made of has been deleted since. `request_hash` shows whether they are the same.
         """
         turn = get_visible(Turn, principal_of(request), turn_id)
         if turn.manifest is None:

@@ -88,7 +88,7 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
     """REST framework's EXCEPTION_HANDLER. Answers every exception."""
     error, request = as_amber_error(exc), context.get("request")
     told = refusal(error, request)
-    _log(exc, error, request)
+    _log(exc, error, told, request)
     return Response(told.body, status=told.status, headers=dict(told.headers))
 
 
@@ -316,6 +316,8 @@ def _joined(name: str, key: object) -> str:
     return f"{name}.{key}" if name else str(key)
 
 
-def _log(exc: Exception, error: AmberError, request: Any) -> None:
+def _log(exc: Exception, error: AmberError, told: Refusal, request: Any) -> None:
+    """With the id that the answer names, where its form names one."""
     if error.code in ("internal", "unavailable"):
-        logger.error("request_failed", request_id=request_id(request), exc_info=exc)
+        named = told.body["error"].get("request_id") or request_id(request)
+        logger.error("request_failed", request_id=named, exc_info=exc)

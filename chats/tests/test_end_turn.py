@@ -387,7 +387,7 @@ def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatc
     with running(turn) as this:
         this.wait_for(lambda: Turn.objects.get().partial_text == THREE)
         row = Turn.objects.get()
-        assert row.seq == stream_of(turn)[-1]["seq"]
+        this.wait_for(lambda: stream_of(turn)[-1]["seq"] == row.seq)
         this.stop(Stop.FENCED)
     assert seen_of(turn).text == {1: THREE}
 

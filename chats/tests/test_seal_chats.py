@@ -11,7 +11,7 @@ from django.utils import timezone
 from chats import services
 from chats.blocks import embed_waiting, seal
 from chats.digest import digest_turns
-from chats.manifest import request_sha256, without_texts
+from chats.manifest import request_hash, without_texts
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.recall import recall
 from chats.search_tool import search_conversation
@@ -275,7 +275,7 @@ def test_the_request_can_be_made_again_from_the_manifest(chat, alice):
     assert turn.manifest["memories"][0]["content"] == "The user's cat is called Rex"
     answer = api(alice).get(of_turn(turn, "manifest/?request=true")).json()
     assert answer["request"] == json.loads(json.dumps(prepared.request.messages))
-    assert request_sha256(answer["request"]) == answer["request_sha256"]
+    assert request_hash(answer["request"]) == answer["request_hash"]
     MessageBlock.objects.filter(chat=chat).delete()
     assert api(alice).get(of_turn(turn, "manifest/?request=true")).json()["request"] is None
 
