@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def snippet(language):
 
 
 def by_python(secret, header, body):
-    names = {}
+    names: dict[str, Any] = {}
     exec(snippet("python"), names)
     return names["is_from_amber"](secret, header, body)
 
