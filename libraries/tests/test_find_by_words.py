@@ -1,0 +1,122 @@
+"""BM25 over the index: rare words count more than common ones, short chunks more than long ones."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from libraries import word_arm
+from libraries.models import Document
+from libraries.scope import Filters, scopes_of
+from libraries.tests.ledger import new_library
+from libraries.tests.shelf import shelve
+from libraries.word_arm import find_by_words
+
+pytestmark = pytest.mark.django_db
+
+FILLER = "the machine stands in the hall and the door of the hall is open"
+
+
+@pytest.fixture
+def library(alice):
+    library = new_library(alice)
+    for n in range(20):
+        shelve(library, f"{FILLER} number{n}", name=f"filler-{n}")
+    return library
+
+
+def names(library: Any, query: str, **filters: Any) -> list[str]:
+    arm = find_by_words(scopes_of([library], Filters(**filters)), query)
+    by_chunk = {doc.chunks.get().pk: doc.name for doc in Document.objects.all()}
+    return [by_chunk[hit.id] for hit in arm.hits]
+
+
+def test_a_rare_word_outweighs_many_common_ones(library):
+    shelve(library, "gasket", name="rare")
+    assert names(library, "the machine in the hall gasket")[0] == "rare"
+
+
+def test_a_word_that_occurs_more_often_counts_more_but_ever_less(library):
+    for count in (1, 2, 8):
+        text = " ".join(["gasket"] * count + ["other"] * (8 - count))
+        shelve(library, text, name=f"times-{count}")
+    assert names(library, "gasket") == ["times-8", "times-2", "times-1"]
+    arm = find_by_words(scopes_of([library], None), "gasket")
+    first, second, third = (hit.score for hit in arm.hits)
+    assert first < 3 * third
+    assert first - second < 6 * (second - third)
+
+
+def test_the_shorter_of_two_chunks_comes_first(library):
+    shelve(library, f"gasket {FILLER} {FILLER} {FILLER}", name="long")
+    shelve(library, f"gasket {FILLER}", name="short")
+    assert names(library, "gasket") == ["short", "long"]
+
+
+def test_the_whole_of_a_name_comes_before_its_parts(library):
+    shelve(library, "foo and bar and baz are three names", name="parts")
+    shelve(library, "call foo_bar.baz() with three names", name="whole")
+    shelve(library, "call foo_bar.qux() with three names", name="other")
+    assert names(library, "foo_bar.baz()")[0] == "whole"
+
+
+def test_coverage_is_the_share_of_the_question_by_rarity(library):
+    shelve(library, "gasket and bearing")
+    shelve(library, "gasket and flange")
+
+    def best(query: str) -> float:
+        return find_by_words(scopes_of([library], None), query).hits[0].coverage
+
+    assert best("gasket") == best("gasket bearing") == 1
+    assert best("what is the gasket") == 1
+    assert 0.3 < best("gasket turbine") < 0.5
+    assert best("hall of the turbine propeller nozzle") < 0.1
+
+
+def test_pairs_that_no_chunk_has_count_half(library):
+    shelve(library, "打开阀门")
+    (hit,) = find_by_words(scopes_of([library], None), "阀门怎么").hits
+    assert 0.4 < hit.coverage < 0.6
+
+
+def test_one_statement_whatever_is_asked(library):
+    scopes = scopes_of([library], None)
+    for query, queries in [("the machine in the hall gasket", 1), ("?!", 0)]:
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            find_by_words(scopes, query)
+        assert len(asked) == queries
+
+
+def test_filtered_documents_are_counted_among_themselves(library):
+    shelve(library, "gasket machine", name="in", path="a/in")
+    shelve(library, "gasket machine", name="out", path="b/out")
+    assert names(library, "gasket", path_prefix="a/") == ["in"]
+    assert names(library, "gasket", path_prefix="c/") == []
+
+
+# -- Words that very many chunks have ----------------------------------------------------------------
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(word_arm, "MOST_HITS", 5)
+
+
+def test_a_common_word_chooses_no_chunk_but_still_ranks(library, few):
+    shelve(library, f"gasket {FILLER}", name="both")
+    shelve(library, "gasket alone and nothing else but words that nobody asked for", name="one")
+    assert names(library, "machine gasket") == ["both", "one"]
+
+
+def test_of_common_words_alone_some_are_found(library, few):
+    assert len(names(library, "the machine in the hall")) >= 5
+
+
+def test_no_more_than_the_candidates(library, monkeypatch):
+    monkeypatch.setattr(word_arm, "CANDIDATES", 7)
+    arm = find_by_words(scopes_of([library], None), "machine")
+    assert len(arm.hits) == 7
+    assert arm.floor == arm.hits[-1].score > 0
