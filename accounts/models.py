@@ -241,7 +241,7 @@ class Scope(models.TextChoices):
 
     READ = "read", "GET under /api/v1"
     WRITE = "write", "every other method under /api/v1"
-    PUBLIC = "public", "the public API: /v1, /chat, /api/v1/public"
+    PUBLIC = "public", "the public API: /v1, /chat"
 
 
 class ApiKey(TenantRow):
