@@ -51,11 +51,11 @@ class OneField(WholeNumberField):
 
 @extend_schema_field(OpenApiTypes.OBJECT)
 class ObjectField(serializers.Field[dict[str, Any], Any, Any, Any]):
-    default_error_messages = {"invalid": "Must be an object."}
+    default_error_messages = {"invalid_type": "Must be an object."}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
-            self.fail("invalid")
+            self.fail("invalid_type")
         return data
 
 

@@ -38,7 +38,7 @@ class InputField(serializers.Field[Given, Any, Any, Any]):
     """One or several, each a text or a list of token ids."""
 
     default_error_messages = {
-        "invalid": "Must be a text, token ids, or a list of either.",
+        "invalid_type": "Must be a text, token ids, or a list of either.",
         "empty": "There is nothing in it.",
         "max_length": "At most {most} at once.",
     }
@@ -47,13 +47,13 @@ class InputField(serializers.Field[Given, Any, Any, Any]):
         is_one = isinstance(data, str) or _is_tokens(data)
         many = [data] if is_one else data
         if not isinstance(many, list):
-            self.fail("invalid")
+            self.fail("invalid_type")
         if len(many) > MAX_TEXTS:
             self.fail("max_length", most=MAX_TEXTS)
         if not many or not all(many):
             self.fail("empty")
         if not (all(isinstance(each, str) for each in many) or all(map(_is_tokens, many))):
-            self.fail("invalid")
+            self.fail("invalid_type")
         return many
 
 

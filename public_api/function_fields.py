@@ -108,7 +108,7 @@ class ChoiceOfToolField(serializers.Field[Any, Any, Any, Any]):
     `function_call` has no `type`, and the name at the top.
     """
 
-    default_error_messages = {"invalid": "Must be none, auto, required, or name a function."}
+    default_error_messages = {"invalid_type": "Must be none, auto, required, or name a function."}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"required": False, "allow_null": True} | kwargs)
@@ -119,7 +119,7 @@ class ChoiceOfToolField(serializers.Field[Any, Any, Any, Any]):
         named = data.get("function", data) if isinstance(data, dict) else None
         name = named.get("name") if isinstance(named, dict) else None
         if not isinstance(name, str) or data.get("type", "function") != "function":
-            self.fail("invalid")
+            self.fail("invalid_type")
         return {"type": "function", "function": {"name": name}}
 
 

@@ -52,7 +52,7 @@ TABLE: Final[Mapping[str, _Told]] = {
 FIELD_CODES: Final[Mapping[str, str]] = {
     "required": "missing_required_parameter",
     "null": "missing_required_parameter",
-    "invalid": "invalid_type",
+    "invalid_type": "invalid_type",
     "not_a_list": "invalid_type",
     "not_a_dict": "invalid_type",
     "max_value": "integer_above_max_value",

@@ -12,33 +12,41 @@ from rest_framework import serializers
 class TextField(serializers.CharField):
     """A text as it was written."""
 
+    default_error_messages = {"invalid_type": "Must be a text."}
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"trim_whitespace": False, "allow_blank": True} | kwargs)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
-            self.fail("invalid")
+            self.fail("invalid_type")
         return str(super().to_internal_value(data))
 
 
 class NumberField(serializers.FloatField):
     """Finite; whole numbers too."""
 
+    default_error_messages = {"invalid_type": "Must be a number."}
+
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
-            self.fail("invalid")
+            self.fail("invalid_type")
         return float(data)
 
 
 class WholeNumberField(serializers.IntegerField):
+    default_error_messages = {"invalid_type": "Must be a whole number."}
+
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int):
-            self.fail("invalid")
+            self.fail("invalid_type")
         return data
 
 
 class FlagField(serializers.BooleanField):
+    default_error_messages = {"invalid_type": "Must be true or false."}
+
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
-            self.fail("invalid", input=data)
+            self.fail("invalid_type")
         return data

@@ -21,6 +21,8 @@ from libraries.repository_services import start_import
 from libraries.tests.ledger import new_document, new_library
 from libraries.url_services import add_from_url, refresh_document
 from public_api.models import Webhook, WebhookDelivery
+from public_api.openai_messages import RemoteImage
+from public_api.sent_images import unsaved_images
 from public_api.webhook_delivery import deliver_due
 from public_api.webhook_services import create_webhook, delete_webhook
 from tests.personas import Persona
@@ -262,6 +264,18 @@ def _deliver(world: World, url: str, *, moved_to: str = "") -> None:
     raise Invalid(delivery.error)
 
 
+# -- Images in requests of the public API ----------------------------------------------------------
+
+
+def send_image(world: World, url: str) -> str:
+    image = {"messages.0.content.0": RemoteImage(url)}
+    return said(lambda: unsaved_images(world.persona.principal, image, expired_at=None))
+
+
+def send_image_redirected(world: World, url: str) -> str:
+    return send_image(world, world.redirect(url))
+
+
 SINKS: Final[dict[str, Sink]] = {
     **{f"create {kind}": partial(create, kind=kind) for kind in KINDS},
     **{f"update {kind}": partial(update, kind=kind) for kind in KINDS},
@@ -276,6 +290,7 @@ SINKS: Final[dict[str, Sink]] = {
     "git": import_repository,
     "webhook": add_webhook,
     "webhook moved": send_webhook,
+    "image": send_image,
 }
 """`url` is used as it is."""
 
@@ -286,5 +301,6 @@ REDIRECTED: Final[dict[str, Sink]] = {
     "text_to_speech redirected": speak_redirected,
     "document redirected": add_document_redirected,
     "webhook redirected": send_webhook_redirected,
+    "image redirected": send_image_redirected,
 }
 """`url` is where a server that may be called sends Amber."""

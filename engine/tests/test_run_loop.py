@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from engine import loop
-from engine.happenings import CallFinished, CallStarted, Happening, Reply, Text, Waiting
+from engine.happenings import (
+    CallFinished,
+    CallStarted,
+    HandedBack,
+    Happening,
+    Reply,
+    Text,
+    Waiting,
+)
 from engine.messages import Attachment, ToolCall, is_asked
 from engine.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
 from engine.reply import Patience
@@ -225,6 +233,54 @@ def test_only_calls_that_were_offered_can_wait():
     with ScriptedModel([calls(call("send"), text="I would send.")]) as model:
         seen = run(model, toolbox, max_tool_rounds=0)
     assert replies(seen)[0].unapproved == ()
+
+
+# -- Calls that are for whoever asked --------------------------------------------------------------
+
+
+def test_calls_of_the_askers_functions_end_the_turn_when_the_others_have_their_results():
+    ours, theirs = call("clock", id="c1"), call("theirs", id="c2")
+    toolbox = Tools(at_once, names=("clock", "theirs"), theirs=("theirs",))
+    with ScriptedModel([calls(theirs, ours, text="Both.")]) as model:
+        seen = run(model, toolbox)
+    assert kinds(seen) == [
+        ("Text", 1),
+        ("Reply", 1),
+        ("CallStarted", 1),
+        ("CallFinished", 1),
+        ("HandedBack", 1),
+    ]
+    assert [called[0] for called in toolbox.called] == ["c1"]
+    (reply,) = replies(seen)
+    assert seen[-1] == HandedBack(1, (reply.calls[0],), "tool_calls")
+
+
+def test_a_persons_approval_comes_before_handing_back():
+    asking, theirs = call("send", id="c1"), call("theirs", id="c2")
+    names = ("send", "theirs")
+    toolbox = Tools(at_once, names=names, asking=("send",), theirs=("theirs",))
+    with ScriptedModel([calls(asking, theirs)]) as model:
+        seen = run(model, toolbox)
+    assert kinds(seen) == [("Reply", 1), ("Waiting", 1)]
+    assert toolbox.called == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "after"),
+    [
+        ("required", None),
+        ({"type": "function", "function": {"name": "clock"}}, None),
+        ("auto", "auto"),
+        ("none", "none"),
+        (None, None),
+    ],
+)
+def test_a_call_is_forced_once(choice, after):
+    toolbox = Tools(at_once)
+    request = ModelRequest([ASKED], tools=tuple(toolbox.specs), tool_choice=choice)
+    with ScriptedModel([calls(call()), says("Noon.")]) as model:
+        asyncio.run(_consume(loop.run(model, request, toolbox=toolbox, **OPTIONS)))
+    assert [asked.tool_choice for asked in model.requests] == [choice, after]
 
 
 # -- What tools make -------------------------------------------------------------------------------

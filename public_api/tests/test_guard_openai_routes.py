@@ -163,3 +163,44 @@ def test_other_addresses_keep_ambers_form(alice):
     _, secret = alice.new_key(scopes=["public"])
     assert "request_id" in api(key=secret).get("/api/v1/chats/").json()["error"]
     assert "request_id" in api(key=secret).post("/chat", {}).json()["error"]
+
+
+# -- Web pages -----------------------------------------------------------------------------------
+
+PAGE = "https://page.example"
+SENT = "authorization,content-type,x-amber-chat-id,x-stainless-os,x-stainless-retry-count"
+
+
+def preflight(path: str, origin: str) -> Any:
+    return api().options(
+        path,
+        HTTP_ORIGIN=origin,
+        HTTP_ACCESS_CONTROL_REQUEST_METHOD="POST",
+        HTTP_ACCESS_CONTROL_REQUEST_HEADERS=SENT,
+    )
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=named)
+def test_pages_of_registered_origins_may_ask(alice, mallory, route):
+    alice.new_key(origins=[PAGE])
+    address = route.address(ids_of(alice))
+    answer = preflight(address, PAGE)
+    assert answer.status_code == 200
+    assert answer.headers["Access-Control-Allow-Origin"] == PAGE
+    allowed = answer.headers["Access-Control-Allow-Headers"].split(", ")
+    assert set(SENT.split(",")) <= set(allowed), "what OpenAI's client sends from a browser"
+    stranger = preflight(address, "https://stranger.example")
+    assert "Access-Control-Allow-Origin" not in stranger.headers
+
+
+def test_the_request_is_held_to_its_own_keys_origins(alice):
+    _, secret = alice.new_key(origins=[PAGE])
+    alice.new_key(origins=["https://other.example"])
+    client = api(key=secret)
+    good = client.get("/v1/models", HTTP_ORIGIN=PAGE)
+    assert good.status_code == 200
+    assert "X-Amber-Chat-Id" in good.headers["Access-Control-Expose-Headers"]
+    refused = client.get("/v1/models", HTTP_ORIGIN="https://other.example")
+    assert_openai_error(refused, 403, "insufficient_permissions")
+    assert refused.headers["Access-Control-Allow-Origin"] == "https://other.example", "to read why"
+    assert client.get("/v1/models").status_code == 200, "servers do not say where they are from"

@@ -41,11 +41,11 @@ class FakeTool:
 
 @pytest.fixture
 def toolbox(context):
-    def make(*tools, timeout_seconds=5.0, result_tokens=100, chat_id=None):
+    def make(*tools, timeout_seconds=5.0, result_tokens=100, chat_id=None, **more):
         in_chat = replace(context, chat_id=chat_id)
         limits = ToolLimits(timeout_seconds, result_tokens, count=lambda text: len(text.split()))
         files = ResultFiles(in_chat, vision=False)
-        return TurnToolbox(tools, context=in_chat, limits=limits, files=files)
+        return TurnToolbox(tools, context=in_chat, limits=limits, files=files, **more)
 
     return make
 
@@ -150,6 +150,37 @@ def test_without_a_chat_nobody_is_asked_and_nothing_called(toolbox):
     assert not result.ok
     assert result.content.startswith("send was not called: a person must approve each call")
     assert tool.calls == []
+
+
+def test_in_a_chat_that_nobody_attends_such_a_call_is_refused_too(toolbox):
+    tool = FakeTool("send", asks_first=True)
+    box = toolbox(tool, chat_id=UUID(int=1), is_attended=False)
+    assert not box.asks_first("send")
+    assert "nobody can" in run(box, "send").content
+    assert tool.calls == []
+
+
+def test_functions_of_whoever_asks_are_offered_behind_ours_and_keep_their_names(toolbox):
+    theirs = [ToolSpec("weather", "Theirs."), ToolSpec("echo", "Theirs too.")]
+    box = toolbox(FakeTool("echo"), FakeTool("clock"), theirs=theirs)
+    assert [(spec.name, spec.description) for spec in box.specs] == [
+        ("clock", "Echoes."),
+        ("weather", "Theirs."),
+        ("echo", "Theirs too."),
+    ]
+    assert [name for name in ("clock", "weather", "echo") if box.is_handed_back(name)] == [
+        "weather",
+        "echo",
+    ]
+    assert not run(box, "echo").ok, "ours of that name is not called in its place"
+
+
+def test_theirs_are_offered_before_ours_where_there_are_too_many(toolbox):
+    ours = [FakeTool(f"ours_{n}") for n in range(MAX_OFFERED_TOOLS)]
+    box = toolbox(*ours, theirs=[ToolSpec("weather", "")])
+    assert len(box.specs) == MAX_OFFERED_TOOLS
+    assert box.specs[-1].name == "weather"
+    assert box.left_out == (f"ours_{MAX_OFFERED_TOOLS - 1}",)
 
 
 def test_a_short_result_is_not_even_counted(context):

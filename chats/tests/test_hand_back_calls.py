@@ -1,0 +1,108 @@
+"""Turns whose last calls are for whoever asked: they end there, also when a worker died in between."""
+
+import pytest
+
+from chats import services, sweep
+from chats.call_options import CallOptions
+from chats.call_services import continue_chat
+from chats.models import ChatMessage, Turn, TurnStatus
+from chats.runner import UNKNOWN_OUTCOME
+from chats.tests.event_streams import stream_of
+from chats.tests.rows import new_assistant, new_chat
+from chats.tests.runs import (
+    assert_stored_is_what_was_streamed,
+    marker,
+    names_of,
+    prepared_for,
+    run,
+)
+from chats.tests.test_end_turn import expire, take_over
+from engine.tools import ToolSpec
+from tools.registry import register_tool
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+THEIRS = CallOptions(
+    model="fake-model", is_bare=True, tools=(ToolSpec("weather", "The weather there."),)
+)
+QUESTION = marker("weather", {"city": "Oslo"})
+
+
+@pytest.fixture(autouse=True)
+def model(new_model):
+    return new_model()
+
+
+def stateless(alice, content=QUESTION, options=THEIRS):
+    return services.start_stateless_turn(
+        alice.principal, messages=[{"role": "human", "content": content}], options=options
+    )
+
+
+def in_chat(alice, content=QUESTION, options=THEIRS, assistant=None):
+    return continue_chat(
+        new_chat(alice),
+        alice.principal,
+        entries=[{"role": "human", "content": content}],
+        assistant=assistant,
+        options=options,
+    )
+
+
+@pytest.mark.parametrize("ask", [stateless, in_chat])
+def test_the_turn_completes_with_the_call(alice, ask):
+    turn = ask(alice)
+    assert run(turn) == TurnStatus.COMPLETED
+    assert turn.finish_reason == "tool_calls"
+    assert names_of(turn) == ["turn.started", "message.stored", "turn.completed"]
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_a_bare_model_is_offered_no_tool_of_ours(alice):
+    turn = stateless(alice)
+    prepared = prepared_for(turn)
+    assert [tool.name for tool in prepared.request.tools] == ["weather"]
+
+
+@pytest.mark.parametrize("ask", [stateless, in_chat])
+def test_a_worker_that_dies_behind_the_call_leaves_the_next_one_to_end_the_turn(
+    alice, ask, monkeypatch
+):
+    """The call is stored, and nobody may make it here or call its outcome unknown."""
+    from chats.turn_writer import TurnWriter
+
+    hand_back = TurnWriter.hand_back
+
+    def die(*_):
+        take_over(turn)
+        expire(turn)
+        return hand_back(*_)
+
+    monkeypatch.setattr(TurnWriter, "hand_back", die)
+    turn = ask(alice)
+    assert run(turn) is None
+    monkeypatch.setattr(TurnWriter, "hand_back", hand_back)
+    assert sweep.sweep_turns() == [turn.pk]
+    assert run(turn, "w3") == TurnStatus.COMPLETED
+    assert turn.finish_reason == "tool_calls"
+    assert not [e for e in stream_of(turn) if e["event"] == "tool.finished"]
+    assert_stored_is_what_was_streamed(turn)
+
+
+def test_in_an_unattended_chat_a_call_that_asks_first_is_refused_at_once(alice):
+    made = []
+
+    @register_tool(asks_first=True)
+    def send() -> str:
+        """Sends."""
+        made.append(1)
+        return "Sent."
+
+    assistant = new_assistant(alice, model="fake-model")
+    options = CallOptions(is_unattended=True)
+    turn = in_chat(alice, marker("send", {}), options, assistant)
+    assert run(turn) == TurnStatus.COMPLETED
+    assert not made
+    assert "nobody can" in ChatMessage.objects.get(role="tool").content
+    assert UNKNOWN_OUTCOME not in ChatMessage.objects.get(role="tool").content
+    assert Turn.objects.get().status == TurnStatus.COMPLETED
