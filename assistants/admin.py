@@ -7,9 +7,11 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, reverse
+from rest_framework.exceptions import ValidationError
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.decorators import action
 
+from accounts.serializers import browser_origin
 from amber.lib.capped_pages import CappedPaginator
 from assistants import services
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -38,6 +40,13 @@ class AssistantForm(forms.ModelForm[Assistant]):
         if looks_like_id(slug):
             raise forms.ValidationError("A slug must not look like an id.")
         return slug
+
+    def clean_public_origins(self) -> list[str]:
+        """As browsers write them: others would never be met."""
+        try:
+            return [browser_origin(text) for text in self.cleaned_data["public_origins"]]
+        except ValidationError as error:
+            raise forms.ValidationError([str(said) for said in error.detail])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

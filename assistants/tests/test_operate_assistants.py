@@ -113,6 +113,29 @@ def test_otherwise_nothing_is_offered(operator, bob, new_assistant, monkeypatch)
     assert operator.get(try_it).status_code == 403
 
 
+def test_pages_of_a_public_assistant_are_kept_as_browsers_write_them(operator, guest):
+    assistant = guest.assistant
+    body = form(assistant, public="on", public_origins="HTTPS://Shop.example/,http://a:80")
+    assert operator.post(change(assistant), body).status_code == 302
+    assistant.refresh_from_db()
+    assert assistant.public_origins == ["https://shop.example", "http://a"]
+
+
+def test_what_is_no_origin_is_explained(operator, guest):
+    body = form(guest.assistant, public_origins="shop.example")
+    answer = operator.post(change(guest.assistant), body)
+    assert "shop.example: an origin is wanted" in answer.content.decode()
+
+
+def test_sends_the_guests_of_chosen_assistants_away(operator, guest, bob, new_assistant):
+    other = new_assistant(bob)
+    body = {"action": "dismiss_guests", "_selected_action": [str(guest.assistant.pk)]}
+    assert operator.post(PAGES, body).status_code == 302
+    for assistant, epoch in ((guest.assistant, 1), (other, 0)):
+        assistant.refresh_from_db()
+        assert assistant.guest_epoch == epoch
+
+
 def test_only_operators_get_in(alice):
     client = Client()
     client.force_login(alice.user)
