@@ -322,9 +322,9 @@ def test_ours_are_run_and_theirs_returned_from_one_reply(client, alice, new_mode
     choice = answer.choices[0]
     assert choice.finish_reason == "tool_calls"
     assert [call.function.name for call in choice.message.tool_calls] == ["weather"]
-    turn = Turn.objects.get()
-    assert [m["role"] for m in turn.output["messages"]] == ["tool_call", "tool_call", "tool"]
-    assert turn.output["messages"][2]["tool_call"]["name"] == "current_time"
+    written: Any = Turn.objects.get().output
+    assert [m["role"] for m in written["messages"]] == ["tool_call", "tool_call", "tool"]
+    assert written["messages"][2]["tool_call"]["name"] == "current_time"
 
 
 def test_a_function_of_the_clients_takes_the_place_of_ours(client, alice, new_model):
@@ -347,7 +347,7 @@ def test_a_forced_call(client, model, fake_provider):
 
 def test_functions_of_old(client, model):
     question = said(marker("weather", {"city": "Oslo"}))
-    old = {"functions": [WEATHER["function"]], "function_call": "auto"}
+    old: Any = {"functions": [WEATHER["function"]], "function_call": "auto"}
     first = strict(ask(client, [question], **old))["choices"][0]
     assert first["finish_reason"] == "function_call"
     assert first["message"]["function_call"]["name"] == "weather"

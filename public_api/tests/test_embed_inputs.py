@@ -25,7 +25,7 @@ DIMENSIONS = 64
 
 
 @pytest.fixture
-def new_embedding_model(provider) -> Any:
+def new_embedding_model(provider: Provider) -> Any:
     def make(alias: str = "vectors", **fields: Any) -> EmbeddingModel:
         given = {"provider": provider, "upstream_id": alias, "dimensions": DIMENSIONS} | fields
         return EmbeddingModel.objects.create(alias=alias, **given)

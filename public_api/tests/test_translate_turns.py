@@ -34,9 +34,8 @@ PASSAGE = {
 
 
 def form(**more: Any) -> Form:
-    return Form(
-        **{"id": "chatcmpl-1", "created": 1, "model": "m", "theirs": frozenset({"weather"})} | more
-    )
+    given: dict[str, Any] = {"theirs": frozenset({"weather"})} | more
+    return Form(id="chatcmpl-1", created=1, model="m", **given)
 
 
 def row(role: str, content: str = "", *, id: str, **more: Any) -> dict[str, Any]:
