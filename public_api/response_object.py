@@ -13,7 +13,7 @@ from chats.call_options import CallOptions
 from engine.tools import ToolSpec
 from public_api.completions_chunks import CUT_SHORT, DOCUMENT_ADDRESS
 from public_api.growing_answer import Citation, Shown, ShownCall
-from public_api.responses_request import Asked
+from public_api.response_names import Asked
 
 Json = dict[str, Any]
 

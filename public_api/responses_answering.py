@@ -33,6 +33,7 @@ from public_api.answering import DONE
 from public_api.growing_answer import Row, TakenBackError, citations, shown
 from public_api.openai_errors import error_object
 from public_api.response_events import ResponseEvents, after
+from public_api.response_names import Asked
 from public_api.response_object import (
     Form,
     Json,
@@ -42,7 +43,6 @@ from public_api.response_object import (
     output_items,
     response,
 )
-from public_api.responses_request import Asked
 
 SETTLE_SECONDS: Final = 10.0
 """How long a cancelled response's end is waited for; its worker hears of it within a second."""

@@ -1,43 +1,20 @@
 """A request of POST /v1/responses as values: what is asked of a turn, and what is told again of it.
 
 Pure. What it reads was checked by `public_api.responses_serializers`. A response is told from its
-turn alone, so what only its client knows is kept with the turn (`Asked`).
+turn alone, so what only its client knows is kept with the turn (`response_names.Asked`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
-from uuid import UUID
 
 from chats.call_options import CallOptions
-from chats.models import Turn
 from public_api.function_fields import response_format_of
 from public_api.response_items import Item
-
-ECHO: Final = "response"
-"""Under this name `Asked` lies in `CallOptions.echo`: turns without it are no responses."""
+from public_api.response_names import ECHO, Asked
 
 CHAT: Final = "chat_id"
 """The name in `metadata` that continues a stored chat."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """As the client named and wanted it. `previous` is the id of the response before."""
-
-    model: str
-    instructions: str | None = None
-    previous: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    is_stored: bool = True
-    is_background: bool = False
-    user: str = ""
-
-    @classmethod
-    def of(cls, turn: Turn) -> Self | None:
-        """None if the turn is no response, or nobody is to retrieve it, or it was erased."""
-        kept = turn.options.get("echo", {}).get(ECHO)
-        return None if kept is None else cls(**kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +68,3 @@ def _response_format(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     schema = {name: value for name, value in given.items() if name != "type"}
     return response_format_of({"type": given["type"], "json_schema": schema})
-
-
-def response_id(turn: Turn) -> str:
-    return f"resp_{turn.pk.hex}"
-
-
-def turn_id_in(name: str) -> UUID | None:
-    """The turn's id in that of a response or of one of its items; None if there is none."""
-    _, _, rest = name.partition("_")
-    wanted = rest.partition("_")[0]
-    if len(wanted) != 32 or not set(wanted) <= set("0123456789abcdef"):
-        return None
-    return UUID(wanted)

@@ -23,7 +23,8 @@ from public_api.answerers import Answerer
 from public_api.growing_answer import shown
 from public_api.openai_messages import Entry, GivenCall, GivenMessage
 from public_api.response_items import Item, Reference, call_fault, entries_of, messages_of
-from public_api.responses_request import Asked, ResponseRequest, turn_id_in
+from public_api.response_names import Asked, turn_id_in
+from public_api.responses_request import ResponseRequest
 from public_api.sent_images import keep_images
 from public_api.services import start_turn
 

@@ -20,6 +20,7 @@ from public_api.answering import turn_of, whole_answer
 from public_api.completions_serializers import MAX_USER_CHARS
 from public_api.openai_view import ERRORS, KEY, TAG, OpenAIView
 from public_api.preferences import PREFER, applied, prefers_async
+from public_api.response_names import response_id
 from public_api.responses_answering import (
     form_of,
     response_of,
@@ -27,7 +28,7 @@ from public_api.responses_answering import (
     streamed_response,
     whole_response,
 )
-from public_api.responses_request import ResponseRequest, response_id
+from public_api.responses_request import ResponseRequest
 from public_api.responses_serializers import ResponseInput
 from public_api.responses_services import (
     cancel_response,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
 from public_api.models import Webhook, WebhookDelivery, WebhookEvent
-from public_api.responses_request import Asked, response_id
+from public_api.response_names import Asked, response_id
 from public_api.tasks import ring_deliveries
 
 KNOWN_SECONDS: Final = 5.0

@@ -1,0 +1,11 @@
+"""What only web processes need of the public API: its errors' form, and who may ask from a web page."""
+
+from corsheaders.signals import check_request_enabled
+
+from amber.lib.api import speak_form
+from public_api import cors
+from public_api.openai_errors import PREFIX, openai_form
+
+speak_form(PREFIX, openai_form)
+check_request_enabled.connect(cors.allow_registered_origin, dispatch_uid="public_api")
+check_request_enabled.connect(cors.allow_guests_page, dispatch_uid="guests")
