@@ -1,0 +1,60 @@
+"""The `llm` command against /v1; prints what it saw as one JSON object. Runs in a venv of its own.
+
+It knows the addresses it asks from a file, and tells no names of errors: models and kinds of
+failures are left out.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+MARKERS = json.loads(os.environ["MARKERS"])
+COMMAND = Path(sys.executable).parent / "llm"
+WEATHER = '''
+def weather(city: str) -> str:
+    """The weather there."""
+    return f"Rain in {city} for llm"
+'''
+
+
+def llm(*arguments: str) -> str:
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.rstrip("\n")
+
+
+def register() -> None:
+    """The model `amber` of this client: its address and its key."""
+    card = {
+        "model_id": "amber",
+        "model_name": "fake-model",
+        "api_base": os.environ["AMBER_URL"],
+        "api_key_name": "amber",
+        "supports_tools": True,
+    }
+    absent = {**card, "model_id": "nobody", "model_name": "absent"}
+    home = Path(os.environ["LLM_USER_PATH"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "extra-openai-models.yaml").write_text(json.dumps([card, absent]))  # JSON is YAML
+    llm("keys", "set", "amber", "--value", os.environ["AMBER_KEY"])
+
+
+def failure() -> str:
+    done = subprocess.run([COMMAND, "-m", "nobody", "x"], capture_output=True, text=True)
+    return done.stderr if done.returncode else ""
+
+
+def main() -> None:
+    register()
+    seen = {
+        "whole": llm("-m", "amber", "--no-stream", MARKERS["words"]),
+        "streamed": llm("-m", "amber", MARKERS["words"]),
+        "after_call": llm("-m", "amber", "--functions", WEATHER, MARKERS["call"]),
+        "said_of_no_model": failure(),
+    }
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main()
