@@ -1,10 +1,11 @@
 """Fills a database with synthetic libraries and asks them: `python -m bench.search_driver CHUNKS`.
 
 One organization holds three tenths of all chunks, nine hold a twentieth each, ninety share the rest.
-Prints one JSON line: for each of these groups what a search took, what the bare SQL took, and how
-much of what an exact scan finds was found. Uses the database it is given.
+Prints one JSON line: for each of these groups what a search took, what its own statements took of
+that, what SQL written by hand took, and how much of what an exact scan finds was found. Uses the
+database it is given.
 
-The bare SQL is what one writes by hand: nearest vectors (by index where Amber takes the index),
+The SQL by hand is what one writes first: nearest vectors (by index where Amber takes the index),
 `ts_rank` over chunks that have any of the words, the texts of the best ten; each question first the
 one way and then the other, by turns.
 """
@@ -163,7 +164,7 @@ def _measured(world: World, libraries: list[Any]) -> dict[str, Any]:
     ids = [library.pk for library in libraries]
     rows = list(Library.objects.filter(pk__in=ids).select_related("embedding_model__provider"))
     is_by_index = is_index_worth_it(scopes_of(rows[:1], None)[0])
-    search_ms, bare_ms, recalls, found = [], [], [], []
+    search_ms, own_ms, bare_ms, recalls, found = [], [], [], [], []
     for number in range(WARM + ROUNDS):
         asked = Asked(rows[number % len(rows)], *world.question())
         ways = [_searched, lambda each: _bare(each, is_by_index=is_by_index)]
@@ -172,31 +173,54 @@ def _measured(world: World, libraries: list[Any]) -> dict[str, Any]:
         if number >= WARM:
             search_ms.append(ours)
             bare_ms.append(bare)
-            found.append(passages)
+            own_ms.append(passages.sql_ms)
+            found.append(passages.chunks)
             recalls.append(_recall(asked))
     return {
         "chunks": rows[0].chunk_count,
         "is_by_index": is_by_index,
         "search_ms": [round(ms, 2) for ms in search_ms],
+        "own_sql_ms": [round(ms, 2) for ms in own_ms],
         "bare_ms": [round(ms, 2) for ms in bare_ms],
         "recalls": recalls,
         "found": found,
     }
 
 
-def _timed(way: Any, asked: Asked) -> tuple[float, int]:
+def _timed(way: Any, asked: Asked) -> tuple[float, Any]:
     began = time.perf_counter()
     found = way(asked)
     return (time.perf_counter() - began) * 1_000, found
 
 
-def _searched(asked: Asked) -> int:
-    """How many chunks came back. The question's vector is there already: no embedder is measured."""
+@dataclass(slots=True)
+class Searched:
+    """How many chunks came back, and how long the statements took."""
+
+    chunks: int = 0
+    sql_ms: float = 0.0
+
+
+def _searched(asked: Asked) -> Searched:
+    """The question's vector is there already: no embedder is measured."""
+    from django.db import connection
+
     from libraries.search import search
 
+    done = Searched()
+
+    def clocked(execute: Any, *statement: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return execute(*statement)
+        finally:
+            done.sql_ms += (time.perf_counter() - began) * 1_000
+
     vectors = {asked.library.embedding_model_id: asked.vector}
-    found = search([asked.library], asked.query, k=K, query_vectors=vectors)
-    return sum(len(passage.chunk_ids) for passage in found.passages)
+    with connection.execute_wrapper(clocked):
+        found = search([asked.library], asked.query, k=K, query_vectors=vectors)
+    done.chunks = sum(len(passage.chunk_ids) for passage in found.passages)
+    return done
 
 
 _INDEXED = """

@@ -90,7 +90,8 @@ def search(
     """At most `k` passages, best first.
 
     `query_vectors`, by the id of the embedding model, spare the call of a provider; `user_id` is
-    who pays for one. `arms`: "words", "vectors" or both, to see what each does alone. Costs four to eight queries, and at most one second of waiting for a provider.
+    who pays for one. `arms`: "words", "vectors" or both, to see what each does alone. Costs four to
+    eleven queries, and for each model a second of waiting for a provider at most.
     """
     scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
     if not scopes or not query.strip():
