@@ -7,6 +7,7 @@ row); a worker of the `ingest` queue runs it. Each chore works in batches and ma
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 
 import structlog
 from django.conf import settings
@@ -28,7 +29,6 @@ from libraries.vector_index import tend_indexes
 from memory import embedding
 from providers.budget_counters import forget_counters
 from tools.models import ToolCallRecord
-from tools.refreshing import refresh_due
 
 logger = structlog.get_logger(__name__)
 
@@ -73,6 +73,11 @@ def forget_tool_calls() -> None:
         ToolCallRecord.objects.filter(pk__in=ids).delete()
 
 
+def refresh_tools() -> None:
+    """The HTTP client (4 MB) is loaded where the chore runs, not where chores are known."""
+    import_module("tools.refreshing").refresh_due()
+
+
 @dataclass(frozen=True, slots=True)
 class _Periodic:
     every_seconds: int
@@ -94,7 +99,7 @@ CHORES: dict[str, _Periodic] = {
     "survey_libraries": _Periodic(60, survey_libraries),
     "erase_leftovers": _Periodic(3_600, erase_leftovers),
     "forget_tool_calls": _Periodic(3_600, forget_tool_calls),
-    "refresh_tools": _Periodic(600, refresh_due),
+    "refresh_tools": _Periodic(600, refresh_tools),
     "release_leftovers": _Periodic(60, release_leftovers),
     "forget_counters": _Periodic(3_600, forget_counters),
 }
