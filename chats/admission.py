@@ -15,7 +15,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+import orjson
 from django.conf import settings
+from django.db.models import F, Func, IntegerField, Sum
 from django.utils import timezone
 
 from amber.lib.errors import RateLimited
@@ -31,6 +33,7 @@ BYTES_PER_TOKEN: Final = 3
 74 MB."""
 
 _BATCH: Final = 500
+_OCTETS: Final = Func(F("content"), function="octet_length", output_field=IntegerField())
 
 
 def admit(turn: Turn) -> Turn:
@@ -85,9 +88,9 @@ def spender_of(turn: Turn) -> Spender:
 
 
 def _first(turn: Turn) -> Spending:
-    """Of its first request. Up to three queries."""
+    """Of its first request. Up to four queries."""
     prompt_tokens = _stateless_tokens(turn) if turn.chat_id is None else _chat_tokens(turn)
-    return _asked(turn, _model_of(turn), prompt_tokens)
+    return _asked(turn, _model_of(turn), prompt_tokens + _functions_tokens(turn))
 
 
 def _asked(turn: Turn, model: LanguageModel, prompt_tokens: int) -> Spending:
@@ -103,13 +106,19 @@ def _model_of(turn: Turn) -> LanguageModel:
 
 
 def _chat_tokens(turn: Turn) -> int:
-    """What the chat's last request read, with its answer and the question. One query."""
-    answers = ChatMessage.objects.filter(
-        chat=turn.chat, role=MessageRole.ASSISTANT, total_tokens__gt=0
-    )
-    last = answers.order_by("-position").values_list("total_tokens", flat=True).first()
-    before = _opening_tokens(turn) if last is None else last
-    return before + _tokens(turn.question.content if turn.question else "")
+    """What the chat's last request read, with its answer and all that was said since. Two queries."""
+    messages = ChatMessage.objects.filter(chat=turn.chat)
+    answers = messages.filter(role=MessageRole.ASSISTANT, total_tokens__gt=0)
+    last = answers.order_by("-position").values_list("position", "total_tokens").first()
+    position, before = last or (-1, _opening_tokens(turn))
+    said = messages.filter(position__gt=position).aggregate(bytes=Sum(_OCTETS))
+    return before + (said["bytes"] or 0) // BYTES_PER_TOKEN + 1
+
+
+def _functions_tokens(turn: Turn) -> int:
+    """The caller's own functions, which the model reads with every request."""
+    tools = turn.options.get("tools")
+    return len(orjson.dumps(tools)) // BYTES_PER_TOKEN if tools else 0
 
 
 def _stateless_tokens(turn: Turn) -> int:

@@ -13,11 +13,13 @@ from accounts.models import IdempotencyRecord
 from chats import services, sweep
 from chats.admission import release_leftovers
 from chats.call_options import CallOptions
+from chats.call_services import continue_chat
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.runner import Stop
 from chats.tests.rows import error_of, messages, new_assistant, new_chat, of_message, of_turn, say
 from chats.tests.runs import ask, ask_in, marker, run, running
 from chats.tests.test_end_turn import expire
+from engine.tools import ToolSpec
 from providers import budgets
 from providers.models import OFFLINE_URL, BudgetReservation, LanguageModel, Provider, UsageRecord
 from providers.tests.budgets import held, new_budget
@@ -117,6 +119,22 @@ def test_every_way_to_start_a_turn_is_admitted(alice, assistant):
     ]
     assert [answer.status_code for answer in refused] == [429] * len(refused)
     assert not Turn.objects.exists()
+
+
+def test_all_that_a_caller_brings_is_reserved_for(alice, assistant):
+    """Results as long as they are, in a chat that goes on; functions, which the model reads too."""
+    budget = new_budget(alice, 100_000)
+    chat = new_chat(alice, assistant=assistant)
+    long = {"role": "human", "content": "x" * 3_000}
+    about = {"assistant": assistant, "options": CallOptions()}
+    continue_chat(chat, alice.principal, entries=[long, long, long], **about)
+    assert 3_000 + MOST_TOKENS <= held(budget)[1] < 3_100 + MOST_TOKENS
+    before = held(budget)[1]
+    offered = CallOptions(tools=(ToolSpec("f", "x" * 3_000),))
+    services.start_stateless_turn(
+        alice.principal, messages=[{"role": "human", "content": "Hi"}], options=offered
+    )
+    assert held(budget)[1] - before > 1_000 + MOST_TOKENS
 
 
 def test_another_tenants_budget_is_none_of_ours(alice, mallory):

@@ -3,17 +3,22 @@ a provider.
 """
 
 import json
+import threading
 from typing import Any
 
 import openai
 import pytest
+from django.utils import timezone
 
+from accounts.models import ApiKey
 from chats import runner
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.services import cancel_turn
 from chats.tests.rows import new_assistant
 from chats.tests.runs import marker, running
 from libraries.models import File
-from providers.models import UsageRecord
+from providers.models import BudgetReservation, UsageRecord
+from providers.tests.budgets import new_budget
 from public_api.tests.live_server import live_server, sdk, strict, until
 from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
@@ -465,6 +470,50 @@ def test_with_an_idempotency_key_it_may_come_back(client, model):
     whole = ask(client, "[[fake tokens=40 itl=20]]", stream=True, extra_headers=headers)
     assert "".join(c.choices[0].delta.content or "" for c in whole) == answer_text(40)
     assert Turn.objects.count() == 1
+
+
+def test_a_key_that_is_revoked_ends_its_streams(client, model, monkeypatch):
+    monkeypatch.setattr("chats.viewers.WELCOME_SECONDS", 0.2)
+    with ask(client, SLOW, stream=True) as stream:
+        chunks = iter(stream)
+        next(chunks)
+        ApiKey.objects.update(revoked_at=timezone.now())
+        with pytest.raises(openai.APIError) as caught:
+            list(chunks)
+    assert caught.value.code == "invalid_api_key"
+    until(lambda: Turn.objects.get().status == TurnStatus.CANCELLED)
+
+
+# -- What it may cost ----------------------------------------------------------------------------
+
+
+def test_of_fifty_at_once_ten_are_asked_where_the_budget_affords_ten(client, alice, model):
+    per_request = 100 + 10
+    new_budget(alice, 10 * per_request)
+    refused: list[str] = []
+
+    def try_it() -> None:
+        try:
+            ask(client, "[[fake ttft=60000]]", max_tokens=100)
+        except openai.RateLimitError as error:
+            refused.append(error.code or "")
+        except openai.ConflictError:
+            pass  # it was asked, and is cancelled below
+
+    threads = [threading.Thread(target=try_it) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(refused) == 40)
+    assert set(refused) == {"insufficient_quota"}
+    turns = Turn.objects.live()
+    until(lambda: turns.filter(status=TurnStatus.RUNNING).count() == 10)
+    for turn in turns:
+        cancel_turn(turn)
+    for thread in threads:
+        thread.join(60)
+    assert len(refused) == 40
+    assert Turn.objects.count() == 10
+    assert not BudgetReservation.objects.exists()
 
 
 # -- What is kept --------------------------------------------------------------------------------
