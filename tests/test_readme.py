@@ -82,7 +82,8 @@ def run(argv: list[str], environ: dict[str, str]) -> str:
 
 
 def test_curl_blocks_work_as_pasted(environ):
-    _, who, _, asked, watched, stored, again = run_blocks(curl_blocks(), environ)
+    said = run_blocks(curl_blocks(), environ)
+    _, who, _, asked, watched, stored, again, library, completed = said
 
     assert '"email":"you@example.com"' in who
     assert '"name":"Demo"' in who
@@ -93,6 +94,11 @@ def test_curl_blocks_work_as_pasted(environ):
     assert re.search(r"^id: \d+$", resumed, re.MULTILINE)[0] == "id: 3"  # type: ignore[index]
     assert re.search(r'"tools":\[[^]]*"calculate"[^]]*"current_time"', stored)
     assert again.count("event: turn.completed") == 1
+    assert '"text_rank":1' in library
+    assert '"answer":' in library
+    assert "valve on its left side" in library
+    assert '"object":"chat.completion"' in completed
+    assert "valve on its left side" in completed
 
 
 def test_examples_answer_and_resume(environ):
