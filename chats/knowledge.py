@@ -5,7 +5,6 @@ an answer to its sources. Passages are kept with the message, whole: a citation 
 the message lives, whatever becomes of the library.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,15 +12,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from engine import tokens
+from engine.citations import marks_in
 from engine.prompt import render_passage
 from libraries.models import Library
 from libraries.passages import passage_wire
 from libraries.search import BOTH_ARMS, search
 
 MAX_PASSAGES: Final = 12
-
-_CITED: Final = re.compile(r"\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3})】")
-"""`[2]`, `[1, 3]`, and the brackets that Chinese models like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +83,5 @@ def look_into(request: Request) -> Knowledge:
 def cited_in(text: str, passages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The passages whose numbers the text cites, in the order of their first citation."""
     by_number = {passage["number"]: passage for passage in passages}
-    numbers = [
-        int(number)
-        for one, other in _CITED.findall(text)
-        for number in re.split(r"\D+", one or other)
-        if number
-    ]
+    numbers = [number for mark in marks_in(text) for number in mark.numbers]
     return [by_number[number] for number in dict.fromkeys(numbers) if number in by_number]

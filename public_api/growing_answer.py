@@ -8,17 +8,14 @@ What was shown cannot be taken back here: if a worker died and its text is not s
 breaks off (`TakenBackError`).
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from engine.citations import marks_in
 from engine.events import Event, Transcript, take
 
 BETWEEN_STEPS: Final = "\n\n"
-
-_MARK = re.compile(r"\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3})】")
-_NUMBER = re.compile(r"\d+")
 
 Row = Mapping[str, Any]
 """A message in its wire form."""
@@ -117,8 +114,7 @@ def _texts(messages: Sequence[Row]) -> Iterator[str]:
 
 def _marks(text: str, passages: Sequence[Row], offset: int) -> Iterator[Citation]:
     by_number = {passage["number"]: passage for passage in passages}
-    for mark in _MARK.finditer(text):
-        for number in _NUMBER.findall(mark[0]):
-            if int(number) in by_number:
-                start, end = offset + mark.start(), offset + mark.end()
-                yield Citation(start, end, by_number[int(number)])
+    for mark in marks_in(text):
+        for number in mark.numbers:
+            if number in by_number:
+                yield Citation(offset + mark.start, offset + mark.end, by_number[number])
