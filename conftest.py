@@ -1,3 +1,3 @@
-"""What every test may use, in the order it is needed: services, Django, people."""
+"""What every test may use, in the order it is needed: services, Django, people, tools."""
 
-pytest_plugins = ["tests.services", "tests.setup_django", "tests.personas"]
+pytest_plugins = ["tests.services", "tests.setup_django", "tests.personas", "tests.own_tools"]
