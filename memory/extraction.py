@@ -22,7 +22,7 @@ import structlog
 from engine import tokens
 from engine.model import Model, ProviderError
 from memory.decisions import MAX_SAID_CHARS, Call, Decision, Said, decide
-from memory.facts import Embedded, Fact, Outcome, contradicted, known_to, remember
+from memory.facts import Embedded, Fact, Outcome, known_to, remember
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall import recall
@@ -59,7 +59,7 @@ class Extractor:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """A fact that was found, and the memory whose place it takes."""
+    """A fact that was found, and the memory whose place it takes, if the model said so."""
 
     fact: Fact
     replaces: UUID | None = None
@@ -82,12 +82,12 @@ def find(
     if not said:
         return []
     if extractor.model is None:
-        learnt = _stated(owner, messages, assistant_id)
+        learnt = _stated(messages, assistant_id)
     else:
         known = _known(owner, said[:MAX_SAID_CHARS], extractor, assistant_id)
         texts = [memory.content for memory in known]
         decisions = decide(extractor.model, texts, messages, on_call=extractor.on_call)
-        learnt = _usable(decisions, known, messages)
+        learnt = _usable(decisions, known, messages, assistant_id)
     vectors = _embedded(extractor, [each.fact.content for each in learnt])
     return [replace(each, embedded=vector) for each, vector in zip(learnt, vectors, strict=True)]
 
@@ -134,13 +134,10 @@ def _known(
     return known
 
 
-def _stated(owner: Owner, messages: Sequence[Said], assistant_id: UUID | None) -> list[Learnt]:
-    """Explicit statements; one that makes a memory untrue takes its place."""
+def _stated(messages: Sequence[Said], assistant_id: UUID | None) -> list[Learnt]:
+    """Explicit statements."""
     return [
-        Learnt(
-            Fact(statement, [message.id]),
-            replaces=contradicted(owner, statement, assistant_id=assistant_id),
-        )
+        Learnt(Fact(statement, [message.id], told_to=assistant_id))
         for message in messages
         if message.by_user
         for statement in explicit_statements(message.text)
@@ -148,7 +145,10 @@ def _stated(owner: Owner, messages: Sequence[Said], assistant_id: UUID | None) -
 
 
 def _usable(
-    decisions: Sequence[Decision], known: Sequence[Memory], messages: Sequence[Said]
+    decisions: Sequence[Decision],
+    known: Sequence[Memory],
+    messages: Sequence[Said],
+    assistant_id: UUID | None,
 ) -> list[Learnt]:
     """Those that rest on something the user said, with the memory they replace."""
     usable = []
@@ -158,7 +158,7 @@ def _usable(
         content = decision.content.replace("\0", "").strip()
         is_kept = decision.action != "none" and decision.confidence >= MIN_CONFIDENCE
         if is_kept and evidence and content:
-            fact = Fact(content, evidence, decision.confidence)
+            fact = Fact(content, evidence, decision.confidence, told_to=assistant_id)
             usable.append(Learnt(fact, replaces=_replaced(decision, known)))
     return usable
 

@@ -45,12 +45,17 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is to be remembered. `evidence` are ids of the messages it rests on."""
+    """What is to be remembered. `evidence` are ids of the messages it rests on.
+
+    `assistant_id`: the only assistant it is for. `told_to`: the assistant that heard it, whose own
+    memories it may make untrue, too.
+    """
 
     content: str
     evidence: Sequence[UUID] = ()
     confidence: float = 1.0
     assistant_id: UUID | None = None
+    told_to: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +76,14 @@ def remember(
 ) -> tuple[Memory, Outcome]:
     """Keep a fact unless it is known; then its evidence grows.
 
-    `replaces`: an older memory that this one contradicts or makes more exact; it is ended, not
-    deleted, and the new one takes its scope. Raises Invalid for no text, or too much.
+    `replaces`: an older memory that this one contradicts or makes more exact, if the caller knows;
+    else what its words contradict. That one is ended, not deleted, and the new one takes its scope.
+    Raises Invalid for no text, or too much.
     """
     content = checked(fact.content)
     take_turns(owner)
     old = valid_of(owner).filter(pk=replaces).first() if replaces else None
+    old = old or _contradicted(owner, fact)
     assistant_id = old.assistant_id if old else fact.assistant_id
     known = _known(known_to(owner, assistant_id), content, embedded, but=old)
     if known is None:
@@ -101,12 +108,6 @@ def known_to(owner: Owner, assistant_id: UUID | None) -> QuerySet[Memory]:
     return valid_of(owner).filter(Q(assistant_id__isnull=True) | Q(assistant_id=assistant_id))
 
 
-def contradicted(owner: Owner, content: str, *, assistant_id: UUID | None = None) -> UUID | None:
-    """The newest memory that this statement makes untrue, as far as words alone tell. One query."""
-    newest = known_to(owner, assistant_id).order_by("-created_at").values_list("pk", "content")
-    return next((pk for pk, said in newest[:MAX_COMPARED] if contradicts(content, said)), None)
-
-
 def owner_of(memory: Memory) -> Owner:
     return Owner(memory.organization_id, memory.user_id, memory.guest_id)
 
@@ -126,6 +127,18 @@ def take_turns(owner: Owner) -> None:
     """Until this transaction ends nobody else writes this owner's memories."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [owner.word])
+
+
+def _contradicted(owner: Owner, fact: Fact) -> Memory | None:
+    """The newest that it makes untrue, as far as words alone tell. One query.
+
+    A fact for one assistant changes nothing that others are told.
+    """
+    known = known_to(owner, fact.told_to)
+    if fact.assistant_id is not None:
+        known = valid_of(owner).filter(assistant_id=fact.assistant_id)
+    newest = known.defer("vector", "search").order_by("-created_at")[:MAX_COMPARED]
+    return next((memory for memory in newest if contradicts(fact.content, memory.content)), None)
 
 
 def _known(

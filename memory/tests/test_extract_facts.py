@@ -257,6 +257,15 @@ def test_nobody_said_anything(owner):
     assert model.asked == []
 
 
+def test_of_two_statements_said_together_the_later_one_holds(owner):
+    said = [
+        Said(uuid4(), True, "Remember that I live in Paris"),
+        Said(uuid4(), True, "Remember that I live in Berlin"),
+    ]
+    assert run(owner, said, None)[-1] == ("I live in Berlin", Outcome.SUPERSEDED)
+    assert [memory.content for memory in valid_of(owner)] == ["I live in Berlin"]
+
+
 def test_without_a_model_only_explicit_statements_are_kept(owner):
     said = [
         Said(uuid4(), True, "Remember that my cat is called Biscuit. I also have a dog."),

@@ -98,11 +98,42 @@ def test_what_was_superseded_can_become_true_again(owner):
 
 
 def test_superseding_by_what_is_known_ends_the_old_one(owner):
-    oslo, _ = learn(owner, "The user lives in Oslo")
-    rome, _ = learn(owner, "The user lives in Rome")
-    kept, outcome = learn(owner, "the user lives in oslo", replaces=rome)
+    oslo, _ = learn(owner, "The user works in Oslo")
+    rome, _ = learn(owner, "The user works in Rome")
+    kept, outcome = learn(owner, "the user works in oslo", replaces=rome)
     assert (kept, outcome) == (oslo, Outcome.KNOWN)
     assert list(valid_of(owner)) == [oslo]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I live in Paris", "I live in Berlin"),
+        ("My favourite colour is blue", "my favourite colour is green"),
+        ("我住在北京", "我住在上海"),
+        ("I eat meat", "I don't eat meat"),
+    ],
+    ids=["place", "favourite", "chinese", "denial"],
+)
+def test_what_the_words_contradict_is_superseded_without_being_named(owner, old, new):
+    before, _ = learn(owner, old)
+    after, outcome = learn(owner, new)
+    before.refresh_from_db()
+    assert outcome is Outcome.SUPERSEDED
+    assert before.superseded_by == after
+    assert list(valid_of(owner)) == [after]
+
+
+def test_what_one_assistant_is_told_for_itself_changes_nothing_for_others(owner):
+    for_all, _ = learn(owner, "I live in Paris")
+    assistant_id = uuid4()
+    for_one, outcome = learn(owner, "I live in Berlin", assistant_id=assistant_id)
+    assert outcome is Outcome.ADDED
+    assert set(valid_of(owner)) == {for_all, for_one}
+    _, outcome = learn(owner, "I live in Rome", told_to=assistant_id)
+    assert outcome is Outcome.SUPERSEDED
+    for_one.refresh_from_db()
+    assert for_one.superseded_by is not None
 
 
 def test_nobody_replaces_another_persons_memory(owner, bob):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from amber.lib.errors import Invalid
 from memory.embedding import embedded_or_none
-from memory.facts import Fact, Outcome, contradicted
+from memory.facts import Fact, Outcome
 from memory.matching import matching
 from memory.owner import Owner
 from memory.services import add_memory
@@ -44,10 +44,11 @@ def remember(
     correct what you know of them. Never for passwords or other secrets."""
     owner = owner_in(context)
     embedded = embedded_or_none(content, owner=owner)
-    fact = Fact(content, evidence=[context.question_id] if context.question_id else [])
+    evidence = [context.question_id] if context.question_id else []
+    fact = Fact(content, evidence, told_to=context.assistant_id)
     try:
         memory, outcome = add_memory(
-            owner, fact, embedded=embedded, replaces=_replaced(context, owner, content, replaces)
+            owner, fact, embedded=embedded, replaces=_named(context, owner, replaces)
         )
     except Invalid as error:
         raise ToolError("; ".join(said for each in (error.fields or {}).values() for said in each))
@@ -58,10 +59,9 @@ def remember(
     return f"Remembered: {memory.content}"
 
 
-def _replaced(context: ToolContext, owner: Owner, content: str, replaces: str) -> UUID | None:
-    """What was named, if that is clear, else what the words contradict."""
-    if replaces.strip():
-        found = matching(owner, replaces, assistant_id=context.assistant_id)
-        if found.clear is not None:
-            return found.clear.pk
-    return contradicted(owner, content, assistant_id=context.assistant_id)
+def _named(context: ToolContext, owner: Owner, words: str) -> UUID | None:
+    """The memory that is meant, if that is clear."""
+    if not words.strip():
+        return None
+    found = matching(owner, words, assistant_id=context.assistant_id)
+    return found.clear.pk if found.clear is not None else None
