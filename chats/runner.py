@@ -31,7 +31,8 @@ from engine import happenings, loop
 from engine.messages import ToolCall
 from engine.model import ProviderError
 from engine.reply import Patience
-from engine.tools import Toolbox, ToolResult
+from engine.tools import ToolResult
+from tools.toolbox import TurnToolbox
 
 logger = structlog.get_logger(__name__)
 
@@ -324,7 +325,9 @@ class TurnRun:
         await self._greeted()
         await _done(self._knowing)
 
-    async def _finish_calls(self, calls: list[ToolCall], toolbox: Toolbox) -> tuple[ToolCall, ...]:
+    async def _finish_calls(
+        self, calls: list[ToolCall], toolbox: TurnToolbox
+    ) -> tuple[ToolCall, ...]:
         """Close calls that were cut by a crash or waited for a person; those nobody decided on.
 
         A call that may have been made is made again where that does no harm, else reported.
@@ -334,6 +337,7 @@ class TurnRun:
         repeated = [call for call in sorted_.begun if toolbox.is_safe_to_repeat(call.name)]
         for call in sorted_.declined:
             await self._take(_not_made(step, call, DECLINED))
+            await toolbox.record_declined(call_id=call.id, name=call.name)
         for call in sorted_.begun:
             if call not in repeated:
                 await self._take(_not_made(step, call, UNKNOWN_OUTCOME))

@@ -55,12 +55,14 @@ class Tool(TenantRow):
 
 
 class CallOutcome(models.TextChoices):
-    """`refused`: the arguments did not fit; nothing was sent."""
+    """Nothing was sent of a call that was `refused`, whose arguments did not fit, nor of one that a
+    person `declined`."""
 
     OK = "ok"
     REFUSED = "refused"
     FAILED = "failed"
     TIMEOUT = "timeout"
+    DECLINED = "declined"
 
 
 class OfToolQuerySet(TenantQuerySet):

@@ -84,6 +84,12 @@ class RecordedTool:
         finally:
             await self._record(ending, context)
 
+    async def record_declined(self, context: ToolContext) -> None:
+        """A line for a call that a person declined: it is not made."""
+        ending = _Ending(started=time.monotonic())
+        ending.set(CallOutcome.DECLINED, "The person who asked declined it; it was not made.")
+        await self._record(ending, context)
+
     async def _record(self, ending: "_Ending", context: ToolContext) -> None:
         row = ToolCallRecord(
             organization_id=context.organization_id,

@@ -20,6 +20,7 @@ from engine.tokens import at_most_tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolResult, ToolSpec
 from tools.arguments import parse_arguments
 from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput
+from tools.recorded import RecordedTool
 from tools.registry import BuiltinTool
 from tools.result_files import ResultFiles
 
@@ -118,6 +119,12 @@ class TurnToolbox:
                 return failed(content=f"{name} did not answer within {timeout_seconds:g} seconds.")
             log.exception("tool_failed")
             return failed(content=f"{name} failed. The reason was logged for its owner.")
+
+    async def record_declined(self, *, call_id: str, name: str) -> None:
+        """Log a call that a person declined, where the calls of its tool are logged."""
+        tool = self._tools.get(name)
+        if isinstance(tool, RecordedTool):
+            await tool.record_declined(replace(self._context, call_id=call_id))
 
     async def _result(self, call_id: str, name: str, output: ToolOutput) -> ToolResult:
         text = _storable(output.text)

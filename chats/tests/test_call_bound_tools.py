@@ -6,6 +6,7 @@ import pytest
 
 from assistants.models import Assistant, AssistantTool
 from assistants.services import bind_tool
+from chats import approval_services as services
 from chats.models import Chat, ChatMessage, TurnStatus
 from chats.tests.rows import new_assistant, new_chat, path_of
 from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, marker, run
@@ -84,6 +85,21 @@ def test_the_call_is_logged_for_the_tools_owner(chat, alice, bob, tool):
     assert (line["turn_id"], line["assistant_id"]) == (str(turn.pk), str(chat.assistant_id))
     assert "Rome" not in str(line)
     assert api(bob).get(f"/api/v1/tools/{tool.pk}/calls/").status_code == 403
+
+
+def test_a_declined_call_is_logged_and_not_sent(chat, alice, weather, tool):
+    update_tool(tool, changes={"options": {"ask_first": ["forecast"]}})
+    turn = ask_in(chat, alice, marker("forecast", {"city": "Rome"}))
+    assert run(turn) == TurnStatus.WAITING
+    assert not ToolCallRecord.objects.exists()
+    (waiting,) = turn.waiting_calls
+    services.approve_calls(turn, {waiting["call_id"]: False})
+    assert run(turn) == TurnStatus.COMPLETED
+    assert not weather.calls
+    calls = f"/api/v1/tools/{tool.pk}/calls/?outcome=declined"
+    (line,) = api(alice).get(calls).json()["results"]
+    assert (line["function"], line["call_id"]) == ("forecast", waiting["call_id"])
+    assert (line["turn_id"], line["is_test"]) == (str(turn.pk), False)
 
 
 def test_wrong_arguments_are_told_to_the_model_and_not_sent(chat, alice, weather):
