@@ -189,7 +189,7 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
     earlier = [
         {
             "kind": "earlier messages",
-            "reason": "They lie before the tail; what mattered was recalled.",
+            "reason": "They lie before the tail; of what is sealed, what mattered was recalled.",
         }
     ]
     return [

@@ -7,7 +7,7 @@ from celery import shared_task
 from kombu.exceptions import OperationalError
 
 from amber.lib.worker import this_worker
-from chats import chores, runner
+from chats import blocks, chores, runner
 from chats.models import TurnStatus
 
 logger = structlog.get_logger(__name__)
@@ -31,6 +31,12 @@ def run_chore(name: str) -> None:
     chores.run(name)
 
 
+@shared_task(name="chats.seal_chat")
+def seal_chat(chat_id: str) -> None:
+    """Doing it twice does no harm; a lost ring is made good after the chat's next turn."""
+    blocks.seal(UUID(chat_id))
+
+
 def ring_turn(turn_id: UUID) -> None:
     """Losing a ring is normal: the sweep rings again for turns that stay queued."""
     try:
@@ -44,3 +50,10 @@ def ring_chore(name: str) -> None:
         run_chore.apply_async((name,), retry_policy=_PUBLISH_ONCE)
     except OperationalError as exc:
         logger.warning("ring_lost", chore=name, reason=type(exc).__name__)
+
+
+def ring_sealing(chat_id: UUID) -> None:
+    try:
+        seal_chat.apply_async((str(chat_id),), retry_policy=_PUBLISH_ONCE)
+    except OperationalError as exc:
+        logger.warning("ring_lost", chat_id=str(chat_id), reason=type(exc).__name__)

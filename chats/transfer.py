@@ -1,6 +1,7 @@
 """Chats out of Amber and back: everything a chat holds, as JSON (design 12)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +13,7 @@ from amber.lib.errors import Invalid
 from assistants.models import Assistant
 from chats import transcript
 from chats.models import Chat, ChatMessage
+from chats.tasks import ring_sealing
 from chats.wire import chat_wire
 
 _BATCH = 500
@@ -40,7 +42,8 @@ def import_chat(
     """A new chat of the principal's; a message without `parent_id` follows the one before it.
 
     Its assistants and files are not taken along: they may be somebody else's. `assistant` becomes
-    the chat's. Raises Invalid.
+    the chat's. What is old in it is sealed at once: it may be asked for by the first question.
+    Raises Invalid.
     """
     made = Chat.objects.create(
         organization_id=principal.organization_id,
@@ -57,6 +60,7 @@ def import_chat(
     made.active_leaf = _leaf(rows, chat.get("active_leaf_id"))
     made.save(update_fields=["active_leaf", "updated_at"])
     settle(claim, status=201, answer=chat_wire(made))
+    transaction.on_commit(partial(ring_sealing, made.pk))
     return made
 
 

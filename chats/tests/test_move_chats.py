@@ -2,8 +2,9 @@
 
 import pytest
 
-from chats.models import Chat, ChatMessage
+from chats.models import Chat, ChatMessage, MessageBlock
 from chats.serializers import MAX_IMPORTED_MESSAGES
+from chats.tasks import seal_chat
 from chats.tests.rows import (
     ALL,
     converse,
@@ -42,6 +43,23 @@ def imported(persona, body):
     answer = take_in(persona, body)
     assert answer.status_code == 201, answer.json()
     return Chat.objects.get(pk=answer.json()["id"])
+
+
+def test_an_imported_chat_is_sealed_before_anybody_asks(
+    alice, monkeypatch, django_capture_on_commit_callbacks
+):
+    rung: list[object] = []
+    monkeypatch.setattr("chats.transfer.ring_sealing", rung.append)
+    said = [
+        {"role": role, "content": f"{role} {n}: " + "words about the harbour " * 40}
+        for n in range(40)
+        for role in ("human", "assistant")
+    ]
+    with django_capture_on_commit_callbacks(execute=True):
+        chat = imported(alice, {"messages": said})
+    assert rung == [chat.pk]
+    seal_chat(str(chat.pk))
+    assert MessageBlock.objects.filter(chat=chat, on_active_path=True).count() > 5
 
 
 def tree_of(chat):
