@@ -3,7 +3,9 @@
     {"error": {"message", "type", "param", "code"}}
 
 OpenAI's clients choose their exception by the status, and retry 408, 409, 429 and 5xx unless
-`x-should-retry` says otherwise: so it is said, as some errors of such a status last.
+`x-should-retry` says otherwise: so it is said, as some errors of such a status last. litellm chooses by
+words: those that it knows of OpenAI's own answers are in the message (`opening`), and
+`invalid_request_error` is left to what it takes for a bad request.
 https://platform.openai.com/docs/guides/error-codes
 """
 
@@ -19,17 +21,26 @@ from amber.lib.errors import AmberError
 
 PREFIX: Final = "/v1/"
 REQUEST: Final = "invalid_request_error"
+PERMISSION: Final = "permission_error"
 SERVER: Final = "server_error"
+TYPES: Final[Mapping[int, str]] = {
+    403: PERMISSION,
+    404: "not_found_error",
+    409: "conflict_error",
+}
+"""Of statuses below 500; those that are not here are requests that must be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """How a code of ours is told. Status 0 and an empty code: ours stay."""
+    """How a code of ours is told. Status 0 and an empty code: ours stay. `opening` stands in front of
+    our message."""
 
     type: str
     status: int = 0
     code: str | None = ""
     param: str | None = None
+    opening: str = ""
 
 
 TABLE: Final[Mapping[str, _Told]] = {
@@ -37,11 +48,19 @@ TABLE: Final[Mapping[str, _Told]] = {
     "malformed_json": _Told(REQUEST, code="invalid_json"),
     "no_human_message": _Told(REQUEST, code="invalid_value", param="messages"),
     "unknown_model": _Told(REQUEST, 404, "model_not_found", "model"),
-    "context_too_long": _Told(REQUEST, 400, "context_length_exceeded", "messages"),
+    "context_too_long": _Told(
+        REQUEST,
+        400,
+        "context_length_exceeded",
+        "messages",
+        "This input is longer than the model's context length.",
+    ),
     "provider_rejected": _Told(REQUEST, 400),
     "not_authenticated": _Told(REQUEST, code=None),
-    "invalid_credential": _Told(REQUEST, code="invalid_api_key"),
-    "forbidden": _Told(REQUEST, code="insufficient_permissions"),
+    "invalid_credential": _Told(
+        REQUEST, code="invalid_api_key", opening="Incorrect API key provided."
+    ),
+    "forbidden": _Told(PERMISSION, code="insufficient_permissions"),
     "rate_limited": _Told("requests", code="rate_limit_exceeded"),
     "provider_rate_limited": _Told("requests", 429, "rate_limit_exceeded"),
     "budget_exceeded": _Told("insufficient_quota", code="insufficient_quota"),
@@ -80,7 +99,8 @@ def openai_form(error: AmberError) -> Refusal:
 
 def error_object(error: AmberError) -> dict[str, Any]:
     told = _told(error)
-    return {"message": error.message, "type": told.type, "param": told.param, "code": told.code}
+    message = f"{told.opening} {error.message}".lstrip()
+    return {"message": message, "type": told.type, "param": told.param, "code": told.code}
 
 
 def error_frame(error: AmberError) -> bytes:
@@ -89,7 +109,7 @@ def error_frame(error: AmberError) -> bytes:
 
 
 def _told(error: AmberError) -> _Told:
-    kind = REQUEST if error.status < 500 else SERVER
+    kind = TYPES.get(error.status, REQUEST) if error.status < 500 else SERVER
     known = TABLE.get(error.code) or _Told(kind)
     code, param = error.code if known.code == "" else known.code, known.param
     if error.fields:
@@ -97,4 +117,4 @@ def _told(error: AmberError) -> _Told:
         param = _NUMBER.sub(r"[\1]", name)
         if error.code == "invalid":
             code = FIELD_CODES.get(getattr(said[0], "code", ""), code or "")
-    return _Told(known.type, known.status or error.status, code, param)
+    return _Told(known.type, known.status or error.status, code, param, known.opening)
