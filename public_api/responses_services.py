@@ -6,6 +6,7 @@ wrote, or is the stored chat which that turn was in.
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from itertools import takewhile
 from typing import Final
 
 from django.conf import settings
@@ -16,7 +17,7 @@ from accounts.principal import Principal
 from amber.lib.errors import AmberError, Conflict, Invalid, Missing
 from chats import transcript
 from chats.call_services import forget_turn
-from chats.models import Turn
+from chats.models import ChatMessage, Turn
 from chats.services import cancel_turn
 from chats.turn_writer import open_calls
 from public_api.answerers import Answerer
@@ -26,6 +27,7 @@ from public_api.response_items import Item, Reference, call_fault, entries_of, m
 from public_api.response_names import Asked, turn_id_in
 from public_api.responses_request import ResponseRequest
 from public_api.sent_images import keep_images
+from public_api.serializers import MAX_MESSAGES
 from public_api.services import start_turn
 
 PREVIOUS: Final = "previous_response_id"
@@ -83,7 +85,24 @@ def response_turn(asker: Principal, name: str) -> Turn:
     return turn
 
 
+def asked_of(turn: Turn) -> list[Entry]:
+    """What a response was made of, oldest first: a stateless one of its whole conversation, one in a
+    stored chat of what was new there (the newest MAX_MESSAGES). Four queries at most."""
+    if turn.chat_id is None:
+        return list((turn.input or {}).get("messages", ()))
+    written = ChatMessage.objects.filter(turn=turn, step__isnull=False).order_by("position")
+    first = written.values_list("parent_id", flat=True).first()
+    rows = transcript.path(turn.chat_id, first or turn.tip_id, max_messages=MAX_MESSAGES)
+    new = takewhile(lambda row: row.turn_id in (None, turn.pk), reversed(rows))
+    return [_entry(row) for row in new][::-1]
+
+
 # -- Private: what came before ---------------------------------------------------------------------
+
+
+def _entry(row: ChatMessage) -> Entry:
+    file_id = {"file_id": str(row.file_id)} if row.file_id else {}
+    return {"role": row.role, "content": row.content, "tool_call": row.tool_call, **file_id}
 
 
 def _turn_before(asker: Principal, name: str | None) -> Turn | None:

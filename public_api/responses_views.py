@@ -20,6 +20,7 @@ from public_api.answering import turn_of, whole_answer
 from public_api.completions_serializers import MAX_USER_CHARS
 from public_api.openai_view import ERRORS, KEY, TAG, OpenAIView
 from public_api.preferences import PREFER, applied, prefers_async
+from public_api.response_inputs import input_items, page
 from public_api.response_names import response_id
 from public_api.responses_answering import (
     form_of,
@@ -29,8 +30,9 @@ from public_api.responses_answering import (
     whole_response,
 )
 from public_api.responses_request import ResponseRequest
-from public_api.responses_serializers import ResponseInput
+from public_api.responses_serializers import MAX_ID_CHARS, ResponseInput
 from public_api.responses_services import (
+    asked_of,
     cancel_response,
     forget_response,
     response_turn,
@@ -57,6 +59,14 @@ class RetrieveInput(serializers.Serializer[Any]):
 
     stream = serializers.BooleanField(default=False)
     starting_after = serializers.IntegerField(default=-1, min_value=-1)
+
+
+class PageInput(serializers.Serializer[Any]):
+    """The query of a list; other fields are ignored."""
+
+    after = serializers.CharField(default="", max_length=MAX_ID_CHARS)
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=100)
+    order = serializers.ChoiceField(["asc", "desc"], default="desc")
 
 
 class ResponsesView(OpenAIView):
@@ -142,6 +152,31 @@ class ResponseView(OpenAIView):
         messages."""
         forget_response(response_turn(_asker(request), response_id))
         return Response({"id": response_id, "object": "response", "deleted": True})
+
+
+class InputItemsView(OpenAIView):
+    @extend_schema(
+        operation_id="listInputItems",
+        auth=KEY,
+        parameters=[PageInput, _USER],
+        tags=[TAG],
+        responses={
+            200: OpenApiResponse(OpenApiTypes.OBJECT, description="A page of items."),
+            **ERRORS,
+        },
+    )
+    def get(self, request: Request, response_id: str) -> Response:
+        """What the response was asked, earlier items of its conversation included; of one in a
+        stored chat what was new there."""
+        turn = response_turn(_asker(request), response_id)
+        given = PageInput(data=request.query_params)
+        given.is_valid(raise_exception=True)
+        wanted = given.validated_data
+        items = input_items(turn.pk.hex, asked_of(turn))
+        is_descending = wanted["order"] == "desc"
+        return Response(
+            page(items, after=wanted["after"], limit=wanted["limit"], is_descending=is_descending)
+        )
 
 
 class CancelResponseView(OpenAIView):

@@ -5,7 +5,12 @@ from django.urls import include, path
 from public_api.completions_view import CompletionsView
 from public_api.embeddings_view import EmbeddingsView
 from public_api.models_view import OpenAIModelsView, OpenAIModelView
-from public_api.responses_views import CancelResponseView, ResponsesView, ResponseView
+from public_api.responses_views import (
+    CancelResponseView,
+    InputItemsView,
+    ResponsesView,
+    ResponseView,
+)
 from public_api.views import ChatProxyView
 
 app_name = "public_api"
@@ -20,5 +25,6 @@ urlpatterns = [
     path("v1/responses", ResponsesView.as_view(), name="responses"),
     path("v1/responses/<str:response_id>", ResponseView.as_view(), name="response"),
     path("v1/responses/<str:response_id>/cancel", CancelResponseView.as_view()),
+    path("v1/responses/<str:response_id>/input_items", InputItemsView.as_view()),
     path("v1/embeddings", EmbeddingsView.as_view(), name="embeddings"),
 ]

@@ -1,16 +1,22 @@
-"""A worker that runs what is rung for, in threads of this process; a provider and its models."""
+"""A worker that runs what is rung for, in threads of this process; a provider and its models; a server,
+and OpenAI's own client with a key of alice's.
+"""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
 from django.db import connections
+from openai import OpenAI
 
 from chats import runner
 from chats.models import Turn
 from chats.tests.conftest import fake_provider, new_model, no_connection_left_open, provider
 from chats.tests.runs import WAIT_SECONDS
+from providers.models import LanguageModel
+from public_api.tests.live_server import live_server, sdk
+from tests.personas import Persona
 
 __all__ = ["fake_provider", "new_model", "no_connection_left_open", "provider"]
 
@@ -43,3 +49,21 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
     for thread in threads:
         thread.join(WAIT_SECONDS)
         assert not thread.is_alive(), Turn.objects.values_list("status", flat=True)
+
+
+@pytest.fixture
+def address(worker: list[UUID]) -> Iterator[str]:
+    """Of a server whose turns are run."""
+    with live_server() as found:
+        yield found
+
+
+@pytest.fixture
+def client(address: str, alice: Persona) -> Iterator[OpenAI]:
+    with sdk(address, alice.new_key(scopes=["public"])[1]) as found:
+        yield found
+
+
+@pytest.fixture
+def model(new_model: Callable[..., LanguageModel]) -> LanguageModel:
+    return new_model(default=True)

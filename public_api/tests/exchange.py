@@ -9,6 +9,7 @@ from typing import Any
 
 from amber.lib import redis as amber_redis
 from amber.one_hop import OneHopHandler
+from public_api.tests.openai_forms import Said, faults_of
 
 EXCHANGE_SECONDS = 60
 
@@ -79,11 +80,15 @@ async def _exchanged(
         await handler(_scope(method, path, headers), receive, send)
     if not sent:
         return None
-    return Answer(
+    answer = Answer(
         sent[0]["status"],
         {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]},
         b"".join(message.get("body", b"") for message in sent[1:]),
     )
+    kind = answer.headers.get("content-type", "")
+    faults = faults_of(Said(method, path, answer.status, kind, answer.body, leave_when is None))
+    assert not faults, "\n".join(faults)
+    return answer
 
 
 def _json(body: Any) -> bytes:

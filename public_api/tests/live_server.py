@@ -5,17 +5,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import openai
 import uvicorn
 from openai import OpenAI
-from pydantic import BaseModel
 
 from amber.lib import redis as amber_redis
 from amber.one_hop import OneHopHandler
 from amber.processes import wait_until
 from chats.tests.runs import WAIT_SECONDS
+from public_api.tests.openai_forms import CheckedTransport, Said, faults_of
 
 STOP_SECONDS = 10
 
@@ -52,13 +51,11 @@ def until(check: Callable[[], object]) -> None:
 
 @contextmanager
 def sdk(address: str, key: str) -> Iterator[OpenAI]:
-    """OpenAI's own client; it asks once, so that an error is the first one."""
-    with openai.DefaultHttpxClient(trust_env=False) as http:
+    """OpenAI's own client; it asks once, so that an error is the first one. Whatever it is told must
+    have OpenAI's form: the client itself is lenient."""
+    heard: list[Said] = []
+    transport = CheckedTransport(heard.append)
+    with openai.DefaultHttpxClient(trust_env=False, transport=transport) as http:
         yield OpenAI(api_key=key, base_url=f"{address}/v1", max_retries=0, http_client=http)
-
-
-def strict(told: BaseModel) -> Any:
-    """What was said, after it was held to the client's own types: the client itself is lenient."""
-    said = told.to_dict()  # type: ignore[attr-defined]  # openai's models
-    type(told).model_validate(said, strict=True)
-    return said
+    faults = [fault for said in heard for fault in faults_of(said)]
+    assert not faults, "\n".join(faults)

@@ -13,7 +13,7 @@ from chats.models import Chat, ChatMessage, ChatOwner, Turn, TurnStatus
 from chats.tests.rows import ABSENT, new_assistant, new_chat
 from chats.tests.runs import marker
 from libraries.models import File
-from public_api.tests.live_server import live_server, sdk, until
+from public_api.tests.live_server import sdk, until
 from public_api.tests.test_complete_chats import SIX, SLOW, WEATHER, ask, said, seen_by_model
 from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
@@ -22,18 +22,6 @@ from tests.personas import api
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CHAT_ID = "x-amber-chat-id"
-
-
-@pytest.fixture
-def address(worker):
-    with live_server() as found:
-        yield found
-
-
-@pytest.fixture
-def client(address, alice):
-    with sdk(address, alice.new_key(scopes=["public"])[1]) as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)

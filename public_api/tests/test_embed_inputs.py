@@ -16,7 +16,7 @@ from providers import budgets
 from providers.models import OFFLINE_URL, BudgetReservation, EmbeddingModel, Provider, UsageRecord
 from providers.tests.budgets import held, new_budget
 from public_api.embeddings import MAX_TEXTS
-from public_api.tests.live_server import live_server, sdk, strict, until
+from public_api.tests.live_server import sdk, until
 from tests.personas import api
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,18 +33,6 @@ def new_embedding_model(provider: Provider) -> Any:
     return make
 
 
-@pytest.fixture
-def address():
-    with live_server() as found:
-        yield found
-
-
-@pytest.fixture
-def client(address, alice):
-    with sdk(address, alice.new_key(scopes=["public"])[1]) as found:
-        yield found
-
-
 def vectors(answer: Any) -> Any:
     return np.array([each.embedding for each in answer.data], dtype=np.float32)
 
@@ -57,7 +45,7 @@ def test_the_client_gets_the_same_vectors_in_either_form(client, new_embedding_m
     assert vectors(packed).shape == (2, DIMENSIONS)
     assert np.array_equal(vectors(packed), vectors(plain))
     assert np.allclose(np.linalg.norm(vectors(plain), axis=1), 1, atol=1e-6)
-    told = strict(plain)
+    told = plain.to_dict()
     assert (told["object"], told["model"]) == ("list", "vectors")
     assert [(each["object"], each["index"]) for each in told["data"]] == [
         ("embedding", 0),

@@ -43,6 +43,7 @@ def test_the_addresses_are_these():
         "v1/responses",
         "v1/responses/<str:response_id>",
         "v1/responses/<str:response_id>/cancel",
+        "v1/responses/<str:response_id>/input_items",
     }
 
 

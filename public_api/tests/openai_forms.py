@@ -1,0 +1,200 @@
+"""What /v1 says, held to the types that OpenAI publishes with its client: whole bodies, each event of a
+stream, errors. Nothing that they require may be absent, and nothing stand there that they do not know,
+but for the few fields in `OURS`.
+
+    faults_of(Said("POST", "/v1/responses", 200, "application/json", body))
+
+`CheckedTransport` does it for all that a client is told.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx2
+from openai import types
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseItemList, ResponseStreamEvent
+from openai.types.shared import ErrorObject
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+OURS = {
+    ("Annotation", "document"),
+    ("ChoiceDelta", "annotations"),
+    ("Model", "name"),
+    ("Response", "store"),  # Open Responses has it
+    ("ResponseErrorEvent", "error"),
+}
+"""Fields that the types do not know, by the type in which they stand."""
+
+DONE = "[DONE]"
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class ModelList(_Open):
+    object: Literal["list"]
+    data: list[types.Model]
+
+
+class Deleted(_Open):
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
+
+
+class Failed(_Open):
+    error: ErrorObject
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer. `is_whole` is false if the client left before its end."""
+
+    method: str
+    path: str
+    status: int
+    content_type: str
+    body: bytes
+    is_whole: bool = True
+
+
+WHOLE: list[tuple[str, str, Any]] = [
+    ("GET", r"/v1/models", ModelList),
+    ("GET", r"/v1/models/.+", types.Model),
+    ("POST", r"/v1/chat/completions", ChatCompletion),
+    ("POST", r"/v1/embeddings", types.CreateEmbeddingResponse),
+    ("POST", r"/v1/responses", Response),
+    ("GET", r"/v1/responses/[^/]+", Response),
+    ("DELETE", r"/v1/responses/[^/]+", Deleted),
+    ("POST", r"/v1/responses/[^/]+/cancel", Response),
+    ("GET", r"/v1/responses/[^/]+/input_items", ResponseItemList),
+]
+
+
+def faults_of(said: Said) -> list[str]:
+    """What is wrong with an answer; nothing for addresses outside /v1."""
+    if not said.path.startswith("/v1/"):
+        return []
+    if said.content_type.startswith("text/event-stream"):
+        return list(_faults_of_stream(said))
+    if not said.is_whole:
+        return []
+    return list(_faults(_form_of(said), json.loads(said.body)))
+
+
+def _form_of(said: Said) -> Any:
+    if said.status >= 400:
+        return Failed
+    for method, pattern, form in WHOLE:
+        if said.method == method and re.fullmatch(pattern, said.path):
+            return form
+    raise AssertionError(f"No form is known of {said.method} {said.path}.")
+
+
+def _faults_of_stream(said: Said) -> Iterator[str]:
+    """Events that are whole; the last says that it is over."""
+    *frames, rest = said.body.decode().split("\n\n")
+    events = [_data_of(frame) for frame in frames if not frame.startswith(":")]
+    is_chat = said.path == "/v1/chat/completions"
+    for data in events:
+        if data != DONE:
+            event = json.loads(data)
+            form = ChatCompletionChunk if is_chat else ResponseStreamEvent
+            yield from _faults(Failed if is_chat and "error" in event else form, event)
+    if said.is_whole and (rest or not events or events[-1] != DONE):
+        yield f"A stream of {said.path} ended without {DONE}."
+
+
+def _data_of(frame: str) -> str:
+    return "\n".join(
+        line.removeprefix("data: ") for line in frame.split("\n") if line.startswith("data: ")
+    )
+
+
+def _faults(form: Any, body: Any) -> Iterator[str]:
+    if form is types.CreateEmbeddingResponse:
+        body = _with_numbers(body)
+    if form is Failed and set(body["error"]) != {"message", "type", "param", "code"}:
+        yield f"Not the four fields of an error: {body}"
+    try:
+        read = TypeAdapter(form).validate_python(body, strict=True)
+    except ValidationError as error:
+        yield f"{error}\n{body}"
+        return
+    for name, field in _unknown(read):
+        if (name, field) not in OURS:
+            yield f"{name}.{field} is in no published type: {body}"
+
+
+def _with_numbers(body: Any) -> Any:
+    """The type knows numbers only; vectors in base64 are asked for by the client itself."""
+    data = [
+        {**row, "embedding": [0.0] * (len(base64.b64decode(row["embedding"], validate=True)) // 4)}
+        if isinstance(row["embedding"], str)
+        else row
+        for row in body["data"]
+    ]
+    return {**body, "data": data}
+
+
+def _unknown(read: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(read, BaseModel):
+        yield from ((type(read).__name__, field) for field in read.model_extra or ())
+        for name in type(read).model_fields:
+            yield from _unknown(getattr(read, name))
+    elif isinstance(read, list):
+        for each in read:
+            yield from _unknown(each)
+
+
+class CheckedTransport(httpx2.BaseTransport):
+    """Passes everything on, and tells `hear` of each answer once the client is done with it."""
+
+    def __init__(self, hear: Callable[[Said], None]) -> None:
+        self._inner = httpx2.HTTPTransport()
+        self._hear = hear
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = self._inner.handle_request(request)
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        response.stream = _Overheard(response.stream, request, response, self._hear)
+        return response
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _Overheard(httpx2.SyncByteStream):
+    def __init__(
+        self,
+        inner: httpx2.SyncByteStream,
+        request: httpx2.Request,
+        response: httpx2.Response,
+        hear: Callable[[Said], None],
+    ) -> None:
+        self._inner = inner
+        self._about = (request.method, request.url.path, response.status_code)
+        self._content_type = response.headers.get("content-type", "")
+        self._hear = hear
+        self._pieces: list[bytes] = []
+        self._is_whole = False
+        self._is_told = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._inner:
+            self._pieces.append(piece)
+            yield piece
+        self._is_whole = True
+
+    def close(self) -> None:
+        self._inner.close()
+        if not self._is_told:
+            self._is_told = True
+            body = b"".join(self._pieces)
+            self._hear(Said(*self._about, self._content_type, body, self._is_whole))
