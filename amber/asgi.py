@@ -10,6 +10,7 @@ django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402
 
+from amber.body_limit import limited  # noqa: E402
 from amber.lib.egress_policy import EgressPolicy  # noqa: E402
 from amber.metrics import measured  # noqa: E402
 from amber.one_hop import OneHopHandler  # noqa: E402  (what follows reads models)
@@ -22,4 +23,4 @@ EgressPolicy.allowing(settings.AMBER_TOOL_ALLOWED_HOSTS)
 gc.freeze()
 gc.set_threshold(50_000, 20, 50)
 
-application = logged(measured(OneHopHandler()))
+application = logged(measured(limited(OneHopHandler())))
