@@ -6,12 +6,13 @@ our views; only the bodies of streams are asynchronous. So the whole stack runs 
 threads that stay, and that thread gives its database connections back before the answer goes out.
 Measured: a request that does nothing costs 0.3 ms of CPU instead of 1.6.
 
-An answer that takes minutes (`amber.lib.later`) is awaited here, after its thread has gone on.
+An answer that takes minutes (`amber.lib.later`) is awaited here, after its thread has gone on. If
+the client goes while the thread works, what the view began is given up as if it had gone later.
 """
 
 import asyncio
 import contextvars
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
@@ -43,10 +44,12 @@ class OneHopHandler(ASGIHandler):
 
     async def run_get_response(self, request: Any) -> HttpResponseBase:
         context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        response: HttpResponseBase = await loop.run_in_executor(
-            self._threads, context.run, self._respond, request
-        )
+        job = self._threads.submit(context.run, self._respond, request)
+        try:
+            response = await asyncio.wrap_future(job)
+        except asyncio.CancelledError:
+            await _give_up(job)
+            raise
         if isinstance(response, LaterResponse):
             response = await response.arrival(request)
             response.close = _nothing  # type: ignore[method-assign]
@@ -61,6 +64,15 @@ class OneHopHandler(ASGIHandler):
             return response
         finally:
             connections.close_all()
+
+
+async def _give_up(job: Future[HttpResponseBase]) -> None:
+    """Nobody waits for this answer any more. Returns when its thread is done with it."""
+    if job.cancel():
+        return  # no thread had taken it up
+    response = await asyncio.wrap_future(job)
+    if isinstance(response, LaterResponse):
+        await response.give_up()
 
 
 def _nothing() -> None:

@@ -4,14 +4,16 @@ A view returns `LaterResponse(make)` and is done: its thread and its database co
 `make` is an async function of no arguments that returns the answer, a stream perhaps, or raises what
 views raise; nothing was sent before it returns, so the status is its to choose. Headers that
 middleware has put on the LaterResponse go along. If the client goes away, `make` gets a
-CancelledError, or else what it streams.
+CancelledError, or else what it streams; it has begun by then, so that it can clean up.
 
 `amber.one_hop` awaits it; other handlers answer with an empty 202.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+import structlog
 from django.core.handlers.exception import convert_exception_to_response
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -20,6 +22,8 @@ from redis.exceptions import RedisError
 
 from amber.lib.api import as_amber_error, error_response
 from amber.lib.errors import AmberError
+
+logger = structlog.get_logger(__name__)
 
 Make = Callable[[], Awaitable[HttpResponseBase]]
 
@@ -43,6 +47,15 @@ class LaterResponse(HttpResponse):
             if name.lower() not in _OF_THE_BODY:
                 made.headers.setdefault(name, value)
         return made
+
+    async def give_up(self) -> None:
+        """Instead of `arrival`, for a client that has gone before."""
+        begun = asyncio.ensure_future(self._make())
+        await asyncio.sleep(0)  # what is cancelled before it begins never runs a line
+        begun.cancel()
+        await asyncio.wait([begun])
+        if not begun.cancelled() and (error := begun.exception()):
+            logger.warning("answer_not_given_up", exc_info=error)
 
     async def _answered(self, request: HttpRequest) -> HttpResponseBase:
         try:

@@ -1,0 +1,81 @@
+"""What becomes of an answer whose client goes while the view is still at work."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from amber.lib.later import LaterResponse
+from amber.one_hop import OneHopHandler
+
+WAIT_SECONDS = 10
+
+
+class Handler(OneHopHandler):
+    """Its views answer once they may."""
+
+    def __init__(self, answer: Callable[[], HttpResponseBase]) -> None:
+        super().__init__()
+        self.answer = answer
+        self.works, self.may_answer = threading.Event(), threading.Event()
+
+    def _respond(self, request: HttpRequest) -> HttpResponseBase:
+        self.works.set()
+        assert self.may_answer.wait(WAIT_SECONDS)
+        return self.answer()
+
+
+async def ask_and_leave(handler: Handler) -> None:
+    asked = asyncio.create_task(handler.run_get_response(HttpRequest()))
+    assert await asyncio.to_thread(handler.works.wait, WAIT_SECONDS)
+    asked.cancel()
+    handler.may_answer.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+
+def test_what_a_view_began_for_a_client_that_has_gone_is_cleaned_up():
+    told: list[str] = []
+
+    async def make() -> HttpResponseBase:
+        told.append("begun")
+        try:
+            await asyncio.sleep(WAIT_SECONDS)
+        finally:
+            await asyncio.sleep(0)
+            told.append("cleaned up")
+        return HttpResponse()
+
+    asyncio.run(ask_and_leave(Handler(lambda: LaterResponse(make))))
+    assert told == ["begun", "cleaned up"]
+
+
+def test_leaving_before_a_view_has_answered_at_once_harms_nothing():
+    asyncio.run(ask_and_leave(Handler(HttpResponse)))
+
+
+def test_a_view_that_no_thread_had_taken_up_never_runs(settings):
+    settings.AMBER_WEB_THREADS = 1
+    answered: list[str] = []
+
+    def answer() -> HttpResponse:
+        answered.append("once")
+        return HttpResponse()
+
+    async def leave_the_queue() -> None:
+        handler = Handler(answer)
+        first = asyncio.create_task(handler.run_get_response(HttpRequest()))
+        assert await asyncio.to_thread(handler.works.wait, WAIT_SECONDS)
+        second = asyncio.create_task(handler.run_get_response(HttpRequest()))
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        handler.may_answer.set()
+        await first
+
+    asyncio.run(leave_the_queue())
+    assert answered == ["once"]
