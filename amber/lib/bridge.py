@@ -50,7 +50,7 @@ def run_on_loop(
 ) -> T:
     """Run `start(hand)` on the worker's loop and serve its callables until it ends.
 
-    `on_task` gets the task (on the loop's thread), for whoever may want to cancel it.
+    `on_task` gets the task (on the loop's thread) once it has begun, for whoever may want to cancel it.
     """
     return _Bridge[T](worker_loop()).run(start, on_task)
 
@@ -79,6 +79,7 @@ class _Bridge(Generic[T]):
     ) -> T:
         try:
             task = asyncio.ensure_future(start(self._hand))
+            await asyncio.sleep(0)  # what is cancelled before it begins never runs a line
             on_task(task)
             return await task
         finally:

@@ -150,3 +150,18 @@ def test_holds_a_database_connection_only_while_a_callable_runs():
 
     held = [connection._connections[connection._alias]]  # type: ignore[attr-defined]
     assert run_on_loop(start) == [1, True]
+
+
+def test_a_coroutine_that_is_cancelled_at_once_has_begun():
+    """Otherwise whatever it was to clean up stays."""
+
+    async def start(hand: Hand) -> str:
+        try:
+            return await hand(lambda: "not cancelled")
+        except asyncio.CancelledError:
+            return "cleaned up"
+
+    def cancel(task: asyncio.Task[str]) -> None:
+        task.cancel()
+
+    assert run_on_loop(start, on_task=cancel) == "cleaned up"
