@@ -4,21 +4,21 @@ Hashes of keys and tokens are never shown, and keys are never made here: a key a
 who makes it. Revoking is an action of one service call per key.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from accounts import services
 from accounts.models import ApiKey, Invitation, Membership, Organization, User
-from amber.lib.capped_pages import CappedPaginator
+from amber.lib.operator_pages import PagedAdmin, ReadOnlyAdmin
 
 
 class NewUserForm(UserCreationForm):
@@ -35,22 +35,8 @@ class NewUserForm(UserCreationForm):
         return email
 
 
-class _Paged(ModelAdmin):
-    ordering: ClassVar[Any] = ("-id",)
-    paginator = CappedPaginator
-    show_full_result_count = False
-
-
-class _ReadOnly(_Paged):
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, _Paged):  # type: ignore[misc,type-arg]
+class UserAdmin(DjangoUserAdmin, PagedAdmin):  # type: ignore[misc,type-arg]
     add_form = NewUserForm
     form = UserChangeForm
     change_password_form = AdminPasswordChangeForm
@@ -88,7 +74,7 @@ class MembershipInline(TabularInline):
 
 
 @admin.register(Organization)
-class OrganizationAdmin(_Paged):
+class OrganizationAdmin(PagedAdmin):
     list_display = ("name", "slug", "personal", "retention_days", "created_at")
     list_filter = ("personal",)
     search_fields = ("name", "slug")
@@ -107,7 +93,9 @@ class OrganizationAdmin(_Paged):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(_ReadOnly):
+class ApiKeyAdmin(ReadOnlyAdmin):
+    """The ledger and rotated keys point at keys: they are revoked, not deleted."""
+
     list_display = (
         "name",
         "prefix",
@@ -123,10 +111,6 @@ class ApiKeyAdmin(_ReadOnly):
     exclude = ("sha256",)
     actions = ("revoke",)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """The ledger and rotated keys point at it: revoke instead."""
-        return False
-
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_apikey")
 
@@ -138,8 +122,12 @@ class ApiKeyAdmin(_ReadOnly):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(_ReadOnly):
+class InvitationAdmin(ReadOnlyAdmin):
     list_display = ("email", "organization", "role", "expires_at", "accepted_at")
     list_select_related = ("organization",)
     search_fields = ("email",)
     exclude = ("token_sha256",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Deleting withdraws it."""
+        return bool(PagedAdmin.has_delete_permission(self, request, obj))

@@ -8,11 +8,11 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, reverse
 from rest_framework.exceptions import ValidationError
-from unfold.admin import ModelAdmin, StackedInline, TabularInline
+from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 
 from accounts.serializers import browser_origin
-from amber.lib.capped_pages import CappedPaginator
+from amber.lib.operator_pages import PagedAdmin
 from assistants import services
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
@@ -80,7 +80,7 @@ class ScenePromptInline(StackedInline):
 
 
 @admin.register(Assistant)
-class AssistantAdmin(ModelAdmin):
+class AssistantAdmin(PagedAdmin):
     form = AssistantForm
     inlines = (BindingInline, ScenePromptInline)
     list_display = (
@@ -96,9 +96,6 @@ class AssistantAdmin(ModelAdmin):
     list_filter = ("shared", "public")
     list_select_related = ("organization", "user")
     search_fields = ("name", "slug")
-    ordering = ("-id",)
-    paginator = CappedPaginator
-    show_full_result_count = False
     fields = (
         "organization",
         "user",

@@ -4,7 +4,6 @@ Also the page behind an assistant's "Try it": a stateless turn in the assistant'
 """
 
 import json
-from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -15,11 +14,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from unfold.admin import ModelAdmin
 
 from accounts.models import Role, User
 from accounts.principal import Principal
-from amber.lib.capped_pages import CappedPaginator
+from amber.lib.operator_pages import ReadOnlyAdmin
 from assistants.models import Assistant
 from chats import services
 from chats.manifest import without_texts
@@ -28,25 +26,8 @@ from chats.serializers import TryInput
 from chats.stream_view import event_stream
 
 
-class _ReadOnlyAdmin(ModelAdmin):
-    """Rows that only their users change."""
-
-    paginator = CappedPaginator
-    show_full_result_count = False
-    ordering = ("-id",)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(Chat)
-class ChatAdmin(_ReadOnlyAdmin):
+class ChatAdmin(ReadOnlyAdmin):
     list_display = ("id", "organization", "user", "owner", "assistant", "created_at", "expired_at")
     list_filter = ("owner",)
     list_select_related = ("organization", "user", "assistant")
@@ -78,7 +59,7 @@ class ChatAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(Turn)
-class TurnAdmin(_ReadOnlyAdmin):
+class TurnAdmin(ReadOnlyAdmin):
     list_display = (
         "id",
         "status",

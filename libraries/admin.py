@@ -10,30 +10,14 @@ from django.contrib import admin, messages
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
-from amber.lib.capped_pages import CappedPaginator
+from amber.lib.operator_pages import ReadOnlyAdmin
 from libraries import document_services
 from libraries.models import Document, DocumentStatus, File, Library, Repository
 
 
-class _ReadOnlyAdmin(ModelAdmin):
-    paginator = CappedPaginator
-    show_full_result_count = False
-    ordering = ("-id",)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(File)
-class FileAdmin(_ReadOnlyAdmin):
+class FileAdmin(ReadOnlyAdmin):
     list_display = ("id", "mime_type", "size", "organization", "user", "created_at", "expired_at")
     list_select_related = ("organization", "user")
     search_fields = ("user__email",)
@@ -60,7 +44,7 @@ def _documents(**of: Any) -> Coalesce:
 
 
 @admin.register(Library)
-class LibraryAdmin(_ReadOnlyAdmin):
+class LibraryAdmin(ReadOnlyAdmin):
     list_display = (
         "name",
         "organization",
@@ -118,7 +102,7 @@ class LibraryAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(Document)
-class DocumentAdmin(_ReadOnlyAdmin):
+class DocumentAdmin(ReadOnlyAdmin):
     list_display = (
         "id",
         "organization",
@@ -188,7 +172,7 @@ class DocumentAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(Repository)
-class RepositoryAdmin(_ReadOnlyAdmin):
+class RepositoryAdmin(ReadOnlyAdmin):
     """Addresses are people's own words, and so are the paths in `progress`."""
 
     list_display = (

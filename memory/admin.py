@@ -6,18 +6,14 @@ from django.contrib import admin
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
-from amber.lib.capped_pages import CappedPaginator
+from amber.lib.operator_pages import ReadOnlyAdmin
 from memory.models import Memory, OrganizationMemories, PersonMemories
 
 
-class _CountsAdmin(ModelAdmin):
+class _CountsAdmin(ReadOnlyAdmin):
     """Counted for the rows of one page, by an index; nothing can be opened or changed."""
 
-    paginator = CappedPaginator
-    show_full_result_count = False
-    ordering = ("-id",)
     list_display_links = None
     whose: Q
 
@@ -48,15 +44,6 @@ class _CountsAdmin(ModelAdmin):
     @admin.display
     def last_change(self, row: Any) -> Any:
         return row.last_change_at
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 def _count(rows: QuerySet[Memory]) -> Coalesce:

@@ -17,8 +17,8 @@ from unfold.decorators import action
 from unfold.widgets import UnfoldAdminPasswordWidget
 
 from accounts.models import Organization
-from amber.lib.capped_pages import CappedPaginator
 from amber.lib.errors import AmberError, Invalid
+from amber.lib.operator_pages import ReadOnlyAdmin
 from providers import budget_services, budgets, services
 from providers.budget_counters import open_counters, with_used
 from providers.keys import seal_api_key
@@ -121,7 +121,7 @@ class EmbeddingModelAdmin(ModelAdmin):
 
 
 @admin.register(UsageRecord)
-class UsageRecordAdmin(ModelAdmin):
+class UsageRecordAdmin(ReadOnlyAdmin):
     """Read-only; the ledger is written by turns and ingestion alone."""
 
     list_display = (
@@ -138,9 +138,6 @@ class UsageRecordAdmin(ModelAdmin):
     )
     list_filter = ("kind", "estimated")
     list_select_related = ("organization", "user")
-    ordering = ("-id",)
-    paginator = CappedPaginator
-    show_full_result_count = False
     actions_list: ClassVar[list[str]] = ["by_day"]
 
     @action(description="By day and model", url_path="by-day", permissions=["view"])
@@ -157,15 +154,6 @@ class UsageRecordAdmin(ModelAdmin):
         if slug:
             rows = rows.filter(organization__in=Organization.objects.filter(slug=slug))
         return TemplateResponse(request, BY_DAY, page | _by_day(filters, rows))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any]:

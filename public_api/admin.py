@@ -1,32 +1,13 @@
 """Operators' pages of webhooks and of what was sent to them: read-only, without secrets."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
-from amber.lib.capped_pages import CappedPaginator
+from amber.lib.operator_pages import ReadOnlyAdmin
 from public_api.models import Webhook, WebhookDelivery
 
 
-class _ReadOnlyAdmin(ModelAdmin):
-    paginator = CappedPaginator
-    show_full_result_count = False
-    ordering = ("-id",)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(Webhook)
-class WebhookAdmin(_ReadOnlyAdmin):
+class WebhookAdmin(ReadOnlyAdmin):
     list_display = (
         "id",
         "organization",
@@ -44,7 +25,7 @@ class WebhookAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(WebhookDelivery)
-class WebhookDeliveryAdmin(_ReadOnlyAdmin):
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
     list_display = (
         "id",
         "webhook",

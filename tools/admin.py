@@ -13,13 +13,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from unfold.admin import ModelAdmin
 from unfold.decorators import action
 
 from accounts.models import Role, User
 from accounts.principal import Principal
-from amber.lib.capped_pages import CappedPaginator
 from amber.lib.errors import AmberError
+from amber.lib.operator_pages import ReadOnlyAdmin
 from tools.models import Tool, ToolCallRecord
 from tools.refreshing import in_words
 from tools.services import refresh_tool
@@ -27,23 +26,8 @@ from tools.trial_form import TrialForm
 from tools.trials import try_function
 
 
-class _ReadOnlyAdmin(ModelAdmin):
-    paginator = CappedPaginator
-    show_full_result_count = False
-    ordering = ("-id",)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(Tool)
-class ToolAdmin(_ReadOnlyAdmin):
+class ToolAdmin(ReadOnlyAdmin):
     list_display = (
         "name",
         "kind",
@@ -139,7 +123,7 @@ class ToolAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(ToolCallRecord)
-class ToolCallRecordAdmin(_ReadOnlyAdmin):
+class ToolCallRecordAdmin(ReadOnlyAdmin):
     list_display = (
         "created_at",
         "tool",

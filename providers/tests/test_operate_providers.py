@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from amber.lib.capped_pages import CappedPaginator
+from amber.lib.operator_pages import CappedPaginator
 from engine.model import Usage
 from providers import keys, ledger
 from providers.models import LanguageModel, Provider, UsageRecord
@@ -102,7 +102,7 @@ def test_only_operators_get_in(alice):
 
 
 def test_large_tables_are_counted_up_to_a_bound(alice, new_model, monkeypatch):
-    monkeypatch.setattr("amber.lib.capped_pages.MAX_COUNTED_ROWS", 3)
+    monkeypatch.setattr("amber.lib.operator_pages.MAX_COUNTED_ROWS", 3)
     model = new_model("m")
     for _ in range(5):
         ledger.record(model, Usage(1, 1), organization_id=alice.organization.pk)
