@@ -19,8 +19,8 @@ from assistants.recipe import Recipe, in_scene, recipe_of, toolbox_of
 from chats.call_options import CallOptions
 from chats.composition import Form, compose
 from chats.findings import Budgets, look_up, volatile_of
-from chats.knowledge import Knowledge
-from chats.lookups import Embedded, Wanted, known_already, library_of, wanted_by
+from chats.knowledge import Knowledge, known_already
+from chats.lookups import Embedded, Wanted, library_of, wanted_by, was_searched
 from chats.manifest import Ingredients, manifest_of
 from chats.models import ChatMessage, MessageRole, Turn
 from chats.tail import Tail, read_tail
@@ -31,6 +31,7 @@ from libraries.models import Library
 from providers import registry
 from providers.models import AUTO_ALIAS, LanguageModel
 from providers.registry import ResolvedModel
+from tools.citable import CitablePassages
 from tools.protocol import ToolContext
 from tools.result_files import ResultFiles
 from tools.toolbox import ToolLimits, TurnToolbox
@@ -53,7 +54,8 @@ class Gathered:
 class Prepared:
     """All a runner needs. `manifest` counts tokens: to be called while the model thinks.
 
-    `knowledge` is what the library had to say, None where none was searched.
+    `knowledge` is what the library has to say now, None where it is not searched. `citable` are the
+    passages that the turn may cite; its tools add to them.
     """
 
     row: LanguageModel
@@ -61,6 +63,7 @@ class Prepared:
     request: ModelRequest
     toolbox: TurnToolbox
     knowledge: Knowledge | None
+    citable: CitablePassages
     manifest: Callable[[], dict[str, Any]]
 
 
@@ -80,9 +83,11 @@ def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
     tail, recipe = gathered.tail, gathered.recipe
     resolved = registry.resolve(recipe.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
-    toolbox = _toolbox(turn, gathered, profile)
+    citable = CitablePassages(known_already(turn) if turn.step or was_searched(tail) else ())
+    toolbox = _toolbox(turn, gathered, profile, citable)
     form = _form(turn, tail, profile, toolbox)
     found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)
+    citable.keep(found.knowledge.passages if found.knowledge else ())
     recipe = in_scene(recipe, found.scene) if found.scene else recipe
     options = CallOptions.read(turn.options)
     prompts = [*toolbox.prompts, *recipe.system_prompts, *options.prompts, *tail.opening]
@@ -106,7 +111,8 @@ def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
         model=registry.engine_model(resolved.row),
         request=options.applied_to(request, max_output_tokens=profile.max_output_tokens),
         toolbox=toolbox,
-        knowledge=found.knowledge or _known_before(tail),
+        knowledge=found.knowledge,
+        citable=citable,
         manifest=partial(manifest_of, used),
     )
 
@@ -116,15 +122,6 @@ def _as_message(knowledge: Knowledge | None) -> list[ChatMessage]:
     if knowledge is None:
         return []
     return [ChatMessage(role=MessageRole.KNOWLEDGE, content=knowledge.content)]
-
-
-def _known_before(tail: Tail) -> Knowledge | None:
-    """What an earlier attempt found: its message is read again, whole. One query, where there is one."""
-    row = known_already(tail)
-    if row is None:
-        return None
-    stored = ChatMessage.objects.filter(pk=row.pk).values_list("citations", flat=True).first()
-    return Knowledge(stored or row.citations, is_new=False)
 
 
 def _about(turn: Turn, resolved: ResolvedModel, embedded: Embedded) -> dict[str, Any]:
@@ -173,7 +170,9 @@ def _budgets(form: Form) -> Budgets:
     return Budgets(*shares(wishes, limit_tokens=form.limit_tokens // 2))
 
 
-def _toolbox(turn: Turn, gathered: Gathered, profile: ModelProfile) -> TurnToolbox:
+def _toolbox(
+    turn: Turn, gathered: Gathered, profile: ModelProfile, citable: CitablePassages
+) -> TurnToolbox:
     context = ToolContext(
         organization_id=turn.organization_id,
         user_id=turn.user_id,
@@ -184,6 +183,7 @@ def _toolbox(turn: Turn, gathered: Gathered, profile: ModelProfile) -> TurnToolb
         question_id=turn.question_id,
         library_ids=(gathered.library.pk,) if gathered.library else (),
         time_zone=_time_zone(turn),
+        citable=citable,
     )
     options = CallOptions.read(turn.options)
     return toolbox_of(

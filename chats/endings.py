@@ -4,7 +4,7 @@ A turn that a worker runs is ended by that worker (`end_turn` inside its transac
 nobody runs is ended from outside (`end_outside`). Text that was shown always becomes a message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ def end_turn(
     chat: Chat | None,
     ending: Ending,
     *,
-    passages: Sequence[dict[str, Any]] = (),
+    passages: Iterable[dict[str, Any]] = (),
 ) -> list[dict[str, Any]]:
     """Put the turn into its last state; text that was shown becomes a message, returned if so.
 

@@ -5,15 +5,16 @@ an answer to its sources. Passages are kept with the message, whole: a citation 
 the message lives, whatever becomes of the library.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from chats.models import ChatMessage, MessageRole, Turn
 from engine import tokens
 from engine.citations import marks_in
-from engine.prompt import render_passage
+from engine.prompt import render_passages
 from libraries.models import Library
 from libraries.passages import passage_wire
 from libraries.search import BOTH_ARMS, search
@@ -25,25 +26,16 @@ MAX_PASSAGES: Final = 12
 class Knowledge:
     """The passages that were found, in their wire form, best first; empty if nothing matters.
 
-    `notes` say what part of the search was left out. `is_new`: not yet a message of the chat.
+    `notes` say what part of the search was left out.
     """
 
     passages: Sequence[dict[str, Any]] = ()
     notes: Sequence[str] = ()
-    is_new: bool = True
 
     @property
     def content(self) -> str:
         """As the model reads it; empty when nothing was found."""
-        return "\n\n".join(
-            render_passage(
-                passage["number"],
-                name=passage["document"]["name"],
-                path=passage["document"]["path"],
-                content=passage["content"],
-            )
-            for passage in self.passages
-        )
+        return render_passages(self.passages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +72,19 @@ def look_into(request: Request) -> Knowledge:
     return Knowledge(kept, found.notes)
 
 
-def cited_in(text: str, passages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def known_already(turn: Turn) -> list[dict[str, Any]]:
+    """What earlier attempts at this turn found, by searching or by tools. One query; none without a
+    chat."""
+    if turn.chat_id is None:
+        said = (turn.output or {}).get("messages", [])
+        return [passage for message in said for passage in message["citations"]]
+    finders = (MessageRole.KNOWLEDGE, MessageRole.TOOL)
+    rows = ChatMessage.objects.filter(turn=turn, role__in=finders).order_by("position")
+    found = rows.values_list("citations", flat=True)
+    return [passage for passages in found for passage in passages]
+
+
+def cited_in(text: str, passages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The passages whose numbers the text cites, in the order of their first citation."""
     by_number = {passage["number"]: passage for passage in passages}
     numbers = [number for mark in marks_in(text) for number in mark.numbers]

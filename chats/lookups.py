@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from assistants.models import ScenePrompt
 from assistants.recipe import Recipe
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.models import MessageRole, Turn
 from chats.tail import Tail
 from engine.messages import ASKING_ROLES
 from engine.model import ProviderError, Usage
@@ -99,7 +99,7 @@ def wanted_by(turn: Turn, tail: Tail, recipe: Recipe, library: Library | None) -
         question=question,
         before_position=tail.sealed_before,
         owner=owner if has_memories else None,
-        library=library if known_already(tail) is None else None,
+        library=library if not was_searched(tail) else None,
         scenes=scenes,
         pinned_scene=pinned,
         embedding_model=registry.default_embedding_model() if is_searched else None,
@@ -146,14 +146,14 @@ def _is_there(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, boo
         return has_memories, has_scenes
 
 
-def known_already(tail: Tail) -> ChatMessage | None:
-    """What an earlier attempt found in the library: then it is in the chat."""
+def was_searched(tail: Tail) -> bool:
+    """Whether an earlier attempt searched the library: what it found is in the chat."""
     for message in reversed(tail.messages):
         if message.role == MessageRole.KNOWLEDGE:
-            return message
+            return True
         if message.role in ASKING_ROLES:
-            return None
-    return None
+            return False
+    return False
 
 
 def library_of(turn: Turn, recipe: Recipe) -> Library | None:

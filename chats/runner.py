@@ -267,7 +267,7 @@ class TurnRun:
         writer.model, writer.asked = prepared.row, prepared.request.messages
         writer.files = prepared.toolbox.files
         writer.embedded = embedded.usages
-        writer.passages = prepared.knowledge.passages if prepared.knowledge else ()
+        writer.passages = prepared.citable
         return prepared
 
     async def _resume(self, prepared: context.Prepared) -> context.Prepared:
@@ -309,7 +309,7 @@ class TurnRun:
 
     async def _know(self, knowledge: Knowledge | None) -> None:
         """What the library had to say is a message, too; stored while the model thinks."""
-        if knowledge is None or not knowledge.is_new:
+        if knowledge is None:
             return
         await self._greeted()
         seq = self._feed.seq

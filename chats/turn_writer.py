@@ -5,7 +5,7 @@ Fenced and writes nothing. What viewers must be told of a commit waits in `outbo
 it, also when it was cancelled while the commit ran.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime, timedelta
@@ -75,7 +75,7 @@ class TurnWriter:
         self.asked: Sequence[ProviderMessage] = ()
         self.files: ResultFiles | None = None
         self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
-        self.passages: Sequence[dict[str, Any]] = ()
+        self.passages: Iterable[dict[str, Any]] = ()
         self.refused: RateLimited | None = None
         """Why no budget affords the next request of this turn, if so."""
 
@@ -118,11 +118,7 @@ class TurnWriter:
                 citations=list(knowledge.passages),
                 step=step,
             )
-            sources: list[Event] = [
-                ("source.added", {"step": step, "passage": passage})
-                for passage in knowledge.passages
-            ]
-            self._save(turn, seq, step, [message], before=sources)
+            self._save(turn, seq, step, [message], before=_added(step, knowledge.passages))
 
     def save_partial(self, step: int, text: str, seq: int) -> None:
         """Keep text that was shown. Does nothing once its step is stored."""
@@ -155,7 +151,7 @@ class TurnWriter:
             self._save(turn, seq, reply.step, stored)
 
     def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
-        """The result with the document that belongs to it, then what it shows."""
+        """The result with its passages and the document that belongs to it, then what it shows."""
         tool_call = {
             "id": call.id,
             "name": call.name,
@@ -165,10 +161,15 @@ class TurnWriter:
         with self._held() as (turn, chat):
             kept, shown = self.files.save(result) if self.files else (None, [])
             append = partial(transcript.append_to_turn, turn, chat, step=step, tool_call=tool_call)
-            stored = [append(role=MessageRole.TOOL, content=result.content, file=kept)]
+            citations = list(result.passages)
+            stored = [
+                append(
+                    role=MessageRole.TOOL, content=result.content, file=kept, citations=citations
+                )
+            ]
             stored += [append(role=MessageRole.FILE, file=file) for file in shown]
             turn.waiting_calls = without_call(turn.waiting_calls, call.id)
-            self._save(turn, seq, step, stored)
+            self._save(turn, seq, step, stored, before=_added(step, citations))
 
     def take_approved(self, calls: Sequence[ToolCall]) -> None:
         """Clear what was decided on these calls, before they are made: whoever comes after us
@@ -289,7 +290,8 @@ class TurnWriter:
     def _store_calls(
         self, turn: Turn, chat: Chat | None, reply: Reply, counted: dict[str, int]
     ) -> list[dict[str, Any]]:
-        """One row a call; the first carries the reply's text and token counts."""
+        """One row a call; the first carries the reply's text, what it cites, and token counts."""
+        cited = cited_in(reply.text, self.passages)
         stored = []
         for number, call in enumerate(reply.calls):
             stored.append(
@@ -306,7 +308,7 @@ class TurnWriter:
                         "arguments": call.arguments,
                         "reply_id": self._reply_id(reply.step),
                     },
-                    **({} if number else counted),
+                    **({} if number else {**counted, "citations": cited}),
                 )
             )
         return stored
@@ -389,6 +391,10 @@ def open_calls(turn: Turn) -> list[ToolCall]:
         else:
             calls.append(ToolCall(call["id"], call["name"], call["arguments"], call["reply_id"]))
     return calls
+
+
+def _added(step: int, passages: Iterable[dict[str, Any]]) -> list[Event]:
+    return [("source.added", {"step": step, "passage": passage}) for passage in passages]
 
 
 def _token_fields(usage: Usage) -> dict[str, int]:

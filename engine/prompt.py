@@ -5,7 +5,8 @@ nothing here decides when a text is used. Three of the constants are fixed by th
 engine/tests/cases/history.json.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 WEB_SEARCH_PROMPT = (
     "You can reach the web with the tools you are given. Use them when an answer depends on "
@@ -36,6 +37,19 @@ def knowledge_prompt(passages: str) -> str:
 def render_passage(number: int, *, name: str, path: str | None, content: str) -> str:
     """One passage as models read it and cite it: `[n] path or name`, then its content."""
     return f"[{number}] {path or name}\n{content}"
+
+
+def render_passages(passages: Iterable[Mapping[str, Any]]) -> str:
+    """Numbered passages in their wire form (docs/stream-protocol.md); empty where there are none."""
+    return "\n\n".join(
+        render_passage(
+            passage["number"],
+            name=passage["document"]["name"],
+            path=passage["document"]["path"],
+            content=passage["content"],
+        )
+        for passage in passages
+    )
 
 
 def ask_prompt(

@@ -41,6 +41,7 @@ class ToolResult:
 
     `kept` belongs to the result for people to open: the whole of what was cut, or a document.
     `produced` is shown to the model behind the results, as if somebody had sent it: images.
+    `passages` are those of the content that an answer may cite, each with its `number`.
     """
 
     call_id: str
@@ -48,6 +49,7 @@ class ToolResult:
     content: str
     kept: ResultFile | None = None
     produced: tuple[ResultFile, ...] = ()
+    passages: tuple[dict[str, Any], ...] = ()
 
 
 class Toolbox(Protocol):

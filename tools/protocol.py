@@ -14,6 +14,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from engine.tools import ToolSpec
+from tools.citable import CitablePassages, Passage
 
 _KEY_CHARS: Final = 200
 
@@ -37,10 +38,12 @@ class ProducedFile:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a call returned: `text` for the model, not yet cut, and files for the user to keep."""
+    """What a call returned: `text` for the model, not yet cut, files for the user to keep, and the
+    passages of the text that an answer may cite (numbered by `ToolContext.citable`)."""
 
     text: str
     files: tuple[ProducedFile, ...] = ()
+    passages: tuple[Passage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,8 @@ class ToolContext:
     `user_id` is None for guests, `chat_id` for stateless turns, `assistant_id` for bare models.
     `question_id` is the message that is answered, of a turn in a chat. `library_ids` are those the
     turn may search. `time_zone` is the user's IANA name. `clock` returns an aware time; tests give
-    their own. `exchanges` takes what went over the network, when somebody wants to look at it; a
-    call never reads it.
+    their own. `citable` numbers what the turn may cite. `exchanges` takes what went over the network,
+    when somebody wants to look at it; a call never reads it.
     """
 
     organization_id: UUID
@@ -83,6 +86,7 @@ class ToolContext:
     call_id: str = ""
     time_zone: str = "UTC"
     clock: Callable[[], datetime] = timezone.now
+    citable: CitablePassages = field(default_factory=CitablePassages)
     exchanges: list[Exchange] | None = None
 
     @property

@@ -139,6 +139,7 @@ class TurnToolbox:
             content="\n".join(lines) or NOTHING_RETURNED,
             kept=brought.document,
             produced=brought.shown,
+            passages=output.passages,
         )
 
     def _known_names(self) -> str:

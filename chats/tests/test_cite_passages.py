@@ -3,12 +3,16 @@
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
+from chats import services, sweep
 from chats.knowledge import cited_in
 from chats.models import ChatMessage, Turn
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import messages, new_assistant, new_chat, of_turn, say
 from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, prepared_for, run
+from chats.tests.test_end_turn import expire
+from chats.turn_writer import TurnWriter
 from libraries.models import Document
 from libraries.tests.ledger import ingest, new_document, new_library
 from providers.models import OFFLINE_URL, LanguageModel, Provider
@@ -34,6 +38,16 @@ def chat(alice: Any, new_model: Any) -> Any:
         new_document(library, text, name=name)
     ingest()
     return new_chat(alice, assistant=new_assistant(alice, library=library))
+
+
+@pytest.fixture
+def quoting(chat: Any) -> Any:
+    """The same chat, answered by a model that makes the calls it is told to, and quotes."""
+    offline = Provider.objects.create(name="Offline model", base_url=OFFLINE_URL)
+    LanguageModel.objects.create(provider=offline, alias="quoting", upstream_id="offline")
+    chat.assistant.model = "quoting"
+    chat.assistant.save()
+    return chat
 
 
 def ask(chat: Any, alice: Any, content: str) -> Any:
@@ -62,11 +76,8 @@ def test_what_was_found_is_a_message_and_told_as_sources(alice, chat, fake_provi
     assert "opening the valve on its left side" in asked
 
 
-def test_the_answers_citations_resolve_through_every_api(alice, chat):
-    offline = Provider.objects.create(name="Offline model", base_url=OFFLINE_URL)
-    LanguageModel.objects.create(provider=offline, alias="quoting", upstream_id="offline")
-    chat.assistant.model = "quoting"
-    chat.assistant.save()
+def test_the_answers_citations_resolve_through_every_api(alice, quoting):
+    chat = quoting
     turn = ask(chat, alice, "How is the pump bled?")
     answer = ChatMessage.objects.get(turn=turn, role="assistant")
     assert "[1]" in answer.content
@@ -126,20 +137,105 @@ def test_an_attempt_that_resumes_uses_what_the_first_one_found(alice, chat):
     row = Turn.objects.select_related("chat", "assistant", "question", "organization", "user")
     first = prepared_for(row.get(pk=turn.pk))
     assert first.knowledge is not None
-    assert first.knowledge.is_new
+    assert list(first.citable) == first.knowledge.passages
     chat.refresh_from_db()
     stored = say(
         chat,
         first.knowledge.content,
         role="knowledge",
         citations=list(first.knowledge.passages),
+        turn=turn,
     )
     Turn.objects.filter(pk=turn.pk).update(tip=stored)
     again = prepared_for(row.get(pk=turn.pk))
-    assert again.knowledge is not None
-    assert not again.knowledge.is_new
-    assert again.knowledge.passages == first.knowledge.passages
+    assert again.knowledge is None
+    assert list(again.citable) == list(first.citable)
     assert again.request.messages == first.request.messages
+
+
+# -- Passages that tools found ---------------------------------------------------------------------
+
+SEARCHES = """/search_library {"query": "The pump is bled by opening the valve on its left side"}
+/search_library {"query": "green tea steeped"}"""
+
+
+@pytest.fixture
+def searched(alice: Any, quoting: Any, settings: Any) -> Any:
+    """A turn whose question finds one passage, and whose two calls find that one and another."""
+    settings.AMBER_PASSAGE_TOKENS = 1
+    return ask_in(quoting, alice, SEARCHES)
+
+
+def numbered(passages: Any) -> dict[str, int]:
+    return {passage["document"]["name"]: passage["number"] for passage in passages}
+
+
+def test_what_a_tool_found_is_numbered_on_and_cited(alice, searched):
+    assert run(searched) == "completed"
+    known = numbered(knowledge_of(searched).citations)
+    assert list(known.values()) == [1]
+    results = ChatMessage.objects.filter(turn=searched, role="tool").order_by("position")
+    found = [numbered(row.citations) for row in results]
+    assert {frozenset(each) for each in found} == {
+        frozenset({"pump.txt"}),
+        frozenset({"tea.txt"}),
+    }
+    numbers = {**found[0], **found[1]}
+    assert numbers.items() >= known.items(), "one passage has one number"
+    assert set(numbers.values()) == {1, 2}
+    for row in results:
+        (passage,) = row.citations
+        assert row.content.startswith(f"[{passage['number']}] {passage['document']['name']}\n")
+    answer = api(alice).get(messages(searched.chat)).json()["results"][-1]
+    assert answer["role"] == "assistant"
+    assert numbered(answer["citations"]) == numbers
+    assert_stored_is_what_was_streamed(searched)
+
+
+def test_passages_of_tools_are_told_before_their_result(searched):
+    run(searched)
+    events = stream_of(searched)
+    for number in (1, 2):
+        (result,) = [
+            place
+            for place, event in enumerate(events)
+            if event["event"] == "message.stored"
+            and event["message"]["role"] == "tool"
+            and event["message"]["citations"][0]["number"] == number
+        ]
+        told = events[result - 1]
+        assert (told["event"], told["passage"]["number"]) == ("source.added", number)
+
+
+def test_a_worker_that_takes_over_cites_what_the_lost_one_found(searched, monkeypatch):
+    store_reply = TurnWriter.store_reply
+
+    def die_at_the_answer(writer: Any, reply: Any, seq: int) -> None:
+        if not reply.calls:
+            raise OperationalError("Postgres is away")
+        store_reply(writer, reply, seq)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TurnWriter, "store_reply", die_at_the_answer)
+        assert run(searched) is None
+    expire(searched)
+    sweep.sweep_turns()
+    assert run(searched, "w2") == "completed"
+    answer = ChatMessage.objects.get(turn=searched, role="assistant")
+    assert set(numbered(answer.citations).values()) == {1, 2}
+    assert_stored_is_what_was_streamed(searched)
+
+
+def test_what_a_tool_found_is_cited_without_a_chat_too(alice, quoting, settings):
+    settings.AMBER_PASSAGE_TOKENS = 1
+    turn: Any = services.start_stateless_turn(
+        alice.principal,
+        assistant=quoting.assistant,
+        messages=[{"role": "human", "content": SEARCHES}],
+    )
+    assert run(turn) == "completed"
+    answer = turn.output["messages"][-1]
+    assert set(numbered(answer["citations"]).values()) == {1, 2}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
 """The built-in tool `search_library`: passages of the documents that the assistant's library holds.
 
 Offered with a library. What was found for the question is already before the model; this is for
-looking further, in other words. Searches only the libraries that the turn was allowed.
+looking further, in other words. Its passages are numbered on from those, and cited like them. Searches
+only the libraries that the turn was allowed.
 """
 
 from typing import Annotated, Final
 
-from engine.prompt import LIBRARY_EMPTY_PROMPT, render_passage
+from engine.prompt import LIBRARY_EMPTY_PROMPT, render_passages
 from libraries.models import Library
-from tools.protocol import Circumstances, ToolContext, ToolError
+from tools.protocol import Circumstances, ToolContext, ToolError, ToolOutput
 from tools.registry import register_tool
 
 MAX_PASSAGES: Final = 10
@@ -25,8 +26,10 @@ def search_library(
     context: ToolContext,
     query: Annotated[str, "What to look for: a question, or words that the passage would use"],
     count: Annotated[int, f"How many passages, 1 to {MAX_PASSAGES}"] = 5,
-) -> str:
-    """Finds passages in the library's documents, by words and by meaning, best first."""
+) -> ToolOutput:
+    """Finds passages in the library's documents, by words and by meaning, best first. Cite those
+    that you rely on by their numbers, like [3]."""
+    from libraries.passages import passage_wire
     from libraries.search import search  # with its HTTP client 4 MB
 
     query = query.strip()
@@ -40,13 +43,6 @@ def search_library(
     found = search(
         list(libraries), query, k=min(max(count, 1), MAX_PASSAGES), user_id=context.user_id
     )
-    rendered = [
-        render_passage(
-            number,
-            name=passage.document.name,
-            path=passage.document.path,
-            content=passage.content,
-        )
-        for number, passage in enumerate(found.relevant, 1)
-    ]
-    return "\n\n".join(rendered) or f"{LIBRARY_EMPTY_PROMPT} Other words may find something."
+    passages = context.citable.number(map(passage_wire, found.relevant))
+    text = render_passages(passages) or f"{LIBRARY_EMPTY_PROMPT} Other words may find something."
+    return ToolOutput(text, passages=tuple(passages))
