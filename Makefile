@@ -28,7 +28,8 @@ test-clients: installed-dev clients  ## Other people's clients against /v1; what
 # Each Python client has a venv of its own, so that none decides what another gets.
 # litellm needs mcp for tools, but does not say so.
 CLIENTS_OF_PYTHON := langchain-openai==1.7.3 litellm==1.106.2,mcp==2.3.0 llm==0.36
-CLIENTS_OF_NODE := openai@6.49.0 ai@6.0.326 @ai-sdk/openai-compatible@2.0.87 zod@4.6.7
+CLIENTS_OF_NODE := openai@6.49.0 typescript@5.9.3 ai@6.0.326 @ai-sdk/openai@3.0.141 \
+	@ai-sdk/openai-compatible@2.0.87 zod@4.6.7
 clients: $(BIN)/python
 	@mkdir -p var/clients/node
 	@npm install --silent --no-audit --no-fund --prefix var/clients/node $(CLIENTS_OF_NODE) \

@@ -1,16 +1,18 @@
-// Vercel's AI SDK with its provider for OpenAI's form; prints what it saw as one JSON object.
+// Vercel's AI SDK against /v1, with its provider for OpenAI's form and with that for OpenAI itself, which
+// speaks in responses; prints what it saw as one JSON object.
 import { createRequire } from "node:module";
-import { attempt, call, rain, markers, stopAfterFirst } from "./asked.mjs";
+import { call, failures, markers, rain, stopAfterFirst, wrongly } from "./asked.mjs";
 
 const require = createRequire(`${process.env.CLIENTS_NODE}/`);
+const { createOpenAI } = require("@ai-sdk/openai");
 const { createOpenAICompatible } = require("@ai-sdk/openai-compatible");
 const { embed, generateText, jsonSchema, stepCountIs, streamText, tool } = require("ai");
 
-const baseURL = process.env.AMBER_URL;
-const at = (apiKey) => createOpenAICompatible({ name: "amber", baseURL, apiKey });
-const amber = at(process.env.AMBER_KEY);
-const ask = (prompt, model = amber("fake-model"), more = {}) =>
-  generateText({ model, prompt, maxRetries: 0, ...more });
+const [baseURL, apiKey] = [process.env.AMBER_URL, process.env.AMBER_KEY];
+const at = (key) => createOpenAICompatible({ name: "amber", baseURL, apiKey: key });
+const amber = at(apiKey);
+const ask = (prompt, model = "fake-model", more = {}, key = "") =>
+  generateText({ model: (key ? at(key) : amber)(model), prompt, maxRetries: 0, ...more });
 
 const seen = {};
 seen.whole = (await ask(markers.words)).text;
@@ -26,17 +28,23 @@ const weather = tool({
   execute: async (asked) => rain(asked),
 });
 const rounds = { tools: { weather }, stopWhen: stepCountIs(3) };
-seen.after_call = (await ask(markers.call, amber("fake-model"), rounds)).text;
+seen.after_call = (await ask(markers.call, "fake-model", rounds)).text;
+
+const image = [
+  { type: "text", text: "What is it?" },
+  { type: "image", image: markers.image },
+];
+const messages = [{ role: "user", content: image }];
+seen.image = (await generateText({ model: amber("fake-vision"), messages, maxRetries: 0 })).text;
+
+const responding = createOpenAI({ baseURL, apiKey })("fake-model");
+const responses = streamText({ model: responding, prompt: markers.words, maxRetries: 0 });
+seen.response = await responses.text;
 
 const model = amber.textEmbeddingModel("fake-embedding");
 seen.dimensions = (await embed({ model, value: "amber" })).embedding.length;
 
-const kind = (error) => [error.name, error.statusCode];
-seen.errors = {
-  no_model: await attempt(() => ask("x", amber("absent")), kind),
-  bad_key: await attempt(() => ask("x", at("amb_live_wrong")("fake-model")), kind),
-  busy: await attempt(() => ask("x", amber("fake-429")), kind),
-};
+seen.errors = await failures(wrongly(ask), (error) => [error.name, error.statusCode]);
 
 await stopAfterFirst((abortSignal) =>
   streamText({ model: amber("fake-model"), prompt: markers.slow, abortSignal }).textStream,

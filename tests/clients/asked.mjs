@@ -7,7 +7,25 @@ export const call = {
 };
 export const rain = (asked) => `Rain in ${asked.city} for ${process.env.CLIENT}`;
 
-export async function attempt(act, kind) {
+// What each client does wrong, by `ask(content, model, more, key)`: with options or another key.
+export const wrongly = (ask) => ({
+  no_model: () => ask("x", "absent"),
+  bad_key: () => ask("x", "fake-model", {}, "amb_live_wrong"),
+  not_allowed: () => ask("x", "fake-model", {}, process.env.AMBER_OTHER_KEY),
+  bad_request: () => ask("x", "fake-model", { temperature: 9 }),
+  too_long: () => ask("x", "fake-context-too-long"),
+  busy: () => ask("x", "fake-429"),
+  broken: () => ask("x", "fake-500"),
+});
+
+// How each of these failures looks to the client.
+export async function failures(acts, kind) {
+  const seen = {};
+  for (const [name, act] of Object.entries(acts)) seen[name] = await attempt(act, kind);
+  return seen;
+}
+
+async function attempt(act, kind) {
   try {
     await act();
   } catch (error) {

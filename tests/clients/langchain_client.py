@@ -11,6 +11,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 MARKERS = json.loads(os.environ["MARKERS"])
+OTHER_KEY = os.environ["AMBER_OTHER_KEY"]
 AT: dict[str, Any] = {
     "base_url": os.environ["AMBER_URL"],
     "api_key": os.environ["AMBER_KEY"],
@@ -37,6 +38,25 @@ def tool_round() -> dict[str, Any]:
     return {"after_call": bound.invoke([question, said, result]).content}
 
 
+def image() -> str:
+    """What a model that says what it was sent says of one."""
+    parts: list[str | dict[str, Any]] = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": MARKERS["image"]}},
+    ]
+    return str(model("fake-vision").invoke([HumanMessage(parts)]).content)
+
+
+def vectors(text: str) -> dict[str, Any]:
+    """It sends token ids unless it is told not to; both are vectors of the same text."""
+    plain = OpenAIEmbeddings(model="fake-embedding", check_embedding_ctx_length=False, **AT)
+    as_tokens = OpenAIEmbeddings(model="fake-embedding", **AT)
+    vector = plain.embed_query(text)
+    tokens = as_tokens.embed_documents([text, "another"])
+    apart = max(abs(a - b) for a, b in zip(vector, tokens[0], strict=True))
+    return {"dimensions": len(vector), "token_ids_differ_by": apart}
+
+
 def failure(act: Callable[[], object]) -> list[Any] | None:
     try:
         act()
@@ -52,21 +72,24 @@ def name_of(error: openai.APIStatusError) -> str:
 
 def main() -> None:
     pieces = [piece.content for piece in model().stream(MARKERS["words"]) if piece.content]
-    embeddings = OpenAIEmbeddings(model="fake-embedding", check_embedding_ctx_length=False, **AT)
     responses = model(use_responses_api=True).invoke(MARKERS["words"])
     seen = {
         "whole": model().invoke(MARKERS["words"]).content,
         "streamed": "".join(pieces),
         "pieces": len(pieces),
         "response": responses.text,
-        "dimensions": len(embeddings.embed_query("amber")),
+        "image": image(),
         "errors": {
             "no_model": failure(lambda: model("absent").invoke("x")),
             "bad_key": failure(lambda: model(api_key="amb_live_wrong").invoke("x")),
+            "not_allowed": failure(lambda: model(api_key=OTHER_KEY).invoke("x")),
+            "bad_request": failure(lambda: model(temperature=9).invoke("x")),
+            "too_long": failure(lambda: model("fake-context-too-long").invoke("x")),
             "busy": failure(lambda: model("fake-429").invoke("x")),
+            "broken": failure(lambda: model("fake-500").invoke("x")),
         },
     }
-    seen |= tool_round()
+    seen |= tool_round() | vectors("Amber is a resin.")
     stream = model().stream(MARKERS["slow"])
     next(stream)
     stream.close()

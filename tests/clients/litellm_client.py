@@ -1,5 +1,6 @@
 """litellm against /v1; prints what it saw as one JSON object. Runs in a venv of its own."""
 
+import asyncio
 import json
 import os
 from collections.abc import Callable
@@ -21,6 +22,7 @@ WEATHER = {
         },
     },
 }
+OTHER_KEY = os.environ["AMBER_OTHER_KEY"]
 AT: dict[str, Any] = {
     "api_base": os.environ["AMBER_URL"],
     "api_key": os.environ["AMBER_KEY"],
@@ -45,11 +47,28 @@ def tool_round() -> dict[str, Any]:
     return {"after_call": last.choices[0].message.content}
 
 
+def image() -> str:
+    """What a model that says what it was sent says of one."""
+    url = {"url": MARKERS["image"]}
+    parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": url}]
+    told = ask([{"role": "user", "content": parts}], "fake-vision")
+    return str(told.choices[0].message.content)
+
+
+async def leave_early() -> None:
+    messages = [{"role": "user", "content": MARKERS["slow"]}]
+    stream: Any = await litellm.acompletion(
+        model="openai/fake-model", messages=messages, stream=True, **AT
+    )
+    await anext(stream)
+    await stream.aclose()
+
+
 def failure(act: Callable[[], object]) -> list[Any] | None:
     try:
         act()
-    except openai.APIStatusError as error:  # litellm's own kinds derive from it
-        return [type(error).__name__, error.status_code]
+    except openai.APIError as error:  # litellm's own kinds derive from it
+        return [type(error).__name__, getattr(error, "status_code", None)]
     return None
 
 
@@ -64,6 +83,10 @@ def main() -> None:
             api_base=os.environ["AMBER_URL"].removesuffix("/v1"),
             api_key=os.environ["AMBER_KEY"],
         ),
+        "image": image(),
+        "response": litellm.responses(
+            model="openai/fake-model", input=MARKERS["words"], **AT
+        ).output_text,
         "whole": ask(MARKERS["words"]).choices[0].message.content,
         "streamed": "".join(pieces),
         "pieces": len(pieces),
@@ -71,10 +94,16 @@ def main() -> None:
         "errors": {
             "no_model": failure(lambda: ask("x", "absent")),
             "bad_key": failure(lambda: ask("x", api_key="amb_live_wrong")),
+            "not_allowed": failure(lambda: ask("x", api_key=OTHER_KEY)),
+            "bad_request": failure(lambda: ask("x", temperature=9)),
+            "too_long": failure(lambda: ask("x", "fake-context-too-long")),
             "busy": failure(lambda: ask("x", "fake-429")),
+            "broken": failure(lambda: ask("x", "fake-500")),
         },
     }
-    print(json.dumps(seen | tool_round()))
+    seen |= tool_round()
+    asyncio.run(leave_early())
+    print(json.dumps(seen))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ It knows the addresses it asks from a file, and tells no names of errors: models
 failures are left out.
 """
 
+import base64
 import json
 import os
 import subprocess
@@ -34,10 +35,26 @@ def register() -> None:
         "supports_tools": True,
     }
     absent = {**card, "model_id": "nobody", "model_name": "absent"}
+    eyes = {**card, "model_id": "eyes", "model_name": "fake-vision", "vision": True}
     home = Path(os.environ["LLM_USER_PATH"])
     home.mkdir(parents=True, exist_ok=True)
-    (home / "extra-openai-models.yaml").write_text(json.dumps([card, absent]))  # JSON is YAML
+    (home / "extra-openai-models.yaml").write_text(json.dumps([card, absent, eyes]))  # JSON is YAML
     llm("keys", "set", "amber", "--value", os.environ["AMBER_KEY"])
+
+
+def image() -> str:
+    """What a model that says what it was sent says of one."""
+    path = Path(os.environ["HOME"]) / "image.png"
+    path.write_bytes(base64.b64decode(MARKERS["image"].partition(",")[2]))
+    return llm("-m", "eyes", "--no-stream", "What is it?", "-a", str(path))
+
+
+def leave_early() -> None:
+    command = [COMMAND, "-m", "amber", MARKERS["slow"]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.read(1)
+        running.terminate()
 
 
 def failure() -> str:
@@ -51,8 +68,10 @@ def main() -> None:
         "whole": llm("-m", "amber", "--no-stream", MARKERS["words"]),
         "streamed": llm("-m", "amber", MARKERS["words"]),
         "after_call": llm("-m", "amber", "--functions", WEATHER, MARKERS["call"]),
+        "image": image(),
         "said_of_no_model": failure(),
     }
+    leave_early()
     print(json.dumps(seen))
 
 

@@ -1,13 +1,13 @@
 // OpenAI's own client for Node against /v1; prints what it saw as one JSON object.
 import { createRequire } from "node:module";
-import { attempt, call, rain, markers, stopAfterFirst } from "./asked.mjs";
+import { call, failures, markers, rain, stopAfterFirst, wrongly } from "./asked.mjs";
 
 const OpenAI = createRequire(`${process.env.CLIENTS_NODE}/`)("openai");
-const [baseURL, apiKey] = [process.env.AMBER_URL, process.env.AMBER_KEY];
-const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
-const ask = (content, more = {}, by = client) =>
-  by.chat.completions.create({
-    model: "fake-model",
+const at = (apiKey) => new OpenAI({ baseURL: process.env.AMBER_URL, apiKey, maxRetries: 0 });
+const client = at(process.env.AMBER_KEY);
+const ask = (content, model = "fake-model", more = {}, key = "") =>
+  (key ? at(key) : client).chat.completions.create({
+    model,
     messages: [].concat(content).map((said) => (said.role ? said : { role: "user", content: said })),
     ...more,
   });
@@ -17,7 +17,7 @@ for await (const model of client.models.list()) seen.models.push(model.id);
 
 seen.whole = (await ask(markers.words)).choices[0].message.content;
 const pieces = [];
-for await (const chunk of await ask(markers.words, { stream: true })) {
+for await (const chunk of await ask(markers.words, "fake-model", { stream: true })) {
   if (chunk.choices[0]?.delta.content) pieces.push(chunk.choices[0].delta.content);
 }
 seen.streamed = pieces.join("");
@@ -25,23 +25,28 @@ seen.pieces = pieces.length;
 
 const question = { role: "user", content: markers.call };
 const tools = [{ type: "function", function: { name: "weather", ...call } }];
-const said = (await ask(question, { tools })).choices[0].message;
+const said = (await ask(question, "fake-model", { tools })).choices[0].message;
 const [{ id, function: called }] = said.tool_calls;
 const result = { role: "tool", tool_call_id: id, content: rain(JSON.parse(called.arguments)) };
-seen.after_call = (await ask([question, said, result], { tools })).choices[0].message.content;
+const last = await ask([question, said, result], "fake-model", { tools });
+seen.after_call = last.choices[0].message.content;
+
+const image = [
+  { type: "text", text: "What is it?" },
+  { type: "image_url", image_url: { url: markers.image } },
+];
+const looked = await ask({ role: "user", content: image }, "fake-vision");
+seen.image = looked.choices[0].message.content;
 
 const response = await client.responses.create({ model: "fake-model", input: markers.words });
 seen.response = response.output_text;
+const asked = [];
+for await (const item of client.responses.inputItems.list(response.id)) asked.push(item.content[0].text);
+seen.input_items = asked;
 const told = await client.embeddings.create({ model: "fake-embedding", input: ["amber"] });
 seen.dimensions = told.data[0].embedding.length;
 
-const stranger = new OpenAI({ baseURL, apiKey: "amb_live_wrong", maxRetries: 0 });
-const kind = (error) => [error.constructor.name, error.status];
-seen.errors = {
-  no_model: await attempt(() => ask("x", { model: "absent" }), kind),
-  bad_key: await attempt(() => ask("x", {}, stranger), kind),
-  busy: await attempt(() => ask("x", { model: "fake-429" }), kind),
-};
+seen.errors = await failures(wrongly(ask), (error) => [error.constructor.name, error.status]);
 
 await stopAfterFirst((signal) => client.chat.completions.create(
   { model: "fake-model", stream: true, messages: [{ role: "user", content: markers.slow }] },

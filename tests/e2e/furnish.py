@@ -1,5 +1,5 @@
-"""Makes a language model for each behaviour of the fake provider, named as it, and an embedding
-model: a script with Django.
+"""Makes a language model for each behaviour of the fake provider, named as it, one that sees images and
+says what it was sent (`fake-vision`), and an embedding model: a script with Django.
 
 `python -m tests.e2e.furnish`, after `manage.py bootstrap` with OPENAI_BASE_URL at the fake one.
 """
@@ -17,6 +17,10 @@ def main() -> None:
     LanguageModel.objects.bulk_create(
         (LanguageModel(provider=provider, alias=name, upstream_id=name) for name in names),
         ignore_conflicts=True,
+    )
+    LanguageModel.objects.get_or_create(
+        alias="fake-vision",
+        defaults={"provider": provider, "upstream_id": "fake-echo", "vision": True},
     )
     EmbeddingModel.objects.get_or_create(
         alias="fake-embedding",

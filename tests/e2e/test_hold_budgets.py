@@ -4,6 +4,7 @@ import json
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import Any
 from uuid import uuid4
 
@@ -38,7 +39,7 @@ class Crowd:
     begin: threading.Barrier = field(default_factory=lambda: threading.Barrier(ASKING))
     hang_up: threading.Event = field(default_factory=threading.Event)
     statuses: Counter[int] = field(default_factory=Counter)
-    refusals: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    refusals: list[tuple[Message, bytes]] = field(default_factory=list)
 
     def ask(self) -> None:
         body = {"model": "fake-model", "stream": True, **REQUESTS[self.path]}
@@ -48,7 +49,7 @@ class Crowd:
             if response.status == 200:
                 assert response.readline()
             else:
-                self.refusals.append((dict(response.headers), response.read()))
+                self.refusals.append((response.headers, response.read()))
             self.statuses[response.status] += 1
             if response.status == 200:
                 self.hang_up.wait(PATIENCE_SECONDS)
