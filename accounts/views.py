@@ -76,6 +76,7 @@ class MeView(APIView):
 
     @extend_schema(request=MeChangesSerializer, responses=MeSerializer)
     def patch(self, request: Request) -> Response:
+        """Change your name and time zone."""
         principal = principal_of(request)
         changes = validated(MeChangesSerializer, request, partial=True)
         services.edit_user(person(principal), changes=changes)
@@ -131,6 +132,7 @@ class OrganizationView(APIView):
 
     @extend_schema(responses=OrganizationSerializer)
     def get(self, request: Request, organization_id: UUID) -> Response:
+        """The organization, and your role in it."""
         found = get_visible(Organization, principal_of(request), organization_id)
         return Response(OrganizationSerializer(found).data)
 
@@ -172,6 +174,7 @@ class _InOrganization(_Listing):
 class MembersView(_InOrganization):
     @extend_schema(responses=MemberSerializer(many=True))
     def get(self, request: Request, organization_id: UUID) -> Response:
+        """Its members, newest first."""
         members = Membership.objects.visible_to(self.there()).select_related("user")
         return self.page(members, MemberSerializer)
 
@@ -179,6 +182,7 @@ class MembersView(_InOrganization):
 class MemberView(_InOrganization):
     @extend_schema(responses=MemberSerializer)
     def get(self, request: Request, organization_id: UUID, member_id: UUID) -> Response:
+        """One member and their role."""
         return Response(MemberSerializer(get_visible(Membership, self.there(), member_id)).data)
 
     @extend_schema(request=MemberSerializer, responses=MemberSerializer)
@@ -259,6 +263,7 @@ class DeclineInvitationView(APIView):
 
     @extend_schema(request=InvitationTokenSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
+        """Refuse the invitation. It must be for your email address."""
         token = validated(InvitationTokenSerializer, request)["token"]
         services.decline_invitation(person(principal_of(request)), token=token)
         return Response(status=204)
@@ -300,6 +305,7 @@ class ApiKeyView(APIView):
 
     @extend_schema(responses=ApiKeySerializer)
     def get(self, request: Request, key_id: UUID) -> Response:
+        """The key's rights, never the key itself."""
         return Response(ApiKeySerializer(get_visible(ApiKey, principal_of(request), key_id)).data)
 
     @extend_schema(request=ApiKeyChangesSerializer, responses=ApiKeySerializer)

@@ -284,7 +284,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "amber.lib.pages.NewestFirst",
     "DEFAULT_RENDERER_CLASSES": ["amber.lib.wire.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["amber.lib.wire.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "amber.lib.described.DescribedSchema",
     "EXCEPTION_HANDLER": "amber.lib.api.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
@@ -319,6 +319,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "chats.schema.document_events",
         "public_api.guest_schema.document_guest_events",
         "amber.lib.schema.document_errors",
+        "amber.lib.described.document_groups",
     ],
 }
 

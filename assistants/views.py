@@ -54,6 +54,7 @@ class AssistantView(GenericAPIView[Assistant]):
     serializer_class = AssistantSerializer
 
     def get(self, request: Request, assistant_id: UUID) -> Response:
+        """The assistant, with its prompt and switches."""
         assistant = get_visible(Assistant, principal_of(request), assistant_id)
         return Response(self.get_serializer(assistant).data)
 
@@ -156,10 +157,12 @@ class ScenePromptView(GenericAPIView[ScenePrompt]):
     serializer_class = ScenePromptSerializer
 
     def get(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
+        """One scene prompt."""
         scene = get_visible(ScenePrompt, principal_of(request), scene_id)
         return Response(self.get_serializer(_of(scene, assistant_id)).data)
 
     def patch(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
+        """Change it; what is left out stays. 409 for a label the assistant has already."""
         scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
         changes = _valid(self, request, partial=True)
         scene = services.update_scene_prompt(scene, changes=changes)
@@ -167,6 +170,7 @@ class ScenePromptView(GenericAPIView[ScenePrompt]):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
+        """Take the scene away. Chats that were pinned to it choose by themselves."""
         scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
         services.delete_scene_prompt(scene)
         return Response(status=204)

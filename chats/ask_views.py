@@ -18,6 +18,7 @@ from amber.lib.wire import validated
 from chats.asking import Asked, answer_of, ask_library
 from chats.turn_end import wait_for_end
 from libraries.models import Library
+from libraries.search_serializers import PassageSerializer
 from providers.registry import is_known_alias
 
 MAX_QUESTION_CHARS = 20_000
@@ -44,7 +45,7 @@ class AskInput(serializers.Serializer[object]):
 
 class AnswerSerializer(serializers.Serializer[object]):
     answer = serializers.CharField()
-    citations = serializers.ListField(child=serializers.DictField())
+    citations = PassageSerializer(many=True)
     turn_id = serializers.UUIDField()
 
 

@@ -46,8 +46,8 @@ EVENTS_PATH: Final = "/api/v1/turns/{turn_id}/events/"
 
 _EVENTS_OPERATION: Final[dict[str, Any]] = {
     "operationId": "turns_events_retrieve",
-    "description": "The turn's events from its beginning, or from behind `Last-Event-ID`; ends "
-    "with the turn. Each `data:` is one `TurnEvent` (docs/stream-protocol.md).",
+    "summary": "The turn's events from its beginning, or from behind `Last-Event-ID`; ends with the turn",
+    "description": "Each `data:` is one `TurnEvent` (docs/stream-protocol.md).",
     "tags": ["turns"],
     "security": [{"apiKey": []}, {"session": []}],
     "parameters": [

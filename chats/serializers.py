@@ -8,6 +8,7 @@ from rest_framework import serializers
 from chats import wire
 from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn, TurnStatus
 from chats.roles import POSTED_ROLES
+from libraries.search_serializers import PassageSerializer
 from libraries.serializers import FileSerializer
 
 MAX_TRY_MESSAGES = 200
@@ -170,7 +171,7 @@ class MessageSerializer(serializers.Serializer[ChatMessage]):
     file = FileSerializer(allow_null=True)
     tool_call = ToolCallSerializer(allow_null=True)
     hidden = serializers.BooleanField()
-    citations = serializers.ListField(child=serializers.DictField())
+    citations = PassageSerializer(many=True)
     turn_id = serializers.UUIDField(allow_null=True)
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
@@ -180,9 +181,9 @@ class MessageSerializer(serializers.Serializer[ChatMessage]):
 
 
 class TurnErrorSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    message = serializers.CharField()
-    retryable = serializers.BooleanField()
+    code = serializers.CharField(help_text="As in docs/errors.md, as `provider_timeout`.")
+    message = serializers.CharField(help_text="For the person who must act on it.")
+    retryable = serializers.BooleanField(help_text="The same question can succeed later.")
 
 
 class TurnUsageSerializer(serializers.Serializer[Any]):
@@ -206,7 +207,9 @@ class TurnSerializer(serializers.Serializer[Turn]):
     error = TurnErrorSerializer(allow_null=True)
     attempts = serializers.IntegerField()
     usage = TurnUsageSerializer()
-    finish_reason = serializers.CharField(allow_null=True)
+    finish_reason = serializers.CharField(
+        allow_null=True, help_text="The provider's word: stop, length, content_filter and the like."
+    )
     waiting_calls = WaitingCallSerializer(many=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -257,33 +260,3 @@ class ErasureSerializer(serializers.Serializer[Any]):
     account = serializers.BooleanField()
     asked_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
-
-
-class ManifestSerializer(serializers.Serializer[Any]):
-    """What went into the turn's request, with tokens each, and what was left out and why."""
-
-    model = serializers.CharField()
-    model_fallback = serializers.CharField(allow_null=True)
-    assistant_id = serializers.UUIDField(allow_null=True)
-    question_not_embedded = serializers.CharField(allow_null=True)
-    messages = serializers.ListField(child=serializers.DictField())
-    blocks = serializers.ListField(child=serializers.DictField())
-    memories = serializers.ListField(child=serializers.DictField())
-    passages = serializers.ListField(child=serializers.DictField())
-    library_searched = serializers.BooleanField()
-    notes = serializers.ListField(child=serializers.CharField())
-    tools = serializers.ListField(child=serializers.DictField())
-    scene = serializers.DictField(allow_null=True)
-    system_prompts = serializers.ListField(child=serializers.CharField())
-    form = serializers.DictField()
-    history_is_cut = serializers.BooleanField()
-    left_out = serializers.ListField(child=serializers.DictField())
-    tokens = serializers.DictField(child=serializers.IntegerField())
-    cacheable_share = serializers.FloatField()
-    request_hash = serializers.CharField()
-    request = serializers.ListField(
-        child=serializers.DictField(),
-        required=False,
-        allow_null=True,
-        help_text="With ?request=true: the request's messages, made again.",
-    )

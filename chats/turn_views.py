@@ -18,16 +18,18 @@ from assistants.models import Assistant
 from chats import services
 from chats.approval_services import approve_calls
 from chats.manifest import messages_again
+from chats.manifest_serializers import ManifestSerializer, in_order
 from chats.models import MessageRole, Turn
 from chats.negotiation import Streamable, answer_turn, answered_once
 from chats.schema import IDEMPOTENCY_KEY
-from chats.serializers import ApproveInput, ManifestSerializer, TryInput, TurnSerializer
+from chats.serializers import ApproveInput, TryInput, TurnSerializer
 from chats.wire import turn_wire
 
 
 class TurnView(APIView):
     @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, turn_id: UUID) -> Response:
+        """The turn as it stands, with what it used and why it ended."""
         return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
 
 
@@ -66,10 +68,11 @@ class ManifestView(APIView):
         """
         turn = get_visible(Turn, principal_of(request), turn_id)
         if turn.manifest is None:
-            raise Missing
+            raise Missing("This turn's request has not been composed.")
+        manifest = in_order(turn.manifest)
         if request.query_params.get("request") != "true":
-            return Response(turn.manifest)
-        return Response({**turn.manifest, "request": messages_again(turn)})
+            return Response(manifest)
+        return Response({**manifest, "request": messages_again(turn)})
 
 
 class TryView(Streamable):

@@ -93,10 +93,12 @@ class ChatsView(GenericAPIView[Chat]):
 class ChatView(APIView):
     @extend_schema(responses=ChatSerializer)
     def get(self, request: Request, chat_id: UUID) -> Response:
+        """The chat, without its messages."""
         return Response(chat_wire(get_visible(Chat, principal_of(request), chat_id)))
 
     @extend_schema(request=ChatInput, responses=ChatSerializer)
     def patch(self, request: Request, chat_id: UUID) -> Response:
+        """Its name, assistant, prompt and pinned scene; what is left out stays."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
         fields = _chat_fields(principal, validated(ChatInput, request, partial=True))
@@ -271,6 +273,7 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
 class MessageView(Streamable):
     @extend_schema(responses=MessageSerializer)
     def get(self, request: Request, message_id: UUID) -> Response:
+        """The message, and its siblings on other branches."""
         message = get_visible(ChatMessage, principal_of(request), message_id)
         return Response(transcript.shown([message])[0])
 

@@ -83,6 +83,7 @@ class DocumentView(GenericAPIView[Document]):
     serializer_class = DocumentSerializer
 
     def get(self, request: Request, document_id: UUID) -> Response:
+        """How far its ingestion is, and why it failed if it did."""
         return Response(document_wire(_seen(request, document_id)))
 
     @extend_schema(request=DocumentChanges)

@@ -79,6 +79,7 @@ class FilesView(GenericAPIView[File]):
 class FileView(APIView):
     @extend_schema(responses=FileSerializer)
     def get(self, request: Request, file_id: UUID) -> Response:
+        """What the file is, without its bytes."""
         return Response(file_wire(get_visible(File, principal_of(request), file_id)))
 
     @extend_schema(responses={204: None})

@@ -113,6 +113,7 @@ class MemoryView(GenericAPIView[Memory]):
     serializer_class = MemorySerializer
 
     def get(self, request: Request, memory_id: UUID) -> Response:
+        """One memory."""
         memory = get_visible(Memory, principal_of(request), memory_id, without=LARGE)
         return Response(memory_wire(memory))
 

@@ -62,6 +62,7 @@ class BudgetView(APIView):
 
     @extend_schema(responses=BudgetSerializer)
     def get(self, request: Request, budget_id: UUID) -> Response:
+        """The budget, with what is used of it."""
         budget = get_visible(Budget, principal_of(request), budget_id)
         return Response(shown([budget])[0])
 

@@ -150,6 +150,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
 class GuestChatView(ForGuests):
     @extend_schema(responses=ChatSerializer)
     def get(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
+        """The chat, without its messages."""
         return Response(chat_wire(get_visible(Chat, principal_of(request), chat_id)))
 
     @extend_schema(responses={204: None})
@@ -210,6 +211,7 @@ class GuestRegenerateView(ForGuests, Streamable):
 class GuestTurnView(ForGuests):
     @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, assistant_id: UUID, turn_id: UUID) -> Response:
+        """The turn as it stands, and why it ended."""
         return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
 
 

@@ -74,6 +74,7 @@ class WebhookView(APIView):
 
     @extend_schema(responses=WebhookSerializer)
     def get(self, request: Request, webhook_id: UUID) -> Response:
+        """The webhook, without its secret."""
         return Response(webhook_wire(get_visible(Webhook, principal_of(request), webhook_id)))
 
     @extend_schema(request=EditedWebhookInput, responses=WebhookSerializer)
@@ -86,6 +87,7 @@ class WebhookView(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, webhook_id: UUID) -> Response:
+        """It is told of nothing more."""
         services.delete_webhook(get_writable(Webhook, principal_of(request), webhook_id))
         return Response(status=204)
 

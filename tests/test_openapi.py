@@ -103,3 +103,28 @@ def test_what_streams_says_so(document):
 def test_is_served_to_anybody_with_pages_to_read_it(db):
     assert api().get("/api/schema/").status_code == 200
     assert api().get("/api/docs/").status_code == 200
+
+
+def test_every_operation_says_in_a_line_what_it_does(document):
+    groups = {group["name"] for group in document["tags"] if group["description"]}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            summary = operation.get("summary", "")
+            assert 0 < len(summary) <= 120, f"{method} {path} has no docstring, or a long sentence"
+            assert set(operation["tags"]) <= groups, f"{method} {path}: amber/lib/described.py"
+
+
+def test_what_is_said_of_an_operation_is_its_own(document):
+    said = document["paths"]["/api/v1/messages/{message_id}/"]["get"]
+    assert said["summary"] == "The message, and its siblings on other branches"
+    assert "description" not in said
+    asked = document["paths"]["/api/v1/libraries/{library_id}/ask/"]["post"]
+    assert asked["summary"] == "Ask the library one question"
+    assert asked["description"].startswith("502 when the model fails")
+
+
+def test_citations_are_documented_as_what_a_search_finds(document):
+    schemas = document["components"]["schemas"]
+    for name in ("Message", "Answer"):
+        citations = schemas[name]["properties"]["citations"]
+        assert citations["items"] == {"$ref": "#/components/schemas/Passage"}
