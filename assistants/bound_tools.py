@@ -6,16 +6,22 @@ is no longer shared, or another choice of functions takes effect with the next t
 """
 
 from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
 
 import structlog
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from amber.lib.errors import Unavailable
+from amber.lib.prepared import prepared
 from assistants.models import Assistant, AssistantTool
 from tools.connected import functions_of
 from tools.protocol import OfferedTool
 
 logger = structlog.get_logger(__name__)
+
+_NOBODY: Final = UUID(int=0)
+"""A NULL owner is nobody."""
 
 
 def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
@@ -23,22 +29,27 @@ def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
 
     A tool whose key cannot be read is left out, with a line in the log.
     """
-    rows = (
-        AssistantTool.objects.filter(
-            _may_be_used(assistant),
-            assistant=assistant,
-            tool__organization_id=assistant.organization_id,
-        )
-        .select_related("tool")
-        .order_by("created_at", "id")
+    rows = _usable(
+        assistant_id=assistant.pk,
+        organization_id=assistant.organization_id,
+        owner_id=assistant.user_id or _NOBODY,
     )
     return [function for binding in rows for function in _functions(binding)]
 
 
-def _may_be_used(assistant: Assistant) -> Q:
-    """A NULL owner is nobody."""
-    shared = Q(tool__shared=True)
-    return shared | Q(tool__user_id=assistant.user_id) if assistant.user_id else shared
+@prepared
+def _usable(
+    *, assistant_id: UUID, organization_id: UUID, owner_id: UUID
+) -> QuerySet[AssistantTool]:
+    return (
+        AssistantTool.objects.filter(
+            Q(tool__shared=True) | Q(tool__user_id=owner_id),
+            assistant=assistant_id,
+            tool__organization_id=organization_id,
+        )
+        .select_related("tool")
+        .order_by("created_at", "id")
+    )
 
 
 def _functions(binding: AssistantTool) -> Sequence[OfferedTool]:

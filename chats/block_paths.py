@@ -4,11 +4,14 @@ Kept with each jump of the leaf, so that text of an abandoned branch is not reca
 that an edit starts. Appending to the path changes nothing and costs nothing.
 """
 
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from amber.lib.hybrid import pool_word
+from amber.lib.prepared import prepared
 from chats.models import ChatMessage, MessageBlock, Turn
 from engine.blocks import SealedBlock
 
@@ -67,7 +70,11 @@ def newest_blocks(turn: Turn, count: int) -> list[SealedBlock]:
     """
     if turn.chat is None or turn.chat.active_leaf_id != turn.tip_id:
         return []
-    active = MessageBlock.objects.filter(chat=turn.chat, on_active_path=True)
+    return [SealedBlock(*row) for row in reversed(_newest(count, chat_id=turn.chat.pk))]
+
+
+@prepared
+def _newest(count: int, /, *, chat_id: UUID) -> QuerySet[MessageBlock, tuple[Any, ...]]:
+    active = MessageBlock.objects.filter(chat=chat_id, on_active_path=True)
     fields = ("first_position", "last_position", "tokens_before", "tokens")
-    newest = active.order_by("-last_position").values_list(*fields)[:count]
-    return [SealedBlock(*row) for row in reversed(newest)]
+    return active.order_by("-last_position").values_list(*fields)[:count]

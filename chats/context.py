@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 
+from amber.lib.prepared import prepared
 from assistants.bound_tools import bound_tools
 from assistants.recipe import Recipe, in_scene, recipe_of, toolbox_of
 from chats.call_options import CallOptions
@@ -37,7 +40,7 @@ from tools.result_files import ResultFiles
 from tools.toolbox import ToolLimits, TurnToolbox
 
 RELATED = ("chat", "assistant", "user", "organization", "question")
-"""What a turn is claimed with, so that `gather` need not read it again."""
+"""What a turn is read with, so that `gather` need not read it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,16 @@ class Prepared:
     knowledge: Knowledge | None
     citable: CitablePassages
     manifest: Callable[[], dict[str, Any]]
+
+
+def claimed(turn_id: UUID) -> Turn | None:
+    """A turn that was just claimed, with all that `gather` wants of it. One query."""
+    return next(iter(_with_related(turn_id=turn_id)), None)
+
+
+@prepared
+def _with_related(*, turn_id: UUID) -> QuerySet[Turn]:
+    return Turn.objects.select_related(*RELATED).filter(pk=turn_id)
 
 
 def gather(turn: Turn) -> Gathered:

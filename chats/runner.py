@@ -74,9 +74,9 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     `queued` means that it was released and wants another worker; `waiting`, that a person must
     decide on calls first.
     """
-    turn: Turn | None = Turn.objects.select_related(*context.RELATED).claim(
-        turn_id, worker=worker, lease_seconds=settings.AMBER_LEASE_SECONDS
-    )
+    if not Turn.objects.take(turn_id, worker, settings.AMBER_LEASE_SECONDS):
+        return None
+    turn = context.claimed(turn_id)
     if turn is None:
         return None
     this = _running[turn.pk] = TurnRun(turn)
@@ -429,10 +429,12 @@ def _not_made(step: int, call: ToolCall, why: str) -> happenings.CallFinished:
 
 async def _done(task: "asyncio.Task[None] | None") -> None:
     """Wait for what was begun, if it was; raises what it raised."""
-    if task is not None:
+    if task is None:
+        return
+    if not task.done():
         await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()):
-            raise error
+    if not task.cancelled() and (error := task.exception()):
+        raise error
 
 
 def _patience(deadline: float) -> Patience:

@@ -10,12 +10,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Prefetch, Q, prefetch_related_objects
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 from django.utils import timezone
 
 from accounts.principal import Principal
 from amber.lib.errors import Invalid, Missing
 from amber.lib.ids import new_id
+from amber.lib.prepared import prepared
+from amber.lib.row_writes import insert_row, update_row
 from amber.lib.words import tsvector_literal
 from assistants.models import Assistant
 from chats.block_paths import mark_active_path
@@ -158,6 +160,8 @@ def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
 
     The siblings of a chat's root are its other roots.
     """
+    if len(messages) == 1:
+        return {message.pk: _siblings(message) for message in messages}
     if not messages:
         return {}
     roots = Q(parent_id__isnull=True, chat_id__in={m.chat_id for m in messages if not m.parent_id})
@@ -167,6 +171,26 @@ def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
     for chat_id, parent_id, pk in rows.values_list("chat_id", "parent_id", "pk"):
         children.setdefault((chat_id, parent_id), []).append(pk)
     return {m.pk: children[m.chat_id, m.parent_id] for m in messages}
+
+
+def _siblings(message: ChatMessage) -> list[UUID]:
+    parent_id = message.parent_id
+    found = _children(parent_id=parent_id) if parent_id else _roots(chat_id=message.chat_id)
+    return [pk for (pk,) in found]
+
+
+@prepared
+def _children(*, parent_id: UUID) -> QuerySet[ChatMessage, tuple[UUID]]:
+    return _by_age(ChatMessage.objects.filter(parent=parent_id))
+
+
+@prepared
+def _roots(*, chat_id: UUID) -> QuerySet[ChatMessage, tuple[UUID]]:
+    return _by_age(ChatMessage.objects.filter(chat=chat_id, parent__isnull=True))
+
+
+def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID]]:
+    return messages.order_by("created_at", "pk").values_list("pk")
 
 
 def shown(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
@@ -198,7 +222,7 @@ def append(
 ) -> ChatMessage:
     """Write one message under `parent`. The caller holds the chat's lock and moves the leaf."""
     message = _new(chat, parent, role=role, content=content, **fields)
-    message.save(force_insert=True)
+    insert_row(message)
     return message
 
 
@@ -303,10 +327,7 @@ def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
     if leaf is None or leaf.parent_id != chat.active_leaf_id:
         mark_active_path(chat.pk, leaf.pk if leaf else None)
     chat.active_leaf = leaf
-    chat.updated_at = timezone.now()
-    Chat.objects.filter(pk=chat.pk).update(
-        active_leaf=leaf, name=chat.name, updated_at=chat.updated_at
-    )
+    update_row(chat, "active_leaf", "name", "updated_at")
 
 
 def _stateless_message(

@@ -11,13 +11,16 @@ from copy import copy
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from amber.lib.errors import RateLimited
 from amber.lib.lease import Fenced
+from amber.lib.prepared import prepared
+from amber.lib.row_writes import update_row
 from assistants.models import Assistant
 from chats import transcript
 from chats.admission import dismiss, renew
@@ -96,12 +99,11 @@ class TurnWriter:
 
     def begin(self, *, manifest: dict[str, Any]) -> None:
         """Note what goes to the model; text of an attempt that broke off is taken back."""
-        kept = Turn.objects.filter(pk=self.turn.pk, fence=self.turn.fence).update(
-            manifest=manifest, partial_text="", updated_at=timezone.now()
-        )
-        if not kept:
+        turn = copy(self.turn)
+        turn.manifest, turn.partial_text = manifest, ""
+        if not update_row(turn, "manifest", "partial_text", "updated_at", where=_ours(turn)):
             raise Fenced
-        self.turn.partial_text = ""
+        self.turn = turn
         for model, usage in self.embedded:
             self._record(self.turn, usage, model=model)
         self.embedded = ()
@@ -124,10 +126,9 @@ class TurnWriter:
         """Keep text that was shown. Does nothing once its step is stored."""
         if step != self.turn.step + 1 or self.turn.status != TurnStatus.RUNNING:
             return
-        kept = Turn.objects.filter(
-            pk=self.turn.pk, fence=self.turn.fence, status=TurnStatus.RUNNING
-        ).update(partial_text=text, seq=seq)
-        if not kept:
+        turn = copy(self.turn)
+        turn.partial_text, turn.seq = text, seq
+        if not update_row(turn, "partial_text", "seq", where=_ours(turn)):
             raise Fenced
 
     def store_reply(self, reply: Reply, seq: int) -> None:
@@ -177,7 +178,7 @@ class TurnWriter:
         with self._held() as (turn, _):
             for call in calls:
                 turn.waiting_calls = without_call(turn.waiting_calls, call.id)
-            turn.save(update_fields=_MOVING)
+            update_row(turn, *_MOVING)
 
     def wait(self, seq: int) -> None:
         """Let go of the turn until somebody has decided on its `waiting_calls`.
@@ -223,7 +224,7 @@ class TurnWriter:
             turn.worker = ""
             turn.lease_until = None
             turn.seq = seq
-            turn.save(update_fields=_MOVING)
+            update_row(turn, *_MOVING)
 
     # -- Private: inside one transaction ---------------------------------------------------------
 
@@ -243,11 +244,10 @@ class TurnWriter:
         if self.turn.chat is None:
             return None
         chat = copy(self.turn.chat)
-        locked = Chat.objects.select_for_update(no_key=True).filter(pk=chat.pk)
-        found = locked.values_list("active_leaf_id", "name").first()
-        if found is None:
+        found = _locked(chat_id=chat.pk)
+        if not found:
             raise Fenced
-        chat.active_leaf_id, chat.name = found
+        chat.active_leaf_id, chat.name = found[0]
         return chat
 
     def _save(
@@ -266,7 +266,7 @@ class TurnWriter:
         if turn.status != TurnStatus.RUNNING:
             events.append(last_event(turn))
         turn.seq = seq + len(events)
-        turn.save(update_fields=_MOVING)
+        update_row(turn, *_MOVING)
         transaction.on_commit(lambda: self.outbox.extend(events))
 
     def _store_answer(
@@ -377,6 +377,12 @@ class TurnWriter:
         )
 
 
+@prepared
+def _locked(*, chat_id: UUID) -> QuerySet[Chat, tuple[UUID | None, str]]:
+    locked = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id)
+    return locked.values_list("active_leaf_id", "name")
+
+
 def open_calls(turn: Turn) -> list[ToolCall]:
     """Calls of the turn's last stored step that have no result: a worker died while they ran."""
     rows = transcript.rows_of_step(turn)
@@ -395,6 +401,10 @@ def open_calls(turn: Turn) -> list[ToolCall]:
 
 def _added(step: int, passages: Iterable[dict[str, Any]]) -> list[Event]:
     return [("source.added", {"step": step, "passage": passage}) for passage in passages]
+
+
+def _ours(turn: Turn) -> dict[str, Any]:
+    return {"fence": turn.fence, "status": TurnStatus.RUNNING}
 
 
 def _token_fields(usage: Usage) -> dict[str, int]:

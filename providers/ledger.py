@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from amber.lib.row_writes import insert_row
 from engine.model import Usage
 from engine.tokens import count_text
 from providers import budgets
@@ -96,7 +97,7 @@ def spending_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Spending:
 
 
 def _written(record: UsageRecord, *, is_budgeted: bool = False) -> UsageRecord:
-    record.save(force_insert=True)
+    insert_row(record)
     if tokens := record.prompt_tokens + record.completion_tokens:
         spender = Spender(
             organization_id=record.organization_id,

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from amber.lib.errors import Unavailable
+from amber.lib.prepared import prepared
 from engine.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
 from engine.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
 from engine.offline import OfflineModel
@@ -84,8 +85,7 @@ def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
     A stored alias that is disabled or gone by now runs as `auto`. Without any default model an
     enabled one is taken, the oldest. One query. Raises Unavailable when none is enabled.
     """
-    wanted = Q(alias=alias) | Q(default=True) | Q(default_vision=True)
-    rows = _enabled().filter(wanted)
+    rows = _named_or_default(alias=alias)
     if not is_auto(alias):
         named = next((row for row in rows if row.alias == alias), None)
         if named is not None:
@@ -96,6 +96,11 @@ def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
     if is_auto(alias):
         return ResolvedModel(row)
     return ResolvedModel(row, True, f"The model {alias!r} is not enabled; {row.alias} answers.")
+
+
+@prepared
+def _named_or_default(*, alias: str) -> QuerySet[LanguageModel]:
+    return _enabled().filter(Q(alias=alias) | Q(default=True) | Q(default_vision=True))
 
 
 def is_auto(alias: str) -> bool:

@@ -11,11 +11,23 @@ from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
-from django.db import models
+from django.db import connection, models
 from django.db.models.functions import Now
 
 QUEUED = "queued"
 RUNNING = "running"
+
+_TAKE_SQL = """
+UPDATE "{table}" SET
+    status = 'running', attempt = attempt + 1, fence = fence + 1, worker = %s,
+    lease_until = statement_timestamp() + make_interval(secs => %s),
+    started_at = coalesce(started_at, statement_timestamp()), updated_at = statement_timestamp()
+WHERE id = %s AND status = 'queued'
+"""
+_HOLD_SQL = """
+SELECT {columns} FROM "{table}" WHERE id = %s AND fence = %s AND status = 'running'
+FOR NO KEY UPDATE
+"""
 
 
 class Fenced(Exception):
@@ -25,16 +37,15 @@ class Fenced(Exception):
 class LeasedQuerySet(models.QuerySet[Any]):
     def claim(self, pk: UUID, *, worker: str, lease_seconds: float) -> Any | None:
         """The row, now running under a new fence; None when it was not queued. Two queries."""
-        claimed = self.filter(pk=pk, status=QUEUED).update(
-            status=RUNNING,
-            attempt=models.F("attempt") + 1,
-            fence=models.F("fence") + 1,
-            worker=worker,
-            lease_until=Now() + timedelta(seconds=lease_seconds),
-            started_at=models.functions.Coalesce("started_at", Now()),
-            updated_at=Now(),
-        )
-        return self.get(pk=pk) if claimed else None
+        return self.get(pk=pk) if self.take(pk, worker, lease_seconds) else None
+
+    def take(self, pk: UUID, worker: str, lease_seconds: float) -> bool:
+        """As `claim`, for who reads the row in a way of his own. One query."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _TAKE_SQL.format(table=self.model._meta.db_table), [worker, lease_seconds, pk]
+            )
+            return bool(cursor.rowcount)
 
     def holding(self, pk: UUID, fence: int, *fields: str) -> tuple[Any, ...]:
         """Lock the row until this transaction ends; these fields as they are now.
@@ -42,8 +53,15 @@ class LeasedQuerySet(models.QuerySet[Any]):
         Only what others may change needs reading: the rest is known to whoever holds the fence.
         Raises Fenced when the row is not ours.
         """
-        locked = self.select_for_update(no_key=True).filter(pk=pk, fence=fence, status=RUNNING)
-        found: tuple[Any, ...] | None = locked.values_list(*fields).first()
+        about = self.model._meta
+        columns = [
+            (about.pk if name == "pk" else about.get_field(name)).column
+            for name in fields or ("pk",)
+        ]
+        sql = _HOLD_SQL.format(columns=", ".join(columns), table=about.db_table)
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [pk, fence])
+            found: tuple[Any, ...] | None = cursor.fetchone()
         if found is None:
             raise Fenced
         return found

@@ -1,0 +1,145 @@
+"""Querysets whose SQL is built once: of a small query's CPU Django spends most on building it anew.
+
+    @prepared
+    def _newest(count: int, /, *, chat_id: UUID) -> QuerySet[Message]:
+        return Message.objects.filter(chat=chat_id).order_by("-position")[:count]
+
+    rows = _newest(20, chat_id=chat.pk)      # a list
+
+Keyword arguments are values, given to the database with each call; positional ones shape the
+statement, which is built once for each combination of them: let there be few. For queries that every
+turn makes: 0.1 ms of CPU instead of 0.3, and 0.4 instead of 1.7 for a row with five others joined.
+Elsewhere a queryset is clear enough.
+
+Refuses values that do not stand in the statement as they were given (a limit, NULL), prefetches and
+annotated models. What the function computes by itself, the time for instance, is computed once.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
+
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import QuerySet
+from django.db.models.query import ModelIterable, ValuesListIterable, get_related_populators
+from django.db.models.sql.compiler import SQLCompiler
+
+Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
+DbRow = Sequence[Any]
+
+_STAND_INS: dict[type, Callable[[int], Any]] = {
+    uuid.UUID: lambda number: uuid.UUID(int=(0xA3BE << 112) + number),
+    int: lambda number: 1_913_000_000 + number,
+    str: lambda number: f"\ue000{number}",
+}
+"""What stands for an argument of this type while the statement is built, unlike any real one."""
+
+
+def prepared(
+    build: Callable[Arguments, "QuerySet[Any, Found]"],
+) -> "Prepared[Arguments, Found]":
+    return Prepared(build)
+
+
+class Prepared(Generic[Arguments, Found]):
+    """A function that makes a queryset; called, it gives the rows."""
+
+    def __init__(self, build: Callable[Arguments, "QuerySet[Any, Found]"]) -> None:
+        self._build: Callable[..., QuerySet[Any, Found]] = build
+        self._statements: dict[tuple[Any, ...], _Statement] = {}
+        update_wrapper(self, build)
+
+    def __call__(self, *shape: Arguments.args, **values: Arguments.kwargs) -> list[Found]:
+        """One query."""
+        statement = self._statements.get(shape)
+        if statement is None:
+            statement = self._statements[shape] = _statement(self._build, shape, values)
+        with connection.cursor() as cursor:
+            cursor.execute(statement.sql, statement.params(values))
+            return cast(list[Found], statement.rows(cursor.fetchall()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """`places` tells which of the parameters are values of the call; the others are constants."""
+
+    sql: str
+    constants: Sequence[Any]
+    places: Sequence[tuple[int, str]]
+    converters: Sequence[tuple[int, Sequence[Callable[..., Any]], Any]]
+    made_of: Callable[[DbRow], Any]
+
+    def params(self, values: dict[str, Any]) -> list[Any]:
+        params = list(self.constants)
+        for place, name in self.places:
+            params[place] = values[name]
+        return params
+
+    def rows(self, fetched: Iterable[DbRow]) -> list[Any]:
+        return [self.made_of(self._converted(row)) for row in fetched]
+
+    def _converted(self, fetched: DbRow) -> DbRow:
+        row = list(fetched)
+        for column, converters, expression in self.converters:
+            for converter in converters:
+                row[column] = converter(row[column], expression, connection)
+        return row
+
+
+def _statement(
+    build: Callable[..., "QuerySet[Any, Any]"], shape: tuple[Any, ...], names: Iterable[str]
+) -> _Statement:
+    types = get_type_hints(build)
+    stand_ins = {name: _STAND_INS[types[name]](number) for number, name in enumerate(names)}
+    queryset = build(*shape, **stand_ins)
+    compiler = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
+    sql, params = compiler.as_sql()
+    places = [(n, name) for n, param in enumerate(params) for name in _meant(param, stand_ins)]
+    if lost := stand_ins.keys() - {name for _, name in places}:
+        raise TypeError(f"Not in the statement as they were given: {', '.join(sorted(lost))}.")
+    expressions = [selected[0] for selected in compiler.select]
+    converters = compiler.get_converters(expressions).items()
+    return _Statement(
+        sql=sql,
+        constants=params,
+        places=places,
+        converters=[(column, each, expression) for column, (each, expression) in converters],
+        made_of=_maker(queryset, compiler),
+    )
+
+
+def _meant(param: Any, stand_ins: dict[str, Any]) -> list[str]:
+    return [name for name, each in stand_ins.items() if type(param) is type(each) and param == each]
+
+
+def _maker(queryset: Any, compiler: SQLCompiler) -> Callable[[DbRow], Any]:
+    """What makes of a row what the queryset would."""
+    form = queryset._iterable_class
+    if queryset._prefetch_related_lookups or compiler.has_extra_select:
+        raise TypeError("Prefetches and columns that only order cannot be prepared.")
+    if form is ValuesListIterable:
+        return tuple
+    if form is not ModelIterable or compiler.annotation_col_map:
+        raise TypeError("Only rows of a model and lists of values can be prepared.")
+    return _model_maker(compiler)
+
+
+def _model_maker(compiler: SQLCompiler) -> Callable[[DbRow], Any]:
+    """As `django.db.models.query.ModelIterable` makes them, with those of select_related."""
+    about = compiler.klass_info
+    assert about is not None
+    columns = about["select_fields"]
+    first, behind = columns[0], columns[-1] + 1
+    names = [selected[0].target.attname for selected in compiler.select[first:behind]]
+    populators = get_related_populators(about, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]  # stubs of 6.0
+
+    def make(row: DbRow) -> Any:
+        made = about["model"].from_db(DEFAULT_DB_ALIAS, names, row[first:behind])
+        for populator in populators:
+            populator.populate(row, made)
+        return made
+
+    return make

@@ -1,0 +1,86 @@
+"""Queries that are built once find what their querysets find, whatever was asked before."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from django.db.models import QuerySet
+from django.db.models.functions import Lower
+
+from amber.lib.prepared import prepared
+from chats.models import Chat, ChatMessage, Turn
+from chats.tests.rows import new_chat, new_turn, say
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@prepared
+def _of_chat(*, chat_id: UUID) -> QuerySet[ChatMessage]:
+    return ChatMessage.objects.filter(chat=chat_id).order_by("position")
+
+
+@prepared
+def _first_positions(count: int, /, *, chat_id: UUID) -> QuerySet[ChatMessage, tuple[int]]:
+    rows = ChatMessage.objects.filter(chat=chat_id).order_by("position")
+    return rows.values_list("position")[:count]
+
+
+@prepared
+def _joined(*, turn_id: UUID) -> QuerySet[Turn]:
+    return Turn.objects.select_related("chat", "assistant", "question", "api_key").filter(
+        pk=turn_id
+    )
+
+
+def test_each_call_is_given_its_own_values(alice):
+    first, second = new_chat(alice), new_chat(alice)
+    said = [say(first, "one"), say(first, "two")]
+    other = say(second, "three")
+    assert _of_chat(chat_id=first.pk) == said
+    assert _of_chat(chat_id=second.pk) == [other]
+    assert _of_chat(chat_id=uuid4()) == []
+
+
+def test_the_shape_makes_another_statement(alice):
+    chat = new_chat(alice)
+    for text in ("one", "two", "three"):
+        say(chat, text)
+    assert _first_positions(2, chat_id=chat.pk) == [(0,), (1,)]
+    assert _first_positions(1, chat_id=chat.pk) == [(0,)]
+
+
+def test_rows_are_those_of_the_queryset_with_what_was_joined(alice, django_assert_num_queries):
+    turn = new_turn(new_chat(alice), usage={"total_tokens": 3})
+    (found,) = _joined(turn_id=turn.pk)
+    with django_assert_num_queries(0):
+        assert found.chat == turn.chat
+        assert found.assistant == turn.assistant
+        assert found.api_key is None
+    stored = Turn.objects.get(pk=turn.pk)
+    names = [column.attname for column in Turn._meta.concrete_fields]
+    assert [getattr(found, name) for name in names] == [getattr(stored, name) for name in names]
+    found.seq = 7
+    found.save()
+    assert Turn.objects.get(pk=turn.pk).seq == 7
+
+
+@prepared
+def _limited(*, count: int) -> QuerySet[Chat]:
+    return Chat.objects.all()[:count]
+
+
+@prepared
+def _annotated(*, chat_id: UUID) -> QuerySet[Chat]:
+    return Chat.objects.annotate(lower=Lower("name")).filter(pk=chat_id)
+
+
+@prepared
+def _prefetched(*, chat_id: UUID) -> QuerySet[Chat]:
+    return Chat.objects.prefetch_related("turns").filter(pk=chat_id)
+
+
+def test_what_cannot_be_bound_is_refused():
+    with pytest.raises(TypeError, match="count"):
+        _limited(count=3)
+    for refused in (_annotated, _prefetched):
+        with pytest.raises(TypeError):
+            refused(chat_id=uuid4())

@@ -1,0 +1,76 @@
+"""Rows written by statements that are built once are stored as `save` stores them."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError
+from django.db.models import F
+from django.utils import timezone
+
+from amber.lib.row_writes import insert_row, update_row
+from amber.lib.words import tsquery_literal, tsvector_literal
+from chats.models import ChatMessage, Turn
+from chats.tests.rows import new_chat, new_turn, say
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _unsaved(alice, **fields):
+    chat = new_chat(alice)
+    fields = {"chat": chat, "organization": alice.organization, "role": "human"} | fields
+    return ChatMessage(**fields)
+
+
+def test_an_inserted_row_is_stored_whole_and_counts_as_stored(alice):
+    said = {"content": "Hello 健康", "citations": [{"n": 1}], "search": tsvector_literal("Hello")}
+    message = _unsaved(alice, **said)
+    insert_row(message)
+    stored = ChatMessage.objects.get(pk=message.pk)
+    columns = [each.attname for each in ChatMessage._meta.concrete_fields if each.name != "search"]
+    assert [getattr(stored, name) for name in columns] == [
+        getattr(message, name) for name in columns
+    ]
+    found = ChatMessage.objects.filter(search__matches=tsquery_literal("hello"))  # type: ignore[misc]
+    assert found.get() == stored
+    message.content = "Goodbye"
+    message.save()
+    assert ChatMessage.objects.get(pk=message.pk).content == "Goodbye"
+
+
+def test_a_row_is_inserted_once(alice):
+    message = _unsaved(alice, content="Hello")
+    insert_row(message)
+    with pytest.raises(IntegrityError):
+        insert_row(message)
+
+
+def test_named_columns_alone_are_updated_and_the_time_of_it(alice):
+    chat = new_chat(alice)
+    say(chat)
+    turn = new_turn(chat)
+    Turn.objects.filter(pk=turn.pk).update(updated_at=timezone.now() - timedelta(days=1))
+    turn.usage, turn.error, turn.seq = {"total_tokens": 3}, None, 5
+    assert update_row(turn, "usage", "error", "updated_at")
+    stored = Turn.objects.get(pk=turn.pk)
+    assert (stored.usage, stored.error, stored.seq) == ({"total_tokens": 3}, None, 0)
+    assert timezone.now() - stored.updated_at < timedelta(hours=1)
+
+
+def test_nothing_is_updated_where_the_row_is_not_as_asked(alice):
+    chat = new_chat(alice)
+    say(chat)
+    turn = new_turn(chat, fence=2)
+    turn.seq = 5
+    assert not update_row(turn, "seq", where={"fence": 1})
+    assert Turn.objects.get(pk=turn.pk).seq == 0
+    assert update_row(turn, "seq", where={"fence": 2, "status": "queued"})
+    assert Turn.objects.get(pk=turn.pk).seq == 5
+
+
+def test_expressions_are_refused(alice):
+    chat = new_chat(alice)
+    say(chat)
+    turn = new_turn(chat)
+    turn.seq = F("seq") + 1
+    with pytest.raises(TypeError):
+        update_row(turn, "seq")
