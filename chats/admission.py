@@ -17,7 +17,8 @@ from typing import Final
 
 import orjson
 from django.conf import settings
-from django.db.models import F, Func, IntegerField, Sum
+from django.db.models import Count, F, Func, IntegerField, Q, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from amber.lib.errors import RateLimited
@@ -33,7 +34,17 @@ BYTES_PER_TOKEN: Final = 3
 74 MB."""
 
 _BATCH: Final = 500
-_OCTETS: Final = Func(F("content"), function="octet_length", output_field=IntegerField())
+_BROUGHT: Final = ("prompts", "tools", "response_format")
+
+
+def _octets(column: str) -> Func:
+    return Func(F(column), function="octet_length", output_field=IntegerField())
+
+
+_OCTETS: Final = _octets("content")
+_FILE_OCTETS: Final = _octets("file__text")
+_IS_SENT: Final = Q(role=MessageRole.FILE, tool_call__isnull=True)
+"""Files that people sent are shown to the model; of those that calls made it reads the name."""
 
 
 def admit(turn: Turn) -> Turn:
@@ -44,11 +55,13 @@ def admit(turn: Turn) -> Turn:
 
 
 def readmit(turn: Turn) -> None:
-    """Its next request reads what the last one did, and what has come since. Raises RateLimited."""
-    if turn.is_budgeted:
-        so_far = turn.usage.get("total_tokens", 0)
-        asked = partial(_asked, turn, _model_of(turn), so_far)
-        budgets.reserve(spender_of(turn), asked, holder_id=turn.pk)
+    """Its next request reads what the last one did, and what has come since. Budgets made while it
+    waited apply, too. The caller saves `is_budgeted`. Raises RateLimited."""
+
+    def asked() -> Spending:
+        return _asked(turn, _model_of(turn), turn.usage.get("total_tokens", 0))
+
+    turn.is_budgeted = budgets.reserve(spender_of(turn), asked, holder_id=turn.pk)
 
 
 def renew(turn: Turn, model: LanguageModel, last: Usage) -> RateLimited | None:
@@ -90,7 +103,7 @@ def spender_of(turn: Turn) -> Spender:
 def _first(turn: Turn) -> Spending:
     """Of its first request. Up to four queries."""
     prompt_tokens = _stateless_tokens(turn) if turn.chat_id is None else _chat_tokens(turn)
-    return _asked(turn, _model_of(turn), prompt_tokens + _functions_tokens(turn))
+    return _asked(turn, _model_of(turn), prompt_tokens + _brought_tokens(turn))
 
 
 def _asked(turn: Turn, model: LanguageModel, prompt_tokens: int) -> Spending:
@@ -111,14 +124,18 @@ def _chat_tokens(turn: Turn) -> int:
     answers = messages.filter(role=MessageRole.ASSISTANT, total_tokens__gt=0)
     last = answers.order_by("-position").values_list("position", "total_tokens").first()
     position, before = last or (-1, _opening_tokens(turn))
-    said = messages.filter(position__gt=position).aggregate(bytes=Sum(_OCTETS))
-    return before + (said["bytes"] or 0) // BYTES_PER_TOKEN + 1
+    said = messages.filter(position__gt=position).aggregate(
+        bytes=Coalesce(Sum(_OCTETS), 0) + Coalesce(Sum(_FILE_OCTETS, filter=_IS_SENT), 0),
+        images=Count("pk", filter=_IS_SENT & Q(file__mime_type__startswith="image/")),
+    )
+    images = int(said["images"]) * settings.AMBER_IMAGE_TOKENS
+    return before + images + int(said["bytes"]) // BYTES_PER_TOKEN + 1
 
 
-def _functions_tokens(turn: Turn) -> int:
-    """The caller's own functions, which the model reads with every request."""
-    tools = turn.options.get("tools")
-    return len(orjson.dumps(tools)) // BYTES_PER_TOKEN if tools else 0
+def _brought_tokens(turn: Turn) -> int:
+    """What the caller brings beside the conversation, and the model reads with every request."""
+    brought = [turn.options[name] for name in _BROUGHT if turn.options.get(name)]
+    return len(orjson.dumps(brought)) // BYTES_PER_TOKEN if brought else 0
 
 
 def _stateless_tokens(turn: Turn) -> int:
@@ -130,7 +147,7 @@ def _stateless_tokens(turn: Turn) -> int:
 def _opening_tokens(turn: Turn) -> int:
     """The prompts of a conversation that only begins, and what its library will say."""
     if turn.assistant is None:
-        return sum(map(_tokens, turn.options.get("prompts", ())))
+        return 0
     prompt = (turn.chat.prompt if turn.chat else None) or turn.assistant.prompt
     return _tokens(prompt) + (settings.AMBER_PASSAGE_TOKENS if turn.assistant.library_id else 0)
 

@@ -36,7 +36,7 @@ def approve_calls(
         locked.status = TurnStatus.QUEUED
         readmit(locked)
         transaction.on_commit(partial(ring_turn, locked.pk))
-    locked.save(update_fields=["waiting_calls", "status", "updated_at"])
+    locked.save(update_fields=["waiting_calls", "status", "is_budgeted", "updated_at"])
     settle(claim, status=200, answer=turn_wire(locked))
     return locked
 

@@ -16,7 +16,16 @@ from chats.call_options import CallOptions
 from chats.call_services import continue_chat
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.runner import Stop
-from chats.tests.rows import error_of, messages, new_assistant, new_chat, of_message, of_turn, say
+from chats.tests.rows import (
+    error_of,
+    messages,
+    new_assistant,
+    new_chat,
+    new_file,
+    of_message,
+    of_turn,
+    say,
+)
 from chats.tests.runs import ask, ask_in, marker, run, running
 from chats.tests.test_end_turn import expire
 from engine.tools import ToolSpec
@@ -71,6 +80,37 @@ def test_later_questions_reserve_what_the_conversation_has_grown_to(alice):
     say(chat, "Hello", role="assistant", total_tokens=700)
     ask_in(chat, alice, "x")
     assert 700 + MOST_TOKENS < held(budget)[1] < 720 + MOST_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("sent", "tokens"),
+    [
+        ({"mime_type": "text/plain", "text": "x" * 3_000}, 1_000),
+        ({"mime_type": "image/png"}, 765),
+    ],
+    ids=["text", "image"],
+)
+def test_files_that_were_sent_are_part_of_the_prompt(alice, sent, tokens):
+    budget = new_budget(alice, 10_000)
+    chat = new_chat(alice, assistant=new_assistant(alice))
+    say(chat, "", role="file", file=new_file(alice, **sent))
+    ask_in(chat, alice, "x")
+    assert tokens + MOST_TOKENS < held(budget)[1] < tokens + 50 + MOST_TOKENS
+
+
+@pytest.mark.parametrize("in_chat", [True, False], ids=["in-a-chat", "stateless"])
+def test_prompts_of_the_caller_are_part_of_it_beside_an_assistants(alice, in_chat):
+    budget = new_budget(alice, 10_000)
+    assistant, options = new_assistant(alice), CallOptions(prompts=("x" * 3_000,))
+    asked = [{"role": "human", "content": "Hi"}]
+    if in_chat:
+        chat = new_chat(alice, assistant=assistant)
+        continue_chat(chat, alice.principal, entries=asked, assistant=assistant, options=options)
+    else:
+        services.start_stateless_turn(
+            alice.principal, messages=asked, assistant=assistant, options=options
+        )
+    assert 1_000 + MOST_TOKENS < held(budget)[1] < 1_050 + MOST_TOKENS
 
 
 def test_the_call_may_ask_for_less(alice):
@@ -322,12 +362,32 @@ def test_a_turn_ends_before_the_request_that_no_budget_affords(alice, calls):
     assert_settled(budget)
 
 
-def test_a_waiting_turn_holds_nothing_and_needs_it_again_to_go_on(alice, calls):
+def waiting_turn(alice: Any) -> Any:
     builtin = Provider.objects.create(name="Offline", base_url=OFFLINE_URL)
     LanguageModel.objects.create(provider=builtin, alias="offline", upstream_id="offline")
-    budget = new_budget(alice, 100_000)
     turn = ask(alice, "offline", content='/send {"to": "ann"}')
     assert run(turn) == TurnStatus.WAITING
+    return turn
+
+
+def test_a_budget_made_while_a_turn_waited_applies_when_it_goes_on(alice, calls):
+    turn = waiting_turn(alice)
+    decisions = {"decisions": {turn.waiting_calls[0]["call_id"]: True}}
+    budget = new_budget(alice, 0)
+    budgets.forget_absence()
+    answer = api(alice).post(of_turn(turn, "approve/"), decisions)
+    assert error_of(answer) == (429, "budget_exceeded")
+    budget.limit = 100_000
+    budget.save()
+    assert api(alice).post(of_turn(turn, "approve/"), decisions).status_code == 200
+    assert held(budget)[1] > 0
+    assert run(turn) == TurnStatus.COMPLETED
+    assert held(budget)[1] == 0
+
+
+def test_a_waiting_turn_holds_nothing_and_needs_it_again_to_go_on(alice, calls):
+    budget = new_budget(alice, 100_000)
+    turn = waiting_turn(alice)
     assert held(budget) == (used_tokens(), 0)
     decisions = {"decisions": {turn.waiting_calls[0]["call_id"]: True}}
     budget.limit = 0
