@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
 from amber.lib.operator_pages import ReadOnlyAdmin
-from libraries import document_services
+from libraries import document_services, repository_services
 from libraries.models import Document, DocumentStatus, File, Library, Repository
 
 
@@ -175,6 +175,8 @@ class DocumentAdmin(ReadOnlyAdmin):
 class RepositoryAdmin(ReadOnlyAdmin):
     """Addresses are people's own words, and so are the paths in `progress`."""
 
+    actions = ("cancel_imports",)
+
     list_display = (
         "id",
         "organization",
@@ -205,12 +207,19 @@ class RepositoryAdmin(ReadOnlyAdmin):
         "created_at",
         "started_at",
         "ended_at",
+        "deleted_at",
     )
     readonly_fields = ("files",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Repository]:
         rows: QuerySet[Repository] = super().get_queryset(request)
         return rows.defer("git_url", "ref", "token_sealed", "include", "exclude")
+
+    @admin.action(description="Cancel the chosen imports")
+    def cancel_imports(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
+        for repository in repositories:
+            repository_services.cancel_import(repository)
+        messages.success(request, "Ended; what was imported stays.")
 
     @admin.display
     def files(self, repository: Repository) -> str:

@@ -1,4 +1,5 @@
-"""Erases what nobody can see any more, in batches: deleted libraries, chunks of dropped models.
+"""Erases what nobody can see any more, in batches: deleted libraries and imports, chunks of dropped
+models.
 
 Each batch is a transaction of its own, so no lock is held for long and a killed worker's work is
 not lost. Called again for what is left; two at once do no harm.
@@ -12,7 +13,8 @@ from django.db.models import Q, QuerySet
 
 from libraries import intake
 from libraries.embedding_store import forget_texts
-from libraries.models import Document, DocumentChunk, Library
+from libraries.models import Document, DocumentChunk, Library, Repository
+from libraries.removal import remove_document
 
 CHUNKS_AT_ONCE: Final = 5_000
 DOCUMENTS_AT_ONCE: Final = 500
@@ -23,6 +25,8 @@ FORGOTTEN_AT_ONCE: Final = 1_000
 def erase_leftovers() -> None:
     for library in Library.objects.filter(deleted_at__isnull=False):
         _erase_library(library)
+    for repository in Repository.objects.filter(deleted_at__isnull=False):
+        _erase_import(repository)
     for library_id, model_id in _dropped_models():
         while _erase_dropped(library_id, model_id):
             pass
@@ -36,6 +40,16 @@ def _erase_library(library: Library) -> None:
         pass
     with transaction.atomic():
         Library.objects.filter(pk=library.pk).delete()
+
+
+def _erase_import(repository: Repository) -> None:
+    """Its documents one by one, as people delete them, then the import itself."""
+    documents = Document.objects.filter(repository=repository)
+    while ids := list(documents.values_list("pk", flat=True)[:DOCUMENTS_AT_ONCE]):
+        for pk in ids:
+            remove_document(pk, library_id=repository.library_id)
+    with transaction.atomic():
+        Repository.objects.filter(pk=repository.pk).delete()
 
 
 def _erase_chunks(chunks: QuerySet[DocumentChunk]) -> int:

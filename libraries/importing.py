@@ -22,7 +22,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
@@ -193,7 +193,7 @@ class _Import:
             return
         self._count(placed.outcome)
 
-    def _hold(self, _: Placed) -> None:
+    def _hold(self, _: Placed | None = None) -> None:
         """The last word inside a document's transaction. Raises Fenced."""
         Repository.objects.holding(self._repository.pk, self._repository.fence, "pk")
 
@@ -215,7 +215,9 @@ class _Import:
         for pk, path in self._places.documents():
             if path not in self._seen:
                 self._check()
-                remove_document(pk, library_id=self._library.pk)
+                with transaction.atomic():
+                    remove_document(pk, library_id=self._library.pk)
+                    self._hold()
                 self._tally.removed += 1
 
     def _show_now_and_then(self) -> None:

@@ -159,10 +159,18 @@ class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[overr
     pass
 
 
+class RepositoryQuerySet(DocumentQuerySet):  # type: ignore[override]  # as_manager
+    """A deleted one is nobody's: it stays until its documents are gone."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return super()._seen_by(principal) & Q(deleted_at__isnull=True)
+
+
 class Repository(TenantRow, Leased):
     """A Git repository imported into a library. `commit` is the one that was last imported.
 
     `include` and `exclude` are globs over paths; an empty `include` means all that can be read.
+    `deleted_at`: its documents are on their way out, and it goes after them.
     """
 
     library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="repositories")
@@ -183,8 +191,9 @@ class Repository(TenantRow, Leased):
     error = models.TextField(blank=True, default="")
     progress = models.JSONField(default=dict, blank=True)
     not_before = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
 
-    objects = DocumentQuerySet.as_manager()
+    objects = RepositoryQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "repositories"

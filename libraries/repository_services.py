@@ -1,4 +1,4 @@
-"""The verb that imports a Git repository into a library: the row is written, a worker is rung.
+"""Verbs of Git imports: begin one, cancel it, delete it with its documents. Workers do the work.
 
 The same repository and ref again is the same row, imported anew. A token that is not given again
 is kept; one that is given takes its place.
@@ -10,6 +10,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.db.models.functions import Now
 
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
@@ -17,12 +19,13 @@ from amber.lib.errors import Conflict
 from amber.lib.lease import QUEUED, RUNNING
 from libraries.endings import AFRESH
 from libraries.git.fetching import check_git_url
-from libraries.models import Library, Repository
+from libraries.models import DocumentStatus, Library, Repository
 from libraries.repository_tokens import seal_token
-from libraries.tasks import ring_imports
+from libraries.tasks import ring_erasure, ring_imports
 from libraries.wire import repository_wire
 
 UNDER_WAY: Final = "This repository is being imported already."
+GOING: Final = "The documents of an earlier import of this repository are being deleted. Try later."
 
 
 def start_import(
@@ -51,6 +54,37 @@ def start_import(
     return repository
 
 
+@transaction.atomic(durable=True)
+def cancel_import(repository: Repository) -> Repository:
+    """It ends here; what was imported by then stays. What has ended stays as it is."""
+    _end_now(repository)
+    repository.refresh_from_db()
+    return repository
+
+
+@transaction.atomic(durable=True)
+def delete_import(repository: Repository) -> None:
+    """It ends and is gone; its documents go after it, in the background."""
+    _end_now(repository)
+    Repository.objects.filter(pk=repository.pk).update(deleted_at=Now(), token_sealed="")
+    transaction.on_commit(partial(ring_erasure))
+
+
+def _end_now(repository: Repository) -> None:
+    """Under another fence: whoever works on it stores nothing more, and stops."""
+    live = Repository.objects.filter(pk=repository.pk, status__in=(QUEUED, RUNNING))
+    live.update(
+        status=DocumentStatus.CANCELLED,
+        fence=F("fence") + 1,
+        worker="",
+        lease_until=None,
+        not_before=None,
+        error="",
+        ended_at=Now(),
+        updated_at=Now(),
+    )
+
+
 def _row(library: Library, git_url: str, ref: str) -> Repository:
     """The row there is, locked, or a new one that is not saved. Raises Conflict."""
     rows = Repository.objects.select_for_update().filter(library=library)
@@ -59,6 +93,8 @@ def _row(library: Library, git_url: str, ref: str) -> Repository:
         return Repository(
             organization_id=library.organization_id, library=library, git_url=git_url, ref=ref
         )
+    if found.deleted_at is not None:
+        raise Conflict(GOING)
     if found.status in (QUEUED, RUNNING):
         raise Conflict(UNDER_WAY)
     return found

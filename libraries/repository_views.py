@@ -1,4 +1,4 @@
-"""REST of Git imports (docs/libraries.md): start one, and see how they go."""
+"""REST of Git imports (docs/libraries.md): start one, see how they go, cancel or delete it."""
 
 from uuid import UUID
 
@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from accounts.access import get_visible, get_writable
 from accounts.authentication import principal_of
@@ -50,3 +51,25 @@ class ImportView(GenericAPIView[Repository]):
             wire=repository_wire,
             status=lambda _: 202,
         )
+
+
+class RepositoryView(APIView):
+    @extend_schema(responses=RepositorySerializer)
+    def get(self, request: Request, import_id: UUID) -> Response:
+        """How this import goes."""
+        return Response(repository_wire(get_visible(Repository, principal_of(request), import_id)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, import_id: UUID) -> Response:
+        """Forget it with its token, at any stage. Its documents are deleted in the background."""
+        repository = get_writable(Repository, principal_of(request), import_id)
+        repository_services.delete_import(repository)
+        return Response(status=204)
+
+
+class CancelImportView(APIView):
+    @extend_schema(request=None, responses=RepositorySerializer)
+    def post(self, request: Request, import_id: UUID) -> Response:
+        """End it now. What was imported by then stays, and another import goes on from there."""
+        repository = get_writable(Repository, principal_of(request), import_id)
+        return Response(repository_wire(repository_services.cancel_import(repository)))

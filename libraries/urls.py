@@ -26,6 +26,12 @@ urlpatterns = [
         repository_views.ImportView.as_view(),
         name="library-import",
     ),
+    path("imports/<uuid:import_id>/", repository_views.RepositoryView.as_view(), name="import"),
+    path(
+        "imports/<uuid:import_id>/cancel/",
+        repository_views.CancelImportView.as_view(),
+        name="import-cancel",
+    ),
     path(
         "libraries/<uuid:library_id>/documents/",
         document_views.DocumentsView.as_view(),

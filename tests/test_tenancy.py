@@ -16,7 +16,7 @@ from assistants.models import Assistant, AssistantTool, ScenePrompt
 from chats import transcript
 from chats.models import Chat, Turn
 from chats.tests.event_streams import read_parts
-from libraries.models import Document, File, Library
+from libraries.models import Document, File, Library, Repository
 from memory.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import Budget, EmbeddingModel, Provider
@@ -59,6 +59,7 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
     model, _ = EmbeddingModel.objects.get_or_create(alias="e", defaults={"provider": provider})
     library = Library.objects.create(**mine, name="L", embedding_model=model)
     document = Document.objects.create(**mine, library=library, name="secret of the owner")
+    repository = Repository.objects.create(**mine, library=library, git_url="https://git.example/r")
     invitation = Invitation.objects.create(
         organization=persona.organization,
         email="new@example.com",
@@ -91,6 +92,7 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
         "file_id": file.pk,
         "library_id": library.pk,
         "document_id": document.pk,
+        "import_id": repository.pk,
         "budget_id": Budget.objects.create(
             organization=persona.organization, scope="user", period="day", unit="tokens", limit=1
         ).pk,

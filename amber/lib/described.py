@@ -21,6 +21,7 @@ GROUPS: Final = {
     "files": "Files given to chats.",
     "libraries": "Texts that assistants look things up in: search, ask, import.",
     "documents": "A library's documents, and how far their ingestion is.",
+    "imports": "Git repositories that were imported into libraries.",
     "memories": "What is known of you.",
     "tools": "Services that assistants may call.",
     "models": "The models that may be named.",
