@@ -1,6 +1,7 @@
 """POST me/claim/: chats, files and memories of a guest become a member's."""
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import Organization
 from assistants.models import Assistant
@@ -69,6 +70,16 @@ def test_claiming_again_finds_only_what_has_come_since(bob, guest, left):
     assert claim(bob, guest).json() == {"chats": 0, "files": 0, "memories": 0}
     open_chat(guest)
     assert claim(bob, guest).json() == {"chats": 1, "files": 0, "memories": 0}
+
+
+def test_what_has_expired_stays_gone(bob, guest, left):
+    chat, _, file = left
+    for row in (chat, file):
+        row.expired_at = timezone.now()
+        row.save()
+    told = claim(bob, guest).json()
+    assert (told["chats"], told["files"]) == (0, 0)
+    assert error_of(api(bob).get(f"/api/v1/chats/{chat.pk}/")) == (404, "not_found")
 
 
 def test_nobody_claims_what_another_has(alice, bob, guest, left):
