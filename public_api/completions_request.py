@@ -34,7 +34,6 @@ class CompletionRequest:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
-        chat_id = (given.get("metadata") or {}).get("chat_id")
         return cls(
             model=given["model"],
             messages=given["messages"],
@@ -43,7 +42,7 @@ class CompletionRequest:
             includes_usage=bool((given.get("stream_options") or {}).get("include_usage")),
             is_legacy=bool(given.get("functions")),
             user=given.get("user") or "",
-            chat_id=chat_id if isinstance(chat_id, str) else "",
+            chat_id=(given.get("metadata") or {}).get("chat_id") or "",
         )
 
 

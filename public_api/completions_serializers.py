@@ -63,6 +63,17 @@ class StreamOptionsInput(serializers.Serializer[Any]):
     include_usage = FlagField(**OPTIONAL)
 
 
+class ChatMetadataField(ObjectField):
+    """Free but for `chat_id`: a chat that is named wrongly must not be mistaken for none."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        given = super().to_internal_value(data)
+        if not isinstance(given.get("chat_id"), str | None):
+            said = serializers.ErrorDetail("Must be a text.", code="invalid_type")
+            raise serializers.ValidationError({"chat_id": [said]})
+        return given
+
+
 class CompletionInput(serializers.Serializer[Any]):
     """Other fields are ignored."""
 
@@ -94,7 +105,7 @@ class CompletionInput(serializers.Serializer[Any]):
         max_length=MAX_USER_CHARS,
         help_text="Names a guest, who sees nobody else's chats.",
     )
-    metadata = ObjectField(
+    metadata = ChatMetadataField(
         **OPTIONAL, help_text="`chat_id` continues a stored chat; `new` begins one."
     )
 

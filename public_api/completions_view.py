@@ -69,7 +69,7 @@ class CompletionsView(OpenAIView):
             asker,
             route=ROUTE,
             key=key,
-            body=request.data,
+            body=[request.data, chat_id],
             work=lambda claim: start_turn(
                 asker,
                 messages=asked.messages,

@@ -155,7 +155,8 @@ def _item(asker: Principal, named: Reference) -> GivenMessage:
     """An item of an earlier response: its text, or one of its calls."""
     pk = turn_id_in(named.id)
     turn = Turn.objects.visible_to(asker).filter(pk=pk).first() if pk else None
-    if turn is not None and Asked.of(turn) is not None:
+    asked = Asked.of(turn) if turn is not None else None
+    if turn is not None and asked is not None and asked.is_stored:
         for item_id, message in _items_of(turn):
             if item_id == named.id:
                 return message

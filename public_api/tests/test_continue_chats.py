@@ -102,6 +102,22 @@ def test_a_header_names_the_chat_too(client):
     assert len(rows_of(chat)) == 4
 
 
+def test_an_idempotency_key_is_of_one_chat(client):
+    chats = [begin(client)[1] for _ in range(2)]
+    first, second = ({"Idempotency-Key": "once", "X-Amber-Chat-Id": str(c.pk)} for c in chats)
+    ask(client, extra_headers=first)
+    with pytest.raises(openai.ConflictError) as caught:
+        ask(client, extra_headers=second)
+    assert caught.value.code == "idempotency_mismatch"
+
+
+def test_a_chat_that_is_no_text_is_refused(client):
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(client, metadata={"chat_id": 7})
+    assert (caught.value.param, caught.value.code) == ("metadata.chat_id", "invalid_type")
+    assert not Turn.objects.exists()
+
+
 def test_results_of_the_clients_functions_are_kept(client):
     question = said(marker("weather", {"city": "Oslo"}))
     answer, chat = begin(client, [question], tools=[WEATHER])

@@ -337,6 +337,11 @@ def test_what_is_not_to_be_stored_cannot_be_retrieved_or_continued(client, model
         client.responses.retrieve(first.id)
     with pytest.raises(openai.NotFoundError):
         client.responses.create(model="fake-model", input="And?", previous_response_id=first.id)
+    with pytest.raises(openai.NotFoundError):
+        named: Any = [{"type": "item_reference", "id": first.output[0].id}]
+        client.responses.create(
+            model="fake-model", input=[*named, {"role": "user", "content": "?"}]
+        )
 
 
 def test_a_stored_chat_goes_on(client, new_model):
