@@ -1,8 +1,16 @@
 """Django's name for the room `accounts`."""
 
 from importlib import import_module
+from typing import Final
 
 from django.apps import AppConfig, apps
+
+_HEADINGS: Final = {
+    "allauth.account": "Signing in",
+    "allauth.socialaccount": "Signing in elsewhere",
+    "django.contrib.auth": "Operators' rights",
+}
+"""What other apps' pages in the admin are called; two would be "Accounts" otherwise."""
 
 
 class AccountsConfig(AppConfig):
@@ -12,3 +20,6 @@ class AccountsConfig(AppConfig):
         """drf-spectacular knows the extensions that have been imported; workers do without."""
         if apps.is_installed("drf_spectacular"):
             import_module("accounts.schema")
+        for label, heading in _HEADINGS.items():
+            if apps.is_installed(label):
+                apps.get_app_config(label.rpartition(".")[2]).verbose_name = heading

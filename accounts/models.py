@@ -274,6 +274,7 @@ class ApiKey(TenantRow):
     objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "API key"
         indexes = [
             models.Index(fields=["organization", "-created_at"], name="api_key_org"),
             GinIndex(fields=["origins"], name="api_key_origins"),

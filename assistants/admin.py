@@ -115,6 +115,21 @@ class AssistantAdmin(PagedAdmin):
     )
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
     readonly_fields = ("total_token_usage",)
+    help_texts: ClassVar[dict[str, str]] = {
+        "slug": "Programs name it as assistant:slug. Unique in the organization.",
+        "model": "The alias of a language model; auto, or empty: the default one.",
+        "temperature": "0 to 2. Empty: the provider's own.",
+        "top_p": "0 to 1. Empty: the provider's own.",
+        "library": "Searched for every question.",
+        "shared": "All members of the organization use it.",
+        "public": "Anybody uses it, without an account.",
+        "public_origins": "Pages it may be used from, as https://example.com, separated by commas. "
+        "Empty: all.",
+        "guest_files": "Guests may send files.",
+        "disable_default_prompt": "Neither the platform's nor the organization's prompt goes first.",
+        "enable_memory_for_assistant_api": "Memory also for API keys and guests.",
+        "disabled_builtin_tools": "Names of built-in tools, separated by commas.",
+    }
     actions_detail = ("try_it",)
     actions = ("dismiss_guests",)
 

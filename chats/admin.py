@@ -3,7 +3,6 @@
 Also the page behind an assistant's "Try it": a stateless turn in the assistant's organization.
 """
 
-import json
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -17,10 +16,11 @@ from django.urls import URLPattern, path
 
 from accounts.models import Role, User
 from accounts.principal import Principal
-from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages import ReadOnlyAdmin, readable_json
 from assistants.models import Assistant
 from chats import services
 from chats.manifest import without_texts
+from chats.manifest_serializers import in_order
 from chats.models import Chat, Turn
 from chats.serializers import TryInput
 from chats.stream_view import event_stream
@@ -31,7 +31,7 @@ class ChatAdmin(ReadOnlyAdmin):
     list_display = ("id", "organization", "user", "owner", "assistant", "created_at", "expired_at")
     list_filter = ("owner",)
     list_select_related = ("organization", "user", "assistant")
-    search_fields = ("=id", "=user__email")
+    search_fields = ("=id", "=user__email", "=organization__slug")
     fields = (
         "id",
         "organization",
@@ -75,7 +75,7 @@ class TurnAdmin(ReadOnlyAdmin):
     )
     list_filter = ("status",)
     list_select_related = ("organization", "assistant")
-    search_fields = ("=id", "=chat__id", "=user__email")
+    search_fields = ("=id", "=chat__id", "=user__email", "=organization__slug")
     actions = ("cancel_turns",)
     fields = (
         "id",
@@ -112,7 +112,7 @@ class TurnAdmin(ReadOnlyAdmin):
     @admin.display
     def context(self, turn: Turn) -> str:
         """Ids and counts of what went in; texts are nobody's but the user's."""
-        return json.dumps(without_texts(turn.manifest), indent=1) if turn.manifest else ""
+        return readable_json(in_order(without_texts(turn.manifest))) if turn.manifest else ""
 
     @admin.display(description="first token, ms")
     def first_token_ms(self, turn: Turn) -> int | None:

@@ -12,13 +12,12 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
-from unfold.admin import ModelAdmin
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminPasswordWidget
 
 from accounts.models import Organization
 from amber.lib.errors import AmberError, Invalid
-from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
 from providers import budget_services, budgets, services
 from providers.budget_counters import open_counters, with_used
 from providers.keys import seal_api_key
@@ -33,6 +32,12 @@ from providers.models import (
 from providers.usage_chart import chart_of
 from providers.usage_report import UsageFilters, grouped
 
+_OF_ALL_MODELS: Final = {
+    "alias": "The name that people and programs use. It can be pointed at another model later.",
+    "upstream_id": "The provider's own name of the model, as gpt-4o-mini.",
+    "encoding": "How its tokens are counted: a name of tiktoken's.",
+    "price_in": "For a million prompt tokens, in the currency you count in.",
+}
 BY_DAY: Final = "admin/providers/usage_by_day.html"
 
 
@@ -59,7 +64,7 @@ class ProviderForm(forms.ModelForm[Provider]):
 
 
 @admin.register(Provider)
-class ProviderAdmin(ModelAdmin):
+class ProviderAdmin(OperatorAdmin):
     form = ProviderForm
     list_display = ("name", "base_url", "has_key", "updated_at")
     search_fields = ("name", "base_url")
@@ -77,7 +82,7 @@ class ProviderAdmin(ModelAdmin):
 
 
 @admin.register(LanguageModel)
-class LanguageModelAdmin(ModelAdmin):
+class LanguageModelAdmin(OperatorAdmin):
     list_display = (
         "alias",
         "provider",
@@ -92,6 +97,16 @@ class LanguageModelAdmin(ModelAdmin):
     list_select_related = ("provider",)
     search_fields = ("alias", "upstream_id")
     readonly_fields = ("default", "default_vision")
+    help_texts: ClassVar[dict[str, str]] = {
+        **_OF_ALL_MODELS,
+        "context_tokens": "What it reads and writes together. Correct this for small models.",
+        "max_output_tokens": "Set aside for the answer.",
+        "vision": "It takes images.",
+        "tool_dialect": "Functions: the older form, one call at a time. See docs/providers.md.",
+        "system_position": "First serves providers' caches. Last for models that heed the end more.",
+        "price_out": "For a million completion tokens.",
+        "price_cached": "For a million cached prompt tokens; empty: as price in.",
+    }
     actions = ("make_default", "make_default_vision")
 
     @admin.action(description="Make this the default model", permissions=["change"])
@@ -104,11 +119,16 @@ class LanguageModelAdmin(ModelAdmin):
 
 
 @admin.register(EmbeddingModel)
-class EmbeddingModelAdmin(ModelAdmin):
+class EmbeddingModelAdmin(OperatorAdmin):
     list_display = ("alias", "provider", "upstream_id", "dimensions", "enabled", "default")
     list_select_related = ("provider",)
     search_fields = ("alias", "upstream_id")
     readonly_fields = ("default",)
+    help_texts: ClassVar[dict[str, str]] = {
+        **_OF_ALL_MODELS,
+        "dimensions": "The length of its vectors. It cannot be changed later: add a model instead.",
+        "max_input_tokens": "Of longer texts the beginning is embedded.",
+    }
     actions = ("make_default",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
@@ -173,7 +193,7 @@ def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any
 
 
 @admin.register(Budget)
-class BudgetAdmin(ModelAdmin):
+class BudgetAdmin(OperatorAdmin):
     """Whom a budget is for never changes; its limit does."""
 
     list_display = ("organization", "scope", "subject", "limit", "unit", "period", "used")
@@ -181,6 +201,11 @@ class BudgetAdmin(ModelAdmin):
     list_select_related = ("organization",)
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
     fields = ("organization", "scope", "subject", "assistant_id", "period", "unit", "limit")
+    help_texts: ClassVar[dict[str, str]] = {
+        "subject": "The id of the user, key, assistant or guest; empty: each of them by itself.",
+        "assistant_id": "For guests only: those of one assistant.",
+        "limit": "Of a period, in the unit above. docs/budgets.md says what it stops.",
+    }
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return self.fields[:-1] if obj else ()
@@ -203,7 +228,7 @@ class BudgetAdmin(ModelAdmin):
 
 
 def _make(
-    page: ModelAdmin, request: HttpRequest, chosen: QuerySet[Any], verb: Callable[[Any], Any]
+    page: OperatorAdmin, request: HttpRequest, chosen: QuerySet[Any], verb: Callable[[Any], Any]
 ) -> None:
     """One row, one verb; a refusal is shown as it is."""
     rows = list(chosen[:2])

@@ -7,6 +7,7 @@ from django.apps import AppConfig, apps
 
 class PublicApiConfig(AppConfig):
     name = "public_api"
+    verbose_name = "Public API"
 
     def ready(self) -> None:
         import_module("public_api.webhook_start")

@@ -131,6 +131,7 @@ class WebhookDelivery(TenantRow, Leased):
     objects = WebhookDeliveryQuerySet.as_manager()
 
     class Meta:
+        verbose_name_plural = "webhook deliveries"
         indexes = [
             models.Index(fields=["webhook", "-created_at"], name="delivery_webhook_time"),
             models.Index(fields=["due_at"], condition=Q(status="queued"), name="delivery_due"),

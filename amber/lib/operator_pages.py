@@ -1,14 +1,18 @@
-"""What the admin's pages of large tables have in common: the newest first, counted up to a bound.
+"""What the admin's pages have in common: words for what is searched and asked for, and readable JSON.
 
-What lies behind the bound is reached by filters. Most of these rows only their users change:
-`ReadOnlyAdmin` shows them and does nothing else.
+Large tables are shown the newest first and counted up to a bound; what lies behind it is reached by
+filters. Most of these rows only their users change: `ReadOnlyAdmin` shows them and does nothing else.
 """
 
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+import orjson
 from django.core.paginator import Paginator
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 MAX_COUNTED_ROWS: Final = 1_000
@@ -22,7 +26,25 @@ class CappedPaginator(Paginator[Any]):
         return int(rows.order_by()[:MAX_COUNTED_ROWS].count())
 
 
-class PagedAdmin(ModelAdmin):
+class OperatorAdmin(ModelAdmin):
+    """`help_texts`: what stands under a field of the form, where its name does not say enough."""
+
+    help_texts: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def search_help_text(self) -> str:
+        """As "Search by id, user email"."""
+        names = (name.lstrip("=").replace("__", " ") for name in self.search_fields)
+        return "Search by " + ", ".join(name.replace("_", " ") for name in names)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        kwargs.setdefault("help_texts", dict(self.help_texts))
+        return super().get_form(request, obj, change, **kwargs)
+
+
+class PagedAdmin(OperatorAdmin):
     """Ordered by what an index serves: ids grow with time."""
 
     ordering: ClassVar[Any] = ("-id",)
@@ -39,3 +61,21 @@ class ReadOnlyAdmin(PagedAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+def readable_json(value: Mapping[str, Any]) -> SafeString:
+    """For a page: a line for each name, and for each item of a list."""
+    return format_html('<pre class="whitespace-pre-wrap">{}</pre>', "\n".join(_lines(value)))
+
+
+def _lines(value: Mapping[str, Any]) -> Iterator[str]:
+    for name, inner in value.items():
+        if isinstance(inner, list) and inner:
+            yield f"{name}:"
+            yield from (f"    {_plain(item)}" for item in inner)
+        else:
+            yield f"{name}: {_plain(inner)}"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,0 +1,65 @@
+"""Every page of the admin opens: with nothing in it, searched, and where something can be added."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from amber.lib.operator_pages import readable_json
+
+assert get_resolver().url_patterns, "the URLconf registers the pages"
+PAGES = sorted(
+    (model._meta.label_lower for model in admin.site._registry if model._meta.app_label != "auth"),
+)
+
+
+@pytest.fixture
+def operator(db: None) -> Iterator[Client]:
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("op@example.com", "x"))
+    yield client
+
+
+def address(label: str, page: str) -> str:
+    return reverse(f"admin:{label.replace('.', '_')}_{page}")
+
+
+@pytest.mark.parametrize("label", PAGES)
+def test_its_list_opens_and_is_searched(operator, label):
+    assert operator.get(address(label, "changelist")).status_code == 200
+    assert operator.get(address(label, "changelist"), {"q": "valve"}).status_code == 200
+
+
+@pytest.mark.parametrize("label", PAGES)
+def test_its_form_opens_unless_only_users_add_rows(operator, label):
+    assert operator.get(address(label, "add")).status_code in (200, 403)
+
+
+def test_the_index_tells_the_groups_apart(operator):
+    groups = [each["name"] for each in admin.site.get_app_list(_request(operator))]
+    assert len(groups) == len(set(groups))
+    page = operator.get(reverse("admin:index")).content.decode()
+    for words in ("Public API", "API keys", "Webhook deliveries", "Signing in"):
+        assert words in page
+
+
+def test_forms_say_what_a_name_does_not(operator):
+    page = operator.get(reverse("admin:providers_languagemodel_add")).content.decode()
+    assert "For a million prompt tokens" in page
+    assert "Search by alias, upstream id" in (
+        operator.get(reverse("admin:providers_languagemodel_changelist")).content.decode()
+    )
+
+
+def test_json_is_shown_line_by_line_and_escaped():
+    shown = readable_json({"model": "<b>", "tools": [{"name": "a"}, {"name": "b"}], "notes": []})
+    assert shown.startswith('<pre class="whitespace-pre-wrap">model: &lt;b&gt;\ntools:\n    {')
+    assert shown.count("\n") == 4
+
+
+def _request(operator: Client) -> Any:
+    return operator.get(reverse("admin:index")).wsgi_request
