@@ -16,7 +16,8 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from amber.lib.bridge import Hand, run_on_loop, worker_loop
+from amber.lib.bridge import Hand, outcome_of, run_on_loop, worker_loop
+from amber.lib.connections import release_connections
 from amber.lib.errors import CODES, RETRYABLE, AmberError
 from amber.lib.lease import Fenced
 from chats import context
@@ -84,6 +85,7 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
         with structlog.contextvars.bound_contextvars(
             turn_id=str(turn.pk), organization_id=str(turn.organization_id)
         ):
+            this.begin()
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.started)
             return status
     finally:
@@ -103,6 +105,12 @@ class TurnRun:
         self._greeting: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
         self._knowing: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """On the task's thread, before the coroutine is started: what it would hand back first."""
+        self._first_events = outcome_of(self._writer.greeting)
+        self._first_request = outcome_of(self._gather)
+        release_connections()
 
     # -- Stopping from outside (on the loop's thread) ------------------------------------------
 
@@ -172,7 +180,7 @@ class TurnRun:
 
     async def _work(self) -> None:
         self._greeting = asyncio.create_task(self._greet())
-        prepared = await self._prepare()
+        prepared = await self._embedded(*self._first_request.result())
         if self._writer.turn.step:
             prepared = await self._resume(prepared)
             if self._writer.turn.status != TurnStatus.RUNNING:
@@ -246,8 +254,12 @@ class TurnRun:
     # -- Beginning -----------------------------------------------------------------------------
 
     async def _prepare(self) -> context.Prepared:
-        """Gather the context; no connection is held while the question is embedded."""
-        gathered, prepared = await self._hand(self._gather)
+        return await self._embedded(*await self._hand(self._gather))
+
+    async def _embedded(
+        self, gathered: context.Gathered, prepared: context.Prepared | None
+    ) -> context.Prepared:
+        """No connection is held while the question is embedded."""
         if prepared is not None:
             return prepared
         embedded = await embed_question(gathered.wanted)
@@ -288,9 +300,11 @@ class TurnRun:
         return await self._prepare()
 
     async def _note(self, prepared: context.Prepared) -> None:
-        """Write the manifest while the model thinks; before anything else is written."""
-        with self._tolerating():
-            await self._hand(lambda: self._writer.begin(manifest=prepared.manifest()))
+        """Write what cannot wait for the turn's first other write; while the model thinks."""
+        self._writer.manifest = prepared.manifest
+        if self._writer.must_begin:
+            with self._tolerating():
+                await self._hand(self._writer.begin)
 
     @contextmanager
     def _tolerating(self) -> Iterator[None]:
@@ -303,8 +317,8 @@ class TurnRun:
             logger.warning("turn_not_noted", reason=type(exc).__name__)
 
     async def _greet(self) -> None:
-        """The first events; made while the context is gathered and the model is asked."""
-        for name, fields in await self._hand(self._writer.greeting):
+        """The first events; told while the model is asked."""
+        for name, fields in self._first_events.result():
             self._feed.emit(name, **fields)
 
     async def _know(self, knowledge: Knowledge | None) -> None:

@@ -5,7 +5,7 @@ Fenced and writes nothing. What viewers must be told of a commit waits in `outbo
 it, also when it was cancelled while the commit ran.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime, timedelta
@@ -78,6 +78,8 @@ class TurnWriter:
         self.asked: Sequence[ProviderMessage] = ()
         self.files: ResultFiles | None = None
         self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
+        self.manifest: Callable[[], dict[str, Any]] | None = None
+        """Makes that of the request under way, until it was written: with the turn's next write."""
         self.passages: Iterable[dict[str, Any]] = ()
         self.refused: RateLimited | None = None
         """Why no budget affords the next request of this turn, if so."""
@@ -97,12 +99,16 @@ class TurnWriter:
             *(("message.stored", {"step": step, "message": message}) for step, message in stored),
         ]
 
-    def begin(self, *, manifest: dict[str, Any]) -> None:
-        """Note what goes to the model; text of an attempt that broke off is taken back."""
+    @property
+    def must_begin(self) -> bool:
+        """Whether the request under way leaves something to write before its answer comes."""
+        return bool(self.turn.partial_text or self.embedded)
+
+    def begin(self) -> None:
+        """Take back the text of an attempt that broke off; note what embedding the question cost."""
         turn = copy(self.turn)
-        turn.manifest, turn.partial_text = manifest, ""
-        if not update_row(turn, "manifest", "partial_text", "updated_at", where=_ours(turn)):
-            raise Fenced
+        turn.partial_text = ""
+        self._keep(turn, "partial_text", "updated_at")
         self.turn = turn
         for model, usage in self.embedded:
             self._record(self.turn, usage, model=model)
@@ -128,8 +134,7 @@ class TurnWriter:
             return
         turn = copy(self.turn)
         turn.partial_text, turn.seq = text, seq
-        if not update_row(turn, "partial_text", "seq", where=_ours(turn)):
-            raise Fenced
+        self._keep(turn, "partial_text", "seq")
 
     def store_reply(self, reply: Reply, seq: int) -> None:
         """The rows of one reply: its answer, which ends the turn, or the calls it asks for."""
@@ -178,7 +183,7 @@ class TurnWriter:
         with self._held() as (turn, _):
             for call in calls:
                 turn.waiting_calls = without_call(turn.waiting_calls, call.id)
-            update_row(turn, *_MOVING)
+            self._update(turn, *_MOVING)
 
     def wait(self, seq: int) -> None:
         """Let go of the turn until somebody has decided on its `waiting_calls`.
@@ -224,7 +229,7 @@ class TurnWriter:
             turn.worker = ""
             turn.lease_until = None
             turn.seq = seq
-            update_row(turn, *_MOVING)
+            self._update(turn, *_MOVING)
 
     # -- Private: inside one transaction ---------------------------------------------------------
 
@@ -238,6 +243,7 @@ class TurnWriter:
             )
             yield turn, chat
         self.turn = turn
+        self.manifest = None
 
     def _locked_chat(self) -> Chat | None:
         """Under the fence only leaf and name can have changed: nothing else is read again."""
@@ -249,6 +255,20 @@ class TurnWriter:
             raise Fenced
         chat.active_leaf_id, chat.name = found[0]
         return chat
+
+    def _keep(self, turn: Turn, *names: str) -> None:
+        """Without a lock: one statement that asks for the fence itself."""
+        where = {"fence": turn.fence, "status": TurnStatus.RUNNING}
+        if not self._update(turn, *names, where=where):
+            raise Fenced
+        self.manifest = None
+
+    def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
+        """These columns, and the manifest that was not written yet."""
+        if self.manifest is not None:
+            turn.manifest = self.manifest()
+            names = (*names, "manifest")
+        return update_row(turn, *names, where=where)
 
     def _save(
         self,
@@ -266,7 +286,7 @@ class TurnWriter:
         if turn.status != TurnStatus.RUNNING:
             events.append(last_event(turn))
         turn.seq = seq + len(events)
-        update_row(turn, *_MOVING)
+        self._update(turn, *_MOVING)
         transaction.on_commit(lambda: self.outbox.extend(events))
 
     def _store_answer(
@@ -401,10 +421,6 @@ def open_calls(turn: Turn) -> list[ToolCall]:
 
 def _added(step: int, passages: Iterable[dict[str, Any]]) -> list[Event]:
     return [("source.added", {"step": step, "passage": passage}) for passage in passages]
-
-
-def _ours(turn: Turn) -> dict[str, Any]:
-    return {"fence": turn.fence, "status": TurnStatus.RUNNING}
 
 
 def _token_fields(usage: Usage) -> dict[str, int]:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -53,6 +54,17 @@ def run_on_loop(
     `on_task` gets the task (on the loop's thread) once it has begun, for whoever may want to cancel it.
     """
     return _Bridge[T](worker_loop()).run(start, on_task)
+
+
+def outcome_of(fn: Callable[[], T]) -> "Future[T]":
+    """What `fn()` gave or raised, here and now: the first piece of work of a coroutine that is only
+    to be started, which would hand it back at once. The connection stays this thread's."""
+    outcome: Future[T] = Future()
+    try:
+        outcome.set_result(fn())
+    except BaseException as exc:  # noqa: BLE001  (handed on: the coroutine decides)
+        outcome.set_exception(exc)
+    return outcome
 
 
 class _Bridge(Generic[T]):
