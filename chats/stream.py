@@ -4,8 +4,8 @@
 
 so it only grows, over restarts and a lost Redis too; an XADD that Redis refuses means that another
 worker has taken over. Redis may lose everything: then viewers get a snapshot from Postgres, and a
-turn never waits for Redis. Text is coalesced: the first piece at once, then at most one event per
-COALESCE_SECONDS for all turns of the process together, in one pipeline.
+turn never waits for Redis. Text is coalesced: a step's first piece goes at once, then at most one
+event every COALESCE_SECONDS, together with what the other turns of the process say: one pipeline.
 """
 
 import asyncio
@@ -91,10 +91,14 @@ class Feed:
             self.flush_text()
             self.step, self.text = step, ""
         self._pending += text
-        if time.monotonic() - self._emitted_at >= COALESCE_SECONDS:
+        if not self.text or self._may_go_alone():
             self.flush_text()
         else:
             self._publisher.flush_soon(self)
+
+    def _may_go_alone(self) -> bool:
+        is_slow = time.monotonic() - self._emitted_at >= COALESCE_SECONDS
+        return is_slow and not self._publisher.is_flushing_soon
 
     def flush_text(self) -> None:
         """Emit what was held back: afterwards `text` is what events up to `seq` say."""
@@ -140,6 +144,11 @@ class Publisher:
         self._queue.append((feed, name, seq, data))
         self._idle.clear()
         self._wake.set()
+
+    @property
+    def is_flushing_soon(self) -> bool:
+        """Whether others' text goes out in a moment: then all goes in one pipeline."""
+        return bool(self._waiting)
 
     def flush_soon(self, feed: Feed) -> None:
         if not self._waiting:
