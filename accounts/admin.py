@@ -17,6 +17,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from accounts import services
+from accounts.closing import close_organization
 from accounts.models import ApiKey, Invitation, Membership, Organization, User
 from amber.lib.operator_pages import PagedAdmin, ReadOnlyAdmin
 
@@ -75,10 +76,12 @@ class MembershipInline(TabularInline):
 
 @admin.register(Organization)
 class OrganizationAdmin(PagedAdmin):
-    list_display = ("name", "slug", "personal", "retention_days", "created_at")
+    """Deleting is the owners' verb: the row itself goes last, in the background."""
+
+    list_display = ("name", "slug", "personal", "retention_days", "created_at", "deleted_at")
     list_filter = ("personal",)
     search_fields = ("name", "slug")
-    readonly_fields = ("id", "created_at", "updated_at")
+    readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     fields = (
         "id",
         "name",
@@ -88,8 +91,25 @@ class OrganizationAdmin(PagedAdmin):
         "default_prompt",
         "created_at",
         "updated_at",
+        "deleted_at",
     )
     inlines = (MembershipInline,)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """A personal one goes with its account."""
+        is_kept = obj is not None and obj.personal
+        return not is_kept and super().has_delete_permission(request, obj)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Their names: all that is in them would be too much to read, let alone to show."""
+        return [str(organization) for organization in objs], {}, set(), []
+
+    def delete_model(self, request: HttpRequest, obj: Organization) -> None:
+        close_organization(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Organization]) -> None:
+        for organization in queryset.filter(personal=False):
+            close_organization(organization)
 
 
 @admin.register(ApiKey)

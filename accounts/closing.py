@@ -1,12 +1,14 @@
-"""The end of an account: nobody signs in with it, no key works, it is in no shared organization.
+"""The end of an account, or of an organization: nobody gets in any more, by session or by key.
 
 What it leaves behind is deleted elsewhere, later; this is what must hold at once, in the transaction
 of whoever closes it.
 """
 
 from django.db import transaction
+from django.utils import timezone
 
-from accounts.models import Membership, Organization, Role, User
+from accounts.models import Invitation, Membership, Organization, Role, User
+from accounts.registry import hide_organization
 from amber.lib.errors import Conflict
 
 
@@ -23,6 +25,15 @@ def close_account(user: User) -> None:
             )
         Membership.objects.filter(user=user, organization__in=locked).delete()
         User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def close_organization(organization: Organization) -> None:
+    """Every credential counts through a membership: without members none does."""
+    with transaction.atomic():
+        Organization.objects.filter(pk=organization.pk).update(deleted_at=timezone.now())
+        for model in (Membership, Invitation):
+            model.objects.filter(organization=organization).delete()
+        hide_organization(organization.pk)
 
 
 def _has_other_owner(organization: Organization, user: User) -> bool:

@@ -40,7 +40,10 @@ class OrganizationQuerySet(models.QuerySet["Organization"]):
 
 
 class Organization(Row):
-    """The tenant. `retention_days` None keeps chats until they are deleted."""
+    """The tenant. `retention_days` None keeps chats until they are deleted.
+
+    `deleted_at`: nobody is in it any more, and what is in it is being deleted.
+    """
 
     name = models.CharField(max_length=200)
     slug = models.SlugField(max_length=80, unique=True)
@@ -51,6 +54,7 @@ class Organization(Row):
         default="",
         help_text="Opens the system prompt of every assistant here that does not disable it.",
     )
+    deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = OrganizationQuerySet.as_manager()
 

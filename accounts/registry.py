@@ -1,7 +1,8 @@
 """What rooms above lend to this one. Imports go downwards only, so they hand it in at start.
 
 An API key can be limited to an assistant, and a guest always is. Only `assistants` knows which
-assistants a principal sees and which take guests; until it has said so, none is.
+assistants a principal sees and which take guests; until it has said so, none is. Only `chats` knows
+all that an organization has.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -30,6 +31,7 @@ class PublicAssistant:
 
 
 AssistantCheck = Callable[[Principal, UUID], bool]
+OrganizationCloser = Callable[[UUID], None]
 PublicAssistants = Callable[[Collection[UUID]], Mapping[UUID, PublicAssistant]]
 
 
@@ -41,7 +43,12 @@ def _none_is_public(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssi
     return {}
 
 
+def _has_nothing(organization_id: UUID) -> None:
+    """There is no room above that keeps anything."""
+
+
 _sees_assistant: AssistantCheck = _sees_none
+_hide_organization: OrganizationCloser = _has_nothing
 _public_assistants: PublicAssistants = _none_is_public
 
 
@@ -55,6 +62,18 @@ def register_public_assistants(find: PublicAssistants) -> None:
     """`find` knows which of these assistants take guests; a later one replaces it."""
     global _public_assistants
     _public_assistants = find
+
+
+def register_organization_closer(hide: OrganizationCloser) -> None:
+    """`hide` puts all that rooms above keep of an organization out of sight, in the transaction of
+    whoever closes it, and has it deleted afterwards; a later one replaces it."""
+    global _hide_organization
+    _hide_organization = hide
+
+
+def hide_organization(organization_id: UUID) -> None:
+    """Inside a transaction."""
+    _hide_organization(organization_id)
 
 
 def sees_assistant(principal: Principal, assistant_id: UUID) -> bool:

@@ -21,6 +21,7 @@ from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 
 from accounts.authentication import ACTIVE_ORGANIZATION
+from accounts.closing import close_organization
 from accounts.models import ApiKey, Invitation, Membership, Organization, Role, User
 from accounts.principal import Principal
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
@@ -108,10 +109,11 @@ def edit_organization(organization: Organization, *, changes: Mapping[str, Any])
 
 @transaction.atomic(durable=True)
 def delete_organization(organization: Organization) -> None:
-    """With every row in it. Raises Forbidden for a personal one."""
+    """Out of sight at once; everything in it is deleted in the background. Raises Forbidden for a
+    personal one."""
     if organization.personal:
         raise Forbidden("A personal organization goes with its account.")
-    organization.delete()
+    close_organization(organization)
 
 
 @transaction.atomic(durable=True)

@@ -103,7 +103,7 @@ def _some_chats(belongings: Belongings) -> int:
 
 def _some_stateless_turns(belongings: Belongings) -> int:
     asked_at = belongings.erasure.created_at
-    return _delete_some(belongings.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
+    return delete_some(belongings.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
 
 
 def _some_files(belongings: Belongings) -> int:
@@ -125,7 +125,7 @@ def _some_tools(belongings: Belongings) -> int:
     tool = belongings.doomed(Tool).first()
     if tool is None:
         return 0
-    if count := _delete_some(ToolCallRecord.objects.filter(tool=tool)):
+    if count := delete_some(ToolCallRecord.objects.filter(tool=tool)):
         return count
     tool.delete()
     return 1
@@ -141,7 +141,7 @@ def _all_libraries(belongings: Belongings) -> int:
 def _some_keys(belongings: Belongings) -> int:
     keys = belongings.of(ApiKey).filter(revoked_at__isnull=False)
     used = Turn.objects.filter(api_key__in=list(keys.values_list("pk", flat=True)))
-    return _let_go(used, "api_key") or _delete_some(keys)
+    return _let_go(used, "api_key") or delete_some(keys)
 
 
 def _some_traces(belongings: Belongings) -> int:
@@ -160,7 +160,7 @@ def _some_of_personal_organizations(belongings: Belongings) -> int:
     """What is too much to go with its organization at once."""
     for model in (UsageRecord, Embedding, ToolCallRecord):
         rows = model._default_manager.filter(organization__in=belongings.personal)
-        if count := _delete_some(rows):
+        if count := delete_some(rows):
             return count
     return 0
 
@@ -197,7 +197,8 @@ def _finish(belongings: Belongings) -> bool:
     return True
 
 
-def _delete_some(rows: QuerySet[Any]) -> int:
+def delete_some(rows: QuerySet[Any]) -> int:
+    """A batch of these; how many there were."""
     ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
     rows.model._default_manager.filter(pk__in=ids).delete()
     return len(ids)

@@ -1,7 +1,8 @@
 """The verb of a person who wants to be forgotten: out of sight now, deleted in the background.
 
 In one transaction everything of theirs becomes invisible; `chats.erasing` deletes it in batches.
-What they shared with the organization stays, and is nobody's.
+What they shared with the organization stays, and is nobody's. The same for a whole organization
+(`chats.organization_erasing`), of which nothing stays.
 """
 
 from functools import partial
@@ -46,6 +47,22 @@ def ask_erasure(user: User, *, organization_id: UUID, account: bool = False) -> 
     transaction.on_commit(partial(ring_chore, "erase_people"))
     transaction.on_commit(partial(ring_erasure))
     return erasure
+
+
+def hide_organization(organization_id: UUID) -> None:
+    """In the transaction of whoever closes it: guests are out, what runs stops."""
+    now = timezone.now()
+    Assistant.objects.filter(organization=organization_id).update(public=False)
+    turns = Turn.objects.filter(organization=organization_id)
+    turns.live().update(cancel_requested_at=now)
+    turns.filter(digest_at__isnull=False).update(digest_at=None)
+    Chat.objects.unexpired().filter(organization=organization_id).update(expired_at=now)
+    File.objects.unexpired().filter(organization=organization_id).update(expired_at=now)
+    libraries = Library.objects.filter(organization=organization_id)
+    libraries.update(deleted_at=now)
+    _stop_documents(list(libraries.values_list("pk", flat=True)))
+    transaction.on_commit(partial(ring_chore, "erase_organizations"))
+    transaction.on_commit(partial(ring_erasure))
 
 
 def latest_erasure(principal: Principal) -> Erasure | None:

@@ -86,7 +86,9 @@ def test_only_the_owner_deletes(alice, carol):
     assert api(carol).delete(one(alice.organization.pk)).status_code == 403
     client = api(alice)
     assert client.delete(one(alice.organization.pk)).status_code == 204
-    assert not Organization.objects.filter(pk=alice.organization.pk).exists()
+    assert client.get(one(alice.organization.pk)).status_code == 404
+    assert api(carol).get(one(alice.organization.pk)).status_code == 404
+    assert Organization.objects.get(pk=alice.organization.pk).deleted_at is not None
     assert client.get("/api/v1/me/").json()["organization"]["personal"] is True
 
 

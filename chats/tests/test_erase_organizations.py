@@ -1,0 +1,136 @@
+"""DELETE of an organization: out of sight at once, deleted in batches with the bytes of its files."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import Invitation, Membership, Organization
+from chats import organization_erasing
+from chats.chores import CHORES
+from chats.models import Chat, Turn
+from chats.organization_erasing import erase_organizations
+from chats.tests.leftovers import is_gone, is_stored, new_stored_file
+from chats.tests.rows import new_assistant
+from chats.tests.test_erase_people import Estate, embedder
+from libraries.models import Document, File, Library
+from libraries.tests.ledger import ingest, new_document, new_library
+from memory.models import Memory
+from tests.personas import Persona, api, visit
+
+__all__ = ["embedder"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    heard: list[str] = []
+    monkeypatch.setattr("chats.erasure_services.ring_chore", heard.append)
+    monkeypatch.setattr("chats.erasure_services.ring_erasure", lambda: heard.append("libraries"))
+    return heard
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Any) -> None:
+    settings.MEDIA_ROOT = tmp_path
+
+
+def close(persona: Persona) -> None:
+    address = f"/api/v1/organizations/{persona.organization.pk}/"
+    assert api(persona).delete(address).status_code == 204
+
+
+def rows_left(organization_id: Any) -> list[str]:
+    models = (Chat, Turn, File, Library, Document, Memory, Membership, Invitation)
+    return [
+        model.__name__
+        for model in models
+        if model._default_manager.filter(organization=organization_id).exists()
+    ]
+
+
+def test_nobody_gets_in_any_more(alice, bob, embedder, rung):
+    left = Estate(alice, embedder)
+    guest = visit(new_assistant(alice, public=True))
+    running = Turn.objects.create(
+        organization=alice.organization, user=alice.user, status="running", worker="w"
+    )
+    close(alice)
+    assert rung == ["erase_organizations", "libraries"]
+    assert api(key=left.secret).get("/api/v1/me/").status_code == 401
+    asked = f"/api/v1/public/assistants/{guest.assistant.pk}/chats/"
+    assert api(key=guest.token).get(asked).status_code == 401
+    assert api(alice).get(f"/api/v1/chats/{left.chat.pk}/").status_code == 404
+    assert api(bob).get("/api/v1/me/").json()["organization"]["personal"] is True
+    assert not File.objects.unexpired().filter(organization=alice.organization).exists()
+    running.refresh_from_db()
+    assert running.cancel_requested_at is not None
+
+
+def test_then_it_is_deleted_with_the_bytes_and_nothing_of_others(alice, mallory, embedder):
+    left, others = Estate(alice, embedder), Estate(mallory, embedder)
+    document = new_document(new_library(alice), "The pump is blue.")
+    ingest()
+    files = list(File.objects.filter(organization=alice.organization))
+    assert len(files) >= 3
+    assert all(map(is_stored, files))
+    close(alice)
+    erase_organizations()
+    assert not Organization.objects.filter(pk=alice.organization.pk).exists()
+    assert rows_left(alice.organization.pk) == []
+    assert is_gone(left.chat)
+    assert not any(map(is_stored, files))
+    assert not Document.objects.filter(pk=document.pk).exists()
+    assert not is_gone(others.chat)
+    assert is_stored(others.file)
+    assert Organization.objects.filter(pk=mallory.organization.pk).exists()
+
+
+def test_a_worker_that_was_killed_is_followed_by_another(alice, embedder, monkeypatch):
+    left = Estate(alice, embedder)
+    close(alice)
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr(organization_erasing, "delete_files", _die)
+        erase_organizations()
+    assert is_gone(left.chat)
+    assert is_stored(left.file)
+    erase_organizations()
+    assert not is_stored(left.file)
+    assert not Organization.objects.filter(pk=alice.organization.pk).exists()
+
+
+def test_the_row_stays_while_a_file_does(alice, monkeypatch):
+    """One that a turn brought while it was being stopped."""
+    close(alice)
+    with monkeypatch.context() as patched:
+        patched.setattr(organization_erasing, "delete_files", lambda _: 0)
+        file = new_stored_file(alice)
+        erase_organizations()
+    assert File.objects.filter(pk=file.pk).exists()
+    erase_organizations()
+    assert not is_stored(file)
+    assert not Organization.objects.filter(pk=alice.organization.pk).exists()
+
+
+def test_it_is_a_chore():
+    assert CHORES["erase_organizations"].run is erase_organizations
+
+
+def test_operators_close_it_too(alice, admin_client):
+    file = new_stored_file(alice)
+    address = f"/admin/accounts/organization/{alice.organization.pk}/delete/"
+    assert admin_client.post(address, {"post": "yes"}).status_code == 302
+    assert Organization.objects.get(pk=alice.organization.pk).deleted_at is not None
+    personal = Organization.objects.get(memberships__user=alice.user)
+    assert (
+        admin_client.post(
+            f"/admin/accounts/organization/{personal.pk}/delete/", {"post": "yes"}
+        ).status_code
+        == 403
+    )
+    erase_organizations()
+    assert not is_stored(file)
+
+
+def _die(*_: object) -> None:
+    raise SystemExit
