@@ -106,7 +106,7 @@ class DocumentTextView(APIView):
         """The text that was read from it. 409 until it is there."""
         document = get_visible(Document, principal_of(request), document_id)
         if document.text is None:
-            raise Conflict("The document has not been read yet.")
+            raise Conflict(document.error or "The document has not been read yet.")
         return Response({"text": document.text, "pages": document.pages})
 
 
@@ -160,10 +160,16 @@ def _written(request: Request, document_id: UUID) -> Document:
     return get_writable(Document, principal_of(request), document_id, without=LARGE)
 
 
+_ONE_SOURCE: Final = "Give a text with its name, or a url; a file comes as a form."
+
+
 def _added(request: Request, library: Library) -> Response:
     refuse_long_form(request)
-    if not is_form(request) and isinstance(request.data, dict) and "url" in request.data:
-        return _added_from_url(request, library)
+    if not is_form(request):
+        if ("url" in request.data) == ("text" in request.data):
+            raise Invalid(fields={"text": [_ONE_SOURCE]})
+        if "url" in request.data:
+            return _added_from_url(request, library)
     given = _given(request)
     said = {"name": given.name, "path": given.path, "metadata": given.metadata}
     return answered_once(

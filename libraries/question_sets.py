@@ -18,7 +18,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+EXPECTED: Final = (
+    'Amber\'s own is {"questions": [{"question": "…", "documents": ["path or name", …]}, …]}; '
+    "BEIR's folders and SQuAD's files are read, too."
+)
 
 
 class QuestionSetError(Exception):
@@ -55,7 +60,8 @@ def read_question_set(path: Path) -> QuestionSet:
     except OSError as error:
         raise QuestionSetError(f"{error.filename}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise QuestionSetError(f"{path} has none of the known forms ({error!r}).") from error
+        said = f"{path} has none of the known forms ({error!r}). {EXPECTED}"
+        raise QuestionSetError(said) from error
 
 
 def _read(path: Path) -> QuestionSet:

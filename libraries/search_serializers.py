@@ -25,6 +25,17 @@ class FiltersInput(serializers.Serializer[Any]):
         required=False, help_text="Documents whose metadata has these values under these keys."
     )
 
+    def to_internal_value(self, data: Any) -> Any:
+        """A filter that does not exist must not find everything."""
+        value = super().to_internal_value(data)
+        unknown = [name for name in data if name not in self.fields]
+        if unknown:
+            there = ", ".join(self.fields)
+            raise serializers.ValidationError(
+                dict.fromkeys(unknown, f"There is no such filter. There are: {there}.")
+            )
+        return value
+
     def validate_metadata(self, value: dict[str, Any]) -> dict[str, Any]:
         if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
             raise serializers.ValidationError(f"At most {MAX_METADATA_BYTES:,} bytes.")
@@ -37,6 +48,14 @@ class SearchInput(serializers.Serializer[Any]):
         required=False, default=DEFAULT_K, min_value=1, max_value=MAX_K, help_text="Passages."
     )
     filters = FiltersInput(required=False)
+
+    def to_internal_value(self, data: Any) -> Any:
+        misplaced = [name for name in FiltersInput().fields if name in data]
+        if misplaced:
+            raise serializers.ValidationError(
+                dict.fromkeys(misplaced, "This belongs in `filters`.")
+            )
+        return super().to_internal_value(data)
 
 
 class LibrariesSearchInput(SearchInput):

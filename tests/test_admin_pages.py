@@ -57,7 +57,7 @@ def test_forms_say_what_a_name_does_not(operator):
 
 def test_json_is_shown_line_by_line_and_escaped():
     shown = readable_json({"model": "<b>", "tools": [{"name": "a"}, {"name": "b"}], "notes": []})
-    assert shown.startswith('<pre class="whitespace-pre-wrap">model: &lt;b&gt;\ntools:\n    {')
+    assert ">model: &lt;b&gt;\ntools:\n    {" in shown
     assert shown.count("\n") == 4
 
 

@@ -28,10 +28,9 @@ from django.http.multipartparser import MultiPartParserError
 from django.utils.deprecation import MiddlewareMixin
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
-from rest_framework.settings import api_settings
 
 from amber.lib.errors import (
-    CODES,
+    WHOLE_BODY,
     AmberError,
     Forbidden,
     Invalid,
@@ -186,8 +185,8 @@ def _(exc: drf.APIException) -> AmberError:
 def _(exc: drf.ValidationError) -> AmberError:
     fields: dict[str, list[str]] = {}
     for name, text in _flattened(exc.detail):
-        fields.setdefault(name or api_settings.NON_FIELD_ERRORS_KEY, []).append(text)
-    return _invalid(fields)
+        fields.setdefault(name or WHOLE_BODY, []).append(text)
+    return Invalid(fields=fields)
 
 
 @as_amber_error.register
@@ -196,12 +195,12 @@ def _(exc: django_errors.ValidationError) -> AmberError:
     if hasattr(exc, "error_dict"):
         fields = exc.message_dict
     else:
-        fields = {api_settings.NON_FIELD_ERRORS_KEY: exc.messages}
+        fields = {WHOLE_BODY: exc.messages}
     renamed = {
-        api_settings.NON_FIELD_ERRORS_KEY if name == django_errors.NON_FIELD_ERRORS else name: said
+        WHOLE_BODY if name == django_errors.NON_FIELD_ERRORS else name: said
         for name, said in fields.items()
     }
-    return _invalid(renamed)
+    return Invalid(fields=renamed)
 
 
 @as_amber_error.register
@@ -291,18 +290,11 @@ def _(exc: Exception) -> AmberError:
     return Unavailable(retry_after_seconds=AWAY_RETRY_AFTER_SECONDS)
 
 
-def _invalid(fields: Mapping[str, list[str]]) -> Invalid:
-    """The message is the first field's, so that it says something by itself."""
-    name, said = next(iter(fields.items()), ("", [CODES["invalid"][1]]))
-    shown = "" if name in ("", api_settings.NON_FIELD_ERRORS_KEY) else f"{name}: "
-    return Invalid(f"{shown}{said[0]}", fields=fields)
-
-
 def _flattened(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """(dotted field name, text) pairs; "" for errors of the body as a whole."""
     if isinstance(detail, Mapping):
         for key, inner in detail.items():
-            own = key == api_settings.NON_FIELD_ERRORS_KEY
+            own = key == WHOLE_BODY
             yield from _flattened(inner, name if own else _joined(name, key))
     elif isinstance(detail, list):
         for position, inner in enumerate(detail):

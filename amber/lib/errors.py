@@ -15,7 +15,7 @@ one place. CODES is the whole table of codes (docs/errors.md is made from it, an
 """
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 Fields = Mapping[str, Sequence[str]]
 
@@ -78,6 +78,10 @@ RETRYABLE = frozenset(
 """The same request, or the question asked again, can succeed later (design 4)."""
 
 
+WHOLE_BODY: Final = "non_field_errors"
+"""The name, in `fields`, of what no single field is to blame for."""
+
+
 class AmberError(Exception):
     """What went wrong, for the person who must act on it. `message` never names hidden things."""
 
@@ -111,7 +115,17 @@ class AmberError(Exception):
 
 
 class Invalid(AmberError):
+    """Without a message of its own or another code, the message is what is said of the first field."""
+
     default_code = "invalid"
+
+    def __init__(
+        self, message: str = "", *, code: str = "", fields: Fields | None = None, **rest: Any
+    ) -> None:
+        if fields and not (message or code):
+            name, said = next(iter(fields.items()))
+            message = said[0] if name in ("", WHOLE_BODY) else f"{name}: {said[0]}"
+        super().__init__(message, code=code, fields=fields, **rest)
 
 
 class NotAuthenticated(AmberError):

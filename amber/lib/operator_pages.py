@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 MAX_COUNTED_ROWS: Final = 1_000
+_WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
 
 
 class CappedPaginator(Paginator[Any]):
@@ -65,7 +66,7 @@ class ReadOnlyAdmin(PagedAdmin):
 
 def readable_json(value: Mapping[str, Any]) -> SafeString:
     """For a page: a line for each name, and for each item of a list."""
-    return format_html('<pre class="whitespace-pre-wrap">{}</pre>', "\n".join(_lines(value)))
+    return format_html('<pre style="{}">{}</pre>', _WRAPPED, "\n".join(_lines(value)))
 
 
 def _lines(value: Mapping[str, Any]) -> Iterator[str]:

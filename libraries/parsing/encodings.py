@@ -32,6 +32,15 @@ _MOST_CONTROLS: Final = 0.005
 _MOST_UNEXPLAINED: Final = 0.1
 _BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
+_LEAST_USUAL: Final = 0.9
+"""A tenth are symbols, emoji and what the sample cut in two."""
+# A whole column of characters, U+xx00, is ASCII in the other byte order; but for three common ones.
+_USUAL: Final = re.compile(
+    r"[\t\n\r -~]|[\u4e00\u6700\u3000]|"
+    r"(?=[\u00a0-\u1fff\u2010-\u206f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uffef])"
+    rf"[^{''.join(chr(high << 8) for high in range(1, 256))}]"
+)
+
 _DECLARED: Final = re.compile(
     rb"""(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,100}encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""",
     re.IGNORECASE,
@@ -83,14 +92,21 @@ def _share_beyond_ascii(content: bytes) -> float:
 
 
 def _unmarked_utf16(content: bytes) -> str:
-    """Its line ends and spaces have a NUL beside them, always on the same side."""
+    """The byte order in which nearly all characters are of some script; in the other few are.
+
+    Line ends and spaces bring a NUL byte; without any, GBK's pairs could be taken for Korean ones.
+    """
     sample = content[:_SAMPLE_BYTES]
     if len(content) % 2 or b"\0" not in sample:
         return ""
-    high, low = sample[0::2].count(0), sample[1::2].count(0)
-    if low > 10 * high:
-        return "utf-16-le"
-    return "utf-16-be" if high > 10 * low else ""
+    shares = {codec: _usual_share(sample, codec) for codec in ("utf-16-le", "utf-16-be")}
+    codec = max(shares, key=lambda each: shares[each])
+    return codec if shares[codec] >= _LEAST_USUAL and min(shares.values()) < _LEAST_USUAL else ""
+
+
+def _usual_share(sample: bytes, codec: str) -> float:
+    text = sample.decode(codec, errors="replace")
+    return len(_USUAL.findall(text)) / len(text)
 
 
 def _declared(content: bytes, charset: str) -> list[str]:

@@ -61,6 +61,22 @@ def test_unicode_is_read_with_and_without_its_mark(text, encoding):
     assert decoded(text.encode(encoding)) == text
 
 
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "第一章 每天喝八杯水。\n第二章 最好在2024年。",
+        "一二三 最好",
+        "Привет мир\n",
+        "안녕하세요 세계",
+        "a\n",
+    ],
+    ids=["chinese", "one", "russian", "korean", "a letter"],
+)
+def test_utf_16_without_a_mark_is_told_by_what_its_characters_are(text, order):
+    assert decoded(text.encode(order)) == text
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_a_mark_is_no_part_of_the_text(encoding):
     assert parse(("\ufeff" + CHINESE).encode(encoding), name="a.txt", mime_type="").text == CHINESE

@@ -149,3 +149,20 @@ def test_delete_takes_chunks_and_bytes_along(bob, library, document, media):
     assert len(media()) == 1
     assert chunks_of(other)
     assert_counted(library)
+
+
+def test_the_text_of_a_document_that_failed_says_why_there_is_none(bob, library):
+    document = new_document(library)
+    Document.objects.filter(pk=document.pk).update(status="failed", error="The file is scanned.")
+    answer = api(bob).get(address(document, "text/"))
+    assert answer.status_code == 409
+    assert answer.json()["error"]["message"] == "The file is scanned."
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"name": "a"}, {"text": "a", "name": "a", "url": "https://a.b"}]
+)
+def test_what_is_no_single_source_is_told_which_there_are(bob, library, body):
+    answer = api(bob).post(f"{ALL}{library.pk}/documents/", body)
+    assert answer.status_code == 400
+    assert "or a url" in answer.json()["error"]["message"]

@@ -328,6 +328,8 @@ def test_a_shared_library_is_searched_by_members_only(library, bob, carol, mallo
         ({"query": "x", "filters": {"document_ids": ["x"]}}, "filters.document_ids.0"),
         ({"query": "x", "filters": {"document_ids": "x"}}, "filters.document_ids"),
         ({"query": "x", "filters": {"path_prefix": {}}}, "filters.path_prefix"),
+        ({"query": "x", "filters": {"path": "a/"}}, "filters.path"),
+        ({"query": "x", "path_prefix": "a/"}, "path_prefix"),
         ({"query": "x", "filters": {"metadata": [1]}}, "filters.metadata"),
         ({"query": "x", "filters": {"metadata": {"a": "x" * 5_000}}}, "filters.metadata"),
     ],

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from structlog.testing import capture_logs
 
 from amber.lib import api
-from amber.lib.errors import AmberError, Conflict, Invalid, RateLimited
+from amber.lib.errors import WHOLE_BODY, AmberError, Conflict, Invalid, RateLimited
 
 
 def answered(exc: Exception) -> Response:
@@ -81,6 +81,13 @@ def test_nested_errors_are_flat_with_dotted_names() -> None:
         "non_field_errors": ["Wrong."],
     }
     assert error["message"] == "name: Too long."
+
+
+def test_a_refusal_of_a_field_says_which_and_why() -> None:
+    error = answered(Invalid(fields={"limit": ["At least 1."]})).data["error"]
+    assert error["message"] == "limit: At least 1."
+    assert Invalid(fields={WHOLE_BODY: ["Not both."]}).message == "Not both."
+    assert Invalid("No.", fields={"limit": ["At least 1."]}).message == "No."
 
 
 def test_errors_of_a_list_of_rows_name_the_row() -> None:
