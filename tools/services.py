@@ -1,7 +1,8 @@
 """Verbs that write tools: create, update, refresh, delete.
 
 A tool's service is asked before anything is written, outside of any transaction: a tool exists only
-if its service described itself. The key is kept sealed, and only for the origin it was given for.
+if its service described itself. Asking needs a place (`tools.places`: RateLimited, Unavailable). The
+key is kept sealed, and only for the origin it was given for.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from tools.connected import function_names
 from tools.discovering import discover
 from tools.keys import seal_api_key
 from tools.models import Tool, ToolKind
+from tools.places import place_for
 from tools.recorded import EVERY_FUNCTION
 from tools.refreshing import check_key_stays, described, question_of, refresh
 from tools.source import Discovered
@@ -59,7 +61,8 @@ def create_tool(
     _check_address(tool, document)
     tool.options = _checked_options(tool, given.get("options", {}))
     seal_api_key(tool, given.get("api_key", ""))
-    _keep(tool, discover(question_of(tool, document=document)))
+    with place_for(tool.organization_id):
+        _keep(tool, discover(question_of(tool, document=document)))
     _check_ask_first(tool)
     _insert(tool, claim)
     return tool
@@ -97,7 +100,8 @@ def refresh_tool(tool: Tool) -> Tool:
     if not tool.discovery_url:
         text = "The document was pasted; paste it again to change it."
         raise Invalid(text, fields={"document": [text]})
-    refresh([tool])
+    with place_for(tool.organization_id):
+        refresh([tool])
     return tool
 
 
@@ -181,7 +185,8 @@ def _ask_again(tool: Tool, wanted: Tool, *, document: str, keeps_key: bool) -> N
     question = question_of(wanted, document=document)
     if keeps_key:
         check_key_stays(tool, question, tool.data)
-    found = discover(question)
+    with place_for(tool.organization_id):
+        found = discover(question)
     if keeps_key:
         check_key_stays(tool, question, found.data)
     _keep(wanted, found)

@@ -16,6 +16,7 @@ from amber.lib.errors import Invalid
 from amber.lib.ids import new_id
 from tools.connected import functions_of
 from tools.models import Tool
+from tools.places import place_for
 from tools.protocol import Exchange, OfferedTool, ProducedFile, ToolContext, ToolError, ToolOutput
 from tools.recorded import limit_of
 
@@ -40,7 +41,8 @@ def try_function(
 ) -> Trial:
     """Call it now. Blocks, at most as long as a call may take.
 
-    Raises Invalid for a function the tool does not have, Unavailable for a key that is unreadable.
+    Raises Invalid for a function the tool does not have, Unavailable for a key that is unreadable;
+    RateLimited and Unavailable where there is no place (`tools.places`).
     """
     chosen = _function(tool, function)
     exchanges: list[Exchange] = []
@@ -53,7 +55,8 @@ def try_function(
     )
     release_connections()
     started = time.monotonic()
-    outcome = asyncio.run(_outcome(chosen, arguments, context))
+    with place_for(tool.organization_id):
+        outcome = asyncio.run(_outcome(chosen, arguments, context))
     latency_ms = round((time.monotonic() - started) * 1_000)
     if isinstance(outcome, ToolOutput):
         content, detail, files = outcome.text, "", outcome.files
