@@ -9,6 +9,7 @@ Robertson and Sparck Jones' idf: https://nlp.stanford.edu/IR-book/html/htmlediti
 """
 
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
@@ -39,8 +40,17 @@ LEAST_TOTAL: Final = 20
 """Of two or three texts nothing is rare; they are weighed as if there were so many."""
 
 ENOUGH_FEATURES: Final = 4
+ENOUGH_ALONE: Final = 3
 LOOK_BACK: Final = 3
-"""A question of fewer words leans on those before it, but on no more than so many."""
+"""A question of fewer words leans on those before it, but on no more than so many. One that points
+at nothing before it ("How do I cook risotto with mushrooms?") needs one word less."""
+
+_POINTS_BACK = re.compile(
+    r"^\W*(?:and|but|or|so|then|also|what about|how about)\b|"
+    r"\b(?:it|its|that|this|these|those|they|them|their|he|him|his|she|her|there|one|ones|same|"
+    r"other|others|another|former|latter|instead|again)\b|[那这它他她其另呢]|前面|上面|刚才",
+    re.IGNORECASE,
+)
 
 
 class ByWords(Protocol[Key]):
@@ -115,10 +125,11 @@ def question_of(asked: Sequence[str], *, max_chars: int = 2_000) -> str:
     """
     if not asked or is_small_talk(asked[-1]):
         return ""
+    enough = ENOUGH_FEATURES if _POINTS_BACK.search(asked[-1]) else ENOUGH_ALONE
     text = ""
     for earlier in asked[: -LOOK_BACK - 1 : -1]:
         text = f"{earlier.strip()[:max_chars]}\n{text}".strip()
-        if sum(weight >= 1 for weight in features(text).values()) >= ENOUGH_FEATURES:
+        if sum(weight >= 1 for weight in features(text).values()) >= enough:
             break
     return text[-max_chars:]
 

@@ -50,7 +50,7 @@ class SearchInput(serializers.Serializer[Any]):
     filters = FiltersInput(required=False)
 
     def to_internal_value(self, data: Any) -> Any:
-        misplaced = [name for name in FiltersInput().fields if name in data]
+        misplaced = [str(name) for name in FiltersInput().fields if name in data]
         if misplaced:
             raise serializers.ValidationError(
                 dict.fromkeys(misplaced, "This belongs in `filters`.")

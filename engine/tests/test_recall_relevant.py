@@ -102,6 +102,20 @@ def test_a_whole_question_stands_alone():
     assert question_of(["Tell me about zebras.", whole]) == whole
 
 
+@pytest.mark.parametrize(
+    ("asked", "is_alone"),
+    [
+        ("How do I cook risotto with mushrooms?", True),
+        ("How do I cook it with mushrooms and rice?", False),
+        ("And how about risotto with mushrooms?", False),
+        ("Which mushrooms?", False),
+    ],
+)
+def test_a_question_that_points_at_nothing_before_it_stands_alone_sooner(asked, is_alone):
+    before = "Write a poem about the moon over Venice."
+    assert question_of([before, asked]) == (asked if is_alone else f"{before}\n{asked}")
+
+
 def test_looking_back_ends():
     assert question_of(["one", "two", "three", "four"]) == "two\nthree\nfour"
 
