@@ -37,6 +37,9 @@ _CATCH_UP_SECONDS = 0.25
 MAX_SEQ = 2**53
 """Larger numbers do not survive JavaScript."""
 
+MAX_DIGITS = 20
+"""Python refuses to read numbers of thousands of digits."""
+
 
 def event_stream(
     turn: Turn, *, after: int = 0, viewed_by: Principal | None = None
@@ -62,7 +65,8 @@ def streamed(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
 def last_event_id(request: HttpRequest) -> int:
     """Raises Invalid (invalid_last_event_id)."""
     given = request.headers.get("Last-Event-ID") or request.GET.get("last_event_id") or "0"
-    if not (given.isascii() and given.isdigit()) or int(given) > MAX_SEQ:
+    is_number = given.isascii() and given.isdigit() and len(given) <= MAX_DIGITS
+    if not is_number or int(given) > MAX_SEQ:
         raise Invalid(code="invalid_last_event_id")
     return int(given)
 

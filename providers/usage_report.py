@@ -20,6 +20,7 @@ from django.utils import timezone
 from amber.lib.errors import Invalid
 from providers.models import UsageKind, UsageRecord
 
+YEARS: Final = range(1970, 9_999)
 MAX_DAYS: Final = 366
 DEFAULT_DAYS: Final = 30
 """What a report is about when no dates are given."""
@@ -122,10 +123,14 @@ def _midnight(day: date) -> datetime:
 
 
 def _day(name: str, said: str | None) -> date | None:
+    """Not so early or late that there is no day before, or after."""
     try:
-        return date.fromisoformat(said) if said else None
+        day = date.fromisoformat(said) if said else None
     except ValueError:
         raise _wrong(name, "A day, as 2031-12-31.") from None
+    if day and day.year not in YEARS:
+        raise _wrong(name, f"A day of the years {YEARS[0]} to {YEARS[-1]}.")
+    return day
 
 
 def _id(name: str, said: str) -> UUID:

@@ -123,6 +123,8 @@ def test_a_report_is_about_the_last_thirty_days_unless_told_otherwise(alice, rec
         ({"group_by": "day,"}, "group_by"),
         ({"from": "yesterday"}, "from"),
         ({"to": "2030-02-31"}, "to"),
+        ({"to": "9999-12-31"}, "to"),
+        ({"group_by": "day", "to": "0001-01-01"}, "to"),
         ({"from": "2030-02-02", "to": "2030-02-01"}, "to"),
         ({"group_by": "day", "from": "2030-01-01", "to": "2031-01-02"}, "from"),
         ({"kind": "walk"}, "kind"),
