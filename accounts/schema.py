@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import OpenApiExample
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.permissions import SAFE_METHODS
 
 from accounts.authentication import InPerson, InPersonOrReadOnly
@@ -22,6 +22,8 @@ NEW_API_KEY: Final = OpenApiExample(
 INVITATION: Final = OpenApiExample(
     "A new admin", value={"email": "bob@example.com", "role": "admin"}, request_only=True
 )
+
+NO_INVITATION: Final = OpenApiResponse(description="No open invitation of yours has this token.")
 
 
 class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

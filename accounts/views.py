@@ -248,7 +248,10 @@ class InvitationView(_InOrganization):
 class AcceptInvitationView(APIView):
     permission_classes = [HasPrincipal, InPerson]
 
-    @extend_schema(request=InvitationTokenSerializer, responses=OrganizationSerializer)
+    @extend_schema(
+        request=InvitationTokenSerializer,
+        responses={200: OrganizationSerializer, 404: schema.NO_INVITATION},
+    )
     def post(self, request: Request) -> Response:
         """Join. The invitation must be for your email address."""
         principal = principal_of(request)
@@ -261,7 +264,9 @@ class AcceptInvitationView(APIView):
 class DeclineInvitationView(APIView):
     permission_classes = [HasPrincipal, InPerson]
 
-    @extend_schema(request=InvitationTokenSerializer, responses={204: None})
+    @extend_schema(
+        request=InvitationTokenSerializer, responses={204: None, 404: schema.NO_INVITATION}
+    )
     def post(self, request: Request) -> Response:
         """Refuse the invitation. It must be for your email address."""
         token = validated(InvitationTokenSerializer, request)["token"]

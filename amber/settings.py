@@ -286,6 +286,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["amber.lib.wire.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["amber.lib.wire.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "amber.lib.described.DescribedSchema",
+    "DEFAULT_METADATA_CLASS": "amber.lib.wire.NoMetadata",
     "EXCEPTION_HANDLER": "amber.lib.api.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }

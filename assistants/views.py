@@ -144,6 +144,7 @@ class ScenePromptsView(GenericAPIView[ScenePrompt]):
 
 class UsualScenesView(GenericAPIView[ScenePrompt]):
     serializer_class = ScenePromptSerializer
+    pagination_class = None  # those added, at once
 
     @extend_schema(request=None, responses={201: ScenePromptSerializer(many=True)})
     def post(self, request: Request, assistant_id: UUID) -> Response:

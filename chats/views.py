@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http.response import HttpResponseBase
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -173,10 +173,15 @@ class ImportView(APIView):
 class SearchView(APIView):
     @extend_schema(
         parameters=[
-            OpenApiParameter("q", str, required=True, description="Words; all must be there."),
+            OpenApiParameter(
+                "q",
+                {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+                required=True,
+                description="Words; all must be there.",
+            ),
             OpenApiParameter("chat_id", UUID, description="Only in this chat."),
         ],
-        responses=FoundMessagesSerializer,
+        responses={200: FoundMessagesSerializer, 404: OpenApiResponse(description="No such chat.")},
     )
     def get(self, request: Request) -> Response:
         """Messages of your chats that hold all the words, best first."""

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import orjson
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
@@ -71,6 +72,7 @@ class LibraryWithCounts(LibrarySerializer):
         return library_wire(instance) | {"documents": self.context["documents"]}
 
 
+@extend_schema_field({"type": "object", "additionalProperties": {}})
 class _Metadata(serializers.JSONField):
     """An object; in a form, an object as JSON text."""
 

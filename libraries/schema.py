@@ -55,10 +55,11 @@ CONTENT_PARAMETERS: Final = [
     ),
 ]
 CONTENT_RESPONSES: Final[dict[Any, Any]] = {
-    (200, "application/octet-stream"): OpenApiResponse(
+    (200, "*/*"): OpenApiResponse(
         OpenApiTypes.BINARY,
         description="The bytes, as the file's `mime_type`: an image that Amber encoded, "
-        "`text/plain`, `text/markdown`, `text/csv`, `application/json`, or this.",
+        "`text/plain`, `text/markdown`, `text/csv`, `application/json`, or else "
+        "`application/octet-stream`.",
     ),
     304: OpenApiResponse(description="The bytes of this `ETag` are still right."),
 }

@@ -97,7 +97,7 @@ class MemoriesView(GenericAPIView[Memory]):
     @extend_schema(
         operation_id="memories_forget_all",
         parameters=[OpenApiParameter("confirm", str, enum=["true"], required=True)],
-        responses=ForgottenSerializer,
+        responses={200: ForgottenSerializer},
     )
     def delete(self, request: Request) -> Response:
         """Forget everything, superseded memories too. It cannot be undone: `?confirm=true`."""

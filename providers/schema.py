@@ -1,19 +1,39 @@
-"""What OpenAPI says about usage: two forms of answer, and how calls are chosen and summed."""
+"""What OpenAPI says about usage: calls or sums on a page, and how they are chosen and summed."""
 
-from typing import Final
+from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    PolymorphicProxySerializer,
+    extend_schema_field,
+)
+from rest_framework import serializers
 
 from providers.models import UsageKind
-from providers.serializers import UsagePageSerializer, UsageReportSerializer
+from providers.serializers import UsageGroupSerializer, UsageSerializer
 from providers.usage_report import DEFAULT_DAYS, GROUPS, MAX_DAYS
 
-USAGE_PAGES: Final = PolymorphicProxySerializer(
-    component_name="Usages",
-    serializers=[UsagePageSerializer, UsageReportSerializer],
+_USAGE: Final = PolymorphicProxySerializer(
+    component_name="CallOrSum",
+    serializers=[UsageSerializer, UsageGroupSerializer],
     resource_type_field_name=None,
+    many=True,
 )
+
+
+@extend_schema_field(_USAGE)
+class _Results(serializers.ListField):
+    """Calls, newest first; with `group_by` sums, newest day first, then most tokens first."""
+
+
+class UsagePageSerializer(serializers.Serializer[Any]):
+    """Sums are on one page."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = _Results()
+
 
 USAGE_PARAMETERS: Final = [
     OpenApiParameter(

@@ -68,19 +68,3 @@ class UsageGroupSerializer(serializers.Serializer[Any]):
     completion_tokens = serializers.IntegerField()
     cached_tokens = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=30, decimal_places=8)
-
-
-class UsageReportSerializer(serializers.Serializer[Any]):
-    """Newest day first, then most tokens first."""
-
-    next = serializers.URLField(allow_null=True, help_text="Always null.")
-    previous = serializers.URLField(allow_null=True, help_text="Always null.")
-    results = UsageGroupSerializer(many=True)
-
-
-class UsagePageSerializer(serializers.Serializer[Any]):
-    """Without `group_by`."""
-
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = UsageSerializer(many=True)

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from accounts.authentication import principal_of
 from providers.models import UsageRecord
 from providers.registry import listed_models
-from providers.schema import USAGE_PAGES, USAGE_PARAMETERS
+from providers.schema import USAGE_PARAMETERS, UsagePageSerializer
 from providers.serializers import ModelPageSerializer, UsageSerializer
 from providers.usage_report import UsageFilters, grouped, read_groups
 
@@ -27,7 +27,9 @@ class ModelsView(APIView):
 class UsageView(GenericAPIView[UsageRecord]):
     serializer_class = UsageSerializer
 
-    @extend_schema(responses=USAGE_PAGES, parameters=USAGE_PARAMETERS, operation_id="usage_list")
+    @extend_schema(
+        responses=UsagePageSerializer, parameters=USAGE_PARAMETERS, operation_id="usage_list"
+    )
     def get(self, request: Request) -> Response:
         """Provider calls, newest first, or their sums: your own; an admin's are the
         organization's."""

@@ -93,6 +93,40 @@ def test_the_events_of_a_turn_are_documented(document):
     assert set(mapping) == set(EVENT_TYPES)
 
 
+@pytest.mark.parametrize(
+    ("path", "method", "statuses"),
+    [
+        ("memories/", "delete", {"200"}),
+        ("chats/", "post", {"201", "404"}),
+        ("chats/search/", "get", {"200", "404"}),
+        ("libraries/search/", "post", {"200", "404"}),
+        ("invitations/accept/", "post", {"200", "404"}),
+        ("me/organization/", "put", {"200", "404"}),
+    ],
+)
+def test_statuses_are_those_that_are_answered(document, path, method, statuses):
+    responses = document["paths"][f"/api/v1/{path}"][method]["responses"]
+    assert {status for status in responses if status[0] == "2" or status == "404"} == statuses
+
+
+def test_scenes_that_are_added_come_at_once(document):
+    path = "/api/v1/assistants/{assistant_id}/scene-prompts/usual/"
+    (content,) = document["paths"][path]["post"]["responses"]["201"]["content"].values()
+    assert content["schema"]["type"] == "array"
+
+
+def test_an_empty_page_of_usage_has_one_form(document):
+    page = document["components"]["schemas"]["UsagePage"]
+    assert set(page["required"]) == {"next", "previous", "results"}
+    items = document["components"]["schemas"]["CallOrSum"]["oneOf"]
+    assert len(items) == 2
+
+
+def test_files_are_of_their_own_type(document):
+    content = document["paths"]["/api/v1/files/{file_id}/content/"]["get"]["responses"]["200"]
+    assert list(content["content"]) == ["*/*"]
+
+
 def test_what_streams_says_so(document):
     for path in ("chats/{chat_id}/messages/", "messages/{message_id}/regenerate/"):
         responses = document["paths"][f"/api/v1/{path}"]["post"]["responses"]

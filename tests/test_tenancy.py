@@ -195,6 +195,14 @@ def test_no_list_shows_another_tenants_rows(alice, mallory, route):
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=named)
+def test_options_names_the_methods_and_nothing_else(alice, route):
+    answer = api(alice).options(route.address(rows_of(alice)))
+    allowed = {method.strip().lower() for method in answer.headers["Allow"].split(",")}
+    assert set(route.methods) <= allowed
+    assert (answer.status_code, answer.content) in ((200, b"{}"), (200, b""))
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=named)
 def test_other_methods_are_refused(alice, route):
     client, address = api(alice), route.address(rows_of(alice))
     for method in set(METHODS) - set(route.methods):

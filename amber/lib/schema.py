@@ -1,7 +1,7 @@
 """Errors in the OpenAPI document: one schema, one response per status, hung on every operation.
 
 A drf-spectacular postprocessing hook (SPECTACULAR_SETTINGS). What can go wrong follows from the
-operation: a body can be invalid, a credential missing, a path's id unknown. A view that documents
+operation: a body can be invalid, a credential missing, an id in the path or in the body unknown. A view that documents
 a status itself keeps its own words. Other operations have other forms of errors and are left
 alone. The codes come from the table in `amber/lib/errors.py`.
 """
@@ -27,6 +27,7 @@ RESPONSES: Final[Mapping[int, str]] = {
 }
 
 Document = dict[str, Any]
+_CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 
 def document_errors(result: Document, generator: Any, request: Any, public: bool) -> Document:
@@ -40,18 +41,34 @@ def document_errors(result: Document, generator: Any, request: Any, public: bool
     for path, operations in result.get("paths", {}).items():
         for method, operation in operations.items():
             if path.startswith(PREFIXES) and method in METHODS:
-                _add_errors(path, method, operation)
+                names_rows = "{" in path or _has_id(
+                    operation.get("requestBody", {}), components["schemas"]
+                )
+                _add_errors(method, operation, names_rows=names_rows)
     return result
 
 
-def _add_errors(path: str, method: str, operation: Document) -> None:
+def _has_id(shape: Any, schemas: Document) -> bool:
+    """Whether an id of a row can be somewhere in it. Shapes that contain themselves: none of ours."""
+    if isinstance(shape, list):
+        return any(_has_id(each, schemas) for each in shape)
+    if not isinstance(shape, dict):
+        return False
+    if "$ref" in shape:
+        return _has_id(schemas[shape["$ref"].rpartition("/")[2]], schemas)
+    return shape.get("format") == "uuid" or _has_id(list(shape.values()), schemas)
+
+
+def _add_errors(method: str, operation: Document, *, names_rows: bool) -> None:
     responses = operation.setdefault("responses", {})
-    for status in _possible(path, method, operation):
+    for own in (said for status, said in responses.items() if status.startswith("4")):
+        own.setdefault("content", _CONTENT)
+    for status in _possible(method, operation, names_rows=names_rows):
         reference = {"$ref": f"#/components/responses/{RESPONSES[status]}"}
         responses.setdefault(str(status), reference)
 
 
-def _possible(path: str, method: str, operation: Document) -> Iterator[int]:
+def _possible(method: str, operation: Document, *, names_rows: bool) -> Iterator[int]:
     """The statuses this operation can fail with."""
     queried = any(parameter["in"] == "query" for parameter in operation.get("parameters", ()))
     if "requestBody" in operation:
@@ -60,7 +77,7 @@ def _possible(path: str, method: str, operation: Document) -> Iterator[int]:
         yield 400
     if any(operation.get("security", ())):
         yield from (401, 403)
-    if "{" in path:
+    if names_rows:
         yield 404
     if method in UNSAFE:
         yield from (409, 429)

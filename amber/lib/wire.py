@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 from rest_framework import parsers, renderers
 from rest_framework.exceptions import ParseError
+from rest_framework.metadata import BaseMetadata
 from rest_framework.request import Request
 from rest_framework.serializers import BaseSerializer
 from rest_framework.utils.encoders import JSONEncoder
@@ -71,6 +72,16 @@ class JSONRenderer(renderers.JSONRenderer):
         if data is None:
             return b""
         return orjson.dumps(data, default=JSONEncoder().default, option=_RENDER_OPTIONS)
+
+
+class NoMetadata(BaseMetadata):
+    """OPTIONS tells the methods, in `Allow`; the shapes are in the OpenAPI document.
+
+    REST framework's own asks each view for a serializer, which not every view has.
+    """
+
+    def determine_metadata(self, request: Request, view: Any) -> dict[str, Any]:
+        return {}
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

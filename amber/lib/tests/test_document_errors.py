@@ -1,9 +1,15 @@
+import pytest
+
 from amber.lib.errors import CODES
 from amber.lib.schema import RESPONSES, document_errors
 
+UUID = {"type": "string", "format": "uuid"}
+REFERENCE = "#/components/schemas/Row"
+
 
 def documented(path: str, method: str, **operation: object) -> dict[str, object]:
-    result = {"paths": {path: {method: operation}}}
+    schemas = {"Row": {"properties": {"id": UUID}}}
+    result = {"paths": {path: {method: operation}}, "components": {"schemas": schemas}}
     made = document_errors(result, generator=None, request=None, public=True)
     responses: dict[str, object] = made["paths"][path][method].get("responses", {})
     return responses
@@ -22,6 +28,12 @@ def test_a_write_can_be_invalid_and_conflict():
     assert given == [400, 401, 403, 409, 413, 429, 503]
 
 
+@pytest.mark.parametrize("schema", [UUID, {"type": "array", "items": UUID}, {"$ref": REFERENCE}])
+def test_a_body_that_names_a_row_can_name_none(schema):
+    body = {"content": {"application/json": {"schema": {"properties": {"a_id": schema}}}}}
+    assert 404 in statuses("/api/v1/a/", "post", requestBody=body)
+
+
 def test_an_open_read_needs_no_credential():
     assert statuses("/api/v1/a/", "get", security=[{}]) == [503]
 
@@ -33,9 +45,12 @@ def test_a_query_can_be_invalid():
     ]
 
 
-def test_own_words_of_a_view_stay():
-    own = {"404": {"description": "mine"}}
-    assert documented("/api/v1/a/{id}/", "get", responses=own)["404"] == {"description": "mine"}
+def test_own_words_of_a_view_stay_and_the_form_of_errors_is_added():
+    own = {"404": {"description": "mine"}, "204": {"description": "done"}}
+    responses = documented("/api/v1/a/{id}/", "get", responses=own)
+    form = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    assert responses["404"] == {"description": "mine", "content": form}
+    assert responses["204"] == {"description": "done"}
 
 
 def test_other_forms_of_errors_are_left_alone():
