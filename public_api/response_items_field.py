@@ -104,7 +104,7 @@ class ItemField(serializers.Field[Item | None, Any, Any, Any]):
         if not isinstance(data, dict):
             self.fail("form")
         kind = data.get("type") or ("message" if "role" in data else "item_reference")
-        if kind in PASSED_OVER:
+        if isinstance(kind, str) and kind in PASSED_OVER:
             return None
         if not isinstance(kind, str) or kind not in KINDS:
             said = self.error_messages["kind"].format(kinds=", ".join(KINDS))
