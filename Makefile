@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats public_api bench tests
 
-.PHONY: run test test-mcp check lint types layers migrations bench requirements installed installed-dev test-widget widget-picture browser test-clients clients
+.PHONY: run test test-mcp check lint types layers migrations bench requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -23,21 +23,34 @@ test-mcp: installed-dev  ## MCP tools against the reference server of the protoc
 	$(BIN)/python -m pytest -p tests.services tools/tests/test_use_everything_server.py
 
 test-clients: installed-dev clients  ## Other people's clients against /v1; what cannot be installed is skipped
+	@rm -rf var/clients/said && mkdir -p var/clients/said
+	SAID_FOLDER=$(CURDIR)/var/clients/said $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS) public_api
 	CLIENTS=1 $(BIN)/python -m pytest -p tests.services tests/clients
 
 # Each Python client has a venv of its own, so that none decides what another gets.
 # litellm needs mcp for tools, but does not say so.
 CLIENTS_OF_PYTHON := langchain-openai==1.7.3 litellm==1.106.2,mcp==2.3.0 llm==0.36
-CLIENTS_OF_NODE := openai@6.49.0 typescript@5.9.3 ai@6.0.326 @ai-sdk/openai@3.0.141 \
-	@ai-sdk/openai-compatible@2.0.87 zod@4.6.7
+CLIENTS_OF_NODE := openai@6.49.0 ai@6.0.326 @ai-sdk/openai@3.0.141 @ai-sdk/openai-compatible@2.0.87 zod@4.6.7
+# The newest of OpenAI's types, beside a client that runs with an older Node; and what reads them.
+PUBLISHED_TYPES := published@npm:openai@7.57.0 typescript@5.9.3
 clients: $(BIN)/python
 	@mkdir -p var/clients/node
-	@npm install --silent --no-audit --no-fund --prefix var/clients/node $(CLIENTS_OF_NODE) \
+	@npm install --silent --no-audit --no-fund --prefix var/clients/node $(CLIENTS_OF_NODE) $(PUBLISHED_TYPES) \
 	|| echo "No clients for Node: is npm installed?"
 	@for client in $(CLIENTS_OF_PYTHON); do venv=var/clients/$${client%%=*}; \
 	grep -qsx "$$client" $$venv/installed || { rm -f $$venv/installed; $(BIN)/python -m venv $$venv \
 	&& $$venv/bin/python -m pip install -q --disable-pip-version-check $$(echo $$client | tr , " ") \
 	&& echo "$$client" > $$venv/installed || echo "$$client could not be installed"; }; done
+
+# Schemathesis wants other versions of what the suite uses, so it has a venv of its own, too.
+FUZZ_SECONDS ?= 300
+SCHEMATHESIS := 4.32.5
+test-fuzz: installed-dev  ## Schemathesis over the OpenAPI document, for FUZZ_SECONDS
+	@venv=var/clients/schemathesis; grep -qsx "$(SCHEMATHESIS)" $$venv/installed \
+	|| { rm -f $$venv/installed; $(BIN)/python -m venv $$venv \
+	&& $$venv/bin/python -m pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS) \
+	&& echo "$(SCHEMATHESIS)" > $$venv/installed; }
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -p tests.services tests/fuzz
 
 test-widget: browser  ## The widget in Debian's Chromium; installs it where this is root on a Debian
 	$(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py

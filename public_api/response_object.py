@@ -76,8 +76,9 @@ def error_of(code: str, message: str) -> Json:
 
 
 def response(form: Form, state: State, output: Sequence[Json]) -> Json:
-    """The whole object."""
+    """The whole object. There is no usage before it is known: OpenAI's form has no null for it."""
     reason = CUT_REASONS.get(state.finish_reason)
+    usage = {} if state.usage is None else {"usage": usage_object(state.usage)}
     return {
         **_asked(form),
         "status": state.status,
@@ -85,7 +86,7 @@ def response(form: Form, state: State, output: Sequence[Json]) -> Json:
         "error": state.error,
         "incomplete_details": {"reason": reason} if reason else None,
         "output": list(output),
-        "usage": usage_object(state.usage) if state.usage is not None else None,
+        **usage,
     }
 
 
@@ -167,6 +168,7 @@ def _asked(form: Form) -> Json:
         "id": f"resp_{form.key}",
         "object": "response",
         "created_at": form.created,
+        "access_programs": None,
         "model": asked.model,
         "background": asked.is_background,
         "instructions": asked.instructions,
@@ -185,7 +187,7 @@ def _asked(form: Form) -> Json:
         "top_logprobs": 0,
         "top_p": options.top_p,
         "truncation": "auto",
-        "user": asked.user or None,
+        **({"user": asked.user} if asked.user else {}),
     }
 
 

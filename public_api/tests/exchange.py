@@ -9,7 +9,7 @@ from typing import Any
 
 from amber.lib import redis as amber_redis
 from amber.one_hop import OneHopHandler
-from public_api.tests.openai_forms import Said, faults_of
+from public_api.tests.openai_forms import Said, faults_of, keep
 
 EXCHANGE_SECONDS = 60
 
@@ -86,7 +86,9 @@ async def _exchanged(
         b"".join(message.get("body", b"") for message in sent[1:]),
     )
     kind = answer.headers.get("content-type", "")
-    faults = faults_of(Said(method, path, answer.status, kind, answer.body, leave_when is None))
+    said = Said(method, path, answer.status, kind, answer.body, leave_when is None)
+    keep(said)
+    faults = faults_of(said)
     assert not faults, "\n".join(faults)
     return answer
 

@@ -14,7 +14,7 @@ from amber.lib import redis as amber_redis
 from amber.one_hop import OneHopHandler
 from amber.processes import wait_until
 from chats.tests.runs import WAIT_SECONDS
-from public_api.tests.openai_forms import CheckedTransport, Said, faults_of
+from public_api.tests.openai_forms import CheckedTransport, Said, faults_of, keep
 
 STOP_SECONDS = 10
 
@@ -57,5 +57,7 @@ def sdk(address: str, key: str) -> Iterator[OpenAI]:
     transport = CheckedTransport(heard.append)
     with openai.DefaultHttpxClient(trust_env=False, transport=transport) as http:
         yield OpenAI(api_key=key, base_url=f"{address}/v1", max_retries=0, http_client=http)
+    for said in heard:
+        keep(said)
     faults = [fault for said in heard for fault in faults_of(said)]
     assert not faults, "\n".join(faults)

@@ -4,14 +4,17 @@ but for the few fields in `OURS`.
 
     faults_of(Said("POST", "/v1/responses", 200, "application/json", body))
 
-`CheckedTransport` does it for all that a client is told.
+`CheckedTransport` hears all that a client is told. What was told is kept in the folder that SAID_FOLDER
+names, so that other copies of the types can be asked as well (`tests/clients`).
 """
 
 import base64
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
@@ -30,7 +33,7 @@ OURS = {
 }
 """Fields that the types do not know, by the type in which they stand."""
 
-DONE = "[DONE]"
+DONE = b"data: [DONE]\n\n"
 
 
 class _Open(BaseModel):
@@ -81,11 +84,41 @@ def faults_of(said: Said) -> list[str]:
     """What is wrong with an answer; nothing for addresses outside /v1."""
     if not said.path.startswith("/v1/"):
         return []
-    if said.content_type.startswith("text/event-stream"):
-        return list(_faults_of_stream(said))
-    if not said.is_whole:
-        return []
-    return list(_faults(_form_of(said), json.loads(said.body)))
+    faults = [fault for form, body in told_by(said) for fault in _faults(form, body)]
+    if _is_stream(said) and said.is_whole and not said.body.endswith(DONE):
+        faults.append(f"A stream of {said.path} ended without [DONE].")
+    return faults
+
+
+def told_by(said: Said) -> Iterator[tuple[Any, Any]]:
+    """The body, or each event that is whole, with its form. Events of errors, too."""
+    if not _is_stream(said):
+        if said.is_whole:
+            yield _form_of(said), json.loads(said.body)
+        return
+    is_chat = said.path == "/v1/chat/completions"
+    for line in said.body.decode().split("\n\n")[:-1]:
+        data = line.partition("data: ")[2]
+        if data and data != "[DONE]":
+            event = json.loads(data)
+            form = ChatCompletionChunk if is_chat else ResponseStreamEvent
+            yield (Failed if is_chat and "error" in event else form), event
+
+
+def keep(said: Said) -> None:
+    """In a file for each process: a line for each body and event."""
+    folder = os.environ.get("SAID_FOLDER")
+    if not folder or not said.path.startswith("/v1/"):
+        return
+    with Path(folder, f"{os.getpid()}.jsonl").open("a") as kept:
+        for form, body in told_by(said):
+            is_event = form is ResponseStreamEvent  # many types, which have no name together
+            name = "ResponseStreamEvent" if is_event else form.__name__
+            kept.write(json.dumps([name, with_numbers(body)]) + "\n")
+
+
+def _is_stream(said: Said) -> bool:
+    return said.content_type.startswith("text/event-stream")
 
 
 def _form_of(said: Said) -> Any:
@@ -97,29 +130,8 @@ def _form_of(said: Said) -> Any:
     raise AssertionError(f"No form is known of {said.method} {said.path}.")
 
 
-def _faults_of_stream(said: Said) -> Iterator[str]:
-    """Events that are whole; the last says that it is over."""
-    *frames, rest = said.body.decode().split("\n\n")
-    events = [_data_of(frame) for frame in frames if not frame.startswith(":")]
-    is_chat = said.path == "/v1/chat/completions"
-    for data in events:
-        if data != DONE:
-            event = json.loads(data)
-            form = ChatCompletionChunk if is_chat else ResponseStreamEvent
-            yield from _faults(Failed if is_chat and "error" in event else form, event)
-    if said.is_whole and (rest or not events or events[-1] != DONE):
-        yield f"A stream of {said.path} ended without {DONE}."
-
-
-def _data_of(frame: str) -> str:
-    return "\n".join(
-        line.removeprefix("data: ") for line in frame.split("\n") if line.startswith("data: ")
-    )
-
-
 def _faults(form: Any, body: Any) -> Iterator[str]:
-    if form is types.CreateEmbeddingResponse:
-        body = _with_numbers(body)
+    body = with_numbers(body)
     if form is Failed and set(body["error"]) != {"message", "type", "param", "code"}:
         yield f"Not the four fields of an error: {body}"
     try:
@@ -132,15 +144,16 @@ def _faults(form: Any, body: Any) -> Iterator[str]:
             yield f"{name}.{field} is in no published type: {body}"
 
 
-def _with_numbers(body: Any) -> Any:
-    """The type knows numbers only; vectors in base64 are asked for by the client itself."""
-    data = [
-        {**row, "embedding": [0.0] * (len(base64.b64decode(row["embedding"], validate=True)) // 4)}
-        if isinstance(row["embedding"], str)
-        else row
-        for row in body["data"]
-    ]
-    return {**body, "data": data}
+def with_numbers(body: Any) -> Any:
+    """Vectors in base64, which OpenAI's client asks for, as numbers: the type knows these only."""
+    rows = body.get("data", ())
+    if not any(isinstance(row.get("embedding"), str) for row in rows):
+        return body
+    return {**body, "data": [{**row, "embedding": _numbers(row["embedding"])} for row in rows]}
+
+
+def _numbers(embedding: str) -> list[float]:
+    return [0.0] * (len(base64.b64decode(embedding, validate=True)) // 4)
 
 
 def _unknown(read: Any) -> Iterator[tuple[str, str]]:

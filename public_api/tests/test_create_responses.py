@@ -12,6 +12,7 @@ from chats import runner
 from chats.chores import erase_stateless
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from chats.tests.rows import new_assistant
+from chats.tests.runs import running
 from libraries.models import File
 from public_api.tests.live_server import sdk, until
 from public_api.tests.test_proxy_chats import png_url
@@ -558,6 +559,20 @@ def test_bad_requests_name_what_is_wrong(client, model, case):
     assert isinstance(caught.value.body, dict)
     assert caught.value.body["message"]
     assert not Turn.objects.exists()
+
+
+def test_a_worker_that_dies_after_the_first_word_breaks_the_stream_off(client, model):
+    """What was shown cannot be taken back; that the telling ends says nothing of the response."""
+    with client.responses.create(model="fake-model", input=SLOW, stream=True) as stream:
+        events = iter(stream)
+        while next(events).type != "response.output_text.delta":
+            pass
+        turn = Turn.objects.get()
+        runner.stop(turn.pk, runner.Stop.RELEASED)
+        until(lambda: Turn.objects.get(pk=turn.pk).status == TurnStatus.QUEUED)
+        with running(turn, "w2"), pytest.raises(openai.APIError) as caught:
+            list(events)
+    assert caught.value.code == "worker_lost"
 
 
 def test_another_tenant_finds_nothing(client, address, model, mallory):

@@ -298,7 +298,7 @@ def test_without_a_worker_it_gives_up_in_the_end(secret, new_model, monkeypatch,
 
 
 def is_running() -> bool:
-    return Turn.objects.filter(status=TurnStatus.RUNNING, step=0).exclude(manifest=None).exists()
+    return Turn.objects.filter(status=TurnStatus.RUNNING, step=0).exists()
 
 
 def wait_until_running() -> None:
