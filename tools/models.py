@@ -1,4 +1,4 @@
-"""Tool: a source of functions a tenant described, and the log of its calls.
+"""Tool: a source of functions a tenant described, the document it was made of, the log of its calls.
 
 Built-in tools have no row.
 """
@@ -70,6 +70,21 @@ class OfToolQuerySet(TenantQuerySet):
 
     def _seen_by(self, principal: Principal) -> Q:
         return Q(tool__in=Tool.objects.writable_by(principal))
+
+
+class PastedDocument(TenantRow):
+    """The text of an OpenAPI tool that was made of one, so that it can be read again with other options.
+
+    Not in the tool's own row, which every turn reads.
+    """
+
+    tool = models.OneToOneField(Tool, on_delete=models.CASCADE, related_name="pasted")
+    text = models.TextField()
+
+    objects = OfToolQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return str(self.tool_id)
 
 
 class ToolCallRecord(TenantRow):

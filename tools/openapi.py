@@ -228,7 +228,7 @@ def _key_origin(connection: Connection, data: Mapping[str, Any]) -> tuple[str, s
 def _key_url(connection: Connection, data: Mapping[str, Any]) -> str:
     """`server`, or else the document's address, or else the pasted document's first server.
 
-    A tool that is stored has no document any more, and no address if it was pasted.
+    A tool that is called has no document at hand, and no address if it was pasted.
     """
     options = connection.options
     if "server" in options:

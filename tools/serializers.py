@@ -53,7 +53,7 @@ class ToolChanges(serializers.Serializer[Any]):
         return api_key
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        """A document among the options is one beside them: it is read, not stored."""
+        """A document among the options is one beside them: it is no option that is shown."""
         options = dict(given.get("options", {}))
         if "options" in given and "document" in options:
             given["document"] = _text_of(options.pop("document"))
@@ -66,7 +66,11 @@ class ToolChanges(serializers.Serializer[Any]):
 
 def _text_of(document: Any) -> str:
     """Raises ValidationError."""
-    if not isinstance(document, str) or not 0 < len(document) <= MAX_DOCUMENT_BYTES:
+    if (
+        not isinstance(document, str)
+        or not 0 < len(document) <= MAX_DOCUMENT_BYTES
+        or "\0" in document
+    ):
         text = f"The text of a document, of at most {MAX_DOCUMENT_BYTES:,} bytes."
         raise serializers.ValidationError({"options.document": [text]})
     return document

@@ -20,7 +20,7 @@ from amber.lib.ids import new_id
 from tools.connected import function_names
 from tools.discovering import discover
 from tools.keys import seal_api_key
-from tools.models import Tool, ToolKind
+from tools.models import PastedDocument, Tool, ToolKind
 from tools.places import place_for
 from tools.recorded import EVERY_FUNCTION
 from tools.refreshing import check_key_stays, described, question_of, refresh
@@ -64,7 +64,7 @@ def create_tool(
     with place_for(tool.organization_id):
         _keep(tool, discover(question_of(tool, document=document)))
     _check_ask_first(tool)
-    _insert(tool, claim)
+    _insert(tool, document, claim)
     return tool
 
 
@@ -85,10 +85,16 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
     if "api_key" in changes:
         seal_api_key(wanted, changes["api_key"])
     if document or _leads_elsewhere(tool, wanted):
-        _ask_again(tool, wanted, document=document, keeps_key="api_key" not in changes)
+        _ask_again(
+            tool,
+            wanted,
+            document=document or _kept_document(wanted),
+            keeps_key="api_key" not in changes,
+        )
     if "options" in changes:
         _check_ask_first(wanted)
-    _update(wanted, [name for name in _COLUMNS if getattr(wanted, name) != getattr(tool, name)])
+    changed = [name for name in _COLUMNS if getattr(wanted, name) != getattr(tool, name)]
+    _update(wanted, changed, document)
     return wanted
 
 
@@ -112,18 +118,37 @@ def delete_tool(tool: Tool) -> None:
 
 
 @transaction.atomic(durable=True)
-def _insert(tool: Tool, claim: IdempotencyRecord | None) -> None:
+def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None) -> None:
     tool.save(force_insert=True)
+    _keep_document(tool, document)
     settle(claim, status=201, answer=tool_wire(tool))
 
 
 @transaction.atomic(durable=True)
-def _update(tool: Tool, columns: Sequence[str]) -> None:
+def _update(tool: Tool, columns: Sequence[str], document: str) -> None:
     """Raises Missing for a tool that was deleted meanwhile."""
     tool.updated_at = timezone.now()
     values = {name: getattr(tool, name) for name in (*columns, "updated_at")}
     if not Tool.objects.filter(pk=tool.pk).update(**values):
         raise Missing
+    _keep_document(tool, document)
+
+
+def _keep_document(tool: Tool, document: str) -> None:
+    """The one that was pasted now; of a tool with an address none."""
+    if document:
+        PastedDocument.objects.update_or_create(
+            tool=tool, defaults={"organization_id": tool.organization_id, "text": document}
+        )
+    elif tool.discovery_url:
+        PastedDocument.objects.filter(tool=tool).delete()
+
+
+def _kept_document(tool: Tool) -> str:
+    """The one it was made of; empty for a tool with an address."""
+    if tool.discovery_url:
+        return ""
+    return PastedDocument.objects.filter(tool=tool).values_list("text", flat=True).first() or ""
 
 
 def _check_address(tool: Tool, document: str, *, is_pasted: bool = False) -> None:
