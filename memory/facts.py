@@ -82,9 +82,9 @@ def remember(
     """
     content = checked(fact.content)
     take_turns(owner)
-    old = valid_of(owner).filter(pk=replaces).first() if replaces else None
+    old = list(valid_of(owner).filter(pk=replaces)) if replaces else []
     old = old or _contradicted(owner, fact)
-    assistant_id = old.assistant_id if old else fact.assistant_id
+    assistant_id = old[0].assistant_id if old else fact.assistant_id
     known = _known(known_to(owner, assistant_id), content, embedded, but=old)
     if known is None:
         new = _new(owner, replace(fact, content=content, assistant_id=assistant_id), embedded)
@@ -129,8 +129,8 @@ def take_turns(owner: Owner) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [owner.word])
 
 
-def _contradicted(owner: Owner, fact: Fact) -> Memory | None:
-    """The newest that it makes untrue, as far as words alone tell. One query.
+def _contradicted(owner: Owner, fact: Fact) -> list[Memory]:
+    """Those that it makes untrue, as far as words alone tell, newest first. One query.
 
     A fact for one assistant changes nothing that others are told.
     """
@@ -138,19 +138,18 @@ def _contradicted(owner: Owner, fact: Fact) -> Memory | None:
     if fact.assistant_id is not None:
         known = valid_of(owner).filter(assistant_id=fact.assistant_id)
     newest = known.defer("vector", "search").order_by("-created_at")[:MAX_COMPARED]
-    return next((memory for memory in newest if contradicts(fact.content, memory.content)), None)
+    return [memory for memory in newest if contradicts(fact.content, memory.content)]
 
 
 def _known(
-    valid: QuerySet[Memory], content: str, embedded: Embedded | None, *, but: Memory | None
+    valid: QuerySet[Memory], content: str, embedded: Embedded | None, *, but: Sequence[Memory]
 ) -> Memory | None:
-    """The memory that says the same already; one that is to be replaced only in the same words."""
+    """The memory that says the same already; those to be replaced only in the same words."""
     same = valid.filter(content_md5=fingerprint(content)).first()
     if same is not None or embedded is None:
         return same
     others = valid.filter(Q(embedding_model_id=embedded.model_id))
-    if but is not None:
-        others = others.exclude(pk=but.pk)
+    others = others.exclude(pk__in=[memory.pk for memory in but])
     near = others.alias(distance=CosineDistance("vector", embedded.vector))
     near = near.filter(distance__lte=1 - NEAR_SAME).order_by("distance")
     return next((memory for memory in near[:3] if can_be_same(memory.content, content)), None)
@@ -184,9 +183,10 @@ def set_index(memory: Memory, owner: Owner, embedded: Embedded | None) -> None:
     memory.embedding_model_id = embedded.model_id if embedded else None
 
 
-def _end(memory: Memory | None, *, by: Memory) -> None:
-    """Before its successor is written: the constraint allows one valid row for the same words."""
-    if memory is not None and memory.pk != by.pk:
-        memory.valid_until = timezone.now()
-        memory.superseded_by = by
-        memory.save(update_fields=["valid_until", "superseded_by", "updated_at"])
+def _end(old: Sequence[Memory], *, by: Memory) -> None:
+    """Before their successor is written: the constraint allows one valid row for the same words."""
+    for memory in old:
+        if memory.pk != by.pk:
+            memory.valid_until = timezone.now()
+            memory.superseded_by = by
+            memory.save(update_fields=["valid_until", "superseded_by", "updated_at"])

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.db import connections
+from django.utils import timezone
 
 from amber.lib.errors import Conflict, Invalid, Missing
 from engine.embedding import OfflineEmbedder
@@ -14,6 +15,7 @@ from memory.facts import Embedded, Fact, Outcome, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall import recall
+from memory.sameness import fingerprint
 from memory.services import edit_memory, forget_all, forget_memory
 from tests.personas import Persona
 
@@ -43,6 +45,13 @@ def known(owner: Owner, question: str, assistant_id: UUID | None = None) -> list
         model_id=MODEL,
     )
     return [memory.content for memory in found]
+
+
+def new_memory(owner: Owner, content: str) -> Memory:
+    """As it lies there from before, whatever else is known."""
+    return Memory.objects.create(
+        **owner.fields, content=content, content_md5=fingerprint(content), valid_from=timezone.now()
+    )
 
 
 @pytest.fixture
@@ -121,6 +130,13 @@ def test_what_the_words_contradict_is_superseded_without_being_named(owner, old,
     before.refresh_from_db()
     assert outcome is Outcome.SUPERSEDED
     assert before.superseded_by == after
+    assert list(valid_of(owner)) == [after]
+
+
+def test_all_that_the_words_contradict_is_superseded(owner):
+    for place in ("Paris", "Berlin"):
+        new_memory(owner, f"I live in {place}")
+    after, _ = learn(owner, "I live in Rome")
     assert list(valid_of(owner)) == [after]
 
 
