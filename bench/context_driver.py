@@ -168,6 +168,7 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
     """Filler, with the facts spread evenly over the first nine tenths."""
     from chats import transcript
+    from chats.imported_tree import build_tree
     from chats.models import Chat, ChatMessage
 
     rng = random.Random(size)
@@ -184,7 +185,7 @@ def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
         }
         for number in range(size)
     ]
-    rows = iter(transcript.build_tree(chat, given).values())
+    rows = iter(build_tree(chat, given).values())
     last = None
     while some := list(islice(rows, _BATCH)):
         last = ChatMessage.objects.bulk_create(some)[-1]

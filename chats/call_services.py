@@ -25,7 +25,7 @@ from chats.questions import name_by, question_at
 from chats.roles import ASKING_ROLES
 from chats.stream import announce_cancel
 from chats.tasks import ring_turn
-from chats.turn_writer import open_calls
+from chats.turn_messages import open_calls
 from chats.wire import turn_wire
 from libraries.models import File
 

@@ -20,6 +20,7 @@ from chats.admission import dismiss
 from chats.knowledge import cited_in
 from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
 from chats.stream import Event, next_attempt, publish_outside
+from chats.turn_messages import messages_of_turn
 from chats.turn_news import announce
 
 
@@ -118,7 +119,7 @@ def end_outside(turn: Turn, chat: Chat | None, ending: Ending) -> bool:
     """
     is_new = turn.attempt == 0 and turn.seq == 0
     end_turn(turn, chat, ending)
-    stored = {"messages": transcript.messages_of_turn(turn), "text": {}}
+    stored = {"messages": messages_of_turn(turn), "text": {}}
     events: list[Event] = [] if is_new else [("turn.snapshot", stored)]
     events.append(last_event(turn))
     turn.fence += 1

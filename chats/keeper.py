@@ -20,10 +20,10 @@ from redis.exceptions import RedisError
 from amber.lib import redis as amber_redis
 from amber.lib.bridge import worker_loop
 from amber.lib.worker import Worker
-from chats import runner, sweep, tasks
+from chats import stopping, sweep, tasks
 from chats.chores import due_chores
 from chats.models import Turn, TurnStatus, WorkerHeartbeat
-from chats.runner import Stop
+from chats.stopping import Stop
 from chats.stream import control_channel
 from engine import openai_model
 from libraries import claims, holds, importing, switching
@@ -67,10 +67,10 @@ class Keeper:
 
     def _release_after_grace(self) -> None:
         deadline = time.monotonic() + settings.AMBER_SHUTDOWN_GRACE_SECONDS
-        while runner.running_ids() and time.monotonic() < deadline:
+        while stopping.running_ids() and time.monotonic() < deadline:
             time.sleep(0.1)
-        for turn_id in runner.running_ids():
-            runner.stop(turn_id, Stop.RELEASED)
+        for turn_id in stopping.running_ids():
+            stopping.stop(turn_id, Stop.RELEASED)
 
     def _keep(self) -> None:
         while True:
@@ -119,16 +119,16 @@ class Keeper:
 
     def _renew(self) -> None:
         """Keep what is ours, stop what was cancelled or is another's: two statements."""
-        mine = runner.running_ids()
+        mine = stopping.running_ids()
         lease_seconds = settings.AMBER_LEASE_SECONDS
         Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
         held = Turn.objects.filter(pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING)
         unwanted = dict(held.unwanted().values_list("pk", "is_unwanted"))
         for turn_id in mine:
             if turn_id not in unwanted:
-                runner.stop(turn_id, Stop.FENCED)
+                stopping.stop(turn_id, Stop.FENCED)
             elif unwanted[turn_id]:
-                runner.stop(turn_id, Stop.CANCELLED)
+                stopping.stop(turn_id, Stop.CANCELLED)
 
     def _beat(self) -> None:
         if time.monotonic() - self._worker.consuming_at > CONSUMING_SECONDS:
@@ -156,7 +156,7 @@ async def _hear_cancels() -> None:
                 await pubsub.subscribe(control_channel())
                 async for message in pubsub.listen():
                     if message["type"] == "message":
-                        runner.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+                        stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
         except (RedisError, OSError, ValueError) as exc:
             logger.warning("control_channel_lost", reason=type(exc).__name__)
         await asyncio.sleep(_RECONNECT_SECONDS)

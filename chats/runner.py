@@ -6,67 +6,32 @@ what was emitted: `turn.seq` is the number of the last event that the stored sta
 """
 
 import asyncio
-import enum
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any
 from uuid import UUID
 
 import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from amber.lib.bridge import Hand, outcome_of, run_on_loop, worker_loop
-from amber.lib.connections import release_connections
+from amber.lib.bridge import Hand, run_on_loop
 from amber.lib.errors import CODES, RETRYABLE, AmberError
 from amber.lib.lease import Fenced
 from chats import context
-from chats.approval import DECLINED, sort_calls
 from chats.endings import Ending
 from chats.knowledge import Knowledge
-from chats.lookups import Embedded, embed_question
 from chats.models import Turn, TurnStatus
+from chats.partial_text import PartialText, Shown
+from chats.preparation import Preparation
+from chats.resumption import close_calls
+from chats.stopping import Stop, Stoppable, listed
 from chats.stream import Feed, publisher
-from chats.turn_writer import TurnWriter, open_calls
+from chats.turn_writer import TurnWriter
 from engine import happenings, loop
-from engine.messages import ToolCall
 from engine.model import ProviderError
 from engine.reply import Patience
-from engine.tools import ToolResult
-from tools.toolbox import TurnToolbox
 
 logger = structlog.get_logger(__name__)
-
-PARTIAL_SECONDS = 1.0
-PARTIAL_CHARS = 2_048
-"""How much shown text a crash may take back: a second's, or this much (design 5.5)."""
-
-UNKNOWN_OUTCOME = (
-    "The worker stopped while this call was running. Its outcome is unknown; it was not repeated."
-)
-
-
-class Stop(enum.Enum):
-    """Why a running turn is stopped from outside."""
-
-    CANCELLED = "cancelled"
-    RELEASED = "released"
-    FENCED = "fenced"
-
-
-_running: dict[UUID, "TurnRun"] = {}
-
-
-def running_ids() -> list[UUID]:
-    """The turns of this process."""
-    return list(_running)
-
-
-def stop(turn_id: UUID, reason: Stop) -> None:
-    """Stop a turn of this process; nothing happens when it does not run here."""
-    run = _running.get(turn_id)
-    if run is not None:
-        worker_loop().call_soon_threadsafe(run.stop, reason)
 
 
 def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
@@ -80,64 +45,46 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     turn = context.claimed(turn_id)
     if turn is None:
         return None
-    this = _running[turn.pk] = TurnRun(turn)
-    try:
-        with structlog.contextvars.bound_contextvars(
-            turn_id=str(turn.pk), organization_id=str(turn.organization_id)
-        ):
-            this.begin()
+    this = TurnRun(turn)
+    about = {"turn_id": str(turn.pk), "organization_id": str(turn.organization_id)}
+    with listed(turn.pk, this), structlog.contextvars.bound_contextvars(**about):
+        try:
+            this.prepare()
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.started)
             return status
-    finally:
-        this.erase_leftovers()
-        if _running.get(turn.pk) is this:  # it may have been lost, and claimed here again
-            del _running[turn.pk]
+        finally:
+            this.erase_leftovers()
 
 
-class TurnRun:
+class TurnRun(Stoppable):
     """One attempt at one turn."""
 
     def __init__(self, turn: Turn) -> None:
+        super().__init__()
         self._writer = TurnWriter(turn)
-        self._reason: Stop | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._save_wanted = asyncio.Event()
         self._greeting: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
         self._knowing: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        """On the task's thread, before the coroutine is started: what it would hand back first."""
-        self._first_events = outcome_of(self._writer.greeting)
-        self._first_request = outcome_of(self._gather)
-        release_connections()
+    # -- On the task's thread, before and after the coroutine ------------------------------------
 
-    # -- Stopping from outside (on the loop's thread) ------------------------------------------
-
-    def started(self, task: "asyncio.Task[Any]") -> None:
-        self._task = task
-        if self._reason is not None:
-            task.cancel()
-
-    def stop(self, reason: Stop) -> None:
-        if self._reason is None:
-            self._reason = reason
-            if self._task is not None:
-                self._task.cancel()
+    def prepare(self) -> None:
+        self._preparation = Preparation(self._writer)
 
     def erase_leftovers(self) -> None:
-        """Files of results that were never stored. After the coroutine, on the task's thread."""
+        """Files of results that were never stored."""
         if self._writer.files is not None:
             self._writer.files.erase_unsaved()
 
-    # -- The coroutine -------------------------------------------------------------------------
+    # -- The coroutine ---------------------------------------------------------------------------
 
     async def drive(self, hand: Hand) -> TurnStatus | None:
         """The outer boundary: whatever happens, the turn reaches a state, or is another's."""
         self._hand = hand
         turn = self._writer.turn
         self._feed = Feed(publisher(), turn, on_fenced=lambda: self.stop(Stop.FENCED))
-        saver = asyncio.create_task(self._save_partial_text())
+        self._partial = PartialText(self._shown, self._keep_partial)
+        saver = asyncio.create_task(self._partial.keep_forever())
         try:
             return await self._end()
         except Fenced:
@@ -159,7 +106,7 @@ class TurnRun:
                 async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
                     await self._work()
             finally:
-                self._task = None  # what comes now is short, and must not be cut off
+                self.let_finish()
             return TurnStatus(self._writer.turn.status)
         except Fenced:
             raise
@@ -180,13 +127,14 @@ class TurnRun:
 
     async def _work(self) -> None:
         self._greeting = asyncio.create_task(self._greet())
-        prepared = await self._embedded(*self._first_request.result())
+        prepared = await self._preparation.first(self._hand)
         if self._writer.turn.step:
-            prepared = await self._resume(prepared)
+            prepared = await self._resumed(prepared)
             if self._writer.turn.status != TurnStatus.RUNNING:
                 return
+        self._writer.manifest = prepared.manifest
         self._knowing = asyncio.create_task(self._know(prepared.knowledge))
-        self._noting = asyncio.create_task(self._note(prepared))
+        self._noting = asyncio.create_task(self._note())
         deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
         told = loop.run(
             prepared.model,
@@ -195,7 +143,7 @@ class TurnRun:
             patience=_patience(deadline),
             max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
             first_step=self._writer.turn.step + 1,
-            on_retry=lambda error, _: self._writer.retried.append(error),
+            on_retry=lambda error, _: self._writer.account.retried.append(error),
         )
         async with aclosing(told):
             async for happening in told:
@@ -208,8 +156,7 @@ class TurnRun:
         match happening:
             case happenings.Text(step=step, text=text):
                 feed.emit_text(step, text)
-                if len(feed.text) - self._saved_chars >= PARTIAL_CHARS:
-                    self._save_wanted.set()
+                self._partial.grew(len(feed.text))
             case happenings.Reply():
                 feed.flush_text()
                 seq = feed.seq
@@ -253,55 +200,17 @@ class TurnRun:
 
     # -- Beginning -----------------------------------------------------------------------------
 
-    async def _prepare(self) -> context.Prepared:
-        return await self._embedded(*await self._hand(self._gather))
-
-    async def _embedded(
-        self, gathered: context.Gathered, prepared: context.Prepared | None
-    ) -> context.Prepared:
-        """No connection is held while the question is embedded."""
-        if prepared is not None:
-            return prepared
-        embedded = await embed_question(gathered.wanted)
-        return await self._hand(lambda: self._composed(gathered, embedded))
-
-    def _gather(self) -> tuple[context.Gathered, context.Prepared | None]:
-        """On the task's thread. Where nothing is to be embedded, the request is composed at once."""
-        gathered = context.gather(self._writer.turn)
-        if gathered.wanted.embedding_models:
-            return gathered, None
-        return gathered, self._composed(gathered, Embedded())
-
-    def _composed(self, gathered: context.Gathered, embedded: Embedded) -> context.Prepared:
-        """On the task's thread."""
-        writer = self._writer
-        prepared = context.prepare(writer.turn, gathered, embedded)
-        writer.model, writer.asked = prepared.row, prepared.request.messages
-        writer.files = prepared.toolbox.files
-        writer.embedded = embedded.usages
-        writer.passages = prepared.citable
+    async def _resumed(self, prepared: context.Prepared) -> context.Prepared:
+        """An earlier attempt stored steps: the calls it left open are closed first."""
+        await self._greeted()
+        toolbox = prepared.toolbox
+        closed = await close_calls(self._writer, toolbox, hand=self._hand, take=self._take)
+        if closed and self._writer.turn.status == TurnStatus.RUNNING:
+            return await self._preparation.again(self._hand)
         return prepared
 
-    async def _resume(self, prepared: context.Prepared) -> context.Prepared:
-        """An earlier attempt stored steps: close the calls it left open first, or wait for more."""
-        await self._greeted()
-        unfinished = await self._hand(lambda: open_calls(self._writer.turn))
-        if not unfinished:
-            return prepared
-        toolbox, step = prepared.toolbox, self._writer.turn.step
-        theirs = tuple(call for call in unfinished if toolbox.is_handed_back(call.name))
-        undecided = await self._finish_calls([c for c in unfinished if c not in theirs], toolbox)
-        if undecided:
-            await self._take(happenings.Waiting(step, undecided))
-            return prepared
-        if theirs:
-            await self._take(happenings.HandedBack(step, theirs, "tool_calls"))
-            return prepared
-        return await self._prepare()
-
-    async def _note(self, prepared: context.Prepared) -> None:
+    async def _note(self) -> None:
         """Write what cannot wait for the turn's first other write; while the model thinks."""
-        self._writer.manifest = prepared.manifest
         if self._writer.must_begin:
             with self._tolerating():
                 await self._hand(self._writer.begin)
@@ -318,7 +227,7 @@ class TurnRun:
 
     async def _greet(self) -> None:
         """The first events; told while the model is asked."""
-        for name, fields in self._first_events.result():
+        for name, fields in self._preparation.first_events():
             self._feed.emit(name, **fields)
 
     async def _know(self, knowledge: Knowledge | None) -> None:
@@ -339,73 +248,31 @@ class TurnRun:
         await self._greeted()
         await _done(self._knowing)
 
-    async def _finish_calls(
-        self, calls: list[ToolCall], toolbox: TurnToolbox
-    ) -> tuple[ToolCall, ...]:
-        """Close calls that were cut by a crash or waited for a person; those nobody decided on.
+    # -- Text of the step under way --------------------------------------------------------------
 
-        A call that may have been made is made again where that does no harm, else reported.
-        """
-        step = self._writer.turn.step
-        sorted_ = sort_calls(calls, self._writer.turn.waiting_calls)
-        repeated = [call for call in sorted_.begun if toolbox.is_safe_to_repeat(call.name)]
-        for call in sorted_.declined:
-            await self._take(_not_made(step, call, DECLINED))
-            await toolbox.record_declined(call_id=call.id, name=call.name)
-        for call in sorted_.begun:
-            if call not in repeated:
-                await self._take(_not_made(step, call, UNKNOWN_OUTCOME))
-        if sorted_.approved:
-            await self._hand(lambda: self._writer.take_approved(sorted_.approved))
-        made = [*repeated, *sorted_.approved]
-        async with aclosing(loop.run_calls(made, step=step, toolbox=toolbox)) as told:
-            async for happening in told:
-                await self._take(happening)
-        return sorted_.undecided
+    def _shown(self) -> Shown:
+        """As viewers were sent it, up to the feed's last event."""
+        self._feed.flush_text()
+        step = self._writer.turn.step + 1
+        return step, self._feed.text_of(step), self._feed.seq
 
-    # -- Partial text ----------------------------------------------------------------------------
-
-    async def _save_partial_text(self) -> None:
-        """Every second, or 2 KB: text that was shown goes into the turn's row."""
-        self._saved_chars = 0
-        saved = (0, 0)
-        while True:
-            try:
-                async with asyncio.timeout(PARTIAL_SECONDS):
-                    await self._save_wanted.wait()
-            except TimeoutError:
-                pass
-            self._save_wanted.clear()
-            step = self._writer.turn.step + 1
-            text = self._shown_text()
-            if text and (step, len(text)) != saved:
-                seq = self._feed.seq
-                await self._save(step, text, seq)
-                saved = (step, len(text))
-            self._saved_chars = len(text)
-
-    async def _save(self, step: int, text: str, seq: int) -> None:
+    async def _keep_partial(self, step: int, text: str, seq: int) -> None:
         with self._tolerating():
             await self._hand(lambda: self._writer.save_partial(step, text, seq))
-
-    def _shown_text(self) -> str:
-        """Text of the step under way that viewers were sent, up to the feed's last event."""
-        self._feed.flush_text()
-        return self._feed.text_of(self._writer.turn.step + 1)
 
     # -- Ending ----------------------------------------------------------------------------------
 
     async def _stopped(self) -> TurnStatus | None:
         """The task was cancelled: by a person, by a shutdown, or because the turn is another's."""
-        if self._reason is Stop.FENCED:
+        if self.stopped_as is Stop.FENCED:
             return None
         await self._introduced()
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
-        if self._reason is Stop.CANCELLED:
+        if self.stopped_as is Stop.CANCELLED:
             return await self._close(Ending(TurnStatus.CANCELLED))
-        text, seq = self._shown_text(), self._feed.seq
+        _, text, seq = self._shown()
         await self._hand(lambda: self._writer.release(text=text, seq=seq))
         return TurnStatus.QUEUED
 
@@ -421,8 +288,8 @@ class TurnRun:
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
-        shown = bool(self._shown_text().strip())
-        status = TurnStatus.INCOMPLETE if shown else TurnStatus.FAILED
+        _, text, _ = self._shown()
+        status = TurnStatus.INCOMPLETE if text.strip() else TurnStatus.FAILED
         said = {
             "code": code,
             "message": message or CODES[code][1],
@@ -431,14 +298,10 @@ class TurnRun:
         return await self._close(Ending(status, error=said), error)
 
     async def _close(self, ending: Ending, error: ProviderError | None = None) -> TurnStatus | None:
-        text, seq = self._shown_text(), self._feed.seq
+        _, text, seq = self._shown()
         await self._hand(lambda: self._writer.end(ending, text=text, seq=seq, error=error))
         self._announce()
         return ending.status
-
-
-def _not_made(step: int, call: ToolCall, why: str) -> happenings.CallFinished:
-    return happenings.CallFinished(step, call, ToolResult(call_id=call.id, ok=False, content=why))
 
 
 async def _done(task: "asyncio.Task[None] | None") -> None:

@@ -6,10 +6,10 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 
-from chats import transcript
 from chats.endings import last_event
 from chats.models import LIVE_STATUSES, Turn, TurnStatus
 from chats.stream import encode, first_seq
+from chats.turn_messages import messages_of_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def _read_state(turn_id: UUID) -> StoredState | None:
         turn = Turn.objects.filter(pk=turn_id).select_for_update(no_key=True).first()
         if turn is None:
             return None
-        messages = transcript.messages_of_turn(turn)
+        messages = messages_of_turn(turn)
     text = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
     is_over = turn.status not in LIVE_STATUSES
     is_resting = is_over or turn.status == TurnStatus.WAITING

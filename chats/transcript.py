@@ -4,8 +4,7 @@ Appending needs the chat's row locked (`locked_chat`), so that parent, position 
 agree.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +13,7 @@ from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 from django.utils import timezone
 
 from accounts.principal import Principal
-from amber.lib.errors import Invalid, Missing
+from amber.lib.errors import Missing
 from amber.lib.ids import new_id
 from amber.lib.prepared import prepared
 from amber.lib.row_writes import insert_row, update_row
@@ -22,7 +21,7 @@ from amber.lib.words import tsvector_literal
 from assistants.models import Assistant
 from chats.block_paths import mark_active_path
 from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn
-from chats.roles import ASKING_ROLES, CALL_ROLES, HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
+from chats.roles import HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
 from chats.wire import message_wire
 from libraries.models import File
 
@@ -123,33 +122,6 @@ def attach_related(messages: Sequence[ChatMessage]) -> None:
         prefetch_related_objects(list(messages), *wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class DialogTurn:
-    """One exchange of the plain conversation. `id` is the question's."""
-
-    id: UUID
-    user_query: str
-    assistant_response: str
-
-
-def dialog_turns(chat: Chat) -> list[DialogTurn]:
-    """The active path as questions and their answers, in order; unanswered questions left out.
-
-    Several answers to one question are one text; prompts, tools and files are left out.
-    """
-    turns: list[DialogTurn] = []
-    asked: ChatMessage | None = None
-    answers: list[str] = []
-    for message in [*path(chat.pk, chat.active_leaf_id, brief=True), None]:
-        if message is None or message.role in ASKING_ROLES:
-            if asked is not None and answers:
-                turns.append(DialogTurn(asked.pk, asked.content, "\n".join(answers)))
-            asked, answers = message, []
-        elif message.role == MessageRole.ASSISTANT and message.content.strip():
-            answers.append(message.content)
-    return turns
-
-
 def opening(message: ChatMessage) -> list[ChatMessage]:
     """The system messages that open this message's path, oldest first."""
     return path(message.chat_id, message.opening_id)
@@ -221,65 +193,15 @@ def append(
     chat: Chat, parent: ChatMessage | None, *, role: str, content: str = "", **fields: Any
 ) -> ChatMessage:
     """Write one message under `parent`. The caller holds the chat's lock and moves the leaf."""
-    message = _new(chat, parent, role=role, content=content, **fields)
+    message = new_row(chat, parent, role=role, content=content, **fields)
     insert_row(message)
     return message
 
 
-def build_tree(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> dict[str, ChatMessage]:
-    """Unsaved rows of an imported chat by their old ids (or place), parents before children.
-
-    A message without `parent_id` follows the one before it. Raises Invalid: an id given twice, a
-    parent that does not come before, a tool message without its call.
-    """
-    rows: dict[str, ChatMessage] = {}
-    before: ChatMessage | None = None
-    for place, given in enumerate(messages):
-        name = given.get("id") or f"#{place}"
-        parent = _imported_parent(given, before, rows, place)
-        if name in rows:
-            raise Invalid(fields={f"messages.{place}.id": ["Given twice."]})
-        is_call = given["role"] in CALL_ROLES
-        call = _imported_call(given.get("tool_call"), place) if is_call else None
-        before = rows[name] = _new(
-            chat, parent, role=given["role"], content=given["content"], tool_call=call
-        )
-    return rows
-
-
-def _imported_parent(
-    given: Mapping[str, Any],
-    before: ChatMessage | None,
-    rows: Mapping[str, ChatMessage],
-    place: int,
-) -> ChatMessage | None:
-    if "parent_id" not in given:
-        return before
-    wanted = given["parent_id"]
-    if wanted is not None and wanted not in rows:
-        said = "The parent must come before its children."
-        raise Invalid(fields={f"messages.{place}.parent_id": [said]})
-    return rows[wanted] if wanted is not None else None
-
-
-def _imported_call(call: Any, place: int) -> dict[str, Any]:
-    if not isinstance(call, dict) or not all(
-        isinstance(call.get(name), str) for name in ("id", "name", "arguments")
-    ):
-        said = "A tool message needs {id, name, arguments}, three strings."
-        raise Invalid(fields={f"messages.{place}.tool_call": [said]})
-    reply_id = call.get("reply_id")
-    return {
-        "id": call["id"],
-        "name": call["name"],
-        "arguments": call["arguments"],
-        "reply_id": reply_id if isinstance(reply_id, str) else None,
-    }
-
-
-def _new(
+def new_row(
     chat: Chat, parent: ChatMessage | None, *, role: str, content: str, **fields: Any
 ) -> ChatMessage:
+    """Not saved yet."""
     message = ChatMessage(
         organization_id=chat.organization_id,
         chat=chat,
@@ -345,32 +267,3 @@ def _stateless_message(
         **fields,
     )
     return message_wire(row)
-
-
-def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The wire form of what this turn wrote, in order: four queries at most."""
-    return [message for _, message in steps_of_turn(turn)]
-
-
-def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:
-    """As `messages_of_turn`, each with its step (of a stateless turn: the last stored one)."""
-    if turn.chat_id is None:
-        return [(turn.step, message) for message in (turn.output or {}).get("messages", [])]
-    rows = list(
-        ChatMessage.objects.filter(turn=turn, step__isnull=False)
-        .defer("search")
-        .order_by("position")
-    )
-    attach_related(rows)
-    return [(row.step or 0, message) for row, message in zip(rows, shown(rows), strict=True)]
-
-
-def rows_of_step(turn: Turn) -> list[dict[str, Any]]:
-    """Role and tool call of each row of the turn's last stored step, in order."""
-    if turn.step == 0:
-        return []
-    if turn.chat_id is None:
-        said = (turn.output or {}).get("messages", [])
-        return [{"role": m["role"], "tool_call": m["tool_call"]} for m in said]
-    rows = ChatMessage.objects.filter(turn=turn, step=turn.step).order_by("position")
-    return list(rows.values("role", "tool_call"))

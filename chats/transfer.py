@@ -12,6 +12,7 @@ from accounts.principal import Principal
 from amber.lib.errors import Invalid
 from assistants.models import Assistant
 from chats import transcript
+from chats.imported_tree import build_tree
 from chats.models import Chat, ChatMessage
 from chats.tasks import ring_sealing
 from chats.wire import chat_wire
@@ -54,7 +55,7 @@ def import_chat(
         prompt=chat.get("prompt"),
         assistant=assistant,
     )
-    rows = transcript.build_tree(made, messages)
+    rows = build_tree(made, messages)
     ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)
     _keep_dates(rows.values(), messages)
     made.active_leaf = _leaf(rows, chat.get("active_leaf_id"))

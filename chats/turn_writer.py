@@ -14,30 +14,30 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from amber.lib.errors import RateLimited
 from amber.lib.lease import Fenced
 from amber.lib.prepared import prepared
 from amber.lib.row_writes import update_row
-from assistants.models import Assistant
+from assistants.totals import count_tokens
 from chats import transcript
-from chats.admission import dismiss, renew
+from chats.admission import dismiss
 from chats.approval import waiting_call, without_call
+from chats.context import Prepared
 from chats.endings import Ending, end_turn, last_event
-from chats.knowledge import Knowledge, cited_in
+from chats.knowledge import Knowledge
 from chats.models import Chat, MessageRole, Turn, TurnStatus
-from chats.stream import Event, first_seq
+from chats.reply_rows import reply_id, store_reply_rows
+from chats.stream import Event
+from chats.turn_account import TurnAccount
 from chats.turn_news import announce
-from chats.wire import turn_wire
-from engine import tokens
 from engine.happenings import Reply
-from engine.messages import ProviderMessage, ToolCall
+from engine.messages import ToolCall
 from engine.model import ProviderError, Usage
 from engine.tools import ToolResult
-from providers import ledger
-from providers.models import EmbeddingModel, LanguageModel
+from providers.models import EmbeddingModel
 from tools.result_files import ResultFiles
 
 _MOVING = (
@@ -64,45 +64,35 @@ _MOVING = (
 class TurnWriter:
     """Writes one turn for as long as its fence holds. `turn` is the row as last committed.
 
-    `model`, `asked` and `files` are those of the request under way, once it was composed.
+    `account` counts what its provider calls used.
     """
 
     def __init__(self, turn: Turn) -> None:
         if turn.tip_id == turn.question_id:
             turn.tip = turn.question
         self.turn = turn
-        self.outbox: list[Event] = []
-        self.retried: list[ProviderError] = []
-        """Provider calls that failed and were made again: they go into the ledger too."""
-        self.model: LanguageModel | None = None
-        self.asked: Sequence[ProviderMessage] = ()
-        self.files: ResultFiles | None = None
-        self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
+        self.account = TurnAccount()
         self.manifest: Callable[[], dict[str, Any]] | None = None
-        """Makes that of the request under way, until it was written: with the turn's next write."""
-        self.passages: Iterable[dict[str, Any]] = ()
+        """Makes that of the request that was sent, until it is written: with the next other write."""
+        self.outbox: list[Event] = []
         self.refused: RateLimited | None = None
         """Why no budget affords the next request of this turn, if so."""
+        self.files: ResultFiles | None = None
+        self._passages: Iterable[dict[str, Any]] = ()
 
-    def greeting(self) -> list[Event]:
-        """The first events of this attempt; after a break, what is stored is said again."""
-        turn = self.turn
-        if turn.waiting_calls and turn.seq > first_seq(turn.attempt):
-            return []  # it goes on where it waited, and every viewer knows what it had said
-        if turn.attempt == 1 and turn.seq == 0:
-            question = transcript.shown([turn.question])[0] if turn.question else None
-            return [("turn.started", {"turn": turn_wire(turn), "message": question})]
-        restarted = ("turn.restarted", {"attempt": turn.attempt, "step": turn.step + 1})
-        stored = transcript.steps_of_turn(turn)
-        return [
-            restarted,
-            *(("message.stored", {"step": step, "message": message}) for step, message in stored),
-        ]
+    def expect_answer(
+        self, prepared: Prepared, embedded: Sequence[tuple[EmbeddingModel, Usage]]
+    ) -> None:
+        """To this request; it cost so much to embed its question."""
+        self.account.model, self.account.asked = prepared.row, prepared.request.messages
+        self.account.embedded = embedded
+        self.files = prepared.toolbox.files
+        self._passages = prepared.citable
 
     @property
     def must_begin(self) -> bool:
         """Whether the request under way leaves something to write before its answer comes."""
-        return bool(self.turn.partial_text or self.embedded)
+        return bool(self.turn.partial_text or self.account.embedded)
 
     def begin(self) -> None:
         """Take back the text of an attempt that broke off; note what embedding the question cost."""
@@ -110,9 +100,7 @@ class TurnWriter:
         turn.partial_text = ""
         self._keep(turn, "partial_text", "updated_at")
         self.turn = turn
-        for model, usage in self.embedded:
-            self._record(self.turn, usage, model=model)
-        self.embedded = ()
+        self.account.settle_embedding(turn)
 
     def store_knowledge(self, knowledge: Knowledge, seq: int) -> None:
         """What the library had to say, before anything of the answer."""
@@ -140,21 +128,18 @@ class TurnWriter:
         """The rows of one reply: its answer, which ends the turn, or the calls it asks for."""
         with self._held() as (turn, chat):
             turn.partial_text = ""
-            usage, estimated = self._usage_of(reply.usage, reply.text)
-            self._account(turn, usage, estimated=estimated, reply=reply)
-            counted = _token_fields(usage)
+            usage, estimated = self.account.usage_of(reply.usage, reply.text)
+            self.account.settle(turn, usage, estimated=estimated, reply=reply)
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
+            stored = store_reply_rows(turn, chat, reply, usage, self._passages)
             if reply.calls:
-                stored = self._store_calls(turn, chat, reply, counted)
-                self.refused = self._renewed(turn, reply, usage)
-            else:
-                stored = [self._store_answer(turn, chat, reply, counted)]
+                self.refused = self.account.renewed(turn, reply, usage)
             turn.step = reply.step
             turn.waiting_calls = [waiting_call(call) for call in reply.unapproved]
             if not reply.calls:
                 ending = Ending(TurnStatus.COMPLETED, finish_reason=reply.finish_reason)
                 end_turn(turn, chat, ending)
-            self._save(turn, seq, reply.step, stored)
+            self._save(turn, seq, reply.step, stored, spent=usage)
 
     def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
         """The result with its passages and the document that belongs to it, then what it shows."""
@@ -162,7 +147,7 @@ class TurnWriter:
             "id": call.id,
             "name": call.name,
             "arguments": "",
-            "reply_id": self._reply_id(step),
+            "reply_id": reply_id(self.turn, step),
         }
         with self._held() as (turn, chat):
             kept, shown = self.files.save(result) if self.files else (None, [])
@@ -213,12 +198,13 @@ class TurnWriter:
         """End the turn otherwise than by an answer; text that was shown is kept."""
         with self._held() as (turn, chat):
             turn.partial_text = text
+            usage = Usage()
             if text or error is not None or turn.step == 0:
-                usage, _ = self._usage_of(None, text) if text else (Usage(), False)
+                usage = self.account.usage_of(None, text)[0] if text else usage
                 outcome = ending.error["code"] if ending.error else str(ending.status)
-                self._account(turn, usage, estimated=True, outcome=outcome)
-            stored = end_turn(turn, chat, ending, passages=self.passages)
-            self._save(turn, seq, turn.step + 1, stored)
+                self.account.settle(turn, usage, estimated=True, outcome=outcome)
+            stored = end_turn(turn, chat, ending, passages=self._passages)
+            self._save(turn, seq, turn.step + 1, stored, spent=usage)
 
     def release(self, *, text: str, seq: int) -> None:
         """Give the turn back to the queue, its text kept, the attempt not counted."""
@@ -235,9 +221,10 @@ class TurnWriter:
 
     @contextmanager
     def _held(self) -> Iterator[tuple[Turn, Chat | None]]:
+        turn = copy(self.turn)
+        self._note_manifest(turn)
         with transaction.atomic():
             chat = self._locked_chat()
-            turn = copy(self.turn)
             turn.tip_id, turn.assistant_id, turn.cancel_requested_at = Turn.objects.holding(
                 turn.pk, turn.fence, "tip_id", "assistant_id", "cancel_requested_at"
             )
@@ -258,16 +245,20 @@ class TurnWriter:
 
     def _keep(self, turn: Turn, *names: str) -> None:
         """Without a lock: one statement that asks for the fence itself."""
+        self._note_manifest(turn)
         where = {"fence": turn.fence, "status": TurnStatus.RUNNING}
         if not self._update(turn, *names, where=where):
             raise Fenced
         self.manifest = None
 
-    def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
-        """These columns, and the manifest that was not written yet."""
+    def _note_manifest(self, turn: Turn) -> None:
+        """It costs a count of all that was asked: no lock is held meanwhile."""
         if self.manifest is not None:
             turn.manifest = self.manifest()
-            names = (*names, "manifest")
+
+    def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
+        """These columns, and a manifest that was not written yet."""
+        names = names if self.manifest is None else (*names, "manifest")
         return update_row(turn, *names, where=where)
 
     def _save(
@@ -278,7 +269,9 @@ class TurnWriter:
         stored: Sequence[dict[str, Any]],
         *,
         before: Sequence[Event] = (),
+        spent: Usage | None = None,
     ) -> None:
+        """The assistant's total comes last: all its turns wait for each other there."""
         events: list[Event] = [
             *before,
             *(("message.stored", {"step": step, "message": message}) for message in stored),
@@ -287,114 +280,9 @@ class TurnWriter:
             events.append(last_event(turn))
         turn.seq = seq + len(events)
         self._update(turn, *_MOVING)
+        if spent is not None and turn.assistant_id:
+            count_tokens(turn.assistant_id, spent.total_tokens)
         transaction.on_commit(lambda: self.outbox.extend(events))
-
-    def _store_answer(
-        self, turn: Turn, chat: Chat | None, reply: Reply, counted: dict[str, int]
-    ) -> dict[str, Any]:
-        return transcript.append_to_turn(
-            turn,
-            chat,
-            role=MessageRole.ASSISTANT,
-            content=reply.text,
-            assistant=turn.assistant,
-            citations=cited_in(reply.text, self.passages),
-            step=reply.step,
-            **counted,
-        )
-
-    def _reply_id(self, step: int) -> str:
-        """Unique over all turns of a chat: calls with one id are one reply."""
-        return f"{self.turn.pk}:{step}"
-
-    def _store_calls(
-        self, turn: Turn, chat: Chat | None, reply: Reply, counted: dict[str, int]
-    ) -> list[dict[str, Any]]:
-        """One row a call; the first carries the reply's text, what it cites, and token counts."""
-        cited = cited_in(reply.text, self.passages)
-        stored = []
-        for number, call in enumerate(reply.calls):
-            stored.append(
-                transcript.append_to_turn(
-                    turn,
-                    chat,
-                    role=MessageRole.TOOL_CALL,
-                    content="" if number else reply.text,
-                    assistant=turn.assistant,
-                    step=reply.step,
-                    tool_call={
-                        "id": call.id,
-                        "name": call.name,
-                        "arguments": call.arguments,
-                        "reply_id": self._reply_id(reply.step),
-                    },
-                    **({} if number else {**counted, "citations": cited}),
-                )
-            )
-        return stored
-
-    def _usage_of(self, usage: Usage | None, text: str) -> tuple[Usage, bool]:
-        """The provider's count, or our own estimate, and whether it is one."""
-        if usage is not None:
-            return usage, False
-        encoding = self.model.encoding if self.model else tokens.DEFAULT_ENCODING
-        asked = tokens.count_messages(self.asked, encoding)
-        return Usage(asked, tokens.count_text(text, encoding)), True
-
-    def _account(
-        self,
-        turn: Turn,
-        usage: Usage,
-        *,
-        estimated: bool,
-        reply: Reply | None = None,
-        outcome: str = "ok",
-    ) -> None:
-        """Ledger rows for this call and the retried ones before it; totals of turn and assistant."""
-        if self.model is None:
-            return
-        for error in self.retried:
-            self._record(turn, Usage(), outcome=error.code)
-        self.retried = []
-        self._record(
-            turn,
-            usage,
-            estimated=estimated,
-            outcome=outcome,
-            first_token_ms=_ms(reply.first_token_seconds) if reply else None,
-            latency_ms=_ms(reply.seconds) or 0 if reply else 0,
-        )
-        turn.usage = _add(turn.usage, usage)
-        if turn.assistant_id:
-            Assistant.objects.filter(pk=turn.assistant_id).update(
-                total_token_usage=F("total_token_usage") + usage.total_tokens
-            )
-
-    def _renewed(self, turn: Turn, reply: Reply, usage: Usage) -> RateLimited | None:
-        """Whether the next request can be afforded, where the turn goes on by itself."""
-        handed_back = {tool["name"] for tool in turn.options.get("tools", ())}
-        rests = reply.unapproved or any(call.name in handed_back for call in reply.calls)
-        if rests or self.model is None:
-            return None
-        return renew(turn, self.model, usage)
-
-    def _record(
-        self, turn: Turn, usage: Usage, *, model: EmbeddingModel | None = None, **fields: Any
-    ) -> None:
-        """One provider call: of the answering model, unless another is named."""
-        assert self.model is not None
-        ledger.record(
-            model or self.model,
-            usage,
-            organization_id=turn.organization_id,
-            user_id=turn.user_id,
-            api_key_id=turn.api_key_id,
-            guest_id=turn.guest_id,
-            assistant_id=turn.assistant_id,
-            turn_id=turn.pk,
-            is_budgeted=turn.is_budgeted,
-            **fields,
-        )
 
 
 @prepared
@@ -403,44 +291,11 @@ def _locked(*, chat_id: UUID) -> QuerySet[Chat, tuple[UUID | None, str]]:
     return locked.values_list("active_leaf_id", "name")
 
 
-def open_calls(turn: Turn) -> list[ToolCall]:
-    """Calls of the turn's last stored step that have no result: a worker died while they ran."""
-    rows = transcript.rows_of_step(turn)
-    finished = [row["tool_call"]["id"] for row in rows if row["role"] == MessageRole.TOOL]
-    calls = []
-    for row in rows:
-        if row["role"] != MessageRole.TOOL_CALL:
-            continue
-        call = row["tool_call"]
-        if call["id"] in finished:
-            finished.remove(call["id"])
-        else:
-            calls.append(ToolCall(call["id"], call["name"], call["arguments"], call["reply_id"]))
-    return calls
-
-
 def _added(step: int, passages: Iterable[dict[str, Any]]) -> list[Event]:
     return [("source.added", {"step": step, "passage": passage}) for passage in passages]
-
-
-def _token_fields(usage: Usage) -> dict[str, int]:
-    return {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "total_tokens": usage.total_tokens,
-    }
-
-
-def _add(total: dict[str, int], usage: Usage) -> dict[str, int]:
-    counted = {**_token_fields(usage), "cached_tokens": usage.cached_tokens}
-    return {name: total.get(name, 0) + number for name, number in counted.items()}
 
 
 def _first_token_at(reply: Reply) -> datetime | None:
     if reply.first_token_seconds is None:
         return None
     return timezone.now() - timedelta(seconds=reply.seconds - reply.first_token_seconds)
-
-
-def _ms(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1_000)

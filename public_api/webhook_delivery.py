@@ -28,8 +28,8 @@ from amber.lib.errors import AmberError
 from amber.lib.lease import Fenced
 from amber.lib.secrets import UnsealError
 from amber.lib.worker import this_worker
-from chats import transcript
 from chats.models import Turn
+from chats.turn_messages import messages_of_turn
 from public_api.models import (
     GIVE_UP_AFTER,
     GIVE_UP_FAILURES,
@@ -152,7 +152,7 @@ def _output(delivery: WebhookDelivery) -> dict[str, Any]:
     if not delivery.webhook.include_output:
         return {}
     turn = Turn.objects.filter(pk=delivery.turn_id).first()
-    messages = transcript.messages_of_turn(turn) if turn is not None else None
+    messages = messages_of_turn(turn) if turn is not None else None
     if messages and len(orjson.dumps(messages)) > MAX_OUTPUT_BYTES:
         messages = None
     return {"output": messages or None}

@@ -6,6 +6,7 @@ from typing import Any
 from accounts.models import User
 from assistants.models import Assistant
 from chats import transcript
+from chats.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, Turn
 from libraries.models import File
 from tests.personas import Persona
@@ -81,7 +82,7 @@ def fill(chat: Chat, length: int) -> list[ChatMessage]:
         {"role": "assistant" if number % 2 else "human", "content": f"message {number}"}
         for number in range(length)
     ]
-    rows = list(transcript.build_tree(chat, given).values())
+    rows = list(build_tree(chat, given).values())
     ChatMessage.objects.bulk_create(rows)
     transcript.move_leaf(chat, rows[-1])
     return rows

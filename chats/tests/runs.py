@@ -14,12 +14,13 @@ from typing import Any
 from django.db import connections
 from pydantic import TypeAdapter
 
-from chats import context, runner, services, transcript
+from chats import context, runner, services, stopping
 from chats.lookups import embed_question
 from chats.models import Chat, Turn, TurnStatus
-from chats.runner import Stop
+from chats.stopping import Stop
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
+from chats.turn_messages import messages_of_turn
 from engine.events import AnyEvent, Event, Transcript, fold
 from tests.personas import Persona
 
@@ -70,7 +71,7 @@ class Run:
         self.wait_for(lambda: text_of(self.turn))
 
     def stop(self, reason: Stop) -> None:
-        runner.stop(self.turn.pk, reason)
+        stopping.stop(self.turn.pk, reason)
 
 
 @contextmanager
@@ -89,7 +90,7 @@ def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
     try:
         yield this
     except BaseException:
-        runner.stop(turn.pk, Stop.FENCED)
+        stopping.stop(turn.pk, Stop.FENCED)
         raise
     finally:
         thread.join(WAIT_SECONDS)
@@ -120,7 +121,7 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
     """The promise of design 5.5, and that the numbers have no holes within an attempt."""
     turn.refresh_from_db()
     seen, events = seen_of(turn), stream_of(turn)
-    assert seen.messages == transcript.messages_of_turn(turn)
+    assert seen.messages == messages_of_turn(turn)
     assert seen.text == {}
     assert seen.ended == f"turn.{turn.status}"
     numbers = [event["seq"] for event in events]

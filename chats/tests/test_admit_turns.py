@@ -15,7 +15,7 @@ from chats.admission import release_leftovers
 from chats.call_options import CallOptions
 from chats.call_services import continue_chat
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.runner import Stop
+from chats.stopping import Stop
 from chats.tests.rows import (
     error_of,
     messages,

@@ -7,10 +7,11 @@ import pytest
 from django.db import OperationalError
 
 from amber.lib import redis as amber_redis
-from chats import services, sweep, transcript
+from chats import services, sweep
 from chats.approval import DECLINED
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.runner import UNKNOWN_OUTCOME, Stop
+from chats.resumption import UNKNOWN_OUTCOME
+from chats.stopping import Stop
 from chats.stream import events_key
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
 from chats.tests.rows import ABSENT, error_of, fields_of, new_assistant, of_turn, path_of
@@ -24,6 +25,7 @@ from chats.tests.runs import (
     seen_of,
 )
 from chats.tests.test_end_turn import expire
+from chats.turn_messages import messages_of_turn
 from chats.turn_writer import TurnWriter
 from providers.models import OFFLINE_URL, LanguageModel, Provider, UsageRecord
 from tests.personas import api, visit
@@ -465,7 +467,7 @@ def test_a_viewer_of_a_lost_stream_gets_a_snapshot_and_what_is_waited_for(alice,
     events = read_first(response, 2)
     assert [name for _, name, _ in events] == ["turn.snapshot", "turn.waiting"]
     assert events[-1][0] == turn.seq
-    assert events[0][2]["messages"] == transcript.messages_of_turn(turn)
+    assert events[0][2]["messages"] == messages_of_turn(turn)
     assert [call["call_id"] for call in events[1][2]["calls"]] == calls_of(turn)
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from chats.asking import answer_of, ask_library
+from chats.dialog import dialog_turns
 from chats.models import Turn
 from chats.tests.rows import ABSENT, converse, new_chat, say
 from chats.tests.runs import run
-from chats.transcript import dialog_turns
 from libraries.models import Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from providers.models import OFFLINE_URL, LanguageModel, Provider

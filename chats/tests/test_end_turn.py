@@ -10,9 +10,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from amber.lib import redis as amber_redis
-from chats import runner, services, sweep
+from chats import resumption, services, stopping, sweep
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.runner import Stop
+from chats.stopping import Stop
 from chats.stream import events_key
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
@@ -120,8 +120,8 @@ def test_a_silent_provider_is_cancelled_without_a_message(alice, new_model, fake
 
 
 def test_stopping_what_does_not_run_here_does_nothing(alice):
-    runner.stop(ask(alice).pk, Stop.CANCELLED)
-    assert runner.running_ids() == []
+    stopping.stop(ask(alice).pk, Stop.CANCELLED)
+    assert stopping.running_ids() == []
 
 
 def test_a_released_turn_waits_for_another_worker(alice, new_model):
@@ -332,7 +332,7 @@ def test_a_call_that_may_do_harm_is_reported_and_not_repeated(alice, new_model):
     turn, made = crash_in_a_call(alice, idempotent=False)
     assert run(turn, "w3") == TurnStatus.COMPLETED
     assert len(made) == 1
-    assert ChatMessage.objects.get(role="tool").content == runner.UNKNOWN_OUTCOME
+    assert ChatMessage.objects.get(role="tool").content == resumption.UNKNOWN_OUTCOME
     assert call_rows() == ["human", "tool_call", "tool", "assistant"]
     finished = [e for e in stream_of(turn) if e["event"] == "tool.finished"]
     assert finished[-1]["ok"] is False
@@ -381,7 +381,7 @@ def test_a_crash_in_mid_answer_takes_the_half_back(alice, new_model):
 
 
 def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatch):
-    monkeypatch.setattr("chats.runner.PARTIAL_SECONDS", 0.05)
+    monkeypatch.setattr("chats.partial_text.PARTIAL_SECONDS", 0.05)
     new_model("fake-hang-mid")
     turn = ask(alice, "fake-hang-mid")
     with running(turn) as this:

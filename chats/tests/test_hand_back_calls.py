@@ -6,7 +6,7 @@ from chats import services, sweep
 from chats.call_options import CallOptions
 from chats.call_services import continue_chat
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.runner import UNKNOWN_OUTCOME
+from chats.resumption import UNKNOWN_OUTCOME
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
 from chats.tests.runs import (

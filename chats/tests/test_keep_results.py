@@ -13,7 +13,7 @@ from django.core.files.storage import FileSystemStorage
 from django.utils import timezone
 from PIL import Image
 
-from chats import services, transcript
+from chats import services
 from chats.chores import delete_expired_files
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.tests.event_streams import stream_of
@@ -28,6 +28,7 @@ from chats.tests.runs import (
 )
 from chats.tests.test_approve_calls import die
 from chats.tests.test_end_turn import take_over
+from chats.turn_messages import messages_of_turn
 from chats.turn_writer import TurnWriter
 from libraries.models import File
 from tests.personas import api
@@ -396,4 +397,4 @@ def test_deleting_the_file_leaves_the_message(alice, new_model):
     file = File.objects.get()
     assert api(alice).delete(f"/api/v1/files/{file.pk}/").status_code == 204
     assert run(ask_in(turn.chat, alice, "And? [[fake tokens=1]]")) == TurnStatus.COMPLETED
-    assert transcript.messages_of_turn(turn)[2]["file"] is None
+    assert messages_of_turn(turn)[2]["file"] is None

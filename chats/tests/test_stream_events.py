@@ -7,14 +7,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from amber.lib import redis as amber_redis
-from chats import transcript
 from chats.models import Turn
-from chats.runner import Stop
 from chats.services import cancel_turn, delete_chat
+from chats.stopping import Stop
 from chats.stream import events_key
 from chats.tests.event_streams import Sse, read_sse, stream_of
 from chats.tests.rows import of_turn
 from chats.tests.runs import ask, marker, run, running, text_of
+from chats.turn_messages import messages_of_turn
 from engine.events import AnyEvent, Event, Transcript, fold
 from tests.personas import Persona, api
 from tools.registry import register_tool
@@ -70,7 +70,7 @@ def lose(turn: Turn, numbers: range) -> None:
 
 def assert_complete(turn: Turn, events: list[Sse]) -> None:
     known = seen(events)
-    assert known.messages == transcript.messages_of_turn(turn)
+    assert known.messages == messages_of_turn(turn)
     assert (known.text, known.ended) == ({}, f"turn.{turn.status}")
     numbers = [number for number, _, _ in events]
     assert numbers == sorted(set(numbers)), "an event came twice or out of order"
@@ -92,7 +92,7 @@ def test_goes_on_from_any_event(alice, ended):
 
 
 def test_whoever_has_seen_the_end_gets_nothing_new(alice, ended):
-    known = transcript.messages_of_turn(ended)
+    known = messages_of_turn(ended)
     events = watch(alice, ended, after=ended.seq)
     assert [name for name in names(events) if name == "text.delta"] == []
     assert all(number >= ended.seq for number, _, _ in events) or seen(events).messages == known

@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 from openai import OpenAI
 
-from chats import runner
+from chats import runner, stopping
 from chats.models import Turn
 from chats.tests.conftest import fake_provider, new_model, no_connection_left_open, provider
 from chats.tests.runs import WAIT_SECONDS
@@ -43,7 +43,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
     # Redis carries cancel requests to real workers; here there is one, and it is this process.
     for place in ("chats.services", "chats.call_services"):
         monkeypatch.setattr(
-            f"{place}.announce_cancel", lambda pk: runner.stop(pk, runner.Stop.CANCELLED)
+            f"{place}.announce_cancel", lambda pk: stopping.stop(pk, stopping.Stop.CANCELLED)
         )
     yield rung
     for thread in threads:

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import ApiKey
-from chats import runner
+from chats import stopping
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from chats.services import cancel_turn
 from chats.tests.rows import new_assistant
@@ -420,7 +420,7 @@ def test_a_worker_that_dies_after_the_first_word_breaks_the_stream_off(client, m
             if chunk.choices[0].delta.content:
                 break
         turn = Turn.objects.get()
-        runner.stop(turn.pk, runner.Stop.RELEASED)
+        stopping.stop(turn.pk, stopping.Stop.RELEASED)
         until(lambda: Turn.objects.get(pk=turn.pk).status == TurnStatus.QUEUED)
         with running(turn, "w2"), pytest.raises(openai.APIError) as caught:
             list(words)

@@ -8,7 +8,7 @@ import openai
 import pytest
 from openai.types.responses import Response
 
-from chats import runner
+from chats import stopping
 from chats.chores import erase_stateless
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from chats.tests.rows import new_assistant
@@ -446,7 +446,7 @@ def test_a_stream_says_that_it_was_cancelled(client, model):
             seen.append(event.to_dict())
             if event.type == "response.output_text.delta" and len(text_of(seen)) < 20:
                 threading.Thread(
-                    target=runner.stop, args=(Turn.objects.get().pk, runner.Stop.CANCELLED)
+                    target=stopping.stop, args=(Turn.objects.get().pk, stopping.Stop.CANCELLED)
                 ).start()
     assert seen[-1]["type"] == "response.incomplete"
     assert seen[-1]["response"]["status"] == "cancelled"
