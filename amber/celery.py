@@ -1,4 +1,4 @@
-"""The Celery app. Celery is a doorbell: the work is rows that know their own state.
+"""The Celery app of the workers. Celery is a doorbell: the work is rows that know their own state.
 
 A worker that consumes gets a keeper (`chats.keeper`): leases, sweeps, heartbeat, draining.
 """
@@ -9,12 +9,16 @@ from typing import Any
 
 from celery import Celery, bootsteps
 from celery.signals import worker_ready, worker_shutting_down
+from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 
 app = Celery("amber")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# Without acknowledgement: a lost ring is rung again by the sweep, and each ring saves the worker's
+# main loop two round trips to Redis. Rings name their queue (`amber.lib.ring`).
+app.conf.task_queues = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)]
 
 _PULSE_SECONDS = 2.0
 _keepers: list[Any] = []
@@ -54,9 +58,22 @@ def _start_keeper(sender: Any, **_: Any) -> None:
     from chats.keeper import Keeper
 
     queue = next(iter(sender.app.amqp.queues.consume_from))
-    keeper = Keeper(this_worker(), queue=queue)
+    keeper = Keeper(this_worker(), queue=queue, duty=_duty(queue))
     _keepers.append(keeper)
     keeper.start()
+
+
+def _duty(queue: str) -> Any:
+    """Each worker reads what its own queue is about: the other's is 5 MB."""
+    from amber.lib.worker import this_worker
+
+    if queue == "chat":
+        from chats.turn_duty import TurnDuty
+
+        return TurnDuty(this_worker())
+    from chats.document_duty import DocumentDuty
+
+    return DocumentDuty(this_worker())
 
 
 @worker_shutting_down.connect

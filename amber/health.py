@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
-from chats.keeper import consuming_queues
+from chats.heartbeat import consuming_queues
 from chats.models import Turn
 
 REQUIRED_QUEUES = ("chat", "ingest")

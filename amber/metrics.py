@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from amber.lib.ids import least_id_at
 from amber.request_log import Application, Receive, Scope, Send
-from chats.keeper import consuming_queues
+from chats.heartbeat import consuming_queues
 from chats.models import Turn, TurnStatus
 
 RECENT = timedelta(minutes=5)

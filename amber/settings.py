@@ -6,7 +6,6 @@ from typing import Any
 import django_stubs_ext
 import structlog
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
-from kombu import Queue
 
 from amber import environment as env
 
@@ -140,6 +139,7 @@ AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 
 # -- Apps --------------------------------------------------------------------------------------------
 # Apps without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
+_IS_WORKER = env.text("AMBER_ROLE") == "worker"
 _WEB_APPS = [
     "allauth.socialaccount.providers.openid_connect",
     "allauth.headless",
@@ -148,7 +148,7 @@ _WEB_APPS = [
     "corsheaders",
 ]
 INSTALLED_APPS = [
-    "unfold",
+    *([] if _IS_WORKER else ["unfold"]),  # before the admin, whose templates it replaces
     "django.contrib.admin.apps.SimpleAdminConfig",  # urls.py discovers: workers need no admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -169,7 +169,7 @@ INSTALLED_APPS = [
     "assistants",
     "chats",
     "public_api",
-    *([] if env.text("AMBER_ROLE") == "worker" else _WEB_APPS),
+    *([] if _IS_WORKER else _WEB_APPS),
 ]
 MIDDLEWARE = [
     "amber.lib.wire.refuse_nul_in_address",
@@ -345,11 +345,6 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
 }
-CELERY_TASK_DEFAULT_QUEUE = "ingest"
-# Without acknowledgement: a lost ring is rung again by the sweep, and each ring saves the worker's
-# main loop two round trips to Redis.
-CELERY_TASK_QUEUES = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)]
-CELERY_TASK_ROUTES = {"chats.run_turn": {"queue": "chat"}}
 
 # -- Time, words, logs -----------------------------------------------------------------------------------
 USE_TZ = True

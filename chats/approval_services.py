@@ -12,7 +12,7 @@ from chats.admission import readmit
 from chats.approval import decided, is_decided
 from chats.endings import lock_turn
 from chats.models import Turn, TurnStatus
-from chats.tasks import ring_turn
+from chats.rings import ring_turn
 from chats.wire import turn_wire
 
 

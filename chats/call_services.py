@@ -22,9 +22,9 @@ from chats.call_options import CallOptions
 from chats.endings import lock_turn
 from chats.models import Chat, ChatMessage, MessageRole, Turn
 from chats.questions import name_by, question_at
+from chats.rings import ring_turn
 from chats.roles import ASKING_ROLES
 from chats.stream import announce_cancel
-from chats.tasks import ring_turn
 from chats.turn_messages import open_calls
 from chats.wire import turn_wire
 from libraries.models import File

@@ -1,34 +1,23 @@
 """Periodic chores: a table of names, intervals and functions. There is no beat process.
 
 The sweep of any chat worker rings for a chore that is due (`due_chores`, compare-and-set on its
-row); a worker of the `ingest` queue runs it. Each chore works in batches and may be run twice.
+row); a worker of the `ingest` queue runs it, which reads the function's module then. Each chore works
+in batches and may be run twice.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from importlib import import_module
 
 import structlog
 from django.conf import settings
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.module_loading import import_string
 
 from accounts.models import IdempotencyRecord
-from chats import blocks
-from chats.admission import release_leftovers
-from chats.digest import digest_turns
-from chats.erasing import erase_people
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
-from chats.organization_erasing import erase_organizations
-from chats.retention import expire_old_chats, remove_expired_chats
-from libraries.erasure import erase_leftovers
 from libraries.file_bytes import delete_files
 from libraries.models import File
-from libraries.survey import survey_libraries
-from libraries.vector_index import tend_indexes
-from memory import embedding
-from providers.budget_counters import forget_counters
 from tools.models import ToolCallRecord
 
 logger = structlog.get_logger(__name__)
@@ -74,41 +63,37 @@ def forget_tool_calls() -> None:
         ToolCallRecord.objects.filter(pk__in=ids).delete()
 
 
-def refresh_tools() -> None:
-    """The HTTP client (4 MB) is loaded where the chore runs, not where chores are known."""
-    import_module("tools.refreshing").refresh_due()
-
-
 @dataclass(frozen=True, slots=True)
 class _Periodic:
     every_seconds: int
-    run: Callable[[], None]
+    run: str
+    """The function's dotted name: who only knows of chores does not pay for what they need."""
 
 
 CHORES: dict[str, _Periodic] = {
-    "digest_turns": _Periodic(5, digest_turns),
-    "embed_waiting_blocks": _Periodic(60, blocks.embed_waiting),
-    "embed_waiting_memories": _Periodic(60, embedding.embed_waiting),
-    "expire_old_chats": _Periodic(3_600, expire_old_chats),
-    "remove_expired_chats": _Periodic(60, remove_expired_chats),
-    "erase_people": _Periodic(60, erase_people),
-    "erase_organizations": _Periodic(60, erase_organizations),
-    "erase_stateless": _Periodic(60, erase_stateless),
-    "forget_idempotency_keys": _Periodic(600, forget_idempotency_keys),
-    "delete_expired_files": _Periodic(600, delete_expired_files),
-    "forget_dead_workers": _Periodic(600, forget_dead_workers),
-    "tend_indexes": _Periodic(60, tend_indexes),
-    "survey_libraries": _Periodic(60, survey_libraries),
-    "erase_leftovers": _Periodic(3_600, erase_leftovers),
-    "forget_tool_calls": _Periodic(3_600, forget_tool_calls),
-    "refresh_tools": _Periodic(600, refresh_tools),
-    "release_leftovers": _Periodic(60, release_leftovers),
-    "forget_counters": _Periodic(3_600, forget_counters),
+    "digest_turns": _Periodic(5, "chats.digest.digest_turns"),
+    "embed_waiting_blocks": _Periodic(60, "chats.blocks.embed_waiting"),
+    "embed_waiting_memories": _Periodic(60, "memory.embedding.embed_waiting"),
+    "expire_old_chats": _Periodic(3_600, "chats.retention.expire_old_chats"),
+    "remove_expired_chats": _Periodic(60, "chats.retention.remove_expired_chats"),
+    "erase_people": _Periodic(60, "chats.erasing.erase_people"),
+    "erase_organizations": _Periodic(60, "chats.organization_erasing.erase_organizations"),
+    "erase_stateless": _Periodic(60, "chats.chores.erase_stateless"),
+    "forget_idempotency_keys": _Periodic(600, "chats.chores.forget_idempotency_keys"),
+    "delete_expired_files": _Periodic(600, "chats.chores.delete_expired_files"),
+    "forget_dead_workers": _Periodic(600, "chats.chores.forget_dead_workers"),
+    "tend_indexes": _Periodic(60, "libraries.vector_index.tend_indexes"),
+    "survey_libraries": _Periodic(60, "libraries.survey.survey_libraries"),
+    "erase_leftovers": _Periodic(3_600, "libraries.erasure.erase_leftovers"),
+    "forget_tool_calls": _Periodic(3_600, "chats.chores.forget_tool_calls"),
+    "refresh_tools": _Periodic(600, "tools.refreshing.refresh_due"),
+    "release_leftovers": _Periodic(60, "chats.admission.release_leftovers"),
+    "forget_counters": _Periodic(3_600, "providers.budget_counters.forget_counters"),
 }
 
 
-def add_chore(name: str, *, every_seconds: int, run: Callable[[], None]) -> None:
-    """For rooms above this one, when they start."""
+def add_chore(name: str, *, every_seconds: int, run: str) -> None:
+    """For rooms above this one, when they start. `run`: the dotted name of a function."""
     CHORES[name] = _Periodic(every_seconds, run)
 
 
@@ -117,7 +102,7 @@ def run(name: str) -> None:
     if name not in CHORES:
         logger.warning("unknown_chore", chore=name)
         return
-    CHORES[name].run()
+    import_string(CHORES[name].run)()
 
 
 def due_chores() -> list[str]:

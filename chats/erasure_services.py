@@ -19,9 +19,9 @@ from accounts.principal import Principal
 from assistants.models import Assistant
 from chats.erasing import Belongings
 from chats.models import Chat, Erasure, Turn
-from chats.tasks import ring_chore
+from chats.rings import ring_chore
 from libraries.models import Document, DocumentStatus, File, Library
-from libraries.tasks import ring_erasure
+from libraries.rings import ring_erasure
 from memory.models import Memory
 from tools.models import Tool
 

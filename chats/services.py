@@ -26,9 +26,9 @@ from chats.call_options import NO_OPTIONS, CallOptions
 from chats.endings import Ending, end_outside, lock_turn
 from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
 from chats.questions import name_by, question_at
+from chats.rings import ring_turn
 from chats.roles import ASKING_ROLES, POSTED_ROLES
 from chats.stream import announce_cancel
-from chats.tasks import ring_turn
 from chats.wire import chat_wire, message_wire, turn_wire
 from chats.withdrawal import withdraw_messages
 from libraries.models import File

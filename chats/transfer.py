@@ -14,7 +14,7 @@ from assistants.models import Assistant
 from chats import transcript
 from chats.imported_tree import build_tree
 from chats.models import Chat, ChatMessage
-from chats.tasks import ring_sealing
+from chats.rings import ring_sealing
 from chats.wire import chat_wire
 
 _BATCH = 500

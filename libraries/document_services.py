@@ -17,7 +17,7 @@ from libraries.endings import AFRESH
 from libraries.intake import Given, Outcome, Placed
 from libraries.models import Document, DocumentStatus, Library
 from libraries.removal import remove_document
-from libraries.tasks import ring_ingest
+from libraries.rings import ring_ingest
 from libraries.wire import document_wire
 
 

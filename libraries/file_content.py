@@ -2,6 +2,7 @@
 
 Four kinds: images (encoded anew, shown in pages), texts (kept as sent, and decoded for models),
 sound, everything else (`application/octet-stream`). HTML and SVG are texts: no page of ours renders them.
+The decoders of images are imported with the first file.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from django.conf import settings
 
 from amber.lib.errors import Invalid, TooLarge
 from libraries.file_audio import audio_kind
-from libraries.file_images import MIME_TYPES, announced_format, encoded_anew
 from libraries.file_text import capped_text, decoded_text
 
 BINARY_TYPE: Final = "application/octet-stream"
@@ -41,6 +41,8 @@ def read_content(name: str, data: bytes) -> Content:
         raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")
     if not data:
         raise Invalid("The file is empty.")
+    from libraries.file_images import MIME_TYPES, announced_format, encoded_anew
+
     image_format = announced_format(data)
     if image_format is not None:
         return Content(encoded_anew(data, image_format), MIME_TYPES[image_format])

@@ -21,7 +21,7 @@ from libraries.endings import AFRESH
 from libraries.git.fetching import check_git_url
 from libraries.models import DocumentStatus, Library, Repository
 from libraries.repository_tokens import seal_token
-from libraries.tasks import ring_erasure, ring_imports
+from libraries.rings import ring_erasure, ring_imports
 from libraries.wire import repository_wire
 
 UNDER_WAY: Final = "This repository is being imported already."

@@ -21,7 +21,7 @@ from amber.lib.lease import RUNNING
 from libraries import switching
 from libraries.endings import AFRESH
 from libraries.models import Document, DocumentStage, DocumentStatus, Library
-from libraries.tasks import ring_erasure, ring_ingest
+from libraries.rings import ring_erasure, ring_ingest
 from libraries.wire import library_wire
 from providers.models import EmbeddingModel
 from providers.registry import default_embedding_model

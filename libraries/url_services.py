@@ -18,7 +18,7 @@ from libraries import intake
 from libraries.document_services import answer
 from libraries.intake import Given, Placed
 from libraries.models import Document, Library
-from libraries.tasks import ring_ingest
+from libraries.rings import ring_ingest
 from libraries.url_fetching import fetch_url
 
 OF_REPOSITORY: Final = "This document is from a Git repository: import that again."

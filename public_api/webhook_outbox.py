@@ -15,7 +15,7 @@ from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
 from public_api.models import Webhook, WebhookDelivery, WebhookEvent
 from public_api.response_names import Asked, response_id
-from public_api.tasks import ring_deliveries
+from public_api.rings import ring_deliveries
 
 KNOWN_SECONDS: Final = 5.0
 """So long a new organization's first webhook may hear nothing."""

@@ -16,7 +16,7 @@ from amber.lib.egress import installation_policy
 from amber.lib.errors import AmberError, Conflict, Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
 from public_api.models import DeliveryStatus, Webhook, WebhookDelivery
-from public_api.tasks import ring_deliveries
+from public_api.rings import ring_deliveries
 from public_api.webhook_outbox import forget_known
 from public_api.webhook_secrets import seal_secret
 from public_api.webhook_signing import new_secret

@@ -11,9 +11,8 @@ take long. It follows no redirects; the SDK follows those that keep to the origi
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -22,6 +21,7 @@ import orjson
 
 from amber.lib.egress import EgressPolicy, FetchError, Reason, UnsafeAddress
 from amber.lib.egress_transport import GuardedTransport
+from tools.mcp_terms import LineOptions
 from tools.outgoing import SHOWN_BODY_CHARS, shown_headers, shown_text
 from tools.protocol import Exchange
 
@@ -31,33 +31,6 @@ MAX_REQUESTS: Final = 100
 """A discovery of 50 pages takes 53; a server that breaks off without end must not be asked so."""
 
 GOODBYE_SECONDS: Final = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class LineLimits:
-    """Of a whole session, so that it costs a worker less than 50 MB and half a second.
-
-    `max_brackets` counts those that open: each can become an object of up to 1,400 bytes, a content
-    block. `max_commas`: values of some 40 bytes. `max_lines` are those of event streams: the SDK
-    takes 0.1 ms of the worker's event loop for each message, of three lines.
-    """
-
-    max_bytes: int = 10_000_000
-    max_brackets: int = 30_000
-    max_commas: int = 400_000
-    max_lines: int = 20_000
-    connect_seconds: float = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class LineOptions:
-    """`credentials` go along with every request, `call_headers` with a tool's call only."""
-
-    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
-    call_headers: Mapping[str, str] = field(default_factory=dict)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-    exchanges: list[Exchange] | None = None
-    limits: LineLimits = LineLimits()
 
 
 class Line(httpx2.AsyncBaseTransport):

@@ -18,10 +18,9 @@ from amber.lib.errors import Invalid
 from engine.tools import ToolSpec
 from tools.answers import masked
 from tools.auth import CredentialError, auth_headers, checked_auth, secrets_in
-from tools.mcp_line import LineOptions
 from tools.mcp_listing import discovered
 from tools.mcp_results import output_of
-from tools.mcp_terms import Server, SessionFault
+from tools.mcp_terms import LineOptions, Server, SessionFault
 from tools.outgoing import (
     MAX_TRIES,
     PAUSE_SECONDS,

@@ -1,14 +1,42 @@
 """What a session with an MCP server is told, and what it comes back with.
 
-Apart from `tools.mcp_session`, so that naming these does not import the SDK.
+Apart from `tools.mcp_session` and `tools.mcp_line`, so that naming these imports neither the SDK nor an
+HTTP client.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from amber.lib.egress import EgressPolicy, FetchError, UnsafeAddress
-from tools.mcp_line import LineOptions
+from tools.protocol import Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class LineLimits:
+    """Of a whole session, so that it costs a worker less than 50 MB and half a second.
+
+    `max_brackets` counts those that open: each can become an object of up to 1,400 bytes, a content
+    block. `max_commas`: values of some 40 bytes. `max_lines` are those of event streams: the SDK
+    takes 0.1 ms of the worker's event loop for each message, of three lines.
+    """
+
+    max_bytes: int = 10_000_000
+    max_brackets: int = 30_000
+    max_commas: int = 400_000
+    max_lines: int = 20_000
+    connect_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """`credentials` go along with every request, `call_headers` with a tool's call only."""
+
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    call_headers: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    exchanges: list[Exchange] | None = None
+    limits: LineLimits = LineLimits()
 
 
 @dataclass(frozen=True, slots=True)

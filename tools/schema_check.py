@@ -2,19 +2,14 @@
 
 It must be a JSON Schema 2020-12 of an object (https://json-schema.org/draft/2020-12/json-schema-core),
 not too large or deep, and whole in itself: `$ref` leads to a place of the same schema, or the schema
-is refused. Pure; nothing is fetched, and no pattern of the stranger's is compiled.
+is refused. Pure; nothing is fetched, and no pattern of the stranger's is compiled. `jsonschema` (2 MB) is
+imported with the first schema.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import orjson
-from jsonschema import FormatChecker
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import Draft202012Validator
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
 
 from amber.lib.json_depth import is_deeper
 
@@ -47,6 +42,10 @@ def schema_faults(schema: Any) -> list[Fault]:
 
 def _meta_fault(schema: Any) -> Fault | None:
     """What the meta-schema says."""
+    from jsonschema import FormatChecker
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator
+
     no_formats = FormatChecker(formats=())  # they would compile the stranger's patterns
     try:
         Draft202012Validator.check_schema(schema, format_checker=no_formats)
@@ -58,6 +57,10 @@ def _meta_fault(schema: Any) -> Fault | None:
 
 def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
     """One for each reference that leads out of the schema, nowhere, or to what is no schema."""
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
     resolver = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
     waiting: list[Any] = [schema]
     seen: set[int] = set()
@@ -76,11 +79,7 @@ def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
                 continue
             try:
                 target = resolver.lookup(reference).contents
-            except (
-                Unresolvable,
-                ValueError,
-                TypeError,
-            ):  # the last two: a step into a list or text
+            except (Unresolvable, ValueError, TypeError):  # of a step into a list or text
                 yield "", f"`$ref` {_shortened(repr(reference))} leads nowhere."
                 continue
             if id(target) not in seen and (fault := _meta_fault(target)):

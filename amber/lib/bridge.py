@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
-import uvloop
 from django.db import connections
 
 T = TypeVar("T")
@@ -39,6 +38,8 @@ def worker_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         loop = _loops.get(os.getpid())
         if loop is None:
+            import uvloop  # 1 MB, which a worker without coroutines does not pay
+
             loop = _loops[os.getpid()] = uvloop.new_event_loop()
             threading.Thread(target=loop.run_forever, name="worker-loop", daemon=True).start()
         return loop

@@ -20,9 +20,7 @@ from typing import Final
 import httpcore2
 import httpx2
 
-from amber.lib.egress_policy import EgressPolicy
-
-CONNECT_SECONDS: Final = 10.0
+from amber.lib.egress_policy import CONNECT_SECONDS, EgressPolicy
 
 _TRANSPORT_ERRORS: Final = (
     httpcore2.TimeoutException,

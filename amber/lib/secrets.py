@@ -18,7 +18,8 @@ stored, and 30 base62 characters (178 bits) need no slow hash.
 Messages that must come back as they were given out (a guest's token) are authenticated under the same
 ring: HMAC-SHA256 (RFC 2104) with a key of its own for each purpose.
 
-Refuses to log, to guess, and to open anything without the name of its row.
+Refuses to log, to guess, and to open anything without the name of its row. The cipher is imported on
+first use: 6 MB, which processes that only check keys do not pay.
 """
 
 import base64
@@ -36,8 +37,6 @@ from typing import Final
 from uuid import UUID
 
 import orjson
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
 VERSION: Final = "v1"
@@ -80,6 +79,8 @@ def seal(
 
     `keys` is the ring, from the settings if None. Raises SecretKeyError.
     """
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     key_id, key = _ring(keys)[0]
     nonce = os.urandom(NONCE_BYTES)
     row = _associated_data(table, pk, organization_id)
@@ -96,6 +97,9 @@ def unseal(
     keys: Sequence[str] | None = None,
 ) -> str:
     """Raises UnsealError, SecretKeyError."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     version, _, rest = sealed.partition(".")
     key_id, _, encoded = rest.partition(".")
     if version != VERSION:

@@ -113,7 +113,7 @@ def test_the_row_stays_while_a_file_does(alice, monkeypatch):
 
 
 def test_it_is_a_chore():
-    assert CHORES["erase_organizations"].run is erase_organizations
+    assert CHORES["erase_organizations"].run == "chats.organization_erasing.erase_organizations"
 
 
 def test_operators_close_it_too(alice, admin_client):

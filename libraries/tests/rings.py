@@ -6,11 +6,6 @@ import pytest
 @pytest.fixture
 def heard(monkeypatch):
     """The names of the tasks that were rung for, after their commits."""
-    from libraries import tasks
-
     names: list[str] = []
-    for task in (tasks.ingest, tasks.erase, tasks.import_repositories):
-        monkeypatch.setattr(
-            task, "apply_async", lambda *_, name=task.name, **__: names.append(name)
-        )
+    monkeypatch.setattr("libraries.rings.ring", lambda queue, task: names.append(task))
     return names

@@ -29,7 +29,7 @@ from libraries.git.local import FolderReader, pack_local_commit
 from libraries.git.packs import PackReader, RepositoryFile, Wanted
 from libraries.intake import Given, Placed
 from libraries.models import Document, DocumentStatus, Library
-from libraries.tasks import ring_ingest
+from libraries.rings import ring_ingest
 
 REPORTED_EVERY: Final = 100
 LOOK_SECONDS: Final = 2.0

@@ -1,0 +1,78 @@
+"""Celery's doorbell: `ring(queue, task, *arguments)` puts a task into a queue, without Celery.
+
+A ring is the message that `apply_async` would have sent (Celery's protocol 2 in the form of kombu's
+Redis transport), written here by hand: 0.03 ms of CPU instead of 0.35, and the web process needs
+neither Celery nor kombu (7 MB). `amber/lib/tests/test_ring.py` holds it against what Celery itself writes.
+https://docs.celeryq.dev/en/stable/internals/protocol.html
+
+Refuses to be relied upon: without Redis a ring is lost and logged, and whoever sweeps rings again.
+"""
+
+import base64
+from typing import Final
+
+import orjson
+import structlog
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+from amber.lib.ids import new_id
+
+logger = structlog.get_logger(__name__)
+
+_NOTHING_BEHIND: Final = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+
+
+def ring(queue: str, task: str, *arguments: str) -> None:
+    """Ask for `task(*arguments)` by whoever consumes the queue. One round trip to Redis."""
+    try:
+        amber_redis.client().lpush(_key(queue), message(queue, task, arguments))
+    except (RedisError, OSError) as exc:
+        logger.warning("ring_lost", task=task, arguments=arguments, reason=type(exc).__name__)
+
+
+def waiting(queue: str) -> int:
+    """How many rings nobody has taken yet. Raises RedisError."""
+    found: int = amber_redis.client().llen(_key(queue))
+    return found
+
+
+def message(queue: str, task: str, arguments: tuple[str, ...]) -> bytes:
+    """What lies in the queue. Tasks answer nobody: results are ignored, rings not acknowledged."""
+    task_id = str(new_id())
+    body = orjson.dumps([arguments, {}, _NOTHING_BEHIND])
+    return orjson.dumps(
+        {
+            "body": base64.b64encode(body).decode(),
+            "content-encoding": "utf-8",
+            "content-type": "application/json",
+            "headers": {
+                "lang": "py",
+                "task": task,
+                "id": task_id,
+                "root_id": task_id,
+                "parent_id": None,
+                "group": None,
+                "retries": 0,
+                "eta": None,
+                "expires": None,
+                "timelimit": [None, None],
+                "argsrepr": repr(arguments),
+                "kwargsrepr": "{}",
+                "ignore_result": True,
+            },
+            "properties": {
+                "correlation_id": task_id,
+                "delivery_mode": 2,
+                "delivery_info": {"exchange": "", "routing_key": queue},
+                "delivery_tag": task_id,
+                "priority": 0,
+                "body_encoding": "base64",
+            },
+        }
+    )
+
+
+def _key(queue: str) -> str:
+    return f"{settings.CELERY_BROKER_TRANSPORT_OPTIONS['global_keyprefix']}{queue}"

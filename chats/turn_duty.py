@@ -1,0 +1,93 @@
+"""What the keeper of a chat worker looks after: turns, and the chores that are due.
+
+One statement renews all leases of this process and tells which turns it has lost or shall cancel. A
+second, small listener hears cancel requests at once.
+"""
+
+import asyncio
+import time
+from importlib import import_module
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+from amber.lib.bridge import worker_loop
+from amber.lib.ring import waiting
+from amber.lib.worker import Worker
+from chats import stopping, sweep
+from chats.chores import due_chores
+from chats.models import Turn, TurnStatus
+from chats.rings import ring_chore, ring_turn
+from chats.stopping import Stop
+from chats.stream import control_channel
+from engine import openai_model
+
+logger = structlog.get_logger(__name__)
+
+OVERDUE_SECONDS = 10.0
+"""A turn queued for longer has lost its ring, unless the queue is simply long."""
+
+_RECONNECT_SECONDS = 0.5
+
+
+class TurnDuty:
+    """A `Duty`."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._first = True
+
+    def begin(self) -> None:
+        """What the first turn needs is read now, so that it need not wait."""
+        asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
+        import_module("chats.runner")
+        openai_model.preload()
+
+    def sweep(self) -> None:
+        for turn_id in sweep.sweep_turns():
+            ring_turn(turn_id)
+        if self._first or waiting("chat") == 0:
+            overdue = 0.0 if self._first else OVERDUE_SECONDS
+            for turn_id in sweep.overdue_turns(overdue):
+                ring_turn(turn_id)
+        self._first = False
+        for name in due_chores():
+            ring_chore(name)
+
+    def drain(self) -> None:
+        """After the grace, running turns go back to the queue."""
+        deadline = time.monotonic() + settings.AMBER_SHUTDOWN_GRACE_SECONDS
+        while stopping.running_ids() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        for turn_id in stopping.running_ids():
+            stopping.stop(turn_id, Stop.RELEASED)
+
+    def renew(self) -> None:
+        """Keep what is ours, stop what was cancelled or is another's: two statements."""
+        mine = stopping.running_ids()
+        lease_seconds = settings.AMBER_LEASE_SECONDS
+        Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
+        held = Turn.objects.filter(pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING)
+        unwanted = dict(held.unwanted().values_list("pk", "is_unwanted"))
+        for turn_id in mine:
+            if turn_id not in unwanted:
+                stopping.stop(turn_id, Stop.FENCED)
+            elif unwanted[turn_id]:
+                stopping.stop(turn_id, Stop.CANCELLED)
+
+
+async def _hear_cancels() -> None:
+    """Cancel requests as they are announced; lease renewal finds those missed here."""
+    while True:
+        try:
+            async with amber_redis.async_blocking_client().pubsub() as pubsub:
+                await pubsub.subscribe(control_channel())
+                async for message in pubsub.listen():
+                    if message["type"] == "message":
+                        stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+        except (RedisError, OSError, ValueError) as exc:
+            logger.warning("control_channel_lost", reason=type(exc).__name__)
+        await asyncio.sleep(_RECONNECT_SECONDS)
