@@ -1,13 +1,20 @@
-"""What OpenAPI says about accounts: the three credentials, and examples."""
+"""What OpenAPI says about accounts: the three credentials, examples, and `Idempotency-Key`."""
 
 from typing import Any, Final
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework.permissions import SAFE_METHODS
 
 from accounts.authentication import InPerson, InPersonOrReadOnly
+from accounts.idempotency import MAX_KEY_CHARS
 
+IDEMPOTENCY_KEY: Final = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "pattern": f"^[!-~]{{1,{MAX_KEY_CHARS}}}$"},
+    OpenApiParameter.HEADER,
+    description="The same key and body give the first answer again, for 24 hours.",
+)
 NEW_API_KEY: Final = OpenApiExample(
     "For a web page, one assistant, until the end of the year",
     value={

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from accounts.access import get_visible, get_writable
 from accounts.authentication import principal_of
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Conflict, Invalid
 from amber.lib.wire import StrictJSONParser, StrictMultiPartParser, validated
 from libraries import document_services, services, url_services
@@ -29,7 +30,7 @@ from libraries.library_serializers import (
     DocumentUrl,
 )
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
-from libraries.schema import DOCUMENT_FILTERS, IDEMPOTENCY_KEY
+from libraries.schema import DOCUMENT_FILTERS
 from libraries.uploads import answered_once, is_form, read_upload, refuse_long_form
 from libraries.wire import document_wire
 

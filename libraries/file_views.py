@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from accounts.access import get_visible
 from accounts.authentication import HasPrincipal, principal_of
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.wire import StrictJSONParser, StrictMultiPartParser, validated
 from libraries import file_bytes, file_services
 from libraries.file_links import file_of_link
@@ -24,7 +25,6 @@ from libraries.schema import (
     CONTENT_PARAMETERS,
     CONTENT_RESPONSES,
     FILE_EXAMPLES,
-    IDEMPOTENCY_KEY,
 )
 from libraries.serializers import FileSerializer, FileUrlInput, UploadInput
 from libraries.uploads import answered_once, is_form, read_upload, refuse_long_form

@@ -10,11 +10,11 @@ from rest_framework.views import APIView
 
 from accounts.access import get_visible, get_writable
 from accounts.authentication import principal_of
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.wire import validated
 from libraries import repository_services
 from libraries.models import Library, Repository
 from libraries.repository_serializers import RepositoryInput, RepositorySerializer
-from libraries.schema import IDEMPOTENCY_KEY
 from libraries.uploads import answered_once
 from libraries.wire import repository_wire
 

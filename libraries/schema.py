@@ -7,13 +7,6 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 
 from libraries.models import DocumentStage, DocumentStatus
 
-IDEMPOTENCY_KEY: Final = OpenApiParameter(
-    "Idempotency-Key",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The same key and body give the first answer again, for 24 hours.",
-)
-
 FILE_EXAMPLES: Final = [
     OpenApiExample(
         "From an address",

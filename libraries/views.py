@@ -14,11 +14,11 @@ from rest_framework.response import Response
 
 from accounts.access import get_visible, get_writable
 from accounts.authentication import principal_of
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.wire import validated
 from libraries import services
 from libraries.library_serializers import LibraryInput, LibrarySerializer, LibraryWithCounts
 from libraries.models import DocumentStatus, Library
-from libraries.schema import IDEMPOTENCY_KEY
 from libraries.uploads import answered_once
 from libraries.wire import library_wire
 

@@ -18,6 +18,7 @@ from accounts.authentication import principal_of
 from accounts.idempotency import Replay, once
 from accounts.principal import Principal
 from accounts.registry import sees_assistant
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Invalid
 from amber.lib.json_stream import in_batches, json_response
 from amber.lib.wire import validated
@@ -39,12 +40,6 @@ from memory.serializers import (
 from memory.wire import memory_wire
 
 LARGE: Final = ("vector", "search")
-_IDEMPOTENCY_KEY: Final = OpenApiParameter(
-    "Idempotency-Key",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The same key and body give the first answer again, for 24 hours.",
-)
 _OF_ASSISTANT: Final = OpenApiParameter(
     "assistant_id", OpenApiTypes.UUID, description="Only those kept for this assistant alone."
 )
@@ -73,7 +68,7 @@ class MemoriesView(GenericAPIView[Memory]):
     @extend_schema(
         request=MemoryInput,
         responses={200: MemorySerializer, 201: MemorySerializer},
-        parameters=[_IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY],
     )
     def post(self, request: Request) -> Response:
         """Have something remembered. 200 with the memory that says so already."""

@@ -11,10 +11,10 @@ from rest_framework.request import Request
 
 from accounts.authentication import principal_of
 from accounts.idempotency import once
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
 from chats.models import Turn
-from chats.schema import IDEMPOTENCY_KEY
 from engine.events import TurnCompleted
 from public_api.answerers import answerer_named, asking_as
 from public_api.answering import CHAT_HEADER, streamed_answer, turn_of, whole_answer

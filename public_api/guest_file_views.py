@@ -11,10 +11,10 @@ from rest_framework.response import Response
 
 from accounts.access import get_visible
 from accounts.authentication import principal_of
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Forbidden, TooLarge
 from amber.lib.wire import StrictMultiPartParser, validated
 from assistants.models import Assistant
-from chats.schema import IDEMPOTENCY_KEY
 from libraries import file_services
 from libraries.file_response import file_response
 from libraries.file_views import AnyType

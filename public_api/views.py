@@ -14,11 +14,11 @@ from accounts.authentication import PrincipalAuthentication, principal_of
 from accounts.idempotency import Replay, once
 from accounts.models import Scope
 from accounts.principal import Principal
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Forbidden, Missing
 from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
 from chats.models import Turn
-from chats.schema import IDEMPOTENCY_KEY
 from chats.turn_end import wait_for_end
 from public_api.openai_messages import from_output
 from public_api.serializers import ChatProxyInput, ChatProxySerializer

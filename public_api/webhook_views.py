@@ -14,9 +14,9 @@ from rest_framework.views import APIView
 from accounts.access import get_visible, get_writable
 from accounts.authentication import HasPrincipal, InPerson, principal_of
 from accounts.idempotency import Replay, once
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Missing
 from amber.lib.wire import validated
-from chats.schema import IDEMPOTENCY_KEY
 from public_api import webhook_services as services
 from public_api.models import Webhook, WebhookDelivery
 from public_api.webhook_serializers import (

@@ -1,5 +1,6 @@
 """The OpenAPI document against the URLconf: complete, true in form, and made without a warning."""
 
+import re
 from typing import Any
 
 import pytest
@@ -120,6 +121,19 @@ def test_an_empty_page_of_usage_has_one_form(document):
     assert set(page["required"]) == {"next", "previous", "results"}
     items = document["components"]["schemas"]["CallOrSum"]["oneOf"]
     assert len(items) == 2
+
+
+def test_every_idempotency_key_has_the_form_that_is_taken(document):
+    found = [
+        parameter["schema"]
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        for parameter in operation.get("parameters", ())
+        if parameter["name"] == "Idempotency-Key"
+    ]
+    assert len(found) > 10
+    assert all(re.fullmatch(schema["pattern"], "k" * 200) for schema in found)
+    assert not any(re.fullmatch(schema["pattern"], "k" * 201) for schema in found)
 
 
 def test_files_are_of_their_own_type(document):

@@ -4,7 +4,6 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import F, Func, JSONField, Q, QuerySet, Value
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -14,6 +13,7 @@ from rest_framework.views import APIView
 from accounts.access import get_visible, get_writable
 from accounts.authentication import principal_of
 from accounts.idempotency import Replay, once
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.wire import validated
 from tools import services
 from tools.models import CallOutcome, Tool, ToolCallRecord
@@ -28,13 +28,6 @@ from tools.serializers import (
 )
 from tools.trials import try_function
 from tools.wire import summary_wire, tool_wire
-
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The same key and body give the first answer again, for 24 hours.",
-)
 
 
 class ToolsView(GenericAPIView[Tool]):
