@@ -1,16 +1,11 @@
 """The platform of the end-to-end tests, its people, and a look at its log after each test."""
 
-import os
-import secrets
-import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.e2e.client import Client
-from tests.e2e.platform import Platform, drop_database, own_database
+from tests.e2e.platform import Platform, started_platform
 from tests.fixtures_provider import RunningProvider, fake_provider
 
 __all__ = ["fake_provider"]
@@ -18,18 +13,8 @@ __all__ = ["fake_provider"]
 
 @pytest.fixture(scope="session")
 def running_platform(fake_provider: RunningProvider) -> Iterator[Platform]:
-    home = Path(tempfile.mkdtemp(prefix="amber-e2e-"))
-    name = f"amber_e2e_{secrets.token_hex(4)}"
-    server_url = os.environ["DATABASE_URL"]
-    address = own_database(server_url, name)
-    platform = Platform(home, provider_url=fake_provider.base_url, database_url=address)
-    try:
-        platform.start()
+    with started_platform(fake_provider.base_url) as platform:
         yield platform
-    finally:
-        platform.stop()
-        drop_database(server_url, name)
-        shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture

@@ -7,10 +7,15 @@ lines of `amber.up`. Every child is tied to this process by the kernel, so nothi
 import json
 import os
 import re
+import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -230,6 +235,24 @@ class Platform:
         names = ("--email", f"{name}@example.com", "--organization", organization, "--api-key")
         made = json.loads(self.run("manage.py", "create_account", *names))
         return Client(self.port, key=made["api_key"])
+
+
+@contextmanager
+def started_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
+    """A whole one, gone with the block; `settings` differ from the usual in all its processes."""
+    home = Path(tempfile.mkdtemp(prefix="amber-e2e-"))
+    name = f"amber_e2e_{secrets.token_hex(4)}"
+    server_url = os.environ["DATABASE_URL"]
+    address = own_database(server_url, name)
+    platform = Platform(home, provider_url=provider_url, database_url=address)
+    platform.environ.update(settings)
+    try:
+        platform.start()
+        yield platform
+    finally:
+        platform.stop()
+        drop_database(server_url, name)
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def own_database(url: str, name: str) -> str:

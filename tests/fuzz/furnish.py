@@ -1,0 +1,98 @@
+"""Gives a party over REST what it could not have without processes that work: answers, an index,
+turns that wait, stored responses. Each takes the place of the row of its kind that `cast` made."""
+
+from typing import Any
+
+from tests.e2e.client import Asked, Client
+from tests.e2e.platform import Platform
+
+WAITING = "Do it. [[fake call=send args=e30 tokens=3]]"
+TEXT = {"name": "pumps.txt", "text": "The valve of the pump opens to the left. " * 40}
+FORM = {"Content-Type": "multipart/form-data; boundary=edge"}
+FILE = (
+    b'--edge\r\nContent-Disposition: form-data; name="file"; filename="note.txt"\r\n'
+    b"Content-Type: text/plain\r\n\r\nA note.\r\n--edge--\r\n"
+)
+
+
+def made(answer: Any) -> Any:
+    assert answer.status < 300, answer
+    return answer.body
+
+
+def rows_with_work(platform: Platform, who: Client, tool_url: str) -> dict[str, Any]:
+    """Of a member."""
+    tool = made(who.post("tools/", {"kind": "discovery", "discovery_url": tool_url}))
+    assistant = made(who.post("assistants/", {"name": "With tools", "model": "fake-model"}))
+    made(who.post(f"assistants/{assistant['id']}/tools/", {"tool_id": tool["id"]}))
+    scene = made(who.post(f"assistants/{assistant['id']}/scene-prompts/", {"label": "Short"}))
+    chat = made(who.post("chats/", {"assistant_id": assistant["id"]}))
+    asked = who.ask(chat_id=chat["id"])
+    who.ended(asked.turn_id)
+    rows = {
+        "tool_id": tool["id"],
+        "discovery_url": tool_url,
+        "function": "forecast",
+        "assistant_id": assistant["id"],
+        "scene_id": scene["id"],
+        "pinned_scene_id": scene["id"],
+        "model": "fake-model",
+        "model_name": "fake-model",
+    }
+    return rows | rows_of_talk(asked) | rows_of_library(platform, who) | response_of(who)
+
+
+def rows_of_talk(asked: Asked) -> dict[str, Any]:
+    return {
+        "chat_id": asked.chat_id,
+        "message_id": asked.message_id,
+        "parent_id": asked.message_id,
+        "leaf_id": asked.message_id,
+        "turn_id": asked.turn_id,
+    }
+
+
+def rows_of_library(platform: Platform, who: Client) -> dict[str, Any]:
+    body = {"name": "Manuals", "embedding_model": "fake-embedding"}
+    library = made(who.post("libraries/", body))
+    document = made(who.post(f"libraries/{library['id']}/documents/", TEXT))
+    path = f"documents/{document['id']}/"
+    platform.wait_for(lambda: who.get(path).body["status"] == "ready", "ready document")
+    file = made(who.request("POST", "files/", FILE, headers=FORM))
+    return {
+        "library_id": library["id"],
+        "library_ids": [library["id"]],
+        "document_id": document["id"],
+        "document_ids": [document["id"]],
+        "embedding_model": "fake-embedding",
+        "file_id": file["id"],
+    }
+
+
+def response_of(who: Client) -> dict[str, Any]:
+    body = {"model": "fake-model", "input": "Tell me.", "store": True}
+    response = made(who.post("/v1/responses", body))
+    return {"response_id": response["id"], "previous_response_id": response["id"]}
+
+
+def rows_of_waiting_turn(platform: Platform, who: Client, assistant_id: str) -> dict[str, Any]:
+    """A turn that waits for a person's decision, and the decision."""
+    chat = made(who.post("chats/", {"assistant_id": assistant_id}))
+    asked = who.ask(WAITING, chat_id=chat["id"])
+    platform.wait_for(lambda: who.turn(asked.turn_id)["status"] == "waiting", "waiting turn")
+    calls = who.turn(asked.turn_id)["waiting_calls"]
+    return {"turn_id": asked.turn_id, "decisions": {call["call_id"]: True for call in calls}}
+
+
+def rows_of_visit(who: Client, assistant_id: str) -> dict[str, Any]:
+    """Of a guest."""
+    path = f"public/assistants/{assistant_id}/"
+    chat = made(who.post(f"{path}chats/", {}))
+    asked = made(who.post(f"{path}chats/{chat['id']}/messages/", {"content": "Tell me."}))
+    file = made(who.request("POST", f"{path}files/", FILE, headers=FORM))
+    return {
+        "chat_id": chat["id"],
+        "message_id": asked["message"]["id"],
+        "turn_id": asked["turn"]["id"],
+        "file_id": file["id"],
+    }

@@ -1,0 +1,194 @@
+"""Schemathesis asks every operation of the OpenAPI document of a real platform what nobody thought
+of, as several people. No answer may be a server's error, or have a status, a type or a shape that
+the document does not name; nor may anybody get at what is another's.
+
+For FUZZ_SECONDS in all. The seed is fixed, so a run can be repeated; what time allows varies.
+"""
+
+import copy
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import Client
+from tests.e2e.platform import Platform, started_platform
+from tests.fixtures_provider import RunningProvider
+from tests.fuzz.danger import NEVER_2XX, is_apart
+from tests.fuzz.first_requests import FIRST
+from tests.fuzz.furnish import rows_of_visit, rows_of_waiting_turn, rows_with_work
+from tests.routes import METHODS
+from tools.tests.services import say_json
+from tools.tests.tool_service import function, serving
+
+COMMAND = Path(__file__).resolve().parent.parent.parent / "var/clients/schemathesis/bin/st"
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "errors_have_their_form",
+    "strangers_get_nothing",
+]
+SHARES = {"session": 0.35, "apiKey": 0.3, "guestToken": 0.1, "rival": 0.2, "nobody": 0.05}
+"""Of the time, by role: a credential of the document, or somebody who should get nothing."""
+
+WITHOUT_RATES = {
+    f"AMBER_RATE_{who}": "0" for who in ("KEY", "USER", "GUEST", "ORGANIZATION", "GUEST_TOKEN")
+}
+TOKENS = {
+    "POST /api/v1/invitations/accept/": "invitation_token",
+    "POST /api/v1/invitations/decline/": "invitation_token",
+    "POST /api/v1/me/claim/": "guest_token",
+}
+TRACE_CHARS = 1_500
+
+APPROVE = "POST /api/v1/turns/{turn_id}/approve/"
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not COMMAND.exists(), reason="schemathesis could not be installed"),
+]
+
+
+@dataclass
+class Stage:
+    """A platform with its document, its people, and what was answered so far, by operation
+    and status."""
+
+    platform: Platform
+    document: dict[str, Any]
+    cast: dict[str, Any]
+    answered: dict[str, dict[int, str]]
+    cases: int = 0
+
+    @property
+    def operations(self) -> list[str]:
+        return operations_of(self.document)
+
+    def document_for(self, role: str) -> dict[str, Any]:
+        """What the role may try. Without what is said of credentials, which the hooks bring, and of
+        a stream's text, which schemathesis would hold each event against."""
+        paths: dict[str, dict[str, Any]] = {}
+        for path, item in self.document["paths"].items():
+            for method, operation in item.items():
+                if method in METHODS and is_for(role, operation):
+                    paths.setdefault(path, {})[method] = without_streams(operation)
+        components = self.document["components"] | {"securitySchemes": {}}
+        return self.document | {"paths": paths, "components": components}
+
+    def plan_for(self, role: str, log: Path) -> dict[str, Any]:
+        """See tests/fuzz/hooks.py."""
+        main = self.cast["guest" if role == "guestToken" else "main"]
+        parties = {"": main, **self.cast["apart"]}
+        plan = {operation: as_role(role, party) for operation, party in parties.items()}
+        if role == "rival":
+            rival = {"credentials": self.cast["rival"]["credentials"]}
+            plan = {operation: party | rival for operation, party in plan.items()}
+        told = {"role": role, "parties": plan, "first": FIRST, "known": KNOWN}
+        return told | {"log": str(log)}
+
+
+KNOWN = ["fake-model", "fake-embedding", "forecast"]
+
+
+def operations_of(document: dict[str, Any]) -> list[str]:
+    return [
+        f"{method.upper()} {path}"
+        for path, item in document["paths"].items()
+        for method in item
+        if method in METHODS
+    ]
+
+
+def without_streams(operation: dict[str, Any]) -> dict[str, Any]:
+    plain = copy.deepcopy(operation)
+    plain.pop("security", None)
+    for response in plain["responses"].values():
+        if stream := response.get("content", {}).get("text/event-stream"):
+            stream.pop("schema", None)
+    return plain
+
+
+def is_for(role: str, operation: dict[str, Any]) -> bool:
+    schemes = {name for wanted in operation.get("security", ()) for name in wanted}
+    if role == "nobody":
+        return bool(schemes)
+    if role == "rival":
+        return bool(schemes & {"session", "apiKey"})
+    return role in schemes or (role == "guestToken" and not schemes)
+
+
+def as_role(role: str, party: dict[str, Any]) -> dict[str, Any]:
+    credentials = {name: told for name, told in party["credentials"].items() if name == role}
+    return party | {"credentials": credentials}
+
+
+@pytest.fixture(scope="module")
+def stage(
+    fake_provider: RunningProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    with started_platform(fake_provider.base_url, **WITHOUT_RATES) as platform, serving() as tool:
+        tool.route("/call", say_json({"content": "done"}))  # whatever it is asked
+        tool.functions = [function(), function("send", requires_approval=True)]
+        document = Client(platform.port).get("/api/schema/?format=json").body
+        apart = tmp_path_factory.mktemp("cast") / "apart.json"
+        apart.write_text(json.dumps([o for o in operations_of(document) if is_apart(o)]))
+        cast = json.loads(platform.run("-m", "tests.fuzz", str(apart)))
+        furnish(platform, cast, tool.url)
+        yield Stage(platform, document, cast, {})
+
+
+def furnish(platform: Platform, cast: dict[str, Any], tool_url: str) -> None:
+    main, guest = cast["main"], cast["guest"]
+    who = Client(platform.port, main["credentials"]["apiKey"])
+    main["values"] |= rows_with_work(platform, who, tool_url)
+    waiting = rows_of_waiting_turn(platform, who, main["values"]["assistant_id"])
+    cast["apart"][APPROVE] = main | {"values": main["values"] | waiting}
+    for operation, kind in TOKENS.items():
+        values = cast["apart"][operation]["values"]
+        values["token"] = values[kind]
+    visitor = Client(platform.port, guest["credentials"]["guestToken"])
+    guest["values"] |= rows_of_visit(visitor, guest["values"]["assistant_id"])
+
+
+@pytest.mark.parametrize("role", SHARES)
+def test_answers_as_the_document_says(stage, role, tmp_path):
+    document, plan, log = (tmp_path / name for name in ("document.json", "plan.json", "log"))
+    document.write_text(json.dumps(stage.document_for(role)))
+    plan.write_text(json.dumps(stage.plan_for(role, log)))
+    seconds = max(1, round(float(os.environ["FUZZ_SECONDS"]) * SHARES[role]))
+    argv = [str(COMMAND), "run", str(document), "--url", f"http://127.0.0.1:{stage.platform.port}"]
+    argv += ["--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing"]
+    argv += ["--max-time", str(seconds), "--seed", "1", "--no-shrink", "--no-color"]
+    argv += ["--continue-on-failure", "--request-timeout", "30", "--warnings", "off"]
+    environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks", "FUZZ_PLAN": str(plan)}
+    environ["PYTHONPATH"] = str(COMMAND.parents[4])
+    done = subprocess.run(
+        argv, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert log.exists(), done.stdout + done.stderr
+    for line in log.read_text().splitlines():
+        operation, status, said = json.loads(line)
+        stage.answered.setdefault(operation, {})[status] = said
+        stage.cases += 1
+    assert done.returncode == 0, done.stdout[-60_000:] + done.stderr[-2_000:]
+
+
+def test_no_process_leaves_a_trace(stage):
+    said = stage.platform.log.read_text(errors="replace").splitlines()
+    traces = {line[-TRACE_CHARS:] for line in said if "Traceback" in line}
+    assert not traces, "\n".join(sorted(traces))
+
+
+def test_every_operation_was_done(stage):
+    """Else it was only refused, and what it answers is not known."""
+    done = {o for o, seen in stage.answered.items() if any(s < 300 for s in seen)}
+    missed = {o: stage.answered.get(o) for o in stage.operations if o not in done}
+    assert set(missed) == set(NEVER_2XX), json.dumps(missed, indent=1)
