@@ -44,6 +44,7 @@ def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
     web = ["--host", _host(environ), "--port", str(_port(environ)), "--loop", "uvloop"]
     web += ["--http", "httptools", "--ws", "none", "--no-access-log", "--log-level", "warning"]
     web += ["--no-server-header", "--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)]
+    web.append("--no-proxy-headers")  # AMBER_TRUSTED_PROXIES alone says whom to believe
     return {
         "bootstrap": [sys.executable, "manage.py", "bootstrap"],
         "web": [*python, "uvicorn", "amber.asgi:application", *web],
