@@ -56,7 +56,8 @@ def _announced_bytes(scope: Scope) -> int:
 
 
 async def _refuse(scope: Scope, send: Send) -> None:
-    refusal = error_response(TooLarge(), ASGIRequest(dict(scope), io.BytesIO()))
+    most = f"A body may have at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes."
+    refusal = error_response(TooLarge(most), ASGIRequest(dict(scope), io.BytesIO()))
     headers = [*refusal.items(), ("Content-Length", str(len(refusal.content)))]
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers]
     await send({"type": "http.response.start", "status": refusal.status_code, "headers": encoded})

@@ -144,7 +144,8 @@ def question_of(messages: Sequence[ProviderMessage]) -> str:
 
 def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
     """Sentences that may answer, best sources first: numbered passages, other recalled text
-    (in a system message behind the first, or as a list item), earlier words of the user."""
+    (in a system message behind the first, or as a list item), earlier words of the user, and what
+    stands in front of the question, as files do."""
     last = _last_user(messages)
     rest: list[str] = []
     if last >= 0 and (context := _CONTEXT.search(_text(messages[last]))):
@@ -156,6 +157,7 @@ def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
             lines = before.splitlines()
             rest += lines if i else [line for line in lines if _BULLET.match(line)]
     rest += [_SENT_AT.sub("", _text(m)) for m in messages[:last] if is_asked(m)]
+    rest += _SENT_AT.split(_text(messages[last]))[:-1] if last >= 0 else []
     for text in rest:
         yield from (Quote(_BULLET.sub("", s, count=1)) for s in _sentences(text))
 

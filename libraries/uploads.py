@@ -23,7 +23,7 @@ def refuse_long_form(request: Request) -> None:
     """Before it is parsed, and written to the disk a second time. Raises TooLarge."""
     most = settings.AMBER_MAX_UPLOAD_BYTES + FORM_BYTES
     if int(request.META.get("CONTENT_LENGTH") or 0) > most:
-        raise TooLarge
+        raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")
 
 
 def is_form(request: Request) -> bool:

@@ -57,6 +57,7 @@ def test_what_is_short_enough_goes_through():
 def test_what_announces_itself_too_long_is_not_read_at_all():
     told = answered([b"x"], announced="1001")
     assert (told["status"], told["body"]["error"]["code"]) == (413, "too_large")
+    assert "at most" in told["body"]["error"]["message"]
     assert told["read"] == 0
 
 

@@ -85,6 +85,7 @@ def test_the_prompt_is_not_quoted() -> None:
         ],
         [system("You are kind.\nMemories:\n- Alice lives in Oslo."), user("Who lives in Oslo?")],
         [user("[Sent at x]\nAlice lives in Oslo."), user("[Sent at y]\nWho lives in Oslo?")],
+        [user("[file: a.txt]\nAlice lives in Oslo.\n[Sent at y]\nWho lives in Oslo?")],
     ],
 )
 def test_memories_and_earlier_words_are_quoted(messages: list[ProviderMessage]) -> None:
