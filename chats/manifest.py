@@ -1,8 +1,8 @@
 """What went into a turn's request, and what was left out and why: the turn's manifest.
 
-Enough to make the exact request again (`messages_again`): ids of what never changes (messages,
-blocks), texts of what may (prompts, memories). Counting tokens is left to the moment it is written,
-while the model thinks.
+Enough to make the request again (`messages_again`): ids of messages, blocks and memories, texts of
+prompts. Refuses to keep what a person can have forgotten: memories are named, and read where they are.
+Counting tokens is left to the moment it is written, while the model thinks.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
 from memory.models import Memory
 from tools.toolbox import TurnToolbox
 
-_TEXTS = frozenset({"system_prompts", "memories", "scene"})
+_TEXTS = frozenset({"system_prompts", "scene"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,21 @@ def manifest_of(used: Ingredients) -> dict[str, Any]:
     }
 
 
+def told_manifest(turn: Turn) -> dict[str, Any]:
+    """As its user reads it: memories with their texts as they are now, None once they are forgotten.
+
+    One query, none where no memory went in.
+    """
+    manifest = turn.manifest or {}
+    known = _memory_texts(turn)
+    told = [{**m, "content": known.get(m["id"])} for m in manifest.get("memories", [])]
+    return {**manifest, "memories": told} if told else manifest
+
+
 def messages_again(turn: Turn) -> list[ProviderMessage] | None:
     """The messages of the turn's request, made again from its manifest.
 
-    None when something it was made of has been deleted since. Three or four queries.
+    None when something it was made of has been deleted since. Three to five queries.
     """
     manifest = turn.manifest or {}
     ids = [message["id"] for message in manifest["messages"]]
@@ -81,7 +92,9 @@ def messages_again(turn: Turn) -> list[ProviderMessage] | None:
     blocks = MessageBlock.objects.defer("vector", "search").in_bulk(
         [block["id"] for block in manifest["blocks"]]
     )
-    if len(found) < len(ids) or len(blocks) < len(manifest["blocks"]):
+    known = _memory_texts(turn)
+    parts = ((found, ids), (blocks, manifest["blocks"]), (known, manifest["memories"]))
+    if any(len(there) < len(named) for there, named in parts):
         return None
     rows = [row for _, row in sorted(found.items(), key=lambda item: item[1].position)]
     if manifest["library_searched"]:
@@ -92,7 +105,7 @@ def messages_again(turn: Turn) -> list[ProviderMessage] | None:
     attach_related(rows)
     form = Form(**manifest["form"])
     earlier = [recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)]
-    facts = [memory["content"] for memory in manifest["memories"]]
+    facts = [known[memory["id"]] for memory in manifest["memories"]]
     volatile = volatile_texts(earlier, facts, time_zone=form.time_zone)
     prompts = manifest["system_prompts"]
     return compose(rows, system_prompts=prompts, volatile=volatile, form=form).messages
@@ -100,9 +113,16 @@ def messages_again(turn: Turn) -> list[ProviderMessage] | None:
 
 def without_texts(manifest: dict[str, Any]) -> dict[str, Any]:
     """Ids and counts alone, for operators: what people wrote is nobody else's to read."""
-    kept = {name: value for name, value in manifest.items() if name not in _TEXTS}
-    memories = manifest.get("memories", [])
-    return {**kept, "memories": [{k: v for k, v in m.items() if k != "content"} for m in memories]}
+    return {name: value for name, value in manifest.items() if name not in _TEXTS}
+
+
+def _memory_texts(turn: Turn) -> dict[str, str]:
+    """Of the memories that went in and are still there, by id."""
+    ids = [memory["id"] for memory in (turn.manifest or {}).get("memories", [])]
+    if not ids:
+        return {}
+    rows = Memory.objects.filter(pk__in=ids, organization_id=turn.organization_id)
+    return {str(pk): content for pk, content in rows.values_list("pk", "content")}
 
 
 def request_hash(messages: Sequence[ProviderMessage]) -> str:
@@ -127,7 +147,6 @@ def _block(block: Recalled) -> dict[str, Any]:
 def _memory(memory: Memory, relevance: float, count: Callable[[str], int]) -> dict[str, Any]:
     return {
         "id": str(memory.pk),
-        "content": memory.content,
         "relevance": round(relevance, 3),
         "tokens": count(memory.content),
     }

@@ -1,6 +1,7 @@
 """The shape of a turn's manifest (`chats.manifest`), for the documentation and the order of its fields.
 
-Refuses to judge what is in it: a manifest is written once and given out as it was.
+Refuses to judge what is in it: a manifest is written once and given out as it was, with the texts that
+memories have now.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,9 @@ class BlockPart(_Part):
 
 class MemoryPart(_Part):
     id = serializers.UUIDField()
-    content = serializers.CharField()
+    content = serializers.CharField(
+        allow_null=True, help_text="As it is now; null once it was forgotten."
+    )
     relevance = serializers.FloatField()
 
 

@@ -17,7 +17,7 @@ from amber.lib.wire import validated
 from assistants.models import Assistant
 from chats import services
 from chats.approval_services import approve_calls
-from chats.manifest import messages_again
+from chats.manifest import messages_again, told_manifest
 from chats.manifest_serializers import ManifestSerializer, in_order
 from chats.models import MessageRole, Turn
 from chats.negotiation import Streamable, answer_turn, answered_once
@@ -69,7 +69,7 @@ class ManifestView(APIView):
         turn = get_visible(Turn, principal_of(request), turn_id)
         if turn.manifest is None:
             raise Missing("This turn's request has not been composed.")
-        manifest = in_order(turn.manifest)
+        manifest = in_order(told_manifest(turn))
         if request.query_params.get("request") != "true":
             return Response(manifest)
         return Response({**manifest, "request": messages_again(turn)})

@@ -272,10 +272,10 @@ def test_the_request_can_be_made_again_from_the_manifest(chat, alice):
     prepared = prepared_for(turn)
     turn.manifest = json.loads(json.dumps(prepared.manifest()))
     turn.save()
-    assert turn.manifest["memories"][0]["content"] == "The user's cat is called Rex"
     answer = api(alice).get(of_turn(turn, "manifest/?request=true")).json()
     assert answer["request"] == json.loads(json.dumps(prepared.request.messages))
     assert request_hash(answer["request"]) == answer["request_hash"]
+    assert answer["memories"][0]["content"] == "The user's cat is called Rex"
     MessageBlock.objects.filter(chat=chat).delete()
     assert api(alice).get(of_turn(turn, "manifest/?request=true")).json()["request"] is None
 
@@ -284,7 +284,7 @@ def test_operators_read_ids_and_counts_alone(chat, alice):
     remember(Owner.of(alice.principal), Fact("The user's cat is called Rex"))
     posted = ask_in(chat, alice, "What is the name of the cat?")
     turn = Turn.objects.select_related("chat", "assistant", "question").get(pk=posted.pk)
-    manifest = prepared_for(turn).manifest()
-    assert "Rex" in json.dumps(manifest)
-    assert "Rex" not in json.dumps(without_texts(manifest))
-    assert without_texts(manifest)["memories"][0]["tokens"] > 0
+    manifest = without_texts(prepared_for(turn).manifest())
+    assert "Rex" not in json.dumps(manifest)
+    assert manifest["memories"][0]["tokens"] > 0
+    assert "system_prompts" not in manifest
