@@ -1,7 +1,8 @@
 """How an answer goes out: as JSON or as an event stream, and once per Idempotency-Key."""
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
@@ -12,11 +13,15 @@ from accounts.access import get_visible
 from accounts.authentication import principal_of
 from accounts.idempotency import Replay, once
 from accounts.models import IdempotencyRecord
+from amber.lib.preferences import applied, prefers_async
 from amber.lib.wire import JSONRenderer
 from chats.models import Turn
 from chats.services import Posted
 from chats.stream_view import event_stream
 from chats.wire import turn_wire
+
+_ROOT: Final = re.compile(r"/api/v1/(?:public/assistants/[^/]+/)?")
+"""In front of the address of a turn: guests have their own."""
 
 T = TypeVar("T")
 Work = Callable[[IdempotencyRecord | None], T]
@@ -56,11 +61,12 @@ def answered_once(
 
 
 def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
-    """201 with message and turn, or the turn's event stream if that was asked for."""
+    """201 with message and turn (202 if the client would rather not wait), or the turn's event stream if
+    that was asked for."""
     done = _once(request, work)
     answer = done.answer if isinstance(done, Replay) else done.wire()
     if answer["turn"] is None or not wants_stream(request):
-        return Response(answer, status=done.status if isinstance(done, Replay) else 201)
+        return _told(request, answer, answer["turn"])
     principal = principal_of(request)
     turn = None if isinstance(done, Replay) else done.turn
     turn = turn or get_visible(Turn, principal, answer["turn"]["id"])
@@ -68,14 +74,22 @@ def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
 
 
 def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
-    """201 with a turn that has no chat, or its event stream if that was asked for."""
+    """As `answer_posted`, of a turn that has no chat."""
     done = _once(request, work)
     answer = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
-        return Response(answer, status=201)
+        return _told(request, answer, answer)
     principal = principal_of(request)
     turn = get_visible(Turn, principal, answer["id"]) if isinstance(done, Replay) else done
     return event_stream(turn, viewed_by=principal)
+
+
+def _told(request: Request, answer: Mapping[str, Any], turn: Mapping[str, Any] | None) -> Response:
+    """Answers never wait for the turn; whoever prefers that in so many words is told where to look."""
+    root = _ROOT.match(request.path)
+    if turn is None or root is None or not prefers_async(request):
+        return Response(answer, status=201)
+    return Response(answer, status=202, headers=applied(f"{root[0]}turns/{turn['id']}/"))
 
 
 def _once(request: Request, work: Work[T]) -> T | Replay:

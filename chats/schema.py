@@ -4,21 +4,15 @@ from copy import deepcopy
 from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from pydantic import TypeAdapter
 
 from chats.serializers import PostedSerializer
 from engine.events import AnyEvent
 
-IDEMPOTENCY_KEY: Final = OpenApiParameter(
-    "Idempotency-Key",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The same key and body give the first answer again, for 24 hours.",
-)
-
 POSTED_RESPONSES: Final[dict[Any, Any]] = {
     201: PostedSerializer,
+    202: OpenApiResponse(PostedSerializer, description="With `Prefer: respond-async`."),
     (200, "text/event-stream"): OpenApiResponse(
         OpenApiTypes.STR,
         description="With `Accept: text/event-stream`: the turn's events, from `turn.started` on "

@@ -12,7 +12,9 @@ from rest_framework.views import APIView
 
 from accounts.access import get_visible
 from accounts.authentication import principal_of
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Missing
+from amber.lib.preferences import PREFER
 from amber.lib.wire import validated
 from assistants.models import Assistant
 from chats import services
@@ -21,7 +23,6 @@ from chats.manifest import messages_again, told_manifest
 from chats.manifest_serializers import ManifestSerializer, in_order
 from chats.models import MessageRole, Turn
 from chats.negotiation import Streamable, answer_turn, answered_once
-from chats.schema import IDEMPOTENCY_KEY
 from chats.serializers import ApproveInput, TryInput, TurnSerializer
 from chats.wire import turn_wire
 
@@ -78,9 +79,10 @@ class ManifestView(APIView):
 class TryView(Streamable):
     @extend_schema(
         request=TryInput,
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, PREFER],
         responses={
             201: TurnSerializer,
+            202: OpenApiResponse(TurnSerializer, description="With `Prefer: respond-async`."),
             (200, "text/event-stream"): OpenApiResponse(
                 OpenApiTypes.STR, description="The turn's events."
             ),

@@ -14,15 +14,17 @@ from rest_framework.views import APIView
 from accounts.access import get_visible
 from accounts.authentication import principal_of
 from accounts.principal import Principal
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Invalid, Missing, TooLarge
 from amber.lib.pages import limit_of
+from amber.lib.preferences import PREFER
 from amber.lib.wire import validated
 from assistants.models import Assistant, ScenePrompt
 from chats import search, services, transcript
 from chats.models import Chat, ChatMessage, ChatOwner
 from chats.negotiation import Streamable, answer_posted, answered_once
 from chats.path_pages import path_page
-from chats.schema import CHAT_EXAMPLES, IDEMPOTENCY_KEY, MESSAGE_EXAMPLES, POSTED_RESPONSES
+from chats.schema import CHAT_EXAMPLES, MESSAGE_EXAMPLES, POSTED_RESPONSES
 from chats.serializers import (
     BranchInput,
     ChatInput,
@@ -247,7 +249,7 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
     @extend_schema(
         request=MessageInput,
         responses=POSTED_RESPONSES,
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, PREFER],
         examples=MESSAGE_EXAMPLES,
     )
     def post(self, request: Request, chat_id: UUID) -> HttpResponseBase:
@@ -282,7 +284,9 @@ class MessageView(Streamable):
         message = get_visible(ChatMessage, principal_of(request), message_id)
         return Response(transcript.shown([message])[0])
 
-    @extend_schema(request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY])
+    @extend_schema(
+        request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
+    )
     def patch(self, request: Request, message_id: UUID) -> HttpResponseBase:
         """Edit into a new branch; an edited question is asked again."""
         principal = principal_of(request)
@@ -302,7 +306,7 @@ class MessageView(Streamable):
 
 class RegenerateView(Streamable):
     @extend_schema(
-        request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY]
+        request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
     )
     def post(self, request: Request, message_id: UUID) -> HttpResponseBase:
         """Ask the question of this message, or of this answer, again in a new branch."""

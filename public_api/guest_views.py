@@ -29,14 +29,16 @@ from accounts.guest_tokens import new_guest_token
 from accounts.principal import Principal
 from accounts.rates import spend_guest_token
 from accounts.registry import PublicAssistant, public_assistant
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.errors import Missing, NotAuthenticated
+from amber.lib.preferences import PREFER
 from amber.lib.wire import validated
 from assistants.models import Assistant
 from chats import services, transcript
 from chats.models import Chat, ChatMessage, Turn
 from chats.negotiation import Streamable, answer_posted, answered_once
 from chats.path_pages import path_page
-from chats.schema import IDEMPOTENCY_KEY, POSTED_RESPONSES
+from chats.schema import POSTED_RESPONSES
 from chats.serializers import ChatSerializer, MessageSerializer, TurnSerializer
 from chats.stream_view import TurnEventsView
 from chats.wire import chat_wire, turn_wire
@@ -171,7 +173,9 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
         return Response({"next": page.next, "previous": page.previous, "results": results})
 
     @extend_schema(
-        request=GuestMessageInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY]
+        request=GuestMessageInput,
+        responses=POSTED_RESPONSES,
+        parameters=[IDEMPOTENCY_KEY, PREFER],
     )
     def post(self, request: Request, assistant_id: UUID, chat_id: UUID) -> HttpResponseBase:
         """Ask. With `Accept: text/event-stream` the answer is streamed here, else follow
@@ -195,7 +199,7 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
 
 
 class GuestRegenerateView(ForGuests, Streamable):
-    @extend_schema(request=None, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY])
+    @extend_schema(request=None, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER])
     def post(self, request: Request, assistant_id: UUID, message_id: UUID) -> HttpResponseBase:
         """Ask the question of this message, or of this answer, again."""
         principal = principal_of(request)

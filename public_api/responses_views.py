@@ -12,14 +12,14 @@ from rest_framework.response import Response
 from accounts.authentication import principal_of
 from accounts.idempotency import once
 from accounts.principal import Principal
+from accounts.schema import IDEMPOTENCY_KEY
 from amber.lib.later import LaterResponse
+from amber.lib.preferences import PREFER, applied, prefers_async
 from amber.lib.wire import validated
-from chats.schema import IDEMPOTENCY_KEY
 from public_api.answerers import answerer_named, asking_as
 from public_api.answering import turn_of, whole_answer
 from public_api.completions_serializers import MAX_USER_CHARS
 from public_api.openai_view import ERRORS, KEY, TAG, OpenAIView
-from public_api.preferences import PREFER, applied, prefers_async
 from public_api.response_inputs import input_items, page
 from public_api.response_names import response_id
 from public_api.responses_answering import (

@@ -72,6 +72,20 @@ def test_a_question_is_stored_and_its_turn_queued_and_rung_for_after_commit(
     assert rings == [row.pk]
 
 
+def test_who_would_rather_not_wait_is_told_where_to_look(alice, chat):
+    prefer = {"Prefer": "respond-async, wait=10"}
+    answer = api(alice).post(messages(chat), {"content": "Hi"}, headers=prefer)
+    assert answer.status_code == 202
+    assert answer["Preference-Applied"] == "respond-async"
+    assert answer["Location"] == f"/api/v1/turns/{answer.json()['turn']['id']}/"
+    assert api(alice).get(answer["Location"]).json()["status"] == "queued"
+    later = api(alice).post(
+        messages(chat), {"content": "Hi", "role": "human_later"}, headers=prefer
+    )
+    assert later.status_code == 201, "there is nothing to wait for"
+    assert "Preference-Applied" not in later
+
+
 @pytest.mark.parametrize("role", STARTS)
 def test_questions_start_a_turn(alice, chat, role):
     answer = api(alice).post(messages(chat), {"role": role, "content": "Hi"})

@@ -289,3 +289,10 @@ def test_no_list_of_members_shows_what_is_a_guest_s(alice, guest, chat):
         assert client.get("/api/v1/chats/search/?q=secret").json()["results"] == []
         assert client.get("/api/v1/files/").json()["results"] == []
     assert ApiKey.objects.count() == 1
+
+
+def test_a_guest_who_would_rather_not_wait_is_told_their_own_address(guest, chat, rings):
+    answer = ask(guest, chat, prefer="respond-async")
+    assert answer.status_code == 202
+    assert answer["Location"] == of(guest, f"turns/{answer.json()['turn']['id']}/")
+    assert api(key=guest.token).get(answer["Location"]).status_code == 200
