@@ -69,6 +69,11 @@ def test_passages_are_quoted_with_their_numbers(question: str, quote: str) -> No
     assert text.count("\n- ") <= MAX_QUOTES
 
 
+def test_a_number_too_long_to_be_read_numbers_no_passage() -> None:
+    text = text_of(parts_of([system(f"{PASSAGES}\n[{'9' * 5_000}] x\n"), user("The Nile?")]))
+    assert "The Nile is a river in Africa. [1]" in text
+
+
 def test_the_prompt_is_not_quoted() -> None:
     text = text_of(parts_of([system("Answer questions about Mars."), user("What about Mars?")]))
     assert "Answer questions" not in text
