@@ -13,6 +13,8 @@ from chats.tests.rows import messages, new_assistant, new_chat, of_turn, say
 from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, prepared_for, run
 from chats.tests.test_end_turn import expire
 from chats.turn_writer import TurnWriter
+from engine.model import TextChunk
+from engine.offline import OfflineModel, calls_ordered
 from libraries.models import Document
 from libraries.tests.ledger import ingest, new_document, new_library
 from providers.models import OFFLINE_URL, LanguageModel, Provider
@@ -223,6 +225,22 @@ def test_a_worker_that_takes_over_cites_what_the_lost_one_found(searched, monkey
     assert run(searched, "w2") == "completed"
     answer = ChatMessage.objects.get(turn=searched, role="assistant")
     assert set(numbered(answer.citations).values()) == {1, 2}
+    assert_stored_is_what_was_streamed(searched)
+
+
+def test_what_is_said_in_front_of_calls_cites_too(searched, monkeypatch):
+    stream = OfflineModel.stream
+
+    async def talkative(model: Any, request: Any) -> Any:
+        if calls_ordered(request):
+            yield TextChunk("As [1] says. I look further.")
+        async for part in stream(model, request):
+            yield part
+
+    monkeypatch.setattr(OfflineModel, "stream", talkative)
+    assert run(searched) == "completed"
+    calls = ChatMessage.objects.filter(turn=searched, role="tool_call").order_by("position")
+    assert [numbered(call.citations) for call in calls] == [{"pump.txt": 1}, {}]
     assert_stored_is_what_was_streamed(searched)
 
 
