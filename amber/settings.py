@@ -322,6 +322,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "public_api.guest_schema.document_guest_events",
         "amber.lib.schema.document_errors",
         "amber.lib.described.document_groups",
+        "amber.openapi_examples.document_examples",
     ],
 }
 

@@ -7,7 +7,9 @@ import pytest
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
+from jsonschema import Draft202012Validator
 
+from amber.openapi_examples import EXAMPLES
 from engine.events import EVENT_TYPES
 from tests.personas import api
 from tests.routes import METHODS, Route, all_routes, openai_routes
@@ -176,3 +178,40 @@ def test_citations_are_documented_as_what_a_search_finds(document):
     for name in ("Message", "Answer"):
         citations = schemas[name]["properties"]["citations"]
         assert citations["items"] == {"$ref": "#/components/schemas/Passage"}
+
+
+def test_every_example_is_of_an_operation_and_has_its_shape(document):
+    told = {
+        operation["operationId"]: operation
+        for operations in document["paths"].values()
+        for operation in operations.values()
+    }
+    resolver = {"components": document["components"]}
+    for operation_id, examples in EXAMPLES.items():
+        content = told[operation_id]["requestBody"]["content"]["application/json"]
+        assert set(content["examples"]) == set(examples)
+        shape = _closed(json_schema({**resolver, **content["schema"]}))
+        for name, body in examples.items():
+            problems = [error.message for error in Draft202012Validator(shape).iter_errors(body)]
+            assert not problems, f"{operation_id}, {name}"
+
+
+def json_schema(node: Any) -> Any:
+    """OpenAPI 3.0 says `nullable` where JSON Schema has another type."""
+    if isinstance(node, list):
+        return [json_schema(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    plain = {name: json_schema(each) for name, each in node.items()}
+    return {"anyOf": [plain, {"type": "null"}]} if plain.pop("nullable", False) is True else plain
+
+
+def _closed(node: Any) -> Any:
+    """Names that no field has are mistakes in an example."""
+    if isinstance(node, list):
+        return [_closed(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    inner = {name: _closed(each) for name, each in node.items()}
+    has_fields = isinstance(inner.get("properties"), dict) and inner.get("type") == "object"
+    return {"additionalProperties": False, **inner} if has_fields else inner
