@@ -17,6 +17,9 @@ from amber.request_log import Application, Receive, Scope, Send
 FORM_BYTES: Final = 1_000_000
 """What a form may hold besides its file."""
 
+MAX_DIGITS: Final = 20
+"""Python refuses to read numbers of thousands of digits."""
+
 
 class BodyTooLongError(Exception):
     """More has come than any address takes."""
@@ -50,9 +53,9 @@ def limited(application: Application) -> Application:
 
 
 def _announced_bytes(scope: Scope) -> int:
-    """Zero for a body that comes in chunks."""
+    """Zero for a body that comes in chunks, or says nothing that is a length: it is counted as it comes."""
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-    return int(said) if said.isdigit() else 0
+    return int(said) if said.isdigit() and len(said) <= MAX_DIGITS else 0
 
 
 async def _refuse(scope: Scope, send: Send) -> None:

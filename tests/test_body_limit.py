@@ -66,8 +66,9 @@ def test_what_comes_in_chunks_is_read_no_further_than_the_limit():
     assert (told["status"], told["read"]) == (413, 600)
 
 
-def test_a_length_that_is_none_is_not_believed():
-    assert answered([b"x" * 600] * 2, announced="-1")["status"] == 413
+@pytest.mark.parametrize("announced", ["-1", "none", "9" * 5_000], ids=["below", "text", "long"])
+def test_a_length_that_is_none_is_not_believed(announced):
+    assert answered([b"x" * 600] * 2, announced=announced)["status"] == 413
 
 
 def test_the_public_api_says_it_in_openais_form():

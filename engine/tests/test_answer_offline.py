@@ -70,7 +70,9 @@ def test_passages_are_quoted_with_their_numbers(question: str, quote: str) -> No
 
 
 def test_a_number_too_long_to_be_read_numbers_no_passage() -> None:
-    text = text_of(parts_of([system(f"{PASSAGES}\n[{'9' * 5_000}] x\nThe Nile."), user("The Nile?")]))
+    text = text_of(
+        parts_of([system(f"{PASSAGES}\n[{'9' * 5_000}] x\nThe Nile."), user("The Nile?")])
+    )
     assert "The Nile is a river in Africa. [1]" in text
 
 
