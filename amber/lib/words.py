@@ -19,9 +19,9 @@ textsearch-limitations.html.
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, Literal
 
 import regex  # type: ignore[import-untyped]
@@ -122,17 +122,22 @@ def stored_words(text: str) -> Iterator[str]:
 def _stored_words_of(run: str | None, found: str) -> Iterable[str]:
     if run:
         return (_cut(token) for step in _run_tokens(run) for token in step)
-    return _words_of_compound(found) if len(found) <= MAX_CAMEL_CHARS else _cut_up(found)
+    return chain.from_iterable(_steps_of(found))
+
+
+def _steps_of(compound: str) -> Sequence[Sequence[str]]:
+    """What stands at each part's position, as it is stored."""
+    return _known_steps(compound) if len(compound) <= MAX_CAMEL_CHARS else _cut_up(compound)
 
 
 @lru_cache(maxsize=10_000)
-def _words_of_compound(compound: str) -> tuple[str, ...]:
+def _known_steps(compound: str) -> Sequence[Sequence[str]]:
     """Remembered: a few thousand words make most of any text, and cutting one up costs 4 µs."""
     return _cut_up(compound)
 
 
-def _cut_up(compound: str) -> tuple[str, ...]:
-    return tuple(_cut(token) for step in _compound_tokens(compound) for token in step)
+def _cut_up(compound: str) -> Sequence[Sequence[str]]:
+    return tuple(tuple(map(_cut, tokens)) for tokens in _compound_tokens(compound))
 
 
 def asked_words(query: str) -> list[str]:
@@ -163,11 +168,15 @@ def _stored_tokens(text: str) -> Iterator[tuple[str, int]]:
     position = 0
     for match in _TOKEN.finditer(_normalised(text)):
         run = match["run"]
-        steps = _run_tokens(run) if run else _compound_tokens(match[0])
+        steps = _steps_of_run(run) if run else _steps_of(match[0])
         for tokens in steps:
             position = min(position + 1, MAX_POSITION)
             for token in tokens:
-                yield _cut(token), position
+                yield token, position
+
+
+def _steps_of_run(run: str) -> Iterator[list[str]]:
+    return (list(map(_cut, tokens)) for tokens in _run_tokens(run))
 
 
 def _run_tokens(run: str) -> Iterator[list[str]]:
