@@ -38,7 +38,8 @@ class Tail:
 
     @property
     def has_image(self) -> bool:
-        return any(m.file and m.file.is_image and not m.file.is_expired for m in self.messages)
+        files = (message.file for message in self.messages if message.file_id)
+        return any(file and file.is_image and not file.is_expired for file in files)
 
 
 def read_tail(turn: Turn) -> Tail:
@@ -119,8 +120,8 @@ def as_engine_message(message: ChatMessage, *, vision: bool) -> Message:
 
 def _attachment(message: ChatMessage, *, vision: bool) -> Attachment | None:
     """What a `file` message shows; of what a tool made the text is not even loaded."""
-    file = message.file
-    if message.role != MessageRole.FILE or file is None or file.is_expired:
+    file = message.file if message.role == MessageRole.FILE else None
+    if file is None or file.is_expired:
         return None
     return attachment_of(file, vision=vision, text=None if message.tool_call else file.text)
 

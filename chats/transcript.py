@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.principal import Principal
 from amber.lib.errors import Missing
 from amber.lib.ids import new_id
-from amber.lib.prepared import prepared
+from amber.lib.prepared import prepared, raw_rows
 from amber.lib.row_writes import insert_row, update_row
 from amber.lib.words import tsvector_literal
 from assistants.models import Assistant
@@ -94,7 +94,7 @@ def path(
         "through": through.position if through else _BEYOND,
         "from": from_position,
     }
-    found = list(ChatMessage.objects.raw(_BRIEF_SQL if brief else _PATH_SQL, limits))
+    found = raw_rows(ChatMessage, _BRIEF_SQL if brief else _PATH_SQL, limits)
     attach_related(found)
     return found
 

@@ -9,7 +9,7 @@
 Keyword arguments are values, given to the database with each call; positional ones shape the
 statement, which is built once for each combination of them: let there be few. For queries that every
 turn makes: 0.1 ms of CPU instead of 0.3, and 0.4 instead of 1.7 for a row with five others joined.
-Elsewhere a queryset is clear enough.
+Elsewhere a queryset is clear enough. `raw_rows` does the same for SQL that is written by hand.
 
 Refuses values that do not stand in the statement as they were given (a limit, NULL), prefetches and
 annotated models. What the function computes by itself, the time for instance, is computed once.
@@ -18,16 +18,18 @@ annotated models. What the function computes by itself, the time for instance, i
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
 
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
+from django.db.models.base import ModelState
 from django.db.models.query import ModelIterable, ValuesListIterable, get_related_populators
 from django.db.models.sql.compiler import SQLCompiler
 
 Arguments = ParamSpec("Arguments")
 Found = TypeVar("Found")
+Made = TypeVar("Made", bound=Model)
 DbRow = Sequence[Any]
 
 _STAND_INS: dict[type, Callable[[int], Any]] = {
@@ -62,6 +64,52 @@ class Prepared(Generic[Arguments, Found]):
             return cast(list[Found], statement.rows(cursor.fetchall()))
 
 
+def raw_rows(model: type[Made], sql: str, params: Any) -> list[Made]:
+    """As `Manager.raw`: the columns are the model's, those left out are read when they are asked for.
+
+    3 µs a row instead of 20.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        names = tuple(column.name for column in cursor.description)
+        fields, converters = _of_columns(model, names)
+        return [_row(model, fields, _converted(row, converters)) for row in cursor.fetchall()]
+
+
+@cache
+def _of_columns(
+    model: type[Model], columns: tuple[str, ...]
+) -> tuple[Sequence[str], Sequence["_Converters"]]:
+    fields = {field.column: field for field in model._meta.concrete_fields}
+    converters = [
+        (place, each, fields[name].get_col(model._meta.db_table))
+        for place, name in enumerate(columns)
+        if (each := fields[name].get_db_converters(connection))
+    ]
+    return [fields[name].attname for name in columns], converters
+
+
+def _row(model: type[Made], fields: Sequence[str], values: DbRow) -> Made:
+    """As `Model.from_db` makes it, past `__init__` and its signals: what is in the database is whole."""
+    row = model.__new__(model)
+    row._state = ModelState()
+    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+    row.__dict__.update(zip(fields, values, strict=True))
+    return row
+
+
+_Converters = tuple[int, Sequence[Callable[..., Any]], Any]
+"""The column's place, what makes Python of it, and the expression they want to know."""
+
+
+def _converted(fetched: DbRow, converters: Sequence[_Converters]) -> DbRow:
+    row = list(fetched)
+    for column, each, expression in converters:
+        for convert in each:
+            row[column] = convert(row[column], expression, connection)
+    return row
+
+
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """`places` tells which of the parameters are values of the call; the others are constants."""
@@ -69,7 +117,7 @@ class _Statement:
     sql: str
     constants: Sequence[Any]
     places: Sequence[tuple[int, str]]
-    converters: Sequence[tuple[int, Sequence[Callable[..., Any]], Any]]
+    converters: Sequence[_Converters]
     made_of: Callable[[DbRow], Any]
 
     def params(self, values: dict[str, Any]) -> list[Any]:
@@ -79,14 +127,7 @@ class _Statement:
         return params
 
     def rows(self, fetched: Iterable[DbRow]) -> list[Any]:
-        return [self.made_of(self._converted(row)) for row in fetched]
-
-    def _converted(self, fetched: DbRow) -> DbRow:
-        row = list(fetched)
-        for column, converters, expression in self.converters:
-            for converter in converters:
-                row[column] = converter(row[column], expression, connection)
-        return row
+        return [self.made_of(_converted(row, self.converters)) for row in fetched]
 
 
 def _statement(

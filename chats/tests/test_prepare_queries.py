@@ -6,7 +6,7 @@ import pytest
 from django.db.models import QuerySet
 from django.db.models.functions import Lower
 
-from amber.lib.prepared import prepared
+from amber.lib.prepared import prepared, raw_rows
 from chats.models import Chat, ChatMessage, Turn
 from chats.tests.rows import new_chat, new_turn, say
 
@@ -84,3 +84,18 @@ def test_what_cannot_be_bound_is_refused():
     for refused in (_annotated, _prefetched):
         with pytest.raises(TypeError):
             refused(chat_id=uuid4())
+
+
+def test_rows_of_hand_written_sql_are_those_of_the_model(alice):
+    chat = new_chat(alice)
+    call = {"id": "c1", "name": "f", "arguments": "{}", "reply_id": None}
+    message = say(chat, "one", role="tool_call", tool_call=call)
+    sql = "SELECT id, chat_id, role, content, tool_call, created_at FROM chats_chatmessage"
+    (found,) = raw_rows(ChatMessage, f"{sql} WHERE id = %s", [message.pk])
+    assert found == message
+    assert (found.tool_call, found.created_at) == (call, message.created_at)
+    assert found.get_deferred_fields() >= {"position", "citations"}
+    assert (found.position, found.citations, found.chat) == (0, [], chat)
+    found.content = "two"
+    found.save()
+    assert ChatMessage.objects.get().content == "two"
