@@ -127,7 +127,8 @@ def _attachment(message: ChatMessage, *, vision: bool) -> Attachment | None:
 
 
 def _author(message: ChatMessage) -> Author | None:
-    if message.role != MessageRole.ASSISTANT or not message.assistant:
+    is_answer = message.role == MessageRole.ASSISTANT and message.assistant_id
+    written_by = message.assistant if is_answer else None
+    if written_by is None:
         return None
-    written_by = message.assistant
     return Author(str(written_by.pk), written_by.name, written_by.description)
