@@ -89,8 +89,9 @@ class ResponsesView(OpenAIView):
         A client that goes away cancels the response, unless it is in the background or in a stored
         chat, or an Idempotency-Key allows it to come back for it.
         """
-        is_async = prefers_async(request)
-        asked = ResponseRequest.read(validated(ResponseInput, request), is_async=is_async)
+        given = validated(ResponseInput, request)
+        is_async = prefers_async(request) and given.get("store") is not False  # else lost for good
+        asked = ResponseRequest.read(given, is_async=is_async)
         principal = principal_of(request)
         answerer = answerer_named(principal, asked.asked.model)
         asker = asking_as(principal, asked.asked.user)
