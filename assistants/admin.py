@@ -12,6 +12,7 @@ from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 
 from accounts.serializers import browser_origin
+from amber.lib.errors import Invalid
 from amber.lib.operator_pages import PagedAdmin
 from assistants import services
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -40,6 +41,14 @@ class AssistantForm(forms.ModelForm[Assistant]):
         if looks_like_id(slug):
             raise forms.ValidationError("A slug must not look like an id.")
         return slug
+
+    def clean_disabled_builtin_tools(self) -> list[str]:
+        names: list[str] = self.cleaned_data["disabled_builtin_tools"]
+        try:
+            services.check_builtin_tools(names, kept=self.instance.disabled_builtin_tools)
+        except Invalid as error:
+            raise forms.ValidationError(error.message)
+        return names
 
     def clean_public_origins(self) -> list[str]:
         """As browsers write them: others would never be met."""
@@ -126,7 +135,6 @@ class AssistantAdmin(PagedAdmin):
         "public_origins": "Pages it may be used from, as https://example.com, separated by commas. "
         "Empty: all.",
         "guest_files": "Guests may send files.",
-        "disable_default_prompt": "Neither the platform's nor the organization's prompt goes first.",
         "enable_memory_for_assistant_api": "Memory also for API keys and guests.",
         "disabled_builtin_tools": "Names of built-in tools, separated by commas.",
     }

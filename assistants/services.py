@@ -160,12 +160,16 @@ def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:
     if (current is None or model != current.model) and not is_known_alias(model):
         text = f"No enabled model has the alias {model!r}."
         raise Invalid(text, code="unknown_model", fields={"model": [text]})
-    unknown = set(fields.get("disabled_builtin_tools", ())) - set(builtin_names())
-    if current is not None:
-        unknown -= set(current.disabled_builtin_tools)
+    kept = current.disabled_builtin_tools if current is not None else ()
+    check_builtin_tools(fields.get("disabled_builtin_tools", ()), kept=kept)
+
+
+def check_builtin_tools(names: Sequence[str], *, kept: Sequence[str] = ()) -> None:
+    """Raises Invalid for names that no built-in tool has; those that stand there already may stay."""
+    unknown = set(names) - set(builtin_names()) - set(kept)
     if unknown:
-        names, known = ", ".join(sorted(unknown)), ", ".join(builtin_names())
-        text = f"There is no built-in tool named {names}. There are: {known}."
+        wrong, known = ", ".join(sorted(unknown)), ", ".join(builtin_names())
+        text = f"There is no built-in tool named {wrong}. There are: {known}."
         raise Invalid(text, fields={"disabled_builtin_tools": [text]})
 
 

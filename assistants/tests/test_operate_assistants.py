@@ -80,6 +80,7 @@ def test_rows_of_another_organization_are_refused(
     [
         ("model", "gone", "No enabled model has this alias."),
         ("slug", "01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00", "A slug must not look like an id."),
+        ("disabled_builtin_tools", "calculate,abacus", "There is no built-in tool named abacus."),
     ],
 )
 def test_a_wrong_field_is_explained(operator, bob, new_assistant, field, value, words):
