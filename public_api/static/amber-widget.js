@@ -88,6 +88,12 @@
 		return el("a", { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" }, text || address);
 	}
 
+	function withoutEnd(text, marks) {
+		let end = text.length;
+		while (end && marks.includes(text[end - 1])) end--;
+		return text.slice(0, end);
+	}
+
 	function inline(into, text) {
 		for (let found; (found = INLINE.exec(text)); ) {
 			let [whole, code, strong, weak, label, address, bare] = found;
@@ -97,7 +103,7 @@
 			else if (weak !== undefined) into.append(inline(el("em"), weak));
 			else if (address !== undefined) into.append(link(label, address));
 			else {
-				whole = bare = bare.replace(bare.includes("(") ? /[.,;:!?。，]+$/ : /[.,;:!?)。，]+$/, "");
+				whole = bare = withoutEnd(bare, bare.includes("(") ? ".,;:!?。，" : ".,;:!?)。，");
 				into.append(link(bare, bare));
 			}
 			text = text.slice(found.index + whole.length);
@@ -127,9 +133,9 @@
 				const code = take((each) => !/^\s*```\s*$/.test(each)).join("\n");
 				lines.shift();
 				made.append(el("pre", { tabIndex: 0 }, el("code", {}, code)));
-			} else if ((found = /^\s*(#{1,6})\s+(.*?)#*\s*$/.exec(line))) {
+			} else if ((found = /^\s*(#{1,6})\s+(.*)$/.exec(line))) {
 				lines.shift();
-				made.append(inline(el("p", { className: "heading", role: "heading", "aria-level": found[1].length + 2 }), found[2]));
+				made.append(inline(el("p", { className: "heading", role: "heading", "aria-level": found[1].length + 2 }), withoutEnd(found[2].trimEnd(), "#")));
 			} else if (/^\s*>/.test(line)) {
 				const quoted = take((each) => /^\s*>/.test(each)).map((each) => each.replace(/^\s*> ?/, ""));
 				made.append(el("blockquote", {}, nested(quoted.join("\n"))));
