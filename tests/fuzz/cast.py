@@ -55,7 +55,7 @@ def member(name: str) -> Party:
         "credentials": {"session": session, "apiKey": persona.new_key()[1]},
         "values": {
             **{field: str(pk) for field, pk in rows.items()},
-            "confirm": persona.user.email,
+            "own_email": persona.user.email,
             "invitation_token": invited(persona, by=f"{name}-host"),
             "guest_token": visitor_of(persona).token,
         },

@@ -22,9 +22,6 @@ SPOILERS = {
     "POST /api/v1/documents/{document_id}/cancel/": "a document is on its way once",
 }
 
-NEVER_2XX: dict[str, str] = {}
-"""What cannot succeed here, and why."""
-
 
 def is_apart(operation: str) -> bool:
     return operation.startswith("DELETE ") or operation in SPOILERS

@@ -1,10 +1,12 @@
-"""Gives a party over REST what it could not have without processes that work: answers, an index,
+"""Gives the people over REST what they could not have without processes that work: answers, an index,
 turns that wait, stored responses. Each takes the place of the row of its kind that `cast` made."""
 
 from typing import Any
 
+from amber.lib.tests.local_server import say
 from tests.e2e.client import Asked, Client
 from tests.e2e.platform import Platform
+from tools.tests.tool_service import ToolService
 
 WAITING = "Do it. [[fake call=send args=e30 tokens=3]]"
 TEXT = {"name": "pumps.txt", "text": "The valve of the pump opens to the left. " * 40}
@@ -13,6 +15,45 @@ FILE = (
     b'--edge\r\nContent-Disposition: form-data; name="file"; filename="note.txt"\r\n'
     b"Content-Type: text/plain\r\n\r\nA note.\r\n--edge--\r\n"
 )
+
+SAME_BY_ANOTHER_NAME = {
+    "POST /api/v1/invitations/accept/": ("token", "invitation_token"),
+    "POST /api/v1/invitations/decline/": ("token", "invitation_token"),
+    "POST /api/v1/me/claim/": ("token", "guest_token"),
+    "POST /api/v1/me/erase/": ("confirm", "own_email"),
+}
+
+
+def furnish(platform: Platform, cast: dict[str, Any], tool: ToolService) -> None:
+    """`main`, `guest`, and whoever is there for one operation that needs something of its own."""
+    main, guest, apart = cast["main"], cast["guest"], cast["apart"]
+    who = Client(platform.port, main["credentials"]["apiKey"])
+    main["values"] |= rows_with_work(platform, who, tool.url)
+    for operation, rows in rows_for_one(platform, who, tool, main["values"]).items():
+        apart[operation] = main | {"values": main["values"] | rows}
+    for operation, (name, kind) in SAME_BY_ANOTHER_NAME.items():
+        apart[operation]["values"][name] = apart[operation]["values"][kind]
+    leaving = apart["DELETE /v1/responses/{response_id}"]
+    leaving["values"] |= response_of(Client(platform.port, leaving["credentials"]["apiKey"]))
+    visitor = Client(platform.port, guest["credentials"]["guestToken"])
+    guest["values"] |= rows_of_visit(visitor, guest["values"]["assistant_id"])
+
+
+def rows_for_one(
+    platform: Platform, who: Client, tool: ToolService, values: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """By operation: what it needs, and no other does."""
+    spare = made(who.post("tools/", {"kind": "discovery", "discovery_url": tool.url}))
+    tool.route("/page", say(b"The valve opens to the left."))
+    page = {"name": "page.txt", "url": tool.address("/page")}
+    fetched = made(who.post(f"libraries/{values['library_id']}/documents/", page))
+    waiting = rows_of_waiting_turn(platform, who, values["assistant_id"])
+    return {
+        "POST /api/v1/assistants/{assistant_id}/tools/": {"tool_id": spare["id"]},
+        "POST /api/v1/documents/{document_id}/refresh/": {"document_id": fetched["id"]},
+        "POST /api/v1/turns/{turn_id}/approve/": waiting,
+        "POST /v1/embeddings": {"model": "fake-embedding"},
+    }
 
 
 def made(answer: Any) -> Any:
