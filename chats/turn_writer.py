@@ -73,7 +73,8 @@ class TurnWriter:
         self.turn = turn
         self.account = TurnAccount()
         self.manifest: Callable[[], dict[str, Any]] | None = None
-        """Makes that of the request that was sent, until it is written: with the next other write."""
+        """Makes that of the request that was sent. It is written with whatever is written next."""
+        self._unwritten: dict[str, Any] | None = None
         self.outbox: list[Event] = []
         self.refused: RateLimited | None = None
         """Why no budget affords the next request of this turn, if so."""
@@ -221,16 +222,16 @@ class TurnWriter:
 
     @contextmanager
     def _held(self) -> Iterator[tuple[Turn, Chat | None]]:
-        turn = copy(self.turn)
-        self._note_manifest(turn)
+        self._make_manifest()
         with transaction.atomic():
             chat = self._locked_chat()
+            turn = copy(self.turn)
             turn.tip_id, turn.assistant_id, turn.cancel_requested_at = Turn.objects.holding(
                 turn.pk, turn.fence, "tip_id", "assistant_id", "cancel_requested_at"
             )
             yield turn, chat
         self.turn = turn
-        self.manifest = None
+        self._unwritten = None
 
     def _locked_chat(self) -> Chat | None:
         """Under the fence only leaf and name can have changed: nothing else is read again."""
@@ -245,20 +246,23 @@ class TurnWriter:
 
     def _keep(self, turn: Turn, *names: str) -> None:
         """Without a lock: one statement that asks for the fence itself."""
-        self._note_manifest(turn)
+        self._make_manifest()
         where = {"fence": turn.fence, "status": TurnStatus.RUNNING}
         if not self._update(turn, *names, where=where):
             raise Fenced
-        self.manifest = None
+        self._unwritten = None
 
-    def _note_manifest(self, turn: Turn) -> None:
-        """It costs a count of all that was asked: no lock is held meanwhile."""
-        if self.manifest is not None:
-            turn.manifest = self.manifest()
+    def _make_manifest(self) -> None:
+        """Costs a count of all that was asked: before anything is locked, and once if it fails."""
+        make, self.manifest = self.manifest, None
+        if make is not None:
+            self._unwritten = make()
 
     def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
         """These columns, and a manifest that was not written yet."""
-        names = names if self.manifest is None else (*names, "manifest")
+        if self._unwritten is not None:
+            turn.manifest = self._unwritten
+            names = (*names, "manifest")
         return update_row(turn, *names, where=where)
 
     def _save(
