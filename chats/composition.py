@@ -7,12 +7,14 @@ only, and reads nothing. `engine.history` decides the form, `engine.budget` what
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any, cast
 
 from django.conf import settings
 
 from amber.lib.errors import AmberError, Invalid
 from chats.models import ChatMessage
+from chats.roles import ASKING_ROLES, SYSTEM_ROLES
 from chats.tail import as_engine_message
 from engine import tokens
 from engine.budget import BudgetError, fit
@@ -52,9 +54,36 @@ def compose(
     volatile: Sequence[str],
     form: Form,
 ) -> Composed:
-    """Raises Invalid (no_human_message) and AmberError (context_too_long)."""
+    """Raises Invalid (no_human_message) and AmberError (context_too_long).
+
+    Earlier questions that nobody answered are one text with the last one, which is never dropped;
+    they are when it does not fit with them, so that one long question does not end a chat.
+    """
+    normalised = partial(_normalised, system_prompts=system_prompts, volatile=volatile, form=form)
+    messages = normalised(rows)
     try:
-        messages = normalise(
+        fitted = _fit(messages, form)
+    except BudgetError as error:
+        alone = _from_the_last_question(rows)
+        if len(alone) == len(rows):
+            raise _too_long(error) from None
+        try:
+            fitted = _fit(normalised(alone), form)
+        except BudgetError as error:
+            raise _too_long(error) from None
+        return Composed(fitted, max(len(messages) - len(fitted), 1))
+    return Composed(fitted, len(messages) - len(fitted))
+
+
+def _normalised(
+    rows: Sequence[ChatMessage],
+    *,
+    system_prompts: Sequence[str],
+    volatile: Sequence[str],
+    form: Form,
+) -> list[ProviderMessage]:
+    try:
+        return normalise(
             [as_engine_message(row, vision=form.vision) for row in rows],
             system_prompts=system_prompts,
             volatile=volatile,
@@ -68,12 +97,19 @@ def compose(
         )
     except NoHumanMessage:
         raise Invalid(code="no_human_message") from None
-    fitted = _fit(messages, form)
-    return Composed(fitted, len(messages) - len(fitted))
+
+
+def _from_the_last_question(rows: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Without the question before it and all in front of that, but for what opens the history."""
+    asking = [number for number, row in enumerate(rows) if row.role in ASKING_ROLES]
+    if len(asking) < 2:
+        return list(rows)
+    opening = takewhile(lambda row: row.role in SYSTEM_ROLES, rows)
+    return [*opening, *rows[asking[-2] + 1 :]]
 
 
 def _fit(messages: list[ProviderMessage], form: Form) -> list[ProviderMessage]:
-    """Drop old exchanges that the model's window cannot hold.
+    """Drop old exchanges that the model's window cannot hold. Raises BudgetError.
 
     Bytes bound tokens from above: most requests fit by that alone and are not counted.
     """
@@ -82,11 +118,12 @@ def _fit(messages: list[ProviderMessage], form: Form) -> list[ProviderMessage]:
     if at_most <= form.limit_tokens:
         return messages
     count = partial(tokens.count_message, encoding=form.encoding, image_tokens=image_tokens)
-    try:
-        return fit(messages, limit_tokens=form.limit_tokens, count=count).messages
-    except BudgetError as exc:
-        raise AmberError(
-            f"The question and the prompt need {exc.needed_tokens} tokens; the model takes "
-            f"{exc.limit_tokens}. Shorten them or choose another model.",
-            code="context_too_long",
-        ) from None
+    return fit(messages, limit_tokens=form.limit_tokens, count=count).messages
+
+
+def _too_long(error: BudgetError) -> AmberError:
+    return AmberError(
+        f"The question and the prompt need {error.needed_tokens} tokens; the model takes "
+        f"{error.limit_tokens}. Shorten them or choose another model.",
+        code="context_too_long",
+    )

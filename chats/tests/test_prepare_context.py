@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from amber.lib.errors import AmberError, Invalid
 from chats import context
+from chats.manifest import messages_again, request_hash
 from chats.models import Chat, Turn
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, new_turn, say
 from chats.tests.runs import ask_in, prepared_for, run
@@ -197,6 +198,28 @@ def test_a_question_that_alone_is_too_long_is_an_error(chat, new_model):
     with pytest.raises(AmberError) as refusal:
         prepare(chat)
     assert refusal.value.code == "context_too_long"
+
+
+def test_a_question_that_was_too_long_does_not_end_the_chat(chat, new_model):
+    new_model("small", context_tokens=700, max_output_tokens=100)
+    chat.assistant.model = "small"
+    chat.assistant.save()
+    say(chat, "Speak French.", role="system")
+    say(chat, "different words every time " * 400)
+    say(chat, "And now?", role="human_later")
+    say(chat, "Which time?")
+    prepared = prepare(chat)
+    assert asked(prepared) == [
+        ("system", "You are Iris.\nSpeak French."),
+        ("user", "And now?\nWhich time?"),
+    ]
+    manifest = prepared.manifest()
+    assert manifest["left_out"][0]["count"] == 1
+    turn = Turn.objects.get(chat=chat)
+    turn.manifest = manifest
+    again = messages_again(turn)
+    assert again is not None
+    assert request_hash(again) == manifest["request_hash"]
 
 
 def test_a_long_chat_costs_no_more_queries_than_a_new_one(chat):
