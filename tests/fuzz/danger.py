@@ -1,7 +1,7 @@
 """Operations that would spoil the run for all others, as the OpenAPI document names them.
 
 Each gets an organization, an owner and rows of its own, used for nothing else. So does every DELETE.
-Nothing is left out. Read by Django's side and by schemathesis', so it imports nothing.
+Nothing is left out.
 """
 
 SPOILERS = {

@@ -1,8 +1,8 @@
 """What schemathesis does to each request before it is sent, and what it looks for in each answer.
 
 Loaded by schemathesis in its own environment: knows no Django and nothing of Amber. FUZZ_PLAN names
-a JSON file: `role`, the `parties` by operation ("" for all others), what to ask `first`, names
-`known` to everybody, and a `log` for what was answered, a JSON line each. See https://schemathesis.readthedocs.io/en/stable/reference/hooks/.
+a JSON file: `role`, the `parties` by operation ("" for all others), what to ask `first`, and a `log`
+for what was answered, a JSON line each. See https://schemathesis.readthedocs.io/en/stable/guides/extending/.
 """
 
 import copy
@@ -27,7 +27,7 @@ BEGUN: set[str] = set()
 """Operations that were asked something right."""
 
 FOR_KEYS = ("/v1/", "/chat")
-UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|resp_[0-9a-f]+")
 OF_OPENAI = {"message", "type", "param", "code"}
 OF_AMBER = {"code", "message", "fields", "retryable", "request_id", "turn_id"}
 
@@ -120,6 +120,10 @@ def errors_have_their_form(ctx: Any, response: Any, case: Any) -> None:
         assert {"code", "message", "request_id"} <= set(told["error"]) <= OF_AMBER
 
 
+def ids_in(said: Any) -> set[str]:
+    return set(ID.findall(json.dumps(said, default=str)))
+
+
 @schemathesis.check
 def strangers_get_nothing(ctx: Any, response: Any, case: Any) -> None:
     """Rivals never succeed with somebody else's row, nor read of one; the unknown never succeed."""
@@ -127,9 +131,9 @@ def strangers_get_nothing(ctx: Any, response: Any, case: Any) -> None:
         assert response.status_code >= 400, "done for nobody"
     if ROLE != "rival" or case.method.upper() == "OPTIONS":
         return
-    theirs = {str(value) for value in party_of(case)["values"].values()} - set(PLAN["known"])
-    named = set(UUID.findall(json.dumps([case.path_parameters, case.body], default=str))) & theirs
+    theirs = ids_in(party_of(case)["values"])
+    named = ids_in([case.path_parameters, case.body]) & theirs
     assert not named or response.status_code >= 400, "done with another tenant's row"
-    asked = named | set(UUID.findall(json.dumps(case.query, default=str)))
-    read = set(UUID.findall(response.content.decode(errors="replace"))) & theirs - asked
+    asked = named | ids_in(case.query)
+    read = set(ID.findall(response.content.decode(errors="replace"))) & theirs - asked
     assert not read, f"tells of another tenant's rows: {read}"

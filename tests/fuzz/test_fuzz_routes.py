@@ -99,11 +99,7 @@ class Stage:
         if role == "rival":
             rival = {"credentials": self.cast["rival"]["credentials"]}
             plan = {operation: party | rival for operation, party in plan.items()}
-        told = {"role": role, "parties": plan, "first": FIRST, "known": KNOWN}
-        return told | {"log": str(log)}
-
-
-KNOWN = ["fake-model", "fake-embedding", "forecast"]
+        return {"role": role, "parties": plan, "first": FIRST, "log": str(log)}
 
 
 def operations_of(document: dict[str, Any]) -> list[str]:
