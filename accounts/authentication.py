@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, CSRFCheck
@@ -25,6 +25,7 @@ from accounts.rates import spend_request
 from accounts.registry import PublicAssistant, public_assistant
 from amber.lib.api import note_organization
 from amber.lib.errors import Forbidden, Missing, NotAuthenticated
+from amber.lib.prepared import prepared
 from amber.lib.secrets import is_well_formed, sha256_hex
 
 if TYPE_CHECKING:
@@ -131,18 +132,10 @@ def check_page(assistant: PublicAssistant, request: HttpRequest) -> None:
 def _by_key(secret: str) -> tuple[ApiKey, Principal]:
     if not is_well_formed(secret):
         raise NotAuthenticated(code="invalid_credential")
-    membership = Membership.objects.filter(
-        organization_id=OuterRef("organization_id"), user_id=OuterRef("user_id")
-    )
-    key: ApiKey | None = (
-        ApiKey.objects.live()
-        .select_related("user")
-        .annotate(role=Subquery(membership.values("role")))
-        .filter(sha256=sha256_hex(secret), user__is_active=True, role__isnull=False)
-        .first()
-    )
-    if key is None:
+    found = _live_keys(sha256=sha256_hex(secret))
+    if not found:
         raise NotAuthenticated(code="invalid_credential")
+    (key,) = found
     return key, Principal(
         organization_id=key.organization_id,
         user=key.user,
@@ -150,6 +143,21 @@ def _by_key(secret: str) -> tuple[ApiKey, Principal]:
         key=key,
         assistant_id=key.assistant_id,
     )
+
+
+@prepared
+def _live_keys(*, sha256: str) -> QuerySet[ApiKey]:
+    """Of active users who are members of the key's organization; with their `role` there."""
+    membership = Membership.objects.filter(
+        organization_id=OuterRef("organization_id"), user_id=OuterRef("user_id")
+    )
+    keys: QuerySet[ApiKey] = (
+        ApiKey.objects.live()
+        .select_related("user")
+        .annotate(role=Subquery(membership.values("role")))
+        .filter(sha256=sha256, user__is_active=True, role__isnull=False)
+    )
+    return keys
 
 
 def _check_limits(key: ApiKey, request: HttpRequest, scope: Scope | None) -> None:

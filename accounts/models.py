@@ -10,7 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Lower
+from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
 from accounts.principal import Principal
@@ -149,6 +149,10 @@ class TenantRow(Row):
 
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="+")
 
+    seen_by_person: ClassVar[bool] = False
+    """Whether which rows a person sees, signed in or with an unbound key, hangs on who they are and in
+    which organization, and on nothing else of the principal."""
+
     class Meta:
         abstract = True
 
@@ -231,7 +235,7 @@ class ApiKeyQuerySet(TenantQuerySet):
 
     def live(self) -> Self:
         return self.filter(
-            Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now()), revoked_at__isnull=True
+            Q(expires_at__isnull=True) | Q(expires_at__gt=Now()), revoked_at__isnull=True
         )
 
     def first_ids(self, ids: Collection[UUID]) -> dict[UUID, UUID]:

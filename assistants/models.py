@@ -68,6 +68,7 @@ class Assistant(TenantRow):
     total_token_usage = models.PositiveBigIntegerField(default=0, editable=False)
 
     objects = AssistantQuerySet.as_manager()
+    seen_by_person = True
 
     class Meta:
         constraints = [

@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from amber.lib.errors import RateLimited
+from amber.lib.row_writes import insert_row
 from chats.models import ChatMessage, MessageRole, Turn
 from engine.model import Usage
 from providers import budgets, registry
@@ -50,7 +51,7 @@ _IS_SENT: Final = Q(role=MessageRole.FILE, tool_call__isnull=True)
 def admit(turn: Turn) -> Turn:
     """Write a new turn, or raise RateLimited (budget_exceeded). Part of the caller's transaction."""
     turn.is_budgeted = budgets.reserve(spender_of(turn), partial(_first, turn), holder_id=turn.pk)
-    turn.save(force_insert=True)
+    insert_row(turn)
     return turn
 
 

@@ -46,7 +46,7 @@ class ChatQuerySet(OwnedQuerySet):
 
 def _unexpired(prefix: str = "") -> Q:
     never = Q(**{f"{prefix}expired_at__isnull": True})
-    return never | Q(**{f"{prefix}expired_at__gt": timezone.now()})
+    return never | Q(**{f"{prefix}expired_at__gt": Now()})
 
 
 class Chat(TenantRow):
@@ -74,6 +74,7 @@ class Chat(TenantRow):
     expired_at = models.DateTimeField(null=True, blank=True)
 
     objects = ChatQuerySet.as_manager()
+    seen_by_person = True
 
     class Meta:
         constraints = [

@@ -10,14 +10,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from accounts.access import find_visible
 from accounts.allowance import refuse_beyond
 from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
+from amber.lib.prepared import prepared
 from assistants.models import Assistant
 from chats import transcript
 from chats.admission import admit, dismiss
@@ -281,7 +284,14 @@ def _posted(message: ChatMessage, turn: Turn | None, claim: IdempotencyRecord | 
 
 
 def _live_turn(chat: Chat) -> Turn | None:
-    return Turn.objects.live().filter(chat=chat).select_for_update(no_key=True).first()
+    live = _live_turns(chat_id=chat.pk)
+    return live[0] if live else None
+
+
+@prepared
+def _live_turns(*, chat_id: UUID) -> QuerySet[Turn]:
+    """One at most."""
+    return Turn.objects.live().filter(chat=chat_id).select_for_update(no_key=True)
 
 
 def _in_progress(live: Turn) -> Conflict:
@@ -350,6 +360,4 @@ def _own(chat: Chat, principal: Principal) -> Assistant | None:
 
 
 def _usable(assistant_id: UUID | None, principal: Principal) -> Assistant | None:
-    if assistant_id is None:
-        return None
-    return Assistant.objects.visible_to(principal).filter(pk=assistant_id).first()
+    return find_visible(Assistant, principal, assistant_id) if assistant_id else None

@@ -126,12 +126,13 @@ async def turn_events(
         credential_of(viewed_by) if viewed_by else _starter_of(turn),
         seq=after,
     )
-    is_new = turn.attempt == 0 and turn.is_live and not turn.seq
-    follow = _Following(viewer, is_new=is_new and not after)
-    hub().add(viewer)
+    is_new = turn.attempt == 0 and turn.is_live and not turn.seq and not after
+    follow = _Following(viewer, is_new=is_new)
+    is_read_from_the_start = hub().add(viewer)
     try:
-        for event in await follow.replay():
-            yield event
+        if not (is_new and is_read_from_the_start):
+            for event in await follow.replay():
+                yield event
         while not follow.is_over:
             for event_or_beat in await follow.next_events():
                 yield event_or_beat

@@ -183,10 +183,15 @@ def owner_of(principal: Principal) -> ChatOwner:
 
 def locked_chat(chat_id: UUID) -> Chat:
     """The chat, locked until the transaction ends: always before its turn. Raises Missing."""
-    chat: Chat | None = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
-    if chat is None:
+    found = _locked(chat_id=chat_id)
+    if not found:
         raise Missing
-    return chat
+    return found[0]
+
+
+@prepared
+def _locked(*, chat_id: UUID) -> QuerySet[Chat]:
+    return Chat.objects.select_for_update(no_key=True).filter(pk=chat_id)
 
 
 def append(

@@ -34,6 +34,9 @@ _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500
 _PAUSE_SECONDS = 0.2
 _WAKE_PAUSE_SECONDS = 0.001
+_GATHER_SECONDS = 0.01
+"""After each read: what many turns say meanwhile is read together. A turn that speaks alone waits for
+nothing, since its next event is further away. Without it reading was 28% of a busy web process's CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +75,23 @@ class Hub:
         self._reading: dict[bytes, bytes] = {}
         """The XREAD under way: what it reads, each after which id."""
         self._client_id: int | None = None
+        self._is_blocked = False
+        """Whether the reader waits in Redis, and cannot know of who was added since."""
         self._reader: asyncio.Task[None] | None = None
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._doorkeeper: asyncio.Task[None] | None = None
 
-    def add(self, viewer: Viewer) -> None:
-        """Follow from now on. Register before reading what is there already: nothing is missed."""
+    def add(self, viewer: Viewer) -> bool:
+        """Follow from now on. Register before reading what is there already: nothing is missed.
+
+        True: nobody followed this turn here, and the stream will be read from its beginning.
+        """
+        is_first = viewer.key not in self._viewers
         self._viewers.setdefault(viewer.key, set()).add(viewer)
         self._last_ids.setdefault(viewer.key, b"0-0")
         self._run()
+        return is_first
 
     def remove(self, viewer: Viewer) -> None:
         mine = self._viewers.get(viewer.key)
@@ -106,7 +116,8 @@ class Hub:
         """Interrupt the reader until it reads all that is watched: it may just be about to block."""
         while self._client_id is not None and self._viewers.keys() - self._reading.keys():
             try:
-                await amber_redis.async_client().client_unblock(self._client_id)
+                if self._is_blocked:
+                    await amber_redis.async_client().client_unblock(self._client_id)
             except (RedisError, OSError):
                 return
             await asyncio.sleep(_WAKE_PAUSE_SECONDS)
@@ -119,7 +130,7 @@ class Hub:
                 logger.warning("viewers_lost_redis", reason=type(exc).__name__)
                 await asyncio.sleep(_PAUSE_SECONDS)
             finally:
-                self._client_id = None
+                self._client_id, self._is_blocked = None, False
 
     async def _read_connected(self) -> None:
         """Read on one connection of our own, whose id CLIENT UNBLOCK needs."""
@@ -128,9 +139,13 @@ class Hub:
             while self._viewers:
                 self._reading = dict(self._last_ids)
                 last_ids: Any = self._reading
+                self._is_blocked = True
                 found: Any = await connection.xread(last_ids, count=_BATCH_EVENTS, block=_BLOCK_MS)
+                self._is_blocked = False
                 for key, entries in found or ():
                     self._deliver(key, entries)
+                if found:
+                    await asyncio.sleep(_GATHER_SECONDS)
 
     def _deliver(self, key: bytes, entries: Iterable[tuple[bytes, dict[bytes, bytes]]]) -> None:
         viewers = self._viewers.get(key)

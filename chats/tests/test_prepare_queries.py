@@ -1,14 +1,18 @@
 """Queries that are built once find what their querysets find, whatever was asked before."""
 
+from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.db.models import QuerySet
 from django.db.models.functions import Lower
+from django.utils import timezone
 
+from accounts.access import find_visible
 from amber.lib.prepared import prepared, raw_rows
 from chats.models import Chat, ChatMessage, Turn
-from chats.tests.rows import new_chat, new_turn, say
+from chats.tests.rows import new_assistant, new_chat, new_turn, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,9 +85,8 @@ def _prefetched(*, chat_id: UUID) -> QuerySet[Chat]:
 def test_what_cannot_be_bound_is_refused():
     with pytest.raises(TypeError, match="count"):
         _limited(count=3)
-    for refused in (_annotated, _prefetched):
-        with pytest.raises(TypeError):
-            refused(chat_id=uuid4())
+    with pytest.raises(TypeError):
+        _prefetched(chat_id=uuid4())
 
 
 def test_rows_of_hand_written_sql_are_those_of_the_model(alice):
@@ -99,3 +102,32 @@ def test_rows_of_hand_written_sql_are_those_of_the_model(alice):
     found.content = "two"
     found.save()
     assert ChatMessage.objects.get().content == "two"
+
+
+def test_annotations_come_along(alice):
+    for name in ("One", "Two"):
+        (found,) = _annotated(chat_id=new_chat(alice, name=name).pk)
+        assert getattr(found, "lower") == name.lower()  # noqa: B009  (the model has no such field)
+
+
+@pytest.mark.parametrize("asker", ["alice", "bob", "carol", "mallory"])
+@pytest.mark.parametrize("kind", ["chat", "expired", "private", "shared"])
+def test_people_find_what_is_visible_to_them(alice, asker, kind, request):
+    """By the statement that is built once as by the queryset, whoever asked before."""
+    past = timezone.now() - timedelta(seconds=1)
+    row: Any = {
+        "chat": lambda: new_chat(alice),
+        "expired": lambda: new_chat(alice, expired_at=past),
+        "private": lambda: new_assistant(alice),
+        "shared": lambda: new_assistant(alice, shared=True),
+    }[kind]()
+    find_visible(type(row), alice.principal, row.pk)
+    principal = request.getfixturevalue(asker).principal
+    found = find_visible(type(row), principal, row.pk)
+    assert found == type(row).objects.visible_to(principal).filter(pk=row.pk).first()
+    assert (found is not None) == (
+        asker
+        in {"chat": ["alice"], "private": ["alice"], "expired": []}.get(
+            kind, ["alice", "bob", "carol"]
+        )
+    )
