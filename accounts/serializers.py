@@ -212,6 +212,8 @@ def browser_origin(text: str) -> str:
     except ValueError:
         raise serializers.ValidationError(f"{text}: this is not an origin.")
     extra = parts.path.rstrip("/") or parts.query or parts.fragment or "@" in parts.netloc
+    if "*" in parts.netloc:
+        raise serializers.ValidationError(f"{text}: name each origin; * stands for none.")
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or extra or not text.isascii():
         raise serializers.ValidationError(f"{text}: an origin is wanted, as https://example.com")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

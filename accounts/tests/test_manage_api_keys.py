@@ -64,6 +64,7 @@ def test_keeps_scopes_origins_and_expiry(alice):
         ("origins", ["https://u@example.com"]),
         ("origins", ["https://example.com:99999"]),
         ("origins", ["javascript:alert(1)"]),
+        ("origins", ["https://*.a.example"]),
         ("origins", ["https://a.example"] * 21),
         ("expires_at", "2001-01-01T00:00:00Z"),
         ("expires_at", "soon"),
