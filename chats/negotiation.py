@@ -64,12 +64,13 @@ def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
     """201 with message and turn (202 if the client would rather not wait), or the turn's event stream if
     that was asked for."""
     done = _once(request, work)
+    principal = principal_of(request)
+    if isinstance(done, Posted) and done.turn is not None and wants_stream(request):
+        return event_stream(done.turn, viewed_by=principal)
     answer = done.answer if isinstance(done, Replay) else done.wire()
     if answer["turn"] is None or not wants_stream(request):
         return _told(request, answer, answer["turn"])
-    principal = principal_of(request)
-    turn = None if isinstance(done, Replay) else done.turn
-    turn = turn or get_visible(Turn, principal, answer["turn"]["id"])
+    turn = get_visible(Turn, principal, answer["turn"]["id"])
     return event_stream(turn, viewed_by=principal)
 
 

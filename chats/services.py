@@ -32,7 +32,7 @@ from chats.questions import name_by, question_at
 from chats.rings import ring_turn
 from chats.roles import ASKING_ROLES, POSTED_ROLES
 from chats.stream import announce_cancel
-from chats.wire import chat_wire, message_wire, turn_wire
+from chats.wire import chat_wire, turn_wire
 from chats.withdrawal import withdraw_messages
 from libraries.models import File
 
@@ -43,11 +43,11 @@ class Posted:
 
     message: ChatMessage
     turn: Turn | None
-    sibling_ids: list[UUID]
 
     def wire(self) -> dict[str, Any]:
+        """One query: who only watches the turn does not need it."""
         return {
-            "message": message_wire(self.message, sibling_ids=self.sibling_ids),
+            "message": transcript.shown([self.message])[0],
             "turn": self.turn and turn_wire(self.turn),
         }
 
@@ -278,8 +278,9 @@ def cancel_turn(turn: Turn) -> Turn:
 
 
 def _posted(message: ChatMessage, turn: Turn | None, claim: IdempotencyRecord | None) -> Posted:
-    posted = Posted(message, turn, transcript.siblings_of([message])[message.pk])
-    settle(claim, status=201, answer=posted.wire())
+    posted = Posted(message, turn)
+    if claim is not None:
+        settle(claim, status=201, answer=posted.wire())
     return posted
 
 
