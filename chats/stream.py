@@ -21,6 +21,7 @@ from django.conf import settings
 from redis.exceptions import RedisError, ResponseError
 
 from amber.lib import redis as amber_redis
+from amber.lib import wide_json
 from chats.models import Turn
 from engine.events import EVENT_TYPES
 
@@ -58,7 +59,7 @@ def next_attempt(seq: int, attempt: int) -> int:
 def encode(name: str, *, seq: int, turn_id: UUID | str, fields: dict[str, Any]) -> bytes:
     """The JSON of an event, checked against the closed set."""
     event = EVENT_TYPES[name](seq=seq, turn_id=str(turn_id), **fields)
-    return orjson.dumps(event.model_dump(), option=orjson.OPT_NON_STR_KEYS)
+    return wide_json.write(event.model_dump(), option=orjson.OPT_NON_STR_KEYS)
 
 
 class Feed:

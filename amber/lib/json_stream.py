@@ -18,6 +18,7 @@ from django.db import connections
 from django.db.models import Model, QuerySet
 from django.http import StreamingHttpResponse
 
+from amber.lib import wide_json
 from amber.lib.connections import release_connections
 
 PIECE_BYTES: Final = 65_536
@@ -82,7 +83,7 @@ def _written(value: Any) -> Iterator[bytes]:
     elif isinstance(value, Mapping) and any(isinstance(v, Iterator) for v in value.values()):
         yield from _object(value)
     else:
-        yield orjson.dumps(value, option=orjson.OPT_UTC_Z)
+        yield wide_json.write(value, option=orjson.OPT_UTC_Z)
 
 
 def _list(items: Iterator[Any]) -> Iterator[bytes]:

@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import BaseSerializer
 from rest_framework.utils.encoders import JSONEncoder
 
+from amber.lib import wide_json
 from amber.lib.api import error_response
 from amber.lib.errors import Invalid
 from amber.lib.json_depth import is_deeper
@@ -71,7 +72,7 @@ class JSONRenderer(renderers.JSONRenderer):
     ) -> bytes:
         if data is None:
             return b""
-        return orjson.dumps(data, default=JSONEncoder().default, option=_RENDER_OPTIONS)
+        return wide_json.write(data, default=JSONEncoder().default, option=_RENDER_OPTIONS)
 
 
 class NoMetadata(BaseMetadata):

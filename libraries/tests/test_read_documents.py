@@ -110,6 +110,14 @@ def test_name_and_metadata_change_without_indexing(bob, document):
     assert api(bob).patch(address(document), {"metadata": 1}).status_code == 400
 
 
+def test_metadata_with_a_number_beyond_64_bits_is_shown(bob, library, document):
+    changed = api(bob).patch(address(document), {"metadata": {"n": 1e30}})
+    assert changed.status_code == 200
+    assert api(bob).get(address(document)).json()["metadata"] == {"n": 1e30}
+    listed = api(bob).get(f"/api/v1/libraries/{library.pk}/documents/").json()
+    assert listed["results"][0]["metadata"] == {"n": 1e30}
+
+
 def test_cancel_ends_what_waits_and_leaves_what_ended(bob, library, document, heard):
     waiting = new_document(library)
     for _ in range(2):

@@ -1,0 +1,30 @@
+"""JSON out, whatever Postgres gave back: jsonb keeps 1e30 as an integer of 31 digits, which orjson
+refuses to write. Such a number goes out as the float it came in as.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**64 - 1
+"""orjson writes integers from here to there."""
+
+
+def write(value: Any, *, option: int, default: Callable[[Any], Any] | None = None) -> bytes:
+    """As `orjson.dumps`, and as fast unless there is such a number. Raises TypeError."""
+    try:
+        return orjson.dumps(value, default=default, option=option)
+    except TypeError:
+        return orjson.dumps(_narrowed(value), default=default, option=option)
+
+
+def _narrowed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _narrowed(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_narrowed(inner) for inner in value]
+    if isinstance(value, int) and not _LEAST <= value <= _MOST:
+        return float(value) if abs(value) < 10**308 else str(value)
+    return value
