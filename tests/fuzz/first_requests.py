@@ -27,6 +27,9 @@ _FIRST: dict[str, dict[str, Any]] = {
     "POST /api/v1/libraries/{library_id}/import/": {
         "body": {"git_url": "https://127.0.0.1:1/nothing.git"}
     },
+    "POST /api/v1/organizations/{organization_id}/invitations/": {
+        "body": {"email": "somebody.else@example.com", "role": "member"}
+    },
     "POST /api/v1/public/assistants/{assistant_id}/chats/{chat_id}/messages/": {
         "body": {"content": "Tell me."}
     },
