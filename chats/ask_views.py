@@ -3,7 +3,6 @@
 from functools import partial
 from uuid import UUID
 
-import orjson
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -12,6 +11,7 @@ from rest_framework.views import APIView
 
 from accounts.access import get_visible
 from accounts.authentication import principal_of
+from amber.lib import wide_json
 from amber.lib.errors import Missing
 from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
@@ -74,4 +74,4 @@ async def _answer(asked: Asked) -> HttpResponse:
     if ended.output is None:
         raise Missing
     body = {**answer_of(ended, asked.knowledge), "turn_id": str(ended.pk)}
-    return HttpResponse(orjson.dumps(body), content_type="application/json")
+    return HttpResponse(wide_json.write(body), content_type="application/json")

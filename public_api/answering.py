@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
-import orjson
 from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -21,6 +20,7 @@ from redis.exceptions import RedisError
 from accounts.access import get_visible
 from accounts.idempotency import Replay
 from accounts.principal import Principal
+from amber.lib import wide_json
 from amber.lib.api import as_amber_error
 from amber.lib.errors import AmberError, Missing
 from chats.models import Turn
@@ -61,7 +61,7 @@ async def whole_answer(turn: Turn, tell: TellWhole, *, is_kept: bool) -> HttpRes
                 take(seen, event)
             if isinstance(event, TurnCompleted):
                 body = tell(list(seen.messages), event)
-    answer = HttpResponse(orjson.dumps(body), content_type="application/json")
+    answer = HttpResponse(wide_json.write(body), content_type="application/json")
     return _named(answer, turn)
 
 
@@ -101,7 +101,7 @@ async def _to_the_end(
 
 
 def _frame(part: Json) -> bytes:
-    return b"data: %s\n\n" % orjson.dumps(part)
+    return b"data: %s\n\n" % wide_json.write(part)
 
 
 def _named(answer: AnswerT, turn: Turn) -> AnswerT:

@@ -14,13 +14,13 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
-import orjson
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connections
 from django.http import HttpResponse, StreamingHttpResponse
 from redis.exceptions import RedisError
 
+from amber.lib import wide_json
 from amber.lib.api import as_amber_error
 from amber.lib.errors import AmberError, Conflict, Missing
 from chats.call_options import CallOptions
@@ -99,7 +99,7 @@ async def settled_response(turn: Turn) -> HttpResponse:
             async with aclosing(followed(turn, is_kept=True)) as events:
                 async for _ in events:
                     pass
-    return HttpResponse(orjson.dumps(await _read(turn)), content_type="application/json")
+    return HttpResponse(wide_json.write(await _read(turn)), content_type="application/json")
 
 
 async def streamed_response(
@@ -161,7 +161,7 @@ def _broken_off(telling: ResponseEvents, error: AmberError) -> bytes:
 def _bytes(events: Iterable[Json], number: int) -> bytes:
     rest = (after(number, event) for event in events)
     return b"".join(
-        b"event: %s\ndata: %s\n\n" % (event["type"].encode(), orjson.dumps(event))
+        b"event: %s\ndata: %s\n\n" % (event["type"].encode(), wide_json.write(event))
         for event in rest
         if event is not None
     )

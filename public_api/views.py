@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import orjson
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -15,6 +14,7 @@ from accounts.idempotency import Replay, once
 from accounts.models import Scope
 from accounts.principal import Principal
 from accounts.schema import IDEMPOTENCY_KEY
+from amber.lib import wide_json
 from amber.lib.errors import Forbidden, Missing
 from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
@@ -80,4 +80,4 @@ async def _answer(turn: Turn, sent: list[Any], *, is_kept: bool) -> HttpResponse
     if ended.output is None:
         raise Missing
     messages = [*sent, *from_output(ended.output["messages"])]
-    return HttpResponse(orjson.dumps({"messages": messages}), content_type="application/json")
+    return HttpResponse(wide_json.write({"messages": messages}), content_type="application/json")

@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-import orjson
 import structlog
 from django.conf import settings
 from django.db import transaction
@@ -22,6 +21,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
+from amber.lib import wide_json
 from amber.lib.connections import release_connections
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
@@ -136,7 +136,7 @@ def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
         keys = secrets_of(webhook, now=now)
     except UnsealError:
         return _Outcome("The secret cannot be read; rotate it.")
-    body = orjson.dumps({**delivery.payload, **_output(delivery)})
+    body = wide_json.write({**delivery.payload, **_output(delivery)})
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Amber-Webhooks",
@@ -153,7 +153,7 @@ def _output(delivery: WebhookDelivery) -> dict[str, Any]:
         return {}
     turn = Turn.objects.filter(pk=delivery.turn_id).first()
     messages = messages_of_turn(turn) if turn is not None else None
-    if messages and len(orjson.dumps(messages)) > MAX_OUTPUT_BYTES:
+    if messages and len(wide_json.write(messages)) > MAX_OUTPUT_BYTES:
         messages = None
     return {"output": messages or None}
 

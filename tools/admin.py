@@ -17,6 +17,7 @@ from unfold.decorators import action
 
 from accounts.models import Role, User
 from accounts.principal import Principal
+from amber.lib import wide_json
 from amber.lib.errors import AmberError
 from amber.lib.operator_pages import ReadOnlyAdmin
 from tools.models import Tool, ToolCallRecord
@@ -77,7 +78,7 @@ class ToolAdmin(ReadOnlyAdmin):
 
     @admin.display
     def functions(self, tool: Tool) -> str:
-        return orjson.dumps(tool.data.get("functions", []), option=orjson.OPT_INDENT_2).decode()
+        return wide_json.write(tool.data.get("functions", []), option=orjson.OPT_INDENT_2).decode()
 
     @admin.action(description="Refresh now", permissions=["operate"])
     def refresh_now(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:

@@ -12,8 +12,7 @@ import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
+from amber.lib import wide_json
 from amber.lib.egress import FetchError, Response
 from tools.outgoing import ServiceError
 from tools.protocol import ProducedFile, ToolOutput
@@ -108,7 +107,7 @@ def _said(parsed: Mapping[str, Any]) -> str:
     for field in ("content", "error", "message", "detail"):
         value = parsed.get(field)
         if isinstance(value, Mapping):
-            value = value.get("message") or orjson.dumps(value).decode()
+            value = value.get("message") or wide_json.write(value).decode()
         if isinstance(value, str) and value.strip():
             return value.strip()
     return ""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from amber.lib import wide_json
 from amber.lib.connections import release_connections
 from amber.lib.egress import FetchError
 from amber.lib.egress_policy import UnsafeAddress, origin_of
@@ -88,7 +89,7 @@ def _blaming(error: AmberError, connection: Connection) -> AmberError:
 def _storable(found: Discovered) -> Discovered:
     """Without what Postgres does not take. Raises DiscoveryError."""
     try:
-        written = orjson.dumps(found.data)
+        written = wide_json.write(found.data)
     except TypeError:
         raise DiscoveryError("What the service says of itself is not JSON.") from None
     if len(written) > MAX_DATA_BYTES:

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import orjson
-
+from amber.lib import wide_json
 from amber.lib.egress import FetchError, FetchLimits, Response, fetch, installation_policy
 from amber.lib.egress_policy import UnsafeAddress, origin_of
 from amber.lib.errors import Invalid
@@ -112,7 +111,7 @@ class DiscoveryFunction:
                 "Idempotency-Key": context.call_key,
                 **credentials,
             },
-            body=orjson.dumps(_body(self.spec.name, arguments, context)),
+            body=wide_json.write(_body(self.spec.name, arguments, context)),
             secrets=secrets_in(credentials, self.connection.api_key),
         )
         limits = FetchLimits(total_seconds=MAX_TIMEOUT_SECONDS, max_bytes=MAX_ANSWER_BYTES)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from amber.lib import wide_json
 from tools.protocol import ProducedFile, ToolOutput
 
 Part = str | ProducedFile
@@ -46,7 +47,7 @@ def output_of(result: Mapping[str, Any], function: str) -> ToolOutput:
     texts = [part for part in parts if isinstance(part, str) and part]
     structured = result.get("structuredContent")
     if structured is not None and not _is_said(structured, blocks):
-        texts.append(orjson.dumps(structured).decode())
+        texts.append(wide_json.write(structured).decode())
     files = tuple(part for part in parts if isinstance(part, ProducedFile))
     return ToolOutput("\n".join(texts), files)
 

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import urljoin
 
 import httpx2
-import orjson
 
+from amber.lib import wide_json
 from amber.lib.egress_answer import OWN_HEADERS, FetchError, FetchLimits, Response
 from amber.lib.egress_policy import EgressPolicy
 from amber.lib.egress_transport import GuardedTransport
@@ -77,7 +77,7 @@ def _first_hop(
     ]
     names = {name.lower() for name, _ in given}
     if json is not None:
-        content = orjson.dumps(json)
+        content = wide_json.write(json)
         if "content-type" not in names:
             given.append(("Content-Type", "application/json"))
     if "user-agent" not in names:

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-import orjson
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
+
+from amber.lib import wide_json
 
 MAX_COUNTED_ROWS: Final = 1_000
 _WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
@@ -79,4 +80,4 @@ def _lines(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else wide_json.write(value).decode()

@@ -12,7 +12,7 @@ _MOST: Final = 2**64 - 1
 """orjson writes integers from here to there."""
 
 
-def write(value: Any, *, option: int, default: Callable[[Any], Any] | None = None) -> bytes:
+def write(value: Any, *, option: int = 0, default: Callable[[Any], Any] | None = None) -> bytes:
     """As `orjson.dumps`, and as fast unless there is such a number. Raises TypeError."""
     try:
         return orjson.dumps(value, default=default, option=option)

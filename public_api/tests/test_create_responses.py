@@ -228,6 +228,17 @@ def test_a_client_answers_a_call_after_the_response(client, model):
     assert second.output_text
 
 
+def test_a_schema_may_hold_numbers_that_postgres_widens(client, model):
+    """jsonb gives 1e30 back as an integer of 31 digits."""
+    amount = {"type": "number", "maximum": 1e30}
+    tools = [WEATHER | {"parameters": {"type": "object", "properties": {"amount": amount}}}]
+    made = client.responses.create(model="fake-model", input=SIX, tools=tools)
+    whole = client.responses.retrieve(made.id).to_dict()
+    last = streamed(client.responses.retrieve(made.id, stream=True))[-1]["response"]
+    for told in (whole, last):
+        assert told["tools"][0]["parameters"]["properties"] == {"amount": amount}
+
+
 def test_a_call_is_streamed_as_an_item_of_its_own(client, model):
     events = streamed(call_weather(client, stream=True))
     assert types_of(events) == [
