@@ -10,7 +10,7 @@ from tests.e2e.platform import Platform
 pytestmark = pytest.mark.e2e
 
 
-def test_a_forged_address_does_not_begin_another_count(platform: Platform, ann: Client):
+def test_a_forged_address_does_not_begin_another_count(platform: Platform, ann: Client) -> None:
     """Nor from this machine, from where a proxy would call."""
     assistant_id = ann.assistant("fake-model")
     assert ann.request("PATCH", f"assistants/{assistant_id}/", {"public": True}).status == 200
