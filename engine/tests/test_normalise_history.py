@@ -1,87 +1,35 @@
-"""The history normaliser: the shared cases, a table for every rule, and what always holds."""
+"""The history normaliser: the shared cases, and a table for every rule."""
 
-from copy import deepcopy
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from engine.fences import collapse_newlines
-from engine.history import HistoryProfile, NoHumanMessage, normalise
-from engine.messages import Attachment, Author, Message, ToolCall
+from engine.history import NoHumanMessage
+from engine.messages import Message, ToolCall
 from engine.prompt import LIBRARY_EMPTY_PROMPT, LIBRARY_PROMPT, TOOL_FAILED
 from engine.tests.history_cases import CASES, load_cases, main, run_case
-
-AT = datetime(2024, 3, 21, 3, 14, 1, tzinfo=UTC)
-SENT = "[Sent at 2024-03-21 03:14:01]\n"
-ADA, BO = Author("a1", "Ada", "writes code"), Author("b2", "Bo", "knows the law")
-WARNING = (
-    "[Warning]The previous message has been replied to by another assistant, whose name is 'Bo' "
-    "and the description is 'knows the law'"
+from engine.tests.history_rows import (
+    AT,
+    BO,
+    CAT,
+    CAT_PART,
+    NOTES,
+    SENT,
+    WARNING,
+    answer,
+    attached,
+    called,
+    calling,
+    human,
+    knowledge,
+    result,
+    run,
+    said,
+    system,
+    text,
+    told,
 )
-CAT = Attachment("cat.png", "image/png", "https://files.example/cat.png")
-NOTES = Attachment("notes.md", "text/markdown", "https://files.example/n", "# Notes")
-CAT_PART = {"type": "image_url", "image_url": {"url": CAT.url, "detail": "auto"}}
-
-
-def human(content, at=None):
-    return Message("human", content, at)
-
-
-def answer(content, author=ADA, at=None):
-    return Message("assistant", content, at, author)
-
-
-def system(content):
-    return Message("system", content)
-
-
-def called(call_id, reply_id=None, text="", name="f", arguments="{}"):
-    return Message("tool_call", text, tool_call=ToolCall(call_id, name, arguments, reply_id))
-
-
-def result(call_id, content="ok"):
-    return Message("tool", content, tool_call=ToolCall(call_id, "f", ""))
-
-
-def knowledge(content):
-    return Message("knowledge", content)
-
-
-def attached(file, content=""):
-    return Message("file", content, file=file)
-
-
-def said(role, content):
-    return {"role": role, "content": content}
-
-
-def calling(*ids, text=""):
-    function = {"name": "f", "arguments": "{}"}
-    entries = [{"id": i, "type": "function", "function": dict(function)} for i in ids]
-    return said("assistant", text) | {"tool_calls": entries}
-
-
-def told(call_id, content="ok"):
-    return {"role": "tool", "tool_call_id": call_id, "content": content}
-
-
-def text(content):
-    return {"type": "text", "text": content}
-
-
-def run(*messages, prompts=(), volatile=(), cut=False, responding="a1", **profile):
-    return normalise(
-        messages,
-        system_prompts=prompts,
-        volatile=volatile,
-        profile=HistoryProfile(**profile),
-        responding_assistant_id=responding,
-        history_is_cut=cut,
-    )
 
 
 @pytest.mark.parametrize("case", load_cases(CASES), ids=lambda case: case["name"])
@@ -436,122 +384,3 @@ def test_rule_10_only_first_folds_system_messages_into_the_next_user_message():
 def test_rule_10_only_first_without_prompts_has_no_system_message():
     made = run(system("s"), Q, cut=True, system_position="only_first")
     assert made == [said("user", "[System] s\nq")]
-
-
-CONTENTS = st.sampled_from(["", " \n", "x", "a\n\n\nb", "```\n\n\nc\n```\n\nd", "e\r\n\r\nf"])
-TIMES = st.none() | st.integers(0, 10**6).map(lambda n: AT + timedelta(seconds=n))
-AUTHORS = st.sampled_from([None, ADA, BO])
-CALLS = st.builds(
-    ToolCall,
-    st.sampled_from("xyz"),
-    st.just("f"),
-    st.just("{}"),
-    st.sampled_from([None, "r1", "r2"]),
-)
-SPOKEN = st.sampled_from(
-    ["human", "hide_human", "human_later", "system", "hide_system", "assistant", "knowledge"]
-)
-MESSAGES = st.lists(
-    st.builds(Message, SPOKEN, CONTENTS, TIMES, AUTHORS)
-    | st.builds(Message, st.sampled_from(["tool_call", "tool"]), CONTENTS, tool_call=CALLS)
-    | st.builds(Message, st.just("file"), file=st.sampled_from([CAT, NOTES])),
-    max_size=14,
-)
-POSITIONS = st.sampled_from(["first", "last", "only_first"])
-PROPERTY = settings(deadline=None, max_examples=200)
-
-
-def made_of(messages, position):
-    """What comes out, or None when nobody asked."""
-    try:
-        return run(*messages, prompts=["P"], volatile=["V"], system_position=position)
-    except NoHumanMessage:
-        return None
-
-
-@PROPERTY
-@given(MESSAGES, POSITIONS)
-def test_it_is_deterministic_and_mutates_nothing(messages, position):
-    before = deepcopy(messages)
-    first = made_of(messages, position)
-    shown = deepcopy(first)
-    assert made_of(messages, position) == first == shown
-    assert messages == before
-
-
-@PROPERTY
-@given(MESSAGES, POSITIONS)
-def test_every_call_is_followed_by_its_results_and_every_result_has_a_call(messages, position):
-    open_calls: list[str] = []
-    closed = 0
-    for message in made_of(messages, position) or []:
-        if message["role"] == "tool":
-            assert message["tool_call_id"] == open_calls.pop(0)
-            closed += 1
-            continue
-        assert open_calls == []
-        open_calls = [call["id"] for call in message.get("tool_calls", [])]
-    assert open_calls == []
-    if made_of(messages, position):
-        assert closed == sum(message.role == "tool_call" for message in messages)
-
-
-@PROPERTY
-@given(MESSAGES, POSITIONS)
-def test_no_neighbours_that_could_merge_are_left(messages, position):
-    made = made_of(messages, position) or []
-    for one, other in pairwise(made):
-        if one["role"] == other["role"]:
-            assert one["role"] == "tool" or "tool_calls" in one or "tool_calls" in other
-    for message in made:
-        parts = message["content"]
-        if isinstance(parts, list):
-            kinds = "".join(part["type"][0] for part in parts)
-            assert "i" in kinds
-            assert "tt" not in kinds
-
-
-@PROPERTY
-@given(MESSAGES)
-def test_the_prompt_stands_where_the_model_wants_it(messages):
-    if made_of(messages, "first") is None:
-        return
-    first, last, only = (made_of(messages, p) for p in ("first", "last", "only_first"))
-    assert first[0]["role"] == "system"
-    assert first[0]["content"].startswith("P")
-    asked = max(n for n, message in enumerate(first) if message["role"] == "user")
-    assert "V" in first[asked - 1]["content"].split("\n")
-    assert last[-1]["role"] == "system"
-    assert "P" in last[-1]["content"].split("\n")
-    assert [n for n, message in enumerate(only) if message["role"] == "system"] == [0]
-
-
-@PROPERTY
-@given(MESSAGES)
-def test_it_raises_exactly_when_nobody_asked(messages):
-    left = ("human", "hide_human", "human_later")
-    asked = any(m.role in ("human", "hide_human") for m in messages)
-    words = any(m.role == "file" or (m.role in left and m.content.strip()) for m in messages)
-    assert (made_of(messages, "first") is not None) == (asked and words)
-
-
-@PROPERTY
-@given(st.lists(st.builds(Message, st.just("human"), CONTENTS), min_size=1))
-def test_unfenced_newline_runs_collapse_and_fenced_ones_stay(messages):
-    for made in made_of(messages, "only_first") or []:
-        if made["role"] == "user":
-            texts = [collapse_newlines(m.content) for m in messages if m.content.strip()]
-            assert made["content"] == "\n".join(texts)
-            assert "\n\n" not in made["content"].replace("```\n\n\nc\n```", "code")
-
-
-@PROPERTY
-@given(MESSAGES, POSITIONS.filter(lambda position: position != "only_first"))
-def test_what_varies_changes_nothing_in_front_of_it(messages, position):
-    chat = [human("q0"), *messages, answer("a"), human("q9")]
-    plain = run(*chat, prompts=["P"], system_position=position)
-    varied = run(*chat, prompts=["P"], volatile=["V"], system_position=position)
-    changed = next(n for n, message in enumerate(varied) if message not in plain)
-    assert varied[:changed] == plain[:changed]
-    assert varied[changed]["role"] == "system"
-    assert changed >= len(varied) - 2

@@ -1,8 +1,7 @@
+"""The loop of a turn: rounds of calls and results, failures, and ends from outside."""
+
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -10,87 +9,26 @@ from engine import loop
 from engine.happenings import (
     CallFinished,
     CallStarted,
-    HandedBack,
     Happening,
     Reply,
     Text,
-    Waiting,
 )
-from engine.messages import Attachment, ToolCall, is_asked
+from engine.messages import ToolCall
 from engine.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
-from engine.reply import Patience
+from engine.tests.loop_runs import (
+    ASKED,
+    OPTIONS,
+    Tools,
+    at_once,
+    consume,
+    happenings,
+    kinds,
+    never,
+    replies,
+    run,
+)
 from engine.tests.scripted_model import Line, ScriptedModel, call, calls, forever, says
-from engine.tools import NoTools, ResultFile, ToolResult, ToolSpec
-
-PATIENCE = Patience(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
-ASKED = {"role": "user", "content": "Which time is it?"}
-
-
-@dataclass
-class Tools:
-    """A toolbox of one coroutine."""
-
-    work: Callable[[str], Awaitable[str]]
-    names: Sequence[str] = ("clock",)
-    asking: Sequence[str] = ()
-    theirs: Sequence[str] = ()
-    called: list[tuple[str, str, str]] = field(default_factory=list)
-    let_go: int = 0
-
-    @property
-    def specs(self) -> list[ToolSpec]:
-        return [ToolSpec(name, "") for name in self.names]
-
-    def is_safe_to_repeat(self, name: str) -> bool:
-        return True
-
-    def asks_first(self, name: str) -> bool:
-        return name in self.asking
-
-    def is_handed_back(self, name: str) -> bool:
-        return name in self.theirs
-
-    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-        self.called.append((call_id, name, arguments))
-        try:
-            return ToolResult(call_id, True, await self.work(call_id))
-        finally:
-            self.let_go += 1
-
-
-async def at_once(call_id: str) -> str:
-    return f"result of {call_id}"
-
-
-async def never(call_id: str) -> str:
-    await forever()
-    return ""
-
-
-OPTIONS: Any = {"patience": PATIENCE, "max_tool_rounds": 5}
-
-
-async def _consume(parts: Any) -> list[Happening]:
-    async with asyncio.timeout(20), aclosing(parts):
-        return [part async for part in parts]
-
-
-def happenings(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
-    toolbox = toolbox or NoTools()
-    request = ModelRequest([ASKED], tools=tuple(toolbox.specs), temperature=0.5)
-    return loop.run(model, request, toolbox=toolbox, **{**OPTIONS, **options})
-
-
-def run(model: ScriptedModel, toolbox: Any = None, **options: Any) -> list[Happening]:
-    return asyncio.run(_consume(happenings(model, toolbox, **options)))
-
-
-def kinds(seen: Sequence[Happening]) -> list[tuple[str, int]]:
-    return [(type(happening).__name__, happening.step) for happening in seen]
-
-
-def replies(seen: Sequence[Happening]) -> list[Reply]:
-    return [happening for happening in seen if isinstance(happening, Reply)]
+from engine.tools import NoTools, ToolResult
 
 
 def test_an_answer_is_text_and_a_whole_reply():
@@ -207,126 +145,13 @@ def test_two_equal_calls_both_get_their_result():
     assert sum(isinstance(part, CallFinished) for part in seen) == 2
 
 
-# -- Calls that wait for a person ------------------------------------------------------------------
-
-
-def test_a_call_that_asks_first_waits_while_the_others_run():
-    free, asking = call("clock", id="c1"), call("send", id="c2")
-    toolbox = Tools(at_once, names=("clock", "send"), asking=("send",))
-    with ScriptedModel([calls(asking, free)]) as model:
-        seen = run(model, toolbox)
-    assert kinds(seen) == [
-        ("Reply", 1),
-        ("CallStarted", 1),
-        ("CallFinished", 1),
-        ("Waiting", 1),
-    ]
-    assert [called[0] for called in toolbox.called] == ["c1"]
-    (reply,) = replies(seen)
-    assert [c.id for c in reply.calls] == ["c2", "c1"]
-    assert reply.unapproved == (reply.calls[0],)
-    assert seen[-1] == Waiting(1, reply.unapproved)
-
-
-def test_only_calls_that_were_offered_can_wait():
-    toolbox = Tools(at_once, names=("send",), asking=("send",))
-    with ScriptedModel([calls(call("send"), text="I would send.")]) as model:
-        seen = run(model, toolbox, max_tool_rounds=0)
-    assert replies(seen)[0].unapproved == ()
-
-
-# -- Calls that are for whoever asked --------------------------------------------------------------
-
-
-def test_calls_of_the_askers_functions_end_the_turn_when_the_others_have_their_results():
-    ours, theirs = call("clock", id="c1"), call("theirs", id="c2")
-    toolbox = Tools(at_once, names=("clock", "theirs"), theirs=("theirs",))
-    with ScriptedModel([calls(theirs, ours, text="Both.")]) as model:
-        seen = run(model, toolbox)
-    assert kinds(seen) == [
-        ("Text", 1),
-        ("Reply", 1),
-        ("CallStarted", 1),
-        ("CallFinished", 1),
-        ("HandedBack", 1),
-    ]
-    assert [called[0] for called in toolbox.called] == ["c1"]
-    (reply,) = replies(seen)
-    assert seen[-1] == HandedBack(1, (reply.calls[0],), "tool_calls")
-
-
-def test_a_persons_approval_comes_before_handing_back():
-    asking, theirs = call("send", id="c1"), call("theirs", id="c2")
-    names = ("send", "theirs")
-    toolbox = Tools(at_once, names=names, asking=("send",), theirs=("theirs",))
-    with ScriptedModel([calls(asking, theirs)]) as model:
-        seen = run(model, toolbox)
-    assert kinds(seen) == [("Reply", 1), ("Waiting", 1)]
-    assert toolbox.called == []
-
-
-@pytest.mark.parametrize(
-    ("choice", "after"),
-    [
-        ("required", None),
-        ({"type": "function", "function": {"name": "clock"}}, None),
-        ("auto", "auto"),
-        ("none", "none"),
-        (None, None),
-    ],
-)
-def test_a_call_is_forced_once(choice, after):
-    toolbox = Tools(at_once)
-    request = ModelRequest([ASKED], tools=tuple(toolbox.specs), tool_choice=choice)
-    with ScriptedModel([calls(call()), says("Noon.")]) as model:
-        asyncio.run(_consume(loop.run(model, request, toolbox=toolbox, **OPTIONS)))
-    assert [asked.tool_choice for asked in model.requests] == [choice, after]
-
-
-# -- What tools make -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("vision", "shown"),
-    [
-        (True, [{"type": "image_url", "image_url": {"url": "data:b", "detail": "auto"}}]),
-        (False, "[image: b.png]"),
-    ],
-)
-def test_images_are_shown_behind_all_results_in_the_order_they_came(vision, shown):
-    async def scenario() -> None:
-        b_is_made = asyncio.Event()
-
-        class Draws(Tools):
-            async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-                if call_id == "a":
-                    await b_is_made.wait()
-                b_is_made.set()
-                image = Attachment(f"{call_id}.png", "image/png", url=f"data:{call_id}")
-                return ToolResult(call_id, True, call_id, produced=(ResultFile("1", image),))
-
-        async with asyncio.timeout(20), aclosing(happenings(model, Draws(at_once))) as parts:
-            async for _ in parts:
-                pass
-
-    profile = ModelProfile("scripted", vision=vision)
-    script = [calls(call(id="a"), call(id="b")), says("Done.")]
-    with ScriptedModel(script, profile=profile) as model:
-        asyncio.run(scenario())
-    messages = model.requests[1].messages
-    assert [m["role"] for m in messages] == ["user", "assistant", "tool", "tool", "user"]
-    content = messages[-1]["content"]
-    assert content[:1] == shown if vision else content == f"{shown}\n[image: a.png]"
-    assert not is_asked(messages[-1])
-
-
 def test_a_prompt_that_stands_last_stays_last():
     prompt = {"role": "system", "content": "Be brief."}
     profile = ModelProfile("scripted", system_position="last")
     with ScriptedModel([calls(call()), says("Noon.")], profile=profile) as model:
         toolbox = Tools(at_once)
         request = ModelRequest([ASKED, prompt], tools=tuple(toolbox.specs))
-        asyncio.run(_consume(loop.run(model, request, toolbox=toolbox, **OPTIONS)))
+        asyncio.run(consume(loop.run(model, request, toolbox=toolbox, **OPTIONS)))
     assert [m["role"] for m in model.requests[1].messages] == [
         *("user", "assistant", "tool", "system")
     ]
@@ -491,7 +316,7 @@ def test_stopping_while_tools_run_lets_all_of_them_go(way):
         asyncio.run(scenario() if way == "cancel" else closing())
 
 
-def test_a_deadline_of_the_consumer_stays_with_the_consumer():
+def test_a_deadline_of_theconsumer_stays_with_theconsumer():
     """It fires while the consumer works, not inside the loop: the stream ends with it, quietly."""
 
     async def scenario() -> None:

@@ -13,8 +13,8 @@ from chats.models import Chat, ChatMessage, ChatOwner, Turn, TurnStatus
 from chats.tests.rows import ABSENT, new_assistant, new_chat
 from chats.tests.runs import marker
 from libraries.models import File
+from public_api.tests.completions import SIX, SLOW, WEATHER, ask, said, seen_by_model
 from public_api.tests.live_server import sdk, until
-from public_api.tests.test_complete_chats import SIX, SLOW, WEATHER, ask, said, seen_by_model
 from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
 from tests.personas import api

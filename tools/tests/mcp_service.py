@@ -28,6 +28,28 @@ PIXEL = base64.b64decode(
 )
 
 
+EVERYTHING = CallToolResult(
+    content=[
+        TextContent(type="text", text="First."),
+        AudioContent(type="audio", data=base64.b64encode(b"RIFF").decode(), mime_type="audio/wav"),
+        EmbeddedResource(
+            type="resource",
+            resource=TextResourceContents(uri="note://one", text="A note."),
+        ),
+        EmbeddedResource(
+            type="resource",
+            resource=BlobResourceContents(
+                uri="file:///srv/../report.pdf",
+                mime_type="application/pdf",
+                blob=base64.b64encode(b"%PDF").decode(),
+            ),
+        ),
+        ResourceLink(type="resource_link", name="more", uri="https://example.com/more"),
+    ],
+    structured_content={"pages": 2},
+)
+
+
 @dataclass
 class Seen:
     """What the server's tools noticed."""
@@ -71,28 +93,7 @@ def make_server(seen: Seen) -> MCPServer:
     @server.tool()
     def everything() -> CallToolResult:
         """Every kind of content."""
-        return CallToolResult(
-            content=[
-                TextContent(type="text", text="First."),
-                AudioContent(
-                    type="audio", data=base64.b64encode(b"RIFF").decode(), mime_type="audio/wav"
-                ),
-                EmbeddedResource(
-                    type="resource",
-                    resource=TextResourceContents(uri="note://one", text="A note."),
-                ),
-                EmbeddedResource(
-                    type="resource",
-                    resource=BlobResourceContents(
-                        uri="file:///srv/../report.pdf",
-                        mime_type="application/pdf",
-                        blob=base64.b64encode(b"%PDF").decode(),
-                    ),
-                ),
-                ResourceLink(type="resource_link", name="more", uri="https://example.com/more"),
-            ],
-            structured_content={"pages": 2},
-        )
+        return EVERYTHING
 
     @server.tool()
     def fail() -> str:

@@ -1,0 +1,87 @@
+"""Runs the loop with a scripted model and a toolbox of one coroutine."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine import loop
+from engine.happenings import (
+    Happening,
+    Reply,
+)
+from engine.model import ModelRequest
+from engine.reply import Patience
+from engine.tests.scripted_model import ScriptedModel, forever
+from engine.tools import NoTools, ToolResult, ToolSpec
+
+PATIENCE = Patience(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
+ASKED = {"role": "user", "content": "Which time is it?"}
+
+
+@dataclass
+class Tools:
+    """A toolbox of one coroutine."""
+
+    work: Callable[[str], Awaitable[str]]
+    names: Sequence[str] = ("clock",)
+    asking: Sequence[str] = ()
+    theirs: Sequence[str] = ()
+    called: list[tuple[str, str, str]] = field(default_factory=list)
+    let_go: int = 0
+
+    @property
+    def specs(self) -> list[ToolSpec]:
+        return [ToolSpec(name, "") for name in self.names]
+
+    def is_safe_to_repeat(self, name: str) -> bool:
+        return True
+
+    def asks_first(self, name: str) -> bool:
+        return name in self.asking
+
+    def is_handed_back(self, name: str) -> bool:
+        return name in self.theirs
+
+    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+        self.called.append((call_id, name, arguments))
+        try:
+            return ToolResult(call_id, True, await self.work(call_id))
+        finally:
+            self.let_go += 1
+
+
+async def at_once(call_id: str) -> str:
+    return f"result of {call_id}"
+
+
+async def never(call_id: str) -> str:
+    await forever()
+    return ""
+
+
+OPTIONS: Any = {"patience": PATIENCE, "max_tool_rounds": 5}
+
+
+async def consume(parts: Any) -> list[Happening]:
+    async with asyncio.timeout(20), aclosing(parts):
+        return [part async for part in parts]
+
+
+def happenings(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
+    toolbox = toolbox or NoTools()
+    request = ModelRequest([ASKED], tools=tuple(toolbox.specs), temperature=0.5)
+    return loop.run(model, request, toolbox=toolbox, **{**OPTIONS, **options})
+
+
+def run(model: ScriptedModel, toolbox: Any = None, **options: Any) -> list[Happening]:
+    return asyncio.run(consume(happenings(model, toolbox, **options)))
+
+
+def kinds(seen: Sequence[Happening]) -> list[tuple[str, int]]:
+    return [(type(happening).__name__, happening.step) for happening in seen]
+
+
+def replies(seen: Sequence[Happening]) -> list[Reply]:
+    return [happening for happening in seen if isinstance(happening, Reply)]
