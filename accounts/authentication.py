@@ -35,6 +35,7 @@ ACTIVE_ORGANIZATION = "organization_id"
 """Session key of the active organization; the personal one when unset or no longer joined."""
 
 _NOT_FOR_GUESTS = "Guests may use their assistant's addresses below /api/v1/public/ only."
+_NOT_FOR_BOUND_KEYS = "This key is limited to one assistant: it may only use that assistant."
 _GUESTS_ONLY = "This address is for guests: ask for a token at token/."
 
 _LAST_USED_STEP = timedelta(minutes=1)
@@ -226,10 +227,23 @@ class GuestAuthentication(PrincipalAuthentication):
 
 
 class HasPrincipal(BasePermission):
-    """Lets in whoever `authenticate` knew."""
+    """Lets in whoever `authenticate` knew.
+
+    A key that is limited to one assistant is refused wherever the view does not name the method in
+    `bound_keys_may`, so that no new view is open to it by oversight.
+    """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        return isinstance(request.auth, Principal)
+        if not isinstance(request.auth, Principal):
+            return False
+        if request.auth.is_bound_key and not _is_for_bound_keys(request, view):
+            raise Forbidden(_NOT_FOR_BOUND_KEYS)
+        return True
+
+
+def _is_for_bound_keys(request: Request, view: "APIView") -> bool:
+    method = "GET" if request.method == "HEAD" else request.method
+    return method == "OPTIONS" or method in getattr(view, "bound_keys_may", ())
 
 
 class InPerson(BasePermission):

@@ -238,10 +238,25 @@ class ApiKeyQuerySet(TenantQuerySet):
             Q(expires_at__isnull=True) | Q(expires_at__gt=Now()), revoked_at__isnull=True
         )
 
+    def same_as(self, key: "ApiKey") -> Self:
+        """The key itself, and those it was rotated from or to."""
+        first_id = key.lineage_id or key.pk
+        return self.filter(Q(pk=first_id) | Q(lineage_id=first_id))
+
     def first_ids(self, ids: Collection[UUID]) -> dict[UUID, UUID]:
         """Of each of these keys the first it was rotated from. One query."""
         rotated = self.filter(pk__in=ids, lineage_id__isnull=False)
         return {pk: pk for pk in ids} | dict(rotated.values_list("pk", "lineage_id"))
+
+
+def made_with(principal: Principal) -> Q:
+    """What a key that is limited to an assistant sees of its user's rows: those with its `api_key`.
+
+    A key it was rotated from or to counts as the same one. Everybody else sees all that is theirs.
+    """
+    if principal.key is None or not principal.is_bound_key:
+        return Q()
+    return Q(api_key_id__in=ApiKey.objects.same_as(principal.key).values("pk"))
 
 
 class Scope(models.TextChoices):

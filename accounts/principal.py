@@ -34,6 +34,11 @@ class Principal:
         return self.key is None and self.role in ("owner", "admin")
 
     @property
+    def is_bound_key(self) -> bool:
+        """A key that is limited to one assistant; such keys stand in web pages for all to read."""
+        return self.key is not None and self.assistant_id is not None
+
+    @property
     def label(self) -> str:
         """One string per asker, for idempotency and rate limits."""
         if self.guest_id is not None:

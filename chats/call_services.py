@@ -51,6 +51,7 @@ def begin_chat(
         user=principal.user,
         guest_id=principal.guest_id,
         owner=transcript.owner_of(principal),
+        api_key=principal.key,
         assistant=assistant,
     )
     return _answered(chat, principal, entries, assistant, options, files, claim)

@@ -190,6 +190,7 @@ def _toolbox(
         organization_id=turn.organization_id,
         user_id=turn.user_id,
         guest_id=turn.guest_id,
+        api_key_id=turn.api_key_id,
         chat_id=turn.chat_id,
         assistant_id=turn.assistant_id,
         turn_id=turn.pk,

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
-from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
 from amber.lib.lease import Leased, LeasedQuerySet
 from amber.lib.rows import Row
@@ -26,7 +26,7 @@ class ChatOwner(models.TextChoices):
 
 
 class ChatQuerySet(OwnedQuerySet):
-    """A key bound to an assistant sees only chats with that assistant.
+    """A key bound to an assistant sees only chats with that assistant which it began itself.
 
     A chat whose time is up is absent at once, although its rows go in batches.
     """
@@ -34,7 +34,7 @@ class ChatQuerySet(OwnedQuerySet):
     def _seen_by(self, principal: Principal) -> Q:
         seen = super()._seen_by(principal) & _unexpired()
         if principal.assistant_id:
-            seen &= Q(assistant_id=principal.assistant_id)
+            seen &= Q(assistant_id=principal.assistant_id) & made_with(principal)
         return seen
 
     def unexpired(self) -> Self:
@@ -52,11 +52,14 @@ def _unexpired(prefix: str = "") -> Q:
 class Chat(TenantRow):
     """A conversation of one user (or guest). `prompt` replaces the assistant's prompt here.
 
-    `active_leaf` is the end of the branch the page shows.
+    `active_leaf` is the end of the branch the page shows. `api_key` is the key it was begun with.
     """
 
     user = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    api_key = models.ForeignKey(
+        ApiKey, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     owner = models.CharField(max_length=5, choices=ChatOwner.choices, default=ChatOwner.USER)
     guest_id = models.CharField(max_length=200, null=True, blank=True)
@@ -201,12 +204,18 @@ LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
 
 
 class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
-    """Turns of a chat are seen as long as the chat is."""
+    """Turns of a chat are seen as long as the chat is.
+
+    A key bound to an assistant sees that assistant's turns in its chats, and those it asked itself.
+    """
 
     def _seen_by(self, principal: Principal) -> Q:
         seen = super()._seen_by(principal) & (Q(chat__isnull=True) | _unexpired("chat__"))
         if principal.assistant_id:
             seen &= Q(assistant_id=principal.assistant_id)
+        if principal.is_bound_key:
+            in_its_chat = Q(chat__in=Chat.objects.visible_to(principal))
+            seen &= in_its_chat | Q(chat__isnull=True) & made_with(principal)
         return seen
 
     def live(self) -> "TurnQuerySet":

@@ -51,6 +51,7 @@ def import_chat(
         user=principal.user,
         guest_id=principal.guest_id,
         owner=transcript.owner_of(principal),
+        api_key=principal.key,
         name=chat.get("name", ""),
         prompt=chat.get("prompt"),
         assistant=assistant,

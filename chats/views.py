@@ -54,6 +54,7 @@ def named(model: Any, principal: Principal, pk: UUID | None) -> Any:
 
 class ChatsView(GenericAPIView[Chat]):
     serializer_class = ChatSerializer
+    bound_keys_may = ("GET", "POST")
 
     @extend_schema(
         parameters=[
@@ -93,6 +94,8 @@ class ChatsView(GenericAPIView[Chat]):
 
 
 class ChatView(APIView):
+    bound_keys_may = ("GET", "PATCH", "DELETE")
+
     @extend_schema(responses=ChatSerializer)
     def get(self, request: Request, chat_id: UUID) -> Response:
         """The chat, without its messages."""
@@ -124,6 +127,8 @@ def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
 
 
 class BranchView(APIView):
+    bound_keys_may = ("PUT",)
+
     @extend_schema(request=BranchInput, responses=ChatSerializer)
     def put(self, request: Request, chat_id: UUID) -> Response:
         """Show the branch that ends with this message."""
@@ -142,6 +147,8 @@ def _message_of(chat: Chat, principal: Principal, message_id: UUID) -> ChatMessa
 
 
 class ExportView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(responses=ExportSerializer)
     def get(self, request: Request, chat_id: UUID) -> Response:
         """The chat with all its branches, as `chats/import/` takes it."""
@@ -149,6 +156,8 @@ class ExportView(APIView):
 
 
 class ImportView(APIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         request=ImportInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
     )
@@ -173,6 +182,8 @@ class ImportView(APIView):
 
 
 class SearchView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(
         parameters=[
             OpenApiParameter(
@@ -221,6 +232,7 @@ def _uuid(request: Request, name: str) -> UUID | None:
 
 class MessagesView(Streamable, GenericAPIView[ChatMessage]):
     serializer_class = MessageSerializer
+    bound_keys_may = ("GET", "POST")
 
     @extend_schema(
         parameters=[
@@ -278,6 +290,8 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
 
 
 class MessageView(Streamable):
+    bound_keys_may = ("GET", "PATCH", "DELETE")
+
     @extend_schema(responses=MessageSerializer)
     def get(self, request: Request, message_id: UUID) -> Response:
         """The message, and its siblings on other branches."""
@@ -305,6 +319,8 @@ class MessageView(Streamable):
 
 
 class RegenerateView(Streamable):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
     )

@@ -49,7 +49,7 @@ class ChatProxyView(APIView):
         If the client goes away the turn is cancelled, unless an Idempotency-Key allows it to come
         back for the answer.
         """
-        principal = _unbound_key(principal_of(request))
+        principal = _of_key(principal_of(request))
         given = validated(ChatProxyInput, request)
         key = request.headers.get("Idempotency-Key")
         done = once(
@@ -66,11 +66,10 @@ class ChatProxyView(APIView):
         return LaterResponse(partial(_answer, turn, sent, is_kept=key is not None))
 
 
-def _unbound_key(principal: Principal) -> Principal:
+def _of_key(principal: Principal) -> Principal:
+    """Raises Forbidden."""
     if principal.key is None:
         raise Forbidden("This address takes API keys only.")
-    if principal.assistant_id is not None:
-        raise Forbidden("This key is for one assistant; here a model answers without any.")
     return principal
 
 
