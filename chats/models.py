@@ -102,6 +102,19 @@ class Chat(TenantRow):
     def __str__(self) -> str:
         return str(self.pk)
 
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether a question that names no assistant is answered: whoever has the chat sees its own.
+
+        Costs a query where the assistant was not selected.
+        """
+        assistant: Assistant | None = self.assistant
+        if assistant is None:
+            return False
+        if self.user_id is None:
+            return assistant.public
+        return assistant.shared or assistant.user_id == self.user_id
+
 
 class MessageRole(models.TextChoices):
     HUMAN = "human"

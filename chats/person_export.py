@@ -42,7 +42,9 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
         "organization_id": str(principal.organization_id),
         "profile": _profile(user),
         "memberships": [_membership(each) for each in _memberships(user)],
-        "chats": in_batches(Chat.objects.visible_to(principal), _each(_chat)),
+        "chats": in_batches(
+            Chat.objects.visible_to(principal).select_related("assistant"), _each(_chat)
+        ),
         "memories": in_batches(_without_index(Memory, principal), _each(memory_wire)),
         "files": in_batches(
             File.objects.visible_to(principal).defer("text"),

@@ -109,17 +109,24 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     parent_id = serializers.CharField(required=False, allow_null=True, max_length=64)
     role = serializers.ChoiceField(MessageRole.choices)
     content = ContentField(allow_blank=True)
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)
     created_at = serializers.DateTimeField(required=False)
 
 
 class ImportedChat(serializers.Serializer[Chat]):
     name = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
     prompt = ContentField(required=False, allow_null=True, allow_blank=True)
     active_leaf_id = serializers.CharField(required=False, allow_null=True, max_length=64)
 
 
 class ImportInput(serializers.Serializer[Chat]):
+    assistant_id = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="The chat's assistant. Left out: the one it was exported with, if you see it.",
+    )
     chat = ImportedChat(required=False)
     messages = serializers.ListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
 
@@ -136,6 +143,10 @@ class ChatSerializer(serializers.Serializer[Chat]):
     id = serializers.UUIDField()
     name = serializers.CharField()
     assistant_id = serializers.UUIDField(allow_null=True)
+    can_be_asked = serializers.BooleanField(
+        help_text="false: the chat has no assistant that you may use. Give it one, or name one in "
+        "each question; a question without is 400 `no_assistant`."
+    )
     prompt = serializers.CharField(allow_null=True)
     owner = serializers.ChoiceField(ChatOwner.choices)
     guest_id = serializers.CharField(allow_null=True)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.access import get_visible
+from accounts.access import find_visible, get_visible
 from accounts.authentication import principal_of
 from accounts.principal import Principal
 from accounts.schema import IDEMPOTENCY_KEY
@@ -70,7 +70,7 @@ class ChatsView(GenericAPIView[Chat]):
         owner = request.query_params.get("owner", default)
         if owner not in ChatOwner.values:
             raise Invalid(fields={"owner": [f"One of {', '.join(ChatOwner.values)}."]})
-        rows = Chat.objects.visible_to(principal).filter(owner=owner)
+        rows = Chat.objects.visible_to(principal).filter(owner=owner).select_related("assistant")
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
         page = self.paginate_queryset(rows)
@@ -162,12 +162,15 @@ class ImportView(APIView):
         request=ImportInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request) -> Response:
-        """A chat from an export; a message needs only role and content."""
+        """A chat from an export; a message needs only role and content.
+
+        `can_be_asked` of the answer is false where no assistant came along: name one in `assistant_id`.
+        """
         principal = principal_of(request)
         if len(request._request.body) > settings.AMBER_MAX_IMPORT_BYTES:
             raise TooLarge(f"An import may have at most {settings.AMBER_MAX_IMPORT_BYTES:,} bytes.")
         given = validated(ImportInput, request)
-        assistant = named(Assistant, principal, principal.assistant_id)
+        assistant = _imported_assistant(principal, given)
         return answered_once(
             request,
             lambda claim: import_chat(
@@ -179,6 +182,17 @@ class ImportView(APIView):
             ),
             chat_wire,
         )
+
+
+def _imported_assistant(principal: Principal, given: dict[str, Any]) -> Assistant | None:
+    """The one that the request names, else the exported chat's, where the importer sees it. A bound
+    key's is its own. Raises Missing."""
+    found: Assistant | None = None
+    if "assistant_id" in given:
+        found = named(Assistant, principal, given["assistant_id"])
+    elif exported_id := given.get("chat", {}).get("assistant_id"):
+        found = find_visible(Assistant, principal, exported_id)
+    return found or named(Assistant, principal, principal.assistant_id)
 
 
 class SearchView(APIView):
