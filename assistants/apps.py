@@ -39,9 +39,8 @@ def _library_ids(principal: Principal) -> Collection[UUID]:
     """A query, for others to be filtered with."""
     from assistants.models import Assistant
 
-    ids: Collection[UUID] = (
-        Assistant.objects.visible_to(principal).filter(library__isnull=False).values("library_id")
-    )
+    seen = Assistant.objects.visible_to(principal).filter(library__isnull=False)
+    ids: Collection[UUID] = seen.values_list("library_id", flat=True)
     return ids
 
 

@@ -23,7 +23,7 @@ from chats.tests.rows import new_assistant, new_chat, new_file
 from libraries.models import Document, File, Library
 from memory.models import Memory
 from providers.models import UsageRecord
-from tests.personas import api
+from tests.personas import Persona, api
 from tests.routes import Route, all_routes, openai_routes
 from tests.test_tenancy import call, named, rows_of
 
@@ -140,7 +140,7 @@ OF_THE_ASSISTANT = {"assistant_id", "library_id", "document_id", "scene_id"}
 
 
 @pytest.fixture
-def ids(alice) -> dict[str, Any]:
+def ids(alice: Persona) -> dict[str, Any]:
     """A row of alice's of every kind; what can be is of the assistant that the key is for."""
     ids: dict[str, Any] = rows_of(alice)
     Assistant.objects.filter(pk=ids["assistant_id"]).update(library=ids["library_id"])
@@ -153,13 +153,13 @@ def ids(alice) -> dict[str, Any]:
 
 
 @pytest.fixture
-def key(alice, ids) -> tuple[ApiKey, str]:
+def key(alice: Persona, ids: dict[str, Any]) -> tuple[ApiKey, str]:
     made: tuple[ApiKey, str] = alice.new_key(assistant_id=ids["assistant_id"])
     return made
 
 
 @pytest.fixture
-def client(key) -> Any:
+def client(key: tuple[ApiKey, str]) -> Any:
     return api(key=key[1])
 
 
@@ -242,7 +242,12 @@ def test_no_list_shows_what_is_its_users_alone(alice, client, ids, route, method
         name="Private",
         embedding_model=Library.objects.get().embedding_model,
     )
-    queries = ({"q": "secret"}, {"q": "", "owner": "user"}, {"owner": "api"}, {})
+    queries: tuple[dict[str, str], ...] = (
+        {"q": "secret"},
+        {"q": "", "owner": "user"},
+        {"owner": "api"},
+        {},
+    )
     answers = [client.get(route.address({}), query) for query in queries]
     shown = [(read_parts(a) if a.streaming else a.content).decode() for a in answers]
     hidden = {name: pk for name, pk in ids.items() if name not in OF_THE_ASSISTANT}

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts import services
@@ -145,7 +146,7 @@ def test_it_ends_with_its_senders_account(carol, mallory):
 def test_it_ends_when_operators_disable_its_sender(alice, carol, mallory):
     token = invite(carol, mallory.user.email).json()["token"]
     carol.user.is_active = False
-    UserAdmin(User, admin.site).save_model(None, carol.user, None, True)
+    UserAdmin(User, admin.site).save_model(HttpRequest(), carol.user, None, True)
     assert not Invitation.objects.exists()
     assert is_refused(accept(mallory, token), mallory)
 
