@@ -57,7 +57,7 @@ def event_stream(
 def streamed(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
     """Server-sent events: what nobody on the way may keep or hold back."""
     response = StreamingHttpResponse(body, content_type="text/event-stream; charset=utf-8")
-    response["Cache-Control"] = "no-cache, no-transform"
+    response["Cache-Control"] = "no-store, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
 

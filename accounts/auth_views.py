@@ -1,0 +1,26 @@
+"""What of allauth's API is answered otherwise: sign-up says nothing to whom it is closed, and there are no
+telephones here."""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.headless.account import views
+from allauth.headless.base.response import ForbiddenResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+
+
+class SignupView(views.SignupView):
+    def handle(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """allauth judges the body first, and so tells strangers whether an address is in use."""
+        if request.method == "POST" and not get_adapter().is_open_for_signup(request):
+            return ForbiddenResponse(request)
+        response: HttpResponseBase = super().handle(request, *args, **kwargs)
+        return response
+
+
+@csrf_exempt
+def no_telephones(request: HttpRequest) -> HttpResponseBase:
+    """allauth has these addresses whether or not accounts have a telephone, and fails there."""
+    raise Http404
