@@ -1,5 +1,5 @@
-"""What of allauth's API is answered otherwise: sign-up says nothing to whom it is closed, and there are no
-telephones here."""
+"""What of allauth's API is answered otherwise: sign-up says nothing to whom it is closed, and accounts have no
+phone numbers."""
 
 from typing import Any
 
@@ -21,6 +21,6 @@ class SignupView(views.SignupView):
 
 
 @csrf_exempt
-def no_telephones(request: HttpRequest) -> HttpResponseBase:
-    """allauth has these addresses whether or not accounts have a telephone, and fails there."""
+def refuse_phone_numbers(request: HttpRequest) -> HttpResponseBase:
+    """allauth has these addresses although accounts have no phone number, and fails there."""
     raise Http404

@@ -107,6 +107,7 @@ def _signed_out(
     rows = Session.objects.filter(
         session_key__in={session.key for _, session in sessions}, expire_date__gt=timezone.now()
     )
+    # The row alone does not tell: a session whose user has a new password stays stored until it is used.
     stored = set(rows.values_list("session_key", flat=True))
     users = User.objects.filter(pk__in={user_id for user_id, _ in sessions}).only("password")
     hashes = {user.pk: user.get_session_auth_hash() for user in users}

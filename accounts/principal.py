@@ -21,8 +21,9 @@ class BrowserSession:
 class Principal:
     """A user in an organization, by session or by key; or a guest of one public assistant.
 
-    `session` is set for whoever came with one. `user` is the acting user: a key acts for its creator, a guest for nobody (None).
-    `assistant_id` limits a key or a guest to one assistant; `guest_epoch` is that of a guest's token.
+    `user` is the acting user: a key acts for its creator, a guest for nobody (None). `session` is set
+    for whoever came with one. `assistant_id` limits a key or a guest to one assistant; `guest_epoch` is
+    that of a guest's token.
     """
 
     organization_id: UUID
