@@ -7,7 +7,6 @@ Refuses to tell who has an account, in words or by the time that an answer takes
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.app_settings import EmailVerificationMethod
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
@@ -95,7 +94,7 @@ def may_sign_up(email: str, *, token: str = "", is_proved: bool = False) -> bool
 def proves_addresses() -> bool:
     """Whether nobody signs in before they have followed a link that was mailed to them."""
     verification: str = settings.ACCOUNT_EMAIL_VERIFICATION
-    return verification == EmailVerificationMethod.MANDATORY
+    return verification == "mandatory"
 
 
 def _vouch_for(user: User) -> None:

@@ -11,11 +11,12 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 
-class SignupView(views.SignupView):
+class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no types
     def handle(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """allauth judges the body first, and so tells strangers whether an address is in use."""
         if request.method == "POST" and not get_adapter().is_open_for_signup(request):
-            return ForbiddenResponse(request)
+            refusal: HttpResponseBase = ForbiddenResponse(request)
+            return refusal
         response: HttpResponseBase = super().handle(request, *args, **kwargs)
         return response
 

@@ -1,11 +1,13 @@
 """Addresses of accounts from before count as proved: whoever has signed in already is not locked out by
 the proof that is wanted of new ones. An account that nobody ever signed in to must still be proved."""
 
+from typing import Any
+
 from django.db import migrations
 from django.db.models import Exists, F, OuterRef
 
 
-def trust_existing_addresses(apps, schema_editor):
+def trust_existing_addresses(apps: Any, schema_editor: Any) -> None:
     addresses = apps.get_model("account", "EmailAddress").objects
     taken = addresses.filter(verified=True, email__iexact=OuterRef("email"))
     addresses.filter(

@@ -8,6 +8,7 @@ from django.core import mail
 from django.test import Client
 
 from accounts import services
+from accounts.models import User
 from accounts.tests.test_sign_in_users import AUTH, new_browser
 from tests.routes import auth_routes
 
@@ -77,7 +78,7 @@ def browser(email: str) -> Client:
     """Of nobody without an address."""
     client = new_browser()
     if email:
-        client.force_login(services.User.objects.get(email=email))
+        client.force_login(User.objects.get(email=email))
     return client
 
 

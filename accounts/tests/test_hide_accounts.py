@@ -113,7 +113,7 @@ def test_a_sign_up_that_was_only_acted_leaves_nothing() -> None:
     assert "verify-email" not in mail.outbox[-1].body
 
 
-def test_a_closed_installation_tells_strangers_nothing(settings) -> None:
+def test_a_closed_installation_tells_strangers_nothing(settings: Any) -> None:
     settings.AMBER_OPEN_SIGNUP = False
     for verification in ("none", "mandatory"):
         settings.ACCOUNT_EMAIL_VERIFICATION = verification

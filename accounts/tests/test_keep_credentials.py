@@ -95,5 +95,5 @@ def test_a_request_by_session_is_named_by_it(alice, rf):
     principal = authenticate(request)
     assert principal is not None
     assert credential_of(principal) == signed_in(alice, client)
-    assert client.session.session_key not in repr(principal)
-    assert client.session.session_key not in repr(credential_of(principal))
+    assert str(client.session.session_key) not in repr(principal)
+    assert str(client.session.session_key) not in repr(credential_of(principal))
