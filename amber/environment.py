@@ -87,7 +87,7 @@ def mail_server(name: str) -> dict[str, object]:
     """Django's EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
     raw = os.environ.get(name, "")
     if not raw:
-        return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+        return {"EMAIL_BACKEND": "amber.lib.unsent_mail.UnsentEmailBackend"}
     parts = urlsplit(raw)
     if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
         raise ImproperlyConfigured(f"{name} is wanted as smtp://user:password@host:587")

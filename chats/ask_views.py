@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from accounts.access import get_visible
 from accounts.authentication import principal_of
+from accounts.principal import Principal
 from amber.lib import wide_json
 from amber.lib.errors import Missing
 from amber.lib.later import LaterResponse
@@ -66,11 +67,11 @@ class AskView(APIView):
             history=given.get("history", ()),
             model=given.get("model", ""),
         )
-        return LaterResponse(partial(_answer, asked))
+        return LaterResponse(partial(_answer, asked, principal))
 
 
-async def _answer(asked: Asked) -> HttpResponse:
-    ended = await wait_for_end(asked.turn)
+async def _answer(asked: Asked, asker: Principal) -> HttpResponse:
+    ended = await wait_for_end(asked.turn, viewed_by=asker)
     if ended.output is None:
         raise Missing
     body = {**answer_of(ended, asked.knowledge), "turn_id": str(ended.pk)}

@@ -216,6 +216,10 @@ class TurnStatus(models.TextChoices):
 LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
 
 
+def _turn_in_sight() -> Q:
+    return Q(chat__isnull=True) | _unexpired("chat__")
+
+
 class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
     """Turns of a chat are seen as long as the chat is.
 
@@ -223,13 +227,17 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
     """
 
     def _seen_by(self, principal: Principal) -> Q:
-        seen = super()._seen_by(principal) & (Q(chat__isnull=True) | _unexpired("chat__"))
+        seen = super()._seen_by(principal) & _turn_in_sight()
         if principal.assistant_id:
             seen &= Q(assistant_id=principal.assistant_id)
         if principal.is_bound_key:
             in_its_chat = Q(chat__in=Chat.objects.visible_to(principal))
             seen &= in_its_chat | Q(chat__isnull=True) & made_with(principal)
         return seen
+
+    def in_sight(self) -> "TurnQuerySet":
+        """Those whose chat, if they are in one, is not being deleted."""
+        return self.filter(_turn_in_sight())
 
     def live(self) -> "TurnQuerySet":
         return self.filter(status__in=LIVE_STATUSES)

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connections
 from pydantic import TypeAdapter
 
+from accounts.principal import Principal
 from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
 from chats.models import Turn
 from chats.services import cancel_turn
@@ -30,19 +31,24 @@ QUEUE_SECONDS = 60
 _EVENT: Final[TypeAdapter[Event]] = TypeAdapter(AnyEvent)
 
 
-async def wait_for_end(turn: Turn, *, is_kept: bool = False) -> Turn:
+async def wait_for_end(
+    turn: Turn, *, is_kept: bool = False, viewed_by: Principal | None = None
+) -> Turn:
     """The turn as it is stored at its end, whole.
 
-    Raises what `followed` raises; `is_kept` as there.
+    Raises what `followed` raises; `is_kept` and `viewed_by` as there.
     """
-    async with aclosing(followed(turn, is_kept=is_kept)) as events:
+    async with aclosing(followed(turn, is_kept=is_kept, viewed_by=viewed_by)) as events:
         async for _ in events:
             pass
     return await _stored(turn)
 
 
-async def followed(turn: Turn, *, is_kept: bool = False) -> AsyncGenerator[Event | None, None]:
-    """The turn's events until it has completed; None where a heartbeat is due.
+async def followed(
+    turn: Turn, *, is_kept: bool = False, viewed_by: Principal | None = None
+) -> AsyncGenerator[Event | None, None]:
+    """The turn's events until it has completed; None where a heartbeat is due. `viewed_by` as in
+    `event_stream`: whoever comes with a session is to be named.
 
     `is_kept`: it goes on without us when we are closed or cancelled before. Raises AmberError when it
     ends otherwise than completed: with its code, or Conflict if it was cancelled; Missing if it is
@@ -51,7 +57,7 @@ async def followed(turn: Turn, *, is_kept: bool = False) -> AsyncGenerator[Event
     deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS + QUEUE_SECONDS
     is_over = False
     try:
-        async with aclosing(turn_events(turn)) as events:
+        async with aclosing(turn_events(turn, viewed_by=viewed_by)) as events:
             while not is_over:
                 async with asyncio.timeout_at(deadline):
                     told = await anext(events)

@@ -5,7 +5,7 @@ watched streams with one XREAD and is woken by CLIENT UNBLOCK when one is added.
 fast way: turns that are silent are looked up in Postgres every SILENT_SECONDS, so that a viewer
 learns of the end even if Redis lost everything. A slow viewer loses its queue, not the turn its
 time: it catches up by reading the stream again. Every WELCOME_SECONDS all viewers' credentials are
-looked at again, together: whose key was revoked is refused.
+looked at again, together: whose key was revoked, or whose session was signed out, is refused.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ logger = structlog.get_logger(__name__)
 
 SILENT_SECONDS = 2.0
 WELCOME_SECONDS = 5.0
-"""Two queries for a whole process; a revoked key's streams end within twice as long."""
+"""Six queries at most for a whole process; what was revoked or signed out is seen within twice as long."""
 _BLOCK_MS = 2_000
 _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500

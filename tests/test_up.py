@@ -93,11 +93,14 @@ class Up:
         return found
 
 
-def manage(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def manage(
+    environ: dict[str, str], *arguments: str, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env=environ,
+        input=typed,
         capture_output=True,
         text=True,
         timeout=120,
@@ -106,7 +109,8 @@ def manage(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProc
 
 
 def account(environ: dict[str, str]) -> Any:
-    done = manage(environ, "create_account", "--email", "eve@example.com", "--password", "x" * 12)
+    named = ("--email", "eve@example.com", "--password-stdin")
+    done = manage(environ, "create_account", *named, typed="x" * 12)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -216,12 +216,13 @@ class Platform:
     def said_last(self, chars: int = 3_000) -> str:
         return self.log.read_text(errors="replace")[-chars:]
 
-    def run(self, *arguments: str) -> str:
-        """A command with the platform's environment; what it printed."""
+    def run(self, *arguments: str, typed: str = "") -> str:
+        """A command with the platform's environment, given this input; what it printed."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
             env=self.environ,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=120,
