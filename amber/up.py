@@ -103,7 +103,10 @@ def _run(
     try:
         environ = installation.make_secrets(var) | environ
         environ |= {"CELERY_SKIP_CHECKS": "1", "PYTHONUNBUFFERED": "1", "AMBER_VAR_DIR": str(var)}
-        environ |= _start_servers(supervisor, var, environ)
+        addresses = _start_servers(supervisor, var, environ)
+        if roles is ROLES:  # a part starts no servers: it must not forget those of the whole
+            installation.remember_addresses(var, addresses)
+        environ |= addresses
         if "bootstrap" in roles and not _bootstrap(supervisor, argv["bootstrap"], environ):
             return 0 if supervisor.stop_requests else 1
         graces = {"web": WEB_GRACE_SECONDS, "chat": grace_seconds, "ingest": INGEST_GRACE_SECONDS}
@@ -142,9 +145,7 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
     supervisor.wait_until(
         lambda: all(c.process and c.is_alive and s.is_ready(c.process.pid) for c, s in waiting)
     )
-    addresses = {name: server.url for name, server in needed.items()}
-    installation.remember_addresses(var, addresses)
-    return addresses
+    return {name: server.url for name, server in needed.items()}
 
 
 def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, str]) -> bool:

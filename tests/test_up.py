@@ -180,6 +180,18 @@ def test_runs_a_part_only_beside_servers_that_others_share(home):
     assert "DATABASE_URL and REDIS_URL" in done.stdout
 
 
+def test_a_part_leaves_alone_what_the_whole_remembers(home):
+    """The servers that it names are its own affair; other commands go on with those of the whole."""
+    var = Path(home["AMBER_VAR_DIR"])
+    var.mkdir(parents=True)
+    whole = {"DATABASE_URL": "postgresql://amber@/amber?host=/whole", "REDIS_URL": "redis://whole"}
+    installation.remember_addresses(var, whole)
+    nowhere = {"DATABASE_URL": "postgresql://amber@127.0.0.1:1/amber", "REDIS_URL": "redis://none"}
+    assert manage(home | nowhere, "up", "bootstrap").returncode == 1
+    remembered = installation.remembered(var)
+    assert {name: remembered[name] for name in whole} == whole
+
+
 def test_says_which_parts_there_are(home):
     done = manage(home, "up", "beat")
     assert done.returncode == 1
