@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from amber.lib.errors import CODES
+from amber.lib.guard import guard_row
 from chats.endings import Ending, end_outside, lock_turn
 from chats.models import Turn, TurnStatus
 
@@ -31,7 +32,12 @@ def sweep_turns() -> list[UUID]:
             if not cursor.fetchone()[0]:
                 return []
         expired = list(Turn.objects.expired().values_list("pk", "chat_id")[:_BATCH])
-    return [pk for pk, chat_id in expired if _give_back(pk, chat_id)]
+    queued = []
+    for pk, chat_id in expired:
+        with guard_row("sweep_turns", turn_id=str(pk)):
+            if _give_back(pk, chat_id):
+                queued.append(pk)
+    return queued
 
 
 def overdue_turns(age_seconds: float) -> list[UUID]:

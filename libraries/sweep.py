@@ -10,6 +10,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
+from amber.lib.guard import guard_row
 from libraries import endings, importing
 from libraries.models import Document, Repository
 
@@ -29,7 +30,8 @@ def sweep_documents() -> None:
                 return
         expired = list(Document.objects.expired().values_list("pk", flat=True)[:_BATCH])
     for pk in expired:
-        _give_back(pk)
+        with guard_row("sweep_documents", document_id=str(pk)):
+            _give_back(pk)
 
 
 @transaction.atomic
@@ -45,7 +47,7 @@ def _give_back(document_id: UUID) -> None:
 def sweep_repositories() -> None:
     """The same for imports of Git repositories."""
     for pk in Repository.objects.expired().values_list("pk", flat=True)[:_BATCH]:
-        with transaction.atomic():
+        with guard_row("sweep_repositories", repository_id=str(pk)), transaction.atomic():
             rows = Repository.objects.expired().select_for_update(no_key=True, skip_locked=True)
             repository = rows.filter(pk=pk).first()
             if repository is not None:

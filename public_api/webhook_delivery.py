@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from amber.lib.connections import release_connections
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.lease import Fenced
+from amber.lib.renewal import renewing
 from amber.lib.secrets import UnsealError
 from amber.lib.worker import this_worker
 from chats.models import Turn
@@ -78,11 +80,12 @@ def deliver_due() -> None:
     _take_back_lost()
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claimed()):
-        messages = [_message(delivery) for delivery in claimed]
-        release_connections()
-        outcomes = asyncio.run(_sent(messages))
-        for delivery, outcome in zip(claimed, outcomes, strict=True):
-            _settle(delivery, outcome)
+        with renewing(partial(_renew, claimed)):
+            messages = [_message(delivery) for delivery in claimed]
+            release_connections()
+            outcomes = asyncio.run(_sent(messages))
+            for delivery, outcome in zip(claimed, outcomes, strict=True):
+                _settle(delivery, outcome)
 
 
 def forget_deliveries() -> None:
@@ -114,6 +117,11 @@ def _claimed() -> list[WebhookDelivery]:
         for pk in _fair(list(found))
     )
     return [delivery for delivery in claims if delivery is not None]
+
+
+def _renew(claimed: Sequence[WebhookDelivery]) -> None:
+    ids = [delivery.pk for delivery in claimed]
+    WebhookDelivery.objects.renew(ids, worker=this_worker().name, lease_seconds=LEASE_SECONDS)
 
 
 def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
