@@ -22,6 +22,7 @@ from amber.supervisor import Child, Supervisor
 
 HERE = Path(__file__).resolve().parent.parent
 ROLES = ("bootstrap", "web", "chat", "ingest")
+STANDALONE = ("backup", "restore")
 STOP_ORDER = (("bootstrap",), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
 # Marks every process of Amber's own in its environment, so that the next start finds leftovers.
 MARK = "AMBER_SUPERVISED_BY"
@@ -121,6 +122,33 @@ def _run(
     finally:
         for names in STOP_ORDER:
             supervisor.stop(*names)
+
+
+@contextlib.contextmanager
+def postgres_for(command: str) -> Iterator[None]:
+    """For backup and restore the embedded Postgres runs, also while nothing else does.
+
+    Nothing is started where DATABASE_URL names a server, or while `up` runs on the same folder: its
+    server is used then. Raises SystemExit with the reason when it cannot be started.
+    """
+    if command not in STANDALONE or os.environ.get("DATABASE_URL"):
+        yield
+        return
+    var = embedded.make_var(Path(os.environ["AMBER_VAR_DIR"]))
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_only_one(var / "up.lock"))
+        except StartError:
+            yield  # it runs: where, is remembered
+            return
+        try:
+            server = embedded.prepare_postgres(var)
+            log = stack.enter_context((var / "postgres.log").open("ab"))
+            stack.enter_context(embedded.running(server, output=log))
+        except embedded.EmbeddedError as error:
+            sys.exit(str(error))
+        os.environ["DATABASE_URL"] = server.url
+        yield
 
 
 def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 
 from accounts.models import IdempotencyRecord
 from amber.lib.guard import count_fault, guard_row
+from amber.lib.lease import is_older
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
 from libraries.file_bytes import delete_files
 from libraries.models import File
@@ -53,7 +54,7 @@ def delete_expired_files() -> None:
 
 
 def forget_dead_workers() -> None:
-    WorkerHeartbeat.objects.filter(beat_at__lt=Now() - timedelta(hours=1)).delete()
+    WorkerHeartbeat.objects.filter(is_older("beat_at", timedelta(hours=1))).delete()
 
 
 def forget_tool_calls() -> None:
@@ -119,7 +120,7 @@ def due_chores() -> list[str]:
     due = [
         name
         for name, chore in CHORES.items()
-        if (waited := since.get(name)) is None or waited.total_seconds() > chore.every_seconds
+        if (waited := since.get(name)) is None or abs(waited.total_seconds()) > chore.every_seconds
     ]
     new = [Chore(name=name) for name in due if name not in since]
     Chore.objects.bulk_create(new, ignore_conflicts=True)
@@ -132,5 +133,5 @@ def due_chores() -> list[str]:
 
 
 def _take(name: str, every_seconds: int) -> bool:
-    due = Q(rung_at__isnull=True) | Q(rung_at__lt=Now() - timedelta(seconds=every_seconds))
+    due = Q(rung_at__isnull=True) | is_older("rung_at", timedelta(seconds=every_seconds))
     return bool(Chore.objects.filter(due, name=name).update(rung_at=Now()))

@@ -28,6 +28,7 @@ def sweep_documents() -> None:
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_SWEEP_LOCK])
             if not cursor.fetchone()[0]:
                 return
+        Document.objects.shorten_leases(settings.AMBER_LEASE_SECONDS)
         expired = list(Document.objects.expired().values_list("pk", flat=True)[:_BATCH])
     for pk in expired:
         with guard_row("sweep_documents", document_id=str(pk)):
@@ -46,6 +47,7 @@ def _give_back(document_id: UUID) -> None:
 
 def sweep_repositories() -> None:
     """The same for imports of Git repositories."""
+    Repository.objects.shorten_leases(settings.AMBER_LEASE_SECONDS)
     for pk in Repository.objects.expired().values_list("pk", flat=True)[:_BATCH]:
         with guard_row("sweep_repositories", repository_id=str(pk)), transaction.atomic():
             rows = Repository.objects.expired().select_for_update(no_key=True, skip_locked=True)

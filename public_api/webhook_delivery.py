@@ -101,6 +101,7 @@ def forget_deliveries() -> None:
 
 def _take_back_lost() -> None:
     """What was sent by a worker that died is sent again: receivers know it by its id."""
+    WebhookDelivery.objects.shorten_leases(LEASE_SECONDS)
     WebhookDelivery.objects.expired().update(status=DeliveryStatus.QUEUED, worker="")
 
 
@@ -210,7 +211,7 @@ def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
     else:
         delivery.status = DeliveryStatus.QUEUED
         wait = timedelta(seconds=RETRY_SECONDS[delivery.attempt - 1])
-        delivery.due_at = timezone.now() + wait
+        delivery.due_at = Now() + wait
     delivery.save()
 
 

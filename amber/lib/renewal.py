@@ -45,9 +45,7 @@ def _start(
     return thread
 
 
-def _renew_until(
-    renew: Callable[[], None], is_over: threading.Event, connect_first: bool
-) -> None:
+def _renew_until(renew: Callable[[], None], is_over: threading.Event, connect_first: bool) -> None:
     """The connection is kept while all goes well, and made anew after a fault."""
     use_own_connection()
     try:
