@@ -24,11 +24,11 @@ class BackupError(Exception):
 def programs() -> Path:
     """The folder of programs for this server: of its own version if there are any, else of a later
     one. Raises BackupError."""
-    wanted = connection.pg_version // 10_000
+    wanted = _server_major()
     on_path = shutil.which("pg_dump")
-    folders = [Path(on_path).resolve().parent] if on_path else []
-    if shipped := embedded.programs_folder():
-        folders.append(shipped)
+    # Not resolved: on Debian it is a link to a script that goes by the name it was called by.
+    candidates = [Path(on_path).parent if on_path else None, embedded.programs_folder()]
+    folders = [each for each in candidates if each and (each / "psql").exists()]
     majors = {folder: _major(folder / "pg_dump") for folder in folders}
     fitting = [folder for folder in folders if majors[folder] >= wanted]
     if not fitting:
@@ -38,6 +38,12 @@ def programs() -> Path:
             f"and found in: {found or 'no folder'}. Put the server's programs on the PATH."
         )
     return min(fitting, key=lambda folder: (majors[folder], folders.index(folder)))
+
+
+def _server_major() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        return int(cursor.fetchone()[0]) // 10_000
 
 
 def _major(program: Path) -> int:

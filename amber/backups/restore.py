@@ -95,7 +95,7 @@ def restore_backup(dump: Path, files: Path) -> Restored:
 
 def _waiting_migrations(applied: list[str]) -> set[str]:
     """What this code would still apply. Raises BackupError if it lacks what the backup has."""
-    loader = MigrationLoader(None, ignore_no_initial=True)
+    loader = MigrationLoader(None)
     known = {f"{app}.{name}" for app, name in loader.disk_migrations}
     replaced = {
         f"{app}.{name}" for m in loader.disk_migrations.values() for app, name in m.replaces
@@ -122,7 +122,7 @@ def _refuse_while_used() -> None:
 def _load(folder: Path, dump: Path, rows: Mapping[str, int]) -> None:
     """Raises BackupError, and then nothing has changed: only the last line commits."""
     connection.close()
-    psql = [
+    psql: list[str | Path] = [
         folder / "psql",
         "-X",
         "-q",
@@ -133,7 +133,14 @@ def _load(folder: Path, dump: Path, rows: Mapping[str, int]) -> None:
         "-f",
         "-",
     ]
-    reading = [folder / "pg_restore", "--no-owner", "--no-privileges", "-f", "-", dump]
+    reading: list[str | Path] = [
+        folder / "pg_restore",
+        "--no-owner",
+        "--no-privileges",
+        "-f",
+        "-",
+        dump,
+    ]
     environ = programs.environment()
     with tempfile.TemporaryFile() as complaints:
         with subprocess.Popen(

@@ -58,7 +58,7 @@ def count_fault(part: str) -> None:
 
 def fault_counts() -> dict[str, int]:
     """Faults by part since Redis began, of all workers. Raises RedisError."""
-    found = amber_redis.client().hgetall(_faults_key())
+    found: dict[bytes, bytes] = amber_redis.client().hgetall(_faults_key())
     return {part.decode(): int(count) for part, count in found.items()}
 
 

@@ -19,7 +19,7 @@ from amber.lib.guard import fault_counts
 from amber.lib.renewal import renewing
 from amber.lib.worker import Worker
 from amber.processes import wait_until
-from chats import chores, sweep
+from chats import chores, endings, sweep
 from chats.keeper import Keeper
 from chats.models import Chore, Turn, WorkerHeartbeat
 from chats.tests.rows import new_assistant, new_chat, new_turn
@@ -73,7 +73,7 @@ def told_to_prometheus() -> str:
     return generate_latest(registry).decode()
 
 
-def duplicates() -> None:
+def duplicates() -> Any:
     raise MultipleObjectsReturned("get() returned more than one Chore -- it returned 2!")
 
 
@@ -137,7 +137,7 @@ def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
     real = chores._take
 
     def take(name: str, every_seconds: int) -> bool:
-        return duplicates() if name == "erase_people" else real(name, every_seconds)  # type: ignore[func-returns-value,return-value]
+        return duplicates() if name == "erase_people" else real(name, every_seconds)
 
     monkeypatch.setattr(chores, "_take", take)
     assert set(chores.due_chores()) == set(chores.CHORES) - {"erase_people"}
@@ -148,10 +148,10 @@ def test_a_turn_that_cannot_be_given_back_stops_no_other(alice, monkeypatch):
     past = timezone.now() - timedelta(seconds=1)
     chats = [new_chat(alice, assistant=new_assistant(alice)) for _ in range(2)]
     poison, other = (new_turn(c, status="running", attempt=1, lease_until=past) for c in chats)
-    real = sweep.lock_turn
+    real = endings.lock_turn
 
     def lock(turn_id: Any, *others: Any) -> Any:
-        return duplicates() if turn_id == poison.pk else real(turn_id, *others)  # type: ignore[func-returns-value]
+        return duplicates() if turn_id == poison.pk else real(turn_id, *others)
 
     monkeypatch.setattr(sweep, "lock_turn", lock)
     assert sweep.sweep_turns() == [other.pk]
@@ -162,10 +162,9 @@ def test_a_turn_that_cannot_be_given_back_stops_no_other(alice, monkeypatch):
 
 
 @pytest.fixture
-def held(alice, quick) -> Turn:
+def held(alice: Any, quick: None) -> Any:
     turn = Turn.objects.create(organization=alice.organization, user=alice.user)
-    claimed: Turn = Turn.objects.claim(turn.pk, worker="w1", lease_seconds=LEASE_SECONDS)
-    return claimed
+    return Turn.objects.claim(turn.pk, worker="w1", lease_seconds=LEASE_SECONDS)
 
 
 def renew_of(turn: Turn) -> Callable[[], None]:
@@ -178,7 +177,7 @@ def renew_of(turn: Turn) -> Callable[[], None]:
 @contextmanager
 def exhausted_pool() -> Iterator[None]:
     """Every connection that this process may have is in use."""
-    pool = connection.pool
+    pool: Any = getattr(connection, "pool")  # noqa: B009  (of Postgres' wrapper)
     taken = []
     while pool.get_stats().get("pool_available", 0) or pool._nconns < pool.max_size:
         taken.append(pool.getconn(timeout=10))
@@ -225,7 +224,7 @@ def test_leases_are_renewed_again_after_a_fault(held):
         renew()
 
     with renewing(watched):
-        assert wait_until(lambda: pids and pids[-1], timeout_seconds=WAIT_SECONDS)
+        assert wait_until(lambda: any(pids[-1:]), timeout_seconds=WAIT_SECONDS)
         first = pids[-1]
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_terminate_backend(%s)", [first])

@@ -156,7 +156,7 @@ def test_a_call_that_was_cut_off_by_a_shutdown_is_recorded(alice, new_model):
 
 
 @pytest.fixture
-def never_asked(monkeypatch) -> asyncio.Event:
+def never_asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """The turn is ready to ask, and does not."""
     is_ready = asyncio.Event()
 
