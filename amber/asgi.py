@@ -5,6 +5,9 @@ import os
 
 import django
 
+from amber.processes import name_process
+
+name_process("web")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 django.setup(set_prefix=False)
 

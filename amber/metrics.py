@@ -13,9 +13,11 @@ from typing import Any
 from django.db.models import Avg, Count, F, Min
 from django.utils import timezone
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
 
+from amber.lib.guard import fault_counts
 from amber.lib.ids import least_id_at
 from amber.request_log import Application, Receive, Scope, Send
 from chats.heartbeat import consuming_queues
@@ -53,7 +55,7 @@ def measured(application: Application) -> Application:
 
 
 class TurnCollector(Collector):
-    """Three cheap queries a scrape: partial index, primary key range, heartbeats."""
+    """Three cheap queries a scrape (partial index, primary key range, heartbeats), one of Redis."""
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -66,6 +68,7 @@ class TurnCollector(Collector):
         for queue in ("chat", "ingest"):
             workers.add_metric([queue], queue in consumed)
         yield workers
+        yield from _faults()
 
 
 def _live() -> Iterable[Metric]:
@@ -94,6 +97,20 @@ def _recent() -> Iterable[Metric]:
     mean = recent.aggregate(mean=Avg(F("first_token_at") - F("created_at")))["mean"]
     first.add_metric([], mean.total_seconds() if mean else 0)
     return [ended, first]
+
+
+def _faults() -> Iterable[Metric]:
+    """Left out while Redis is away: it keeps the count."""
+    faults = CounterMetricFamily(
+        "amber_maintenance_faults", "Faults of workers' maintenance", labels=["part"]
+    )
+    try:
+        counted = fault_counts()
+    except (RedisError, OSError):
+        return []
+    for part, count in counted.items():
+        faults.add_metric([part], count)
+    return [faults]
 
 
 REGISTRY.register(TurnCollector())

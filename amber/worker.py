@@ -11,6 +11,8 @@ import socket
 import sys
 import warnings
 
+from amber.processes import name_process
+
 ROLE_VARIABLE = "AMBER_ROLE"
 
 
@@ -22,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     pool.add_argument("--processes", type=int, help="run so many tasks in child processes")
     given = parser.parse_args(arguments)
     os.environ[ROLE_VARIABLE] = "worker"
+    name_process(f"{given.queue} worker")
     os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # the web process has made them
     return _consume(given.queue, given.threads or given.processes, threads=bool(given.threads))
 

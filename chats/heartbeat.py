@@ -9,6 +9,7 @@ from typing import Final
 
 from django.db.models.functions import Now
 
+from amber.lib.lease import is_older
 from amber.lib.worker import Worker
 from chats.models import WorkerHeartbeat
 
@@ -27,5 +28,6 @@ def beat(worker: Worker, queue: str) -> None:
 
 def consuming_queues(max_age_seconds: float = 20.0) -> set[str]:
     """The queues that some worker consumes right now: what /readyz asks for."""
-    alive = WorkerHeartbeat.objects.filter(beat_at__gt=Now() - timedelta(seconds=max_age_seconds))
+    old = is_older("beat_at", timedelta(seconds=max_age_seconds))
+    alive = WorkerHeartbeat.objects.exclude(old)
     return set(alive.values_list("queue", flat=True))

@@ -1,11 +1,12 @@
 """What the keeper of a chat worker looks after: turns, and the chores that are due.
 
-One statement renews all leases of this process and tells which turns it has lost or shall cancel. A
-second, small listener hears cancel requests at once.
+One statement renews all leases of this process, a second one tells which turns it has lost or shall
+cancel. A small listener hears cancel requests at once.
 """
 
 import asyncio
 import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from uuid import UUID
 
@@ -46,14 +47,26 @@ class TurnDuty:
         import_module("chats.runner")
         openai_model.preload()
 
-    def sweep(self) -> None:
+    @property
+    def sweeps(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "sweep_turns": self._give_back_lost,
+            "ring_overdue_turns": self._ring_overdue,
+            "ring_due_chores": self._ring_due_chores,
+        }
+
+    def _give_back_lost(self) -> None:
         for turn_id in sweep.sweep_turns():
             ring_turn(turn_id)
+
+    def _ring_overdue(self) -> None:
         if self._first or waiting("chat") == 0:
             overdue = 0.0 if self._first else OVERDUE_SECONDS
             for turn_id in sweep.overdue_turns(overdue):
                 ring_turn(turn_id)
         self._first = False
+
+    def _ring_due_chores(self) -> None:
         for name in due_chores():
             ring_chore(name)
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from amber.lib.connections import release_connections
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.lease import Fenced
+from amber.lib.renewal import renewing
 from amber.lib.secrets import UnsealError
 from amber.lib.worker import this_worker
 from chats.models import Turn
@@ -81,11 +83,12 @@ def deliver_due() -> None:
     _take_back_lost()
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claimed()):
-        messages = [_message(delivery) for delivery in claimed]
-        release_connections()
-        outcomes = asyncio.run(_sent(messages))
-        for delivery, outcome in zip(claimed, outcomes, strict=True):
-            _settle(delivery, outcome)
+        with renewing(partial(_renew, claimed)):
+            messages = [_message(delivery) for delivery in claimed]
+            release_connections()
+            outcomes = asyncio.run(_sent(messages))
+            for delivery, outcome in zip(claimed, outcomes, strict=True):
+                _settle(delivery, outcome)
 
 
 def forget_deliveries() -> None:
@@ -101,6 +104,7 @@ def forget_deliveries() -> None:
 
 def _take_back_lost() -> None:
     """What was sent by a worker that died is sent again: receivers know it by its id."""
+    WebhookDelivery.objects.shorten_leases(LEASE_SECONDS)
     WebhookDelivery.objects.expired().update(status=DeliveryStatus.QUEUED, worker="")
 
 
@@ -117,6 +121,11 @@ def _claimed() -> list[WebhookDelivery]:
         for pk in _fair(list(found))
     )
     return [delivery for delivery in claims if delivery is not None]
+
+
+def _renew(claimed: Sequence[WebhookDelivery]) -> None:
+    ids = [delivery.pk for delivery in claimed]
+    WebhookDelivery.objects.renew(ids, worker=this_worker().name, lease_seconds=LEASE_SECONDS)
 
 
 def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
@@ -222,7 +231,7 @@ def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
     else:
         delivery.status = DeliveryStatus.QUEUED
         wait = timedelta(seconds=RETRY_SECONDS[delivery.attempt - 1])
-        delivery.due_at = timezone.now() + wait
+        delivery.due_at = Now() + wait
     delivery.save()
 
 
