@@ -7,13 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.conf import settings
 from django.db import connections
-from psycopg_pool import PoolTimeout
 
 from amber.lib.postgres.base import DatabaseWrapper, Pool
 from tests.e2e.link import Link
 
-OUTAGE_SECONDS = 8.0
-"""Pauses that double from 1 s on would let the next attempt follow 5.5 s after it, or later."""
+OUTAGE_SECONDS = 17.0
+"""Pauses that double from 1 s on would let the next attempt follow 11 s after it, or later."""
 
 
 @pytest.fixture
@@ -32,38 +31,25 @@ def pool(link: Link) -> Iterator[Pool]:
     database = settings.DATABASES["default"]
     login = {"user": database["USER"], "password": database["PASSWORD"], "dbname": "postgres"}
     where = {"host": "127.0.0.1", "port": link.port, "autocommit": True}
-    with Pool(
-        kwargs={**login, **where}, open=False, min_size=1, max_size=8, timeout=20
-    ) as made:
+    with Pool(kwargs={**login, **where}, open=False, min_size=1, max_size=8) as made:
         yield made
 
 
-def use(pool: Pool, hold_seconds: float = 0.0, timeout: float | None = None) -> None:
+def use(pool: Pool, hold_seconds: float = 0.0, timeout: float = 30.0) -> None:
     with pool.connection(timeout=timeout) as conn:
         conn.execute("SELECT 1")
         time.sleep(hold_seconds)
 
 
-def test_it_is_back_soon_after_a_long_outage(pool, link):
-    use(pool)
-    link.cut()
-    ends_at = time.monotonic() + OUTAGE_SECONDS
-    with pytest.raises(PoolTimeout):
-        use(pool, timeout=OUTAGE_SECONDS)
-    assert time.monotonic() >= ends_at
-    link.restore()
-    use(pool, timeout=4)
-
-
-def test_who_waits_already_is_served_once_it_is_back(pool, link):
+def test_who_waits_is_served_soon_after_a_long_outage(pool, link):
     """Though nobody else asks, who would make the pool grow again."""
     use(pool)
     link.cut()
     with ThreadPoolExecutor(1) as waiting:
-        served = waiting.submit(use, pool)
+        served = waiting.submit(use, pool, timeout=60)
         time.sleep(OUTAGE_SECONDS)
         link.restore()
-        served.result(4)
+        served.result(6)
 
 
 def test_of_many_dead_connections_one_is_noticed(pool, link):
