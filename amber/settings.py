@@ -214,18 +214,10 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
-# A host that vanished is noticed in 15 s by the kernel; without these a query waits for it for hours.
-_NOTICE_LOSS = {
-    "connect_timeout": 5,
-    "keepalives_idle": 5,
-    "keepalives_interval": 5,
-    "keepalives_count": 2,
-    "tcp_user_timeout": 15_000,
-}
-DATABASES["default"]["OPTIONS"] = {
-    **_NOTICE_LOSS,
-    **DATABASES["default"]["OPTIONS"],
-    "pool": {"min_size": 1, "max_size": AMBER_DB_POOL, "timeout": 10},
+DATABASES["default"]["OPTIONS"]["pool"] = {
+    "min_size": 1,
+    "max_size": AMBER_DB_POOL,
+    "timeout": 10,
 }
 REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {

@@ -90,3 +90,11 @@ def test_wrong_services_stop_the_start(name, value):
     )
     assert run.returncode != 0
     assert f"ImproperlyConfigured: {name}=" in run.stderr
+
+
+def test_postgres_that_vanishes_is_noticed_unless_its_address_says_how(monkeypatch):
+    monkeypatch.setenv(NAME, "postgresql://amber@db.example/amber")
+    options = environment.database(NAME)["OPTIONS"]
+    assert (options["connect_timeout"], options["tcp_user_timeout"]) == (5, 15_000)
+    monkeypatch.setenv(NAME, "postgresql://amber@db.example/amber?connect_timeout=30")
+    assert environment.database(NAME)["OPTIONS"]["connect_timeout"] == "30"

@@ -11,12 +11,15 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
 
 from amber import installation, up
+from amber.embedded import Server
 from amber.processes import wait_until
+from amber.supervisor import Child
 
 ROOT = Path(__file__).parent.parent
 
@@ -156,6 +159,19 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
     assert all(map(is_gone, children.values()))
     assert "is killed" not in two.said
     assert two.said.index("Redis is now ready to exit") < two.said.index("received fast shutdown")
+
+
+def test_servers_are_not_waited_for_as_long_as_other_children(monkeypatch, tmp_path):
+    started: list[Child] = []
+    supervisor: Any = SimpleNamespace(start=started.append, wait_until=lambda _: True)
+    for name in ("postgres", "redis"):
+        server = Server(name, [name], f"{name}://", signal.SIGTERM, lambda _: True)
+        monkeypatch.setattr(up.embedded, f"prepare_{name}", lambda _, server=server: server)
+
+    up._start_servers(supervisor, tmp_path, {})
+
+    assert [child.name for child in started] == ["postgres", "redis"]
+    assert {child.longest_pause_seconds for child in started} == {up.SERVER_PAUSE_SECONDS}
 
 
 def test_says_that_the_port_is_taken(home):

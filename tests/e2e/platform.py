@@ -245,7 +245,7 @@ class Platform:
             env=self.environ,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3_000:]

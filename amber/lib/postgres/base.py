@@ -22,9 +22,7 @@ class Pool(ConnectionPool[Connection[Any]]):
     """Asks about every second while Postgres is away; gives up all connections with the first dead."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(
-            check=self._check_or_drain, reconnect_timeout=RECONNECT_SECONDS, **options
-        )
+        super().__init__(check=self._check_or_drain, reconnect_timeout=RECONNECT_SECONDS, **options)
 
     def _check_or_drain(self, conn: Connection[Any]) -> None:
         """Raises psycopg's OperationalError: then the caller is given the first new connection."""
