@@ -1,7 +1,8 @@
 """A Redis whose connections are half-open, or that takes no events, is noticed and told of."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,35 +28,58 @@ KEY = events_key(ORGANIZATION, TURN)
 
 
 @pytest.fixture
-def link(settings, monkeypatch) -> Iterator[Link]:
+def straight() -> Iterator[redis.Redis]:
+    """Past the link, to a stream that is empty."""
+    client = amber_redis.client()
+    client.delete(KEY)
+    yield client
+    client.delete(KEY)
+
+
+@pytest.fixture
+def link(straight, settings, monkeypatch) -> Iterator[Link]:
     """To the tests' Redis, for the code under test; waits are short."""
     monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 1.0)
     monkeypatch.setattr(viewers, "_BLOCK_MS", 200)
     monkeypatch.setattr(turn_duty, "_SILENCE_SECONDS", 0.2)
-    straight = amber_redis.client()
-    straight.delete(KEY)
     url = urlsplit(settings.REDIS_URL)
     made = Link((url.hostname or "127.0.0.1", url.port or 6379))
     login = url.netloc.rpartition("@")[0]
     settings.REDIS_URL = url._replace(netloc=f"{login}@127.0.0.1:{made.port}").geturl()
     yield made
     made.close()
-    straight.delete(KEY)
 
 
-async def following(hub: Hub) -> AsyncIterator[Viewer]:
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Within the limit; nothing that it started is left."""
+
+    async def limited() -> None:
+        try:
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await work
+        finally:
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+            await amber_redis.close_async_clients()
+
+    asyncio.run(limited())
+
+
+@contextmanager
+def following(hub: Hub) -> Iterator[Viewer]:
     viewer = Viewer(TURN, KEY)
     hub.add(viewer)
     try:
         yield viewer
     finally:
         hub.remove(viewer)
-        await amber_redis.close_async_clients()
 
 
-async def say(seq: int, viewer: Viewer) -> None:
+async def is_told(viewer: Viewer, straight: redis.Redis, seq: int) -> None:
     """An event of the turn, which the viewer is told of."""
-    await amber_redis.async_client().xadd(KEY, {"e": "text.delta", "d": "{}"}, id=f"{seq}-0")
+    straight.xadd(KEY, {"e": "text.delta", "d": "{}"}, id=f"{seq}-0")
     event = await viewer.queue.get()
     assert event is not None
     assert event.seq == seq
@@ -68,15 +92,14 @@ def no_lookups(monkeypatch) -> None:
     monkeypatch.setattr(viewers, "WELCOME_SECONDS", 60)
 
 
-def test_viewers_are_followed_again_after_a_half_open_connection(link, no_lookups):
+def test_viewers_are_followed_again_after_a_half_open_connection(link, straight, no_lookups):
     async def follow() -> None:
-        async for viewer in following(Hub()):
-            await say(1, viewer)
+        with following(Hub()) as viewer:
+            await is_told(viewer, straight, 1)
             assert link.freeze() >= 1
-            await amber_redis.close_async_clients()  # what says the next event has a new one
-            await say(2, viewer)
+            await is_told(viewer, straight, 2)
 
-    asyncio.run(asyncio.wait_for(follow(), LIMIT_SECONDS))
+    run(follow())
 
 
 async def becomes(is_following: bool, hub: Hub) -> None:
@@ -84,14 +107,14 @@ async def becomes(is_following: bool, hub: Hub) -> None:
         await asyncio.sleep(0.05)
 
 
-def test_a_hub_that_cannot_read_says_so(link, no_lookups, monkeypatch):
+def test_a_hub_that_cannot_read_says_so(link, straight, no_lookups, monkeypatch):
     monkeypatch.setattr(viewers, "ROUND_SECONDS", 1.0)
 
     async def follow() -> None:
         hub = Hub()
         assert hub.is_following
-        async for viewer in following(hub):
-            await say(1, viewer)
+        with following(hub) as viewer:
+            await is_told(viewer, straight, 1)
             assert hub.is_following
             link.cut()
             await becomes(False, hub)
@@ -101,7 +124,7 @@ def test_a_hub_that_cannot_read_says_so(link, no_lookups, monkeypatch):
             await becomes(False, hub)
         assert hub.is_following, "nobody watches"
 
-    asyncio.run(asyncio.wait_for(follow(), LIMIT_SECONDS))
+    run(follow())
 
 
 @pytest.mark.django_db
@@ -114,7 +137,9 @@ def test_readiness_names_it(monkeypatch):
     assert Client().get("/readyz").json()["checks"]["event_streams"] is True
 
 
-def test_the_control_channel_is_heard_until_its_connection_is_half_open(link, monkeypatch):
+def test_the_control_channel_is_heard_until_its_connection_is_half_open(
+    link, straight, monkeypatch
+):
     stopped: list[tuple[UUID, Stop]] = []
     monkeypatch.setattr(stopping, "stop", lambda *said: stopped.append(said))
 
@@ -124,20 +149,19 @@ def test_the_control_channel_is_heard_until_its_connection_is_half_open(link, mo
             await asyncio.sleep(1)  # some silences
             assert not listening.done()
             while not stopped:
-                await amber_redis.async_client().publish(control_channel(), str(TURN))
+                straight.publish(control_channel(), str(TURN))
                 await asyncio.sleep(0.05)
             link.freeze()
             await listening
 
     with pytest.raises(redis.TimeoutError):
-        asyncio.run(asyncio.wait_for(hear(), LIMIT_SECONDS))
+        run(hear())
     assert stopped[0] == (TURN, Stop.CANCELLED)
 
 
-def test_events_that_redis_refuses_are_told_of():
+def test_events_that_redis_refuses_are_told_of(straight):
     """As a Redis does that takes no writes; here because something else lies there."""
-    client = amber_redis.client()
-    client.set(KEY, "no stream", ex=60)
+    straight.set(KEY, "no stream", ex=60)
     fenced: list[bool] = []
     feed: Any = SimpleNamespace(key=KEY, expires_at=0.0, on_fenced=lambda: fenced.append(True))
 
@@ -145,11 +169,9 @@ def test_events_that_redis_refuses_are_told_of():
         publisher = Publisher()
         publisher.send(feed, "text.delta", 1, b"{}")
         await publisher.flushed()
-        await amber_redis.close_async_clients()
 
     with capture_logs() as logs:
-        asyncio.run(publish())
-    client.delete(KEY)
+        run(publish())
     assert [(each["event"], each["reason"]) for each in logs] == [
         ("events_dropped", "ResponseError")
     ]
