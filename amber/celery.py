@@ -26,7 +26,7 @@ app.conf.task_queues = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)
 logger = structlog.get_logger(__name__)
 
 _PULSE_SECONDS = 2.0
-_RECONNECT_SECONDS = 1.0
+_RECONNECT_SECONDS = 1
 _keepers: list[Any] = []
 
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import pytest
 
-from amber import installation, up
+from amber import embedded, installation, up
 from amber.embedded import Server
 from amber.processes import wait_until
 from amber.supervisor import Child
@@ -166,7 +166,7 @@ def test_servers_are_not_waited_for_as_long_as_other_children(monkeypatch, tmp_p
     supervisor: Any = SimpleNamespace(start=started.append, wait_until=lambda _: True)
     for name in ("postgres", "redis"):
         server = Server(name, [name], f"{name}://", signal.SIGTERM, lambda _: True)
-        monkeypatch.setattr(up.embedded, f"prepare_{name}", lambda _, server=server: server)
+        monkeypatch.setattr(embedded, f"prepare_{name}", lambda _, server=server: server)
 
     up._start_servers(supervisor, tmp_path, {})
 

@@ -37,7 +37,7 @@ def straight() -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-def link(straight, settings, monkeypatch) -> Iterator[Link]:
+def link(straight: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
     """To the tests' Redis, for the code under test; waits are short."""
     monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 1.0)
     monkeypatch.setattr(viewers, "_BLOCK_MS", 200)
@@ -86,7 +86,7 @@ async def is_told(viewer: Viewer, straight: redis.Redis, seq: int) -> None:
 
 
 @pytest.fixture
-def no_lookups(monkeypatch) -> None:
+def no_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Viewers are not told by Postgres."""
     monkeypatch.setattr(viewers, "SILENT_SECONDS", 60)
     monkeypatch.setattr(viewers, "WELCOME_SECONDS", 60)

@@ -259,20 +259,31 @@ class Platform:
 
 
 @contextmanager
-def started_platform(
-    provider_url: str, *, has_links: bool = False, **settings: str
-) -> Iterator[Platform]:
+def started_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
     """A whole one, gone with the block; `settings` differ from the usual in all its processes."""
+    with _new_platform(provider_url, settings) as platform:
+        platform.start()
+        yield platform
+
+
+@contextmanager
+def linked_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
+    """As `started_platform`, reaching its servers through links that can break."""
+    with _new_platform(provider_url, settings) as platform:
+        platform.put_links()
+        platform.start()
+        yield platform
+
+
+@contextmanager
+def _new_platform(provider_url: str, settings: dict[str, str]) -> Iterator[Platform]:
     home = Path(tempfile.mkdtemp(prefix="amber-e2e-"))
     name = f"amber_e2e_{secrets.token_hex(4)}"
     server_url = os.environ["DATABASE_URL"]
     address = own_database(server_url, name)
     platform = Platform(home, provider_url=provider_url, database_url=address)
     platform.environ.update(settings)
-    if has_links:
-        platform.put_links()
     try:
-        platform.start()
         yield platform
     finally:
         platform.stop()

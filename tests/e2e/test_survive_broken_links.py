@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.client import Asked, Client, Viewer
 from tests.e2e.conftest import leaves_no_trace
-from tests.e2e.platform import Platform, started_platform
+from tests.e2e.platform import Platform, linked_platform
 from tests.e2e.transcripts import check_stored
 from tests.fake_answers import answer_text
 from tests.fixtures_provider import RunningProvider
@@ -38,9 +38,7 @@ SLOW = f"Tell me. [[fake tokens={TOKENS} itl=40]]"
 @pytest.fixture(scope="module")
 def running(fake_provider: RunningProvider) -> Iterator[Platform]:
     """Keepers look after their worker each second, so that this adds little to what is measured."""
-    with started_platform(
-        fake_provider.base_url, has_links=True, AMBER_SWEEP_SECONDS="1"
-    ) as platform:
+    with linked_platform(fake_provider.base_url, AMBER_SWEEP_SECONDS="1") as platform:
         yield platform
 
 

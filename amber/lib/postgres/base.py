@@ -7,7 +7,8 @@ psycopg's: https://www.psycopg.org/psycopg3/docs/advanced/pool.html
 """
 
 import contextlib
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
@@ -46,6 +47,10 @@ class Pool(ConnectionPool[Connection[Any]]):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """As Django's, but for the class of its pool."""
+
+    if TYPE_CHECKING:  # Django's own, which its type stubs leave out
+        _connection_pools: ClassVar[dict[str, Any]]
+        _configure_connection: Callable[[Any], None]
 
     @property
     def pool(self) -> Any:
