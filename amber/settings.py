@@ -223,8 +223,6 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
-# 0.07 ms per use: after a restart of Postgres nobody is given one of its dead connections.
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "min_size": 1,
     "max_size": AMBER_DB_POOL,
@@ -353,12 +351,20 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 800_000
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Redis that hangs must not hang a request: workers poll every second, so 5 s cut nothing short.
+# A Redis that refuses writes is one that is away: the worker stays, and connects anew.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
+CELERY_WORKER_CONSUMER = "amber.celery:Consumer"
+# Nobody asks workers by Celery's own commands; they cost a connection each, which can hang.
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+# Redis that hangs must not hang a request: workers poll every second, so 5 s cut nothing short, and
+# a poll without an answer for 1 + 3 s, looked at every 3 s, has lost its connection.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "global_keyprefix": "amber:celery:",
     "visibility_timeout": 3_600,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
+    "health_check_interval": 3,
+    "socket_keepalive": True,
 }
 
 # -- Time, words, logs -----------------------------------------------------------------------------------

@@ -115,3 +115,11 @@ def test_sign_up_is_closed_unless_it_is_opened_and_wants_mail_then():
     without = start(AMBER_OPEN_SIGNUP="1")
     assert without.returncode != 0
     assert "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL" in without.stderr
+
+
+def test_postgres_that_vanishes_is_noticed_unless_its_address_says_how(monkeypatch):
+    monkeypatch.setenv(NAME, "postgresql://amber@db.example/amber")
+    options = environment.database(NAME)["OPTIONS"]
+    assert (options["connect_timeout"], options["tcp_user_timeout"]) == (5, 15_000)
+    monkeypatch.setenv(NAME, "postgresql://amber@db.example/amber?connect_timeout=30")
+    assert environment.database(NAME)["OPTIONS"]["connect_timeout"] == "30"
