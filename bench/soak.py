@@ -15,13 +15,14 @@ import random
 import re
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import combinations, count
 from typing import Any
 
 import aiohttp
+import psutil
 import redis
 import uvloop
 
@@ -54,8 +55,8 @@ class Pace:
     sample_seconds: float
 
 
-STEADY = Pace(300, 80, (60, 180), 6.0, 30.0)
-"""Two turns and 240 tokens a second in all: about a third of one core with everything."""
+STEADY = Pace(300, 100, (60, 180), 6.0, 30.0)
+"""Three turns in two seconds, 190 tokens a second in all: a quarter of a core with everything."""
 DENSE = Pace(0, 0, (3, 8), 0.3, 5.0)
 
 
@@ -102,12 +103,11 @@ async def _run(state: Soak, amber: RunningAmber, server: redis.Redis) -> None:
     async with _signed_in(amber) as session:
         call = _caller(session)
         people = await _prepare(call)
-        sampling = asyncio.create_task(_sample_often(state, amber, server))
-        documents = asyncio.create_task(_ingest(state, call, people.libraries))
-        workers = [_ask_often(state, session, call, people, n) for n in range(TURNS_AT_ONCE)]
-        await asyncio.gather(*workers)
-        await documents
-        await sampling
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_sample_often(state, amber, server))
+            group.create_task(_ingest_often(state, call, people.libraries))
+            for place in range(TURNS_AT_ONCE):
+                group.create_task(_ask_often(state, session, call, people, place))
 
 
 # -- The load --------------------------------------------------------------------------------------
@@ -127,7 +127,8 @@ async def _signed_in(amber: RunningAmber) -> AsyncIterator[aiohttp.ClientSession
         f"{amber.url}/api/v1/",
         headers={"Authorization": f"Bearer {amber.api_key}"},
         timeout=aiohttp.ClientTimeout(READ_SECONDS),
-        connector=aiohttp.TCPConnector(limit=0),
+        # A connection that lay idle may be closed just as it is taken again.
+        connector=aiohttp.TCPConnector(limit=0, force_close=True),
     ) as session:
         yield session
 
@@ -153,43 +154,51 @@ async def _prepare(call: Call) -> Prepared:
     return Prepared(plain, [made["id"] for made in readers], libraries)
 
 
-async def _ingest(state: Soak, call: Call, libraries: Sequence[str]) -> None:
+async def _ingest_often(state: Soak, call: Call, libraries: Sequence[str]) -> None:
     while not state.is_over:
         began = time.monotonic()
         path = f"libraries/{libraries[state.documents % LIBRARIES]}/documents/"
-        await call("POST", path, {"name": "shelf.txt", "text": f"{_rare_words()}. {new_text()}"})
+        document = {"name": "shelf.txt", "text": f"{_rare_words()}. {new_text()}"}
+        with _noting(state):
+            await call("POST", path, document)
         state.documents += 1
         spent = time.monotonic() - began
         await asyncio.sleep(max(0.0, state.pace.document_seconds - spent))
 
 
+@contextmanager
+def _noting(state: Soak) -> Iterator[None]:
+    """One failure does not end the hours; each is told at the end."""
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, RuntimeError) as error:
+        state.errors.append(f"{type(error).__name__}: {error}"[:200])
+        say(f"        {state.errors[-1]}")
+
+
 async def _ask_often(
-    state: Soak, session: aiohttp.ClientSession, call: Call, people: Prepared, number: int
+    state: Soak, session: aiohttp.ClientSession, call: Call, people: Prepared, place: int
 ) -> None:
     """One place of the twenty. Of ten questions five are asked in new chats, three in this place's
     own, which grows, two in one that reads a library."""
     await asyncio.sleep(random.uniform(0, 5))  # so that the places do not ask in step
-    own = (await call("POST", "chats/", {"assistant_id": people.plain}))["id"]
-    reading = await call("POST", "chats/", {"assistant_id": people.readers[number % LIBRARIES]})
-    for n in count(number):
+    own = await call("POST", "chats/", {"assistant_id": people.plain})
+    reading = await call("POST", "chats/", {"assistant_id": people.readers[place % LIBRARIES]})
+    for n in count(place):
         if state.is_over:
             return
         kind = n % 10
-        if kind < 5:
-            chat_id = (await call("POST", "chats/", {"assistant_id": people.plain}))["id"]
-        else:
-            chat_id = own if kind < 8 else reading["id"]
-        called = {
-            3: " call=calculate args=eyJleHByZXNzaW9uIjoiNiAqIDcifQ",
-            9: " call=search_library",
-        }
-        question = _question(state.pace, called.get(kind, ""))
-        try:
-            await _turn(session, chat_id, question, others=int(kind == 0), is_left=kind == 5)
-        except (aiohttp.ClientError, TimeoutError, RuntimeError) as error:
-            state.errors.append(f"{type(error).__name__}: {error}"[:200])
-            await asyncio.sleep(1)
+        question = _question(state.pace, _CALLED.get(kind, ""))
+        with _noting(state):
+            chat = own if kind < 8 else reading
+            if kind < 5:
+                chat = await call("POST", "chats/", {"assistant_id": people.plain})
+            others = int(kind == 0)
+            await _turn(session, chat["id"], question, others=others, is_left=kind == 5)
         state.turns += 1
+
+
+_CALLED = {3: " call=calculate args=eyJleHByZXNzaW9uIjoiNiAqIDcifQ", 9: " call=search_library"}
 
 
 def _question(pace: Pace, called: str) -> str:
@@ -245,22 +254,30 @@ async def _watch(session: aiohttp.ClientSession, turn_id: str) -> str:
 async def _sample_often(state: Soak, amber: RunningAmber, server: redis.Redis) -> None:
     began = time.monotonic()
     while not state.is_over:
-        held = _held(amber, server)
-        sample = Sample(time.monotonic() - began, state.turns, state.documents, held)
-        state.samples.append(sample)
-        say(_line(sample))
+        with suppress(psutil.NoSuchProcess):  # it ended while it was looked at
+            held = _held(amber, server)
+            sample = Sample(time.monotonic() - began, state.turns, state.documents, held)
+            state.samples.append(sample)
+            say(_line(sample))
         await asyncio.sleep(state.pace.sample_seconds)
 
 
 def _held(amber: RunningAmber, server: redis.Redis) -> dict[str, Memory]:
     """Amber's processes, Postgres' as one, and what Redis says of itself."""
     held = {name: each for name, each in amber.memory().items() if name != "supervisor"}
-    postgres = [memory(each) for each in amber.servers() if "postgres" in each.name()]
+    postgres = list(_memory_of(amber.servers(), "postgres"))
     shares = [each.pss for each in postgres if each.pss is not None]
     held["postgres"] = Memory(sum(each.rss for each in postgres), sum(shares) if shares else None)
     used: Any = server.info("memory")
     held["redis"] = Memory(used["used_memory"] / 2**20, None)
     return held
+
+
+def _memory_of(processes: Iterable[psutil.Process], name: str) -> Iterator[Memory]:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):  # a connection's, closed meanwhile
+            if name in each.name():
+                yield memory(each)
 
 
 def _size(held: Memory) -> float:

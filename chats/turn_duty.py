@@ -13,6 +13,7 @@ import structlog
 from django.conf import settings
 from redis.exceptions import RedisError
 
+from amber.lib import garbage
 from amber.lib import redis as amber_redis
 from amber.lib.bridge import worker_loop
 from amber.lib.ring import waiting
@@ -45,6 +46,7 @@ class TurnDuty:
         asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
         import_module("chats.runner")
         openai_model.preload()
+        garbage.set_aside()
 
     def sweep(self) -> None:
         for turn_id in sweep.sweep_turns():
