@@ -178,6 +178,7 @@ class Publisher:
             except (RedisError, OSError) as exc:
                 logger.warning("events_dropped", count=len(batch), reason=type(exc).__name__)
                 await asyncio.sleep(_REDIS_PAUSE_SECONDS)
+            del batch  # or the turns of it would stay until the next one
             if not self._queue:
                 self._idle.set()
 

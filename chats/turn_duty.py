@@ -16,6 +16,7 @@ from django.conf import settings
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
+from amber.lib import garbage
 from amber.lib import redis as amber_redis
 from amber.lib.bridge import worker_loop
 from amber.lib.ring import waiting
@@ -50,6 +51,7 @@ class TurnDuty:
         asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
         import_module("chats.runner")
         openai_model.preload()
+        garbage.set_aside()
 
     @property
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
