@@ -10,6 +10,7 @@ from amber.lib.errors import Invalid
 from chats.models import Chat, ChatMessage
 from chats.roles import CALL_ROLES
 from chats.transcript import new_row
+from engine.provider_fields import read_stored_form
 
 
 def build_tree(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> dict[str, ChatMessage]:
@@ -28,7 +29,12 @@ def build_tree(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> dict[str, C
         is_call = given["role"] in CALL_ROLES
         call = _imported_call(given.get("tool_call"), place) if is_call else None
         before = rows[name] = new_row(
-            chat, parent, role=given["role"], content=given["content"], tool_call=call
+            chat,
+            parent,
+            role=given["role"],
+            content=given["content"],
+            tool_call=call,
+            provider_fields=read_stored_form(given.get("provider_fields") or {}),
         )
     return rows
 
