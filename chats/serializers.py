@@ -227,7 +227,7 @@ class PostedSerializer(serializers.Serializer[Any]):
 
 class ExportedMessageSerializer(MessageSerializer):
     provider_fields = serializers.DictField(
-        allow_null=True, help_text="For the model alone, which may refuse the chat without them."
+        required=False, help_text="For the model alone, which may refuse the chat without them."
     )
 
 

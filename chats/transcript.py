@@ -175,9 +175,9 @@ def shown(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def exported(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    """As `shown`, with what their models want back: an imported chat goes on with it."""
+    """As `shown`, and where models want something back with it: an imported chat goes on."""
     return [
-        {**wire, "provider_fields": message.provider_fields}
+        {**wire, "provider_fields": message.provider_fields} if message.provider_fields else wire
         for wire, message in zip(shown(messages), messages, strict=True)
     ]
 

@@ -55,9 +55,9 @@ async def followed(turn: Turn, *, is_kept: bool = False) -> AsyncGenerator[Event
 
     `is_kept`: it goes on without us when we are closed or cancelled before. If the caller brought
     functions, replies have their `provider_fields`: the caller must bring them back with the results.
-    Raises AmberError when it
-    ends otherwise than completed: with its code, or Conflict if it was cancelled; Missing if it is
-    deleted; Unavailable if no worker ended it in AMBER_TURN_SECONDS and QUEUE_SECONDS.
+    Raises AmberError when it ends otherwise than completed: with its code, or Conflict if it was
+    cancelled; Missing if it is deleted; Unavailable if no worker ended it in AMBER_TURN_SECONDS and
+    QUEUE_SECONDS.
     """
     deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS + QUEUE_SECONDS
     is_over = False

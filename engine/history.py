@@ -199,8 +199,8 @@ def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
         last["content"] = last["content"] or text
         last |= message.provider_fields
     else:
-        calling = {"role": "assistant", "content": text, "tool_calls": [entry]}
-        rendered.append(calling | message.provider_fields)
+        calling: ProviderMessage = {"role": "assistant", "content": text, "tool_calls": [entry]}
+        rendered.append({**calling, **message.provider_fields})
 
 
 def call_entry(call: ToolCall) -> dict[str, Any]:

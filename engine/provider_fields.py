@@ -193,7 +193,7 @@ def _calls(exchange: Sequence[ProviderMessage]) -> bool:
 
 
 def _is_answer(message: ProviderMessage) -> bool:
-    return message["role"] == "assistant"
+    return bool(message["role"] == "assistant")
 
 
 def _without_fields(message: ProviderMessage) -> ProviderMessage:

@@ -1,8 +1,8 @@
 """Messages in OpenAI's form to a turn's input, and what the turn wrote back to OpenAI's form.
 
 What `from_output` returns, `to_input` takes back: a client that sends the whole history again gives
-the model the same conversation, and what it wants back with it (`engine.provider_fields`). Only what a tool made besides text (`files`) is not shown again:
-OpenAI's results hold text alone.
+the model the same conversation, and what it wants back with it (`engine.provider_fields`). Only what
+a tool made besides text (`files`) is not shown again: OpenAI's results hold text alone.
 
 Pure. The messages are those that `public_api.serializers.MessagesField` has read: their rules hold.
 Form: https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages.
@@ -193,7 +193,8 @@ def message_fields(row: Mapping[str, Any]) -> Fields:
 
 def call_fields(row: Mapping[str, Any]) -> Fields:
     """What a client must bring back with this row's call."""
-    return (row.get("provider_fields") or {}).get("call", {})
+    fields: Fields = (row.get("provider_fields") or {}).get("call", {})
+    return fields
 
 
 def _add_file(messages: list[OpenAIMessage], row: Mapping[str, Any]) -> None:

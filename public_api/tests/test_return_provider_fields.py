@@ -8,13 +8,19 @@ from typing import Any
 
 import pytest
 
-from chats.models import Chat, Turn
+from amber.processes import wait_until
+from assistants.models import Assistant
+from chats.models import Chat, ChatMessage, Turn
+from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant
 from chats.tests.runs import marker
 from engine import openai_model
 from public_api.tests.completions import WEATHER, ask, deltas, said, streamed, text_of
 from public_api.tests.exchange import request
 from public_api.tests.test_create_responses import WEATHER as WEATHER_OF_RESPONSES
+from public_api.tests.visits import ask as visitor_asks
+from public_api.tests.visits import get as visitor_gets
+from public_api.tests.visits import open_chat
 from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -241,3 +247,21 @@ def test_chat_says_nothing_of_a_turn_without_calls(alice, worker):
     assert answer["messages"][1] == {"role": "assistant", "content": answer_text(6)}
     [turn] = Turn.objects.all()
     assert "thought" not in json.dumps(turn.output)
+
+
+# -- Guests ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_guest_sees_nothing_of_it(guest, worker, name):
+    Assistant.objects.filter(pk=guest.assistant.pk).update(model=name)
+    chat = open_chat(guest)
+    for question in (OWN_LOOP, SIX):
+        visitor_asks(guest, chat, question)
+        wait_until(lambda: Turn.objects.filter(ended_at=None).count() == 0, timeout_seconds=30)
+    turns = list(Turn.objects.order_by("created_at"))
+    assert [turn.status for turn in turns] == ["completed", "completed"]
+    assert ChatMessage.objects.filter(provider_fields__isnull=False).exists()
+    told = visitor_gets(guest, f"chats/{chat.pk}/messages/").content.decode()
+    told += json.dumps([stream_of(turn) for turn in turns])
+    assert not [word for word in ("provider_fields", "signed:", "I thought of") if word in told]
