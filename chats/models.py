@@ -147,7 +147,9 @@ class ChatMessageQuerySet(OfChatQuerySet):
 class ChatMessage(TenantRow):
     """One message, written once and whole. Order is `parent` chain; `position` is its depth.
 
-    `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool. `turn` is the
+    `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool. `provider_fields`
+    are what the model sent besides, to be sent back to it (`engine.provider_fields`): with a reply of
+    several calls the first one's row has those of the message. They are shown to nobody. `turn` is the
     turn that wrote it, or, for a question, the first turn that answered it. `opening` is the last of
     the system messages that open this path (None: it opens with something else), so that they are
     found without walking to the root.
@@ -167,6 +169,7 @@ class ChatMessage(TenantRow):
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     tool_call = models.JSONField(null=True, blank=True)
+    provider_fields = models.JSONField(null=True, blank=True, editable=False)
     file = models.ForeignKey(
         File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -262,7 +265,9 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
 class Turn(TenantRow, Leased):
     """One question and all that answers it: in a chat, or stateless over `input`.
 
-    `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?}]}, oldest first.
+    `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?,
+    "provider_fields"?}]}, oldest first; `output` what a stateless turn wrote, in the form of
+    REST, and beside it the `provider_fields` by message id.
     `options` is what the caller asked for beyond that (`chats.call_options`).
     `seq` is that of the last event which the stored state includes. `step` counts stored replies
     of the model. `tip` is where the next message is appended. `partial_text` is the text of the

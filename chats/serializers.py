@@ -111,6 +111,7 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     content = ContentField(allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)
+    provider_fields = serializers.DictField(required=False, allow_null=True)
     created_at = serializers.DateTimeField(required=False)
 
 
@@ -235,9 +236,15 @@ class PostedSerializer(serializers.Serializer[Any]):
     turn = TurnSerializer(allow_null=True)
 
 
+class ExportedMessageSerializer(MessageSerializer):
+    provider_fields = serializers.DictField(
+        required=False, help_text="For the model alone, which may refuse the chat without them."
+    )
+
+
 class ExportSerializer(serializers.Serializer[Any]):
     chat = ChatSerializer()
-    messages = MessageSerializer(many=True)
+    messages = ExportedMessageSerializer(many=True)
 
 
 class FoundMessageSerializer(serializers.Serializer[Any]):

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -14,7 +13,13 @@ from public_api.function_fields import (
     check_choice,
 )
 from public_api.serializers import MessagesField
-from public_api.strict_fields import FlagField, NumberField, TextField, WholeNumberField
+from public_api.strict_fields import (
+    FlagField,
+    NumberField,
+    ObjectField,
+    TextField,
+    WholeNumberField,
+)
 
 MAX_MODEL_CHARS: Final = 200
 MAX_USER_CHARS: Final = 150
@@ -47,16 +52,6 @@ class OneField(WholeNumberField):
         if super().to_internal_value(data) != 1:
             self.fail("unsupported")
         return 1
-
-
-@extend_schema_field(OpenApiTypes.OBJECT)
-class ObjectField(serializers.Field[dict[str, Any], Any, Any, Any]):
-    default_error_messages = {"invalid_type": "Must be an object."}
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            self.fail("invalid_type")
-        return data
 
 
 class StreamOptionsInput(serializers.Serializer[Any]):
