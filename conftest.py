@@ -6,5 +6,5 @@ pytest_plugins = [
     "tests.empty_tables",
     "tests.personas",
     "tests.own_tools",
-    "tests.time_limits",
+    "tests.schedule",
 ]
