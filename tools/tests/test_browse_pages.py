@@ -243,6 +243,14 @@ def test_a_page_that_takes_too_long_ends_its_child_and_nothing_else(monkeypatch,
         slow.close()
 
 
+def test_a_page_of_comments_is_read_at_once(site, browse):
+    """Telling what it is took seconds, and each further comment doubled them."""
+    site.routes["/a/page"] = html("<!---->" * 40 + "x", "text/plain")
+    assert browse().endswith("<!----><!---->x")
+    site.routes["/a/page"] = html("<!---->" * 40 + "x", "")
+    assert browse().endswith("<!----><!---->x")
+
+
 def test_deep_nesting_is_survived(site, browse):
     site.routes["/a/page"] = html(ARTICLE.replace("<main>", "<div>" * 20_000 + "<main>"))
     site.routes["/a/small"] = html(ARTICLE)
