@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from libraries.git.globs import MAX_WILDCARDS, count_wildcards
 from libraries.models import DocumentStatus, Repository
 from libraries.wire import repository_wire
@@ -40,13 +41,13 @@ class RepositoryInput(serializers.Serializer[Any]):
         write_only=True,
         help_text="An access token that may read it, or `name:token`. Empty forgets the stored one.",
     )
-    include = serializers.ListField(
+    include = BoundedListField(
         child=PatternField(max_length=MAX_PATTERN_CHARS),
         max_length=MAX_PATTERNS,
         required=False,
         help_text="Patterns of paths, as in .gitignore. Empty: all that can be read.",
     )
-    exclude = serializers.ListField(
+    exclude = BoundedListField(
         child=PatternField(max_length=MAX_PATTERN_CHARS),
         max_length=MAX_PATTERNS,
         required=False,

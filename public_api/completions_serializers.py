@@ -6,6 +6,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from public_api.function_fields import (
     ChoiceOfToolField,
     FunctionsField,
@@ -31,7 +32,7 @@ _PENALTY: Final = {**OPTIONAL, "min_value": -2, "max_value": 2}
 @extend_schema_field(
     {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 )
-class StopField(serializers.ListField):
+class StopField(BoundedListField):
     """One text, or a few."""
 
     child = TextField(max_length=MAX_STOP_CHARS, allow_blank=False)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from public_api.openai_messages import GivenCall, GivenMessage, Image, Part, RemoteImage
 from public_api.response_items import Item, Reference
 from public_api.serializers import MAX_ID_CHARS, MAX_IMAGES, MAX_MESSAGES, PartsField
@@ -116,7 +117,7 @@ class ItemField(serializers.Field[Item | None, Any, Any, Any]):
 
 
 @extend_schema_field(_SCHEMA)
-class ItemsField(serializers.ListField):
+class ItemsField(BoundedListField):
     """A text is one user's message."""
 
     child = ItemField()

@@ -16,6 +16,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from public_api.legacy_functions import as_tool_messages
 from public_api.openai_messages import GivenCall, GivenMessage, Image, Part, RemoteImage
 from public_api.strict_fields import TextField
@@ -133,7 +134,7 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
     role = serializers.ChoiceField(ROLES)
     content = PartsField(required=False, allow_null=True)
     name = serializers.RegexField(_NAME, required=False, allow_null=True, max_length=64)
-    tool_calls = serializers.ListField(
+    tool_calls = BoundedListField(
         child=ToolCallInput(), required=False, allow_null=True, max_length=MAX_CALLS
     )
     tool_call_id = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
@@ -161,7 +162,7 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
         }
 
 
-class MessagesField(serializers.ListField):
+class MessagesField(BoundedListField):
     """A whole conversation: every call is answered right after it, and somebody asks, unless
     `needs_question` is false. Legacy calls and their results are read as today's."""
 
@@ -172,6 +173,7 @@ class MessagesField(serializers.ListField):
         self._needs_question = needs_question
 
     def to_internal_value(self, data: Any) -> list[GivenMessage]:
+        self.refuse_long(data)
         given = super().to_internal_value(as_tool_messages(data))
         messages = [message["given"] for message in given]
         errors = _unanswered(messages)

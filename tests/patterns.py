@@ -41,8 +41,9 @@ FLOOR_SECONDS: Final = 0.01
 """What costs less at LONG_CHARS is not measured further."""
 GIVEN_UP_SECONDS: Final = 2.0
 """CPU. No linear pattern takes 250 microseconds a character."""
-MOST_GROWTH: Final = 8.0
-"""Of a text four times as long: linear is 4, quadratic 16."""
+SHORT_CHARS: Final = LONG_CHARS // 8
+MOST_GROWTH: Final = 24.0
+"""Of a text eight times as long: linear is 8, quadratic 64."""
 REPEATS: Final = 3
 ROUNDS: Final = 3
 """All must say so: a busy machine makes one of them lie."""
@@ -311,12 +312,12 @@ def grows_too_fast(ask: Callable[[Any], Any], make: Callable[[int], Any]) -> boo
 
 
 def growth(ask: Callable[[Any], Any], make: Callable[[int], Any]) -> float:
-    """Return how much longer a text takes that is four times as long."""
-    quarter, whole = (
+    """Return how much longer the long text takes than the short one."""
+    short, long = (
         min(seconds_for(ask, make(chars)) for _ in range(REPEATS))
-        for chars in (LONG_CHARS // 4, LONG_CHARS)
+        for chars in (SHORT_CHARS, LONG_CHARS)
     )
-    return whole / quarter
+    return long / max(short, FLOOR_SECONDS / MOST_GROWTH)
 
 
 def hardest(pattern: Any, methods: frozenset[str]) -> str | None:

@@ -79,7 +79,6 @@ def _tell(late_seconds: float, before: Mapping[int, float]) -> None:
     if used[ident] < LEAST_HELD_SECONDS:
         logger.info("process_was_not_running", **times)
         return
-    _state.held_count += 1
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     # The holder lets go where its call of C code returns, so its frame is still that call's.
     frame = sys._current_frames().get(ident)
@@ -89,6 +88,7 @@ def _tell(late_seconds: float, before: Mapping[int, float]) -> None:
         thread=names.get(ident, str(ident)),
         held_stack="".join(traceback.format_stack(frame))[-MOST_STACK_CHARS:] if frame else "",
     )
+    _state.held_count += 1
 
 
 def _seconds_by_thread() -> dict[int, float]:
