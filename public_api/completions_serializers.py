@@ -38,7 +38,8 @@ class StopField(BoundedListField):
     child = TextField(max_length=MAX_STOP_CHARS, allow_blank=False)
 
     def to_internal_value(self, data: Any) -> list[str]:
-        return super().to_internal_value([data] if isinstance(data, str) else data)
+        stops: list[str] = super().to_internal_value([data] if isinstance(data, str) else data)
+        return stops
 
 
 class OneField(WholeNumberField):

@@ -19,9 +19,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from re import _constants as codes
-from re import _parser as parser
+from re import _constants as codes  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -41,9 +42,9 @@ FLOOR_SECONDS: Final = 0.01
 """What costs less at LONG_CHARS is not measured further."""
 GIVEN_UP_SECONDS: Final = 2.0
 """CPU. No linear pattern takes 250 microseconds a character."""
-SHORT_CHARS: Final = LONG_CHARS // 8
-MOST_GROWTH: Final = 24.0
-"""Of a text eight times as long: linear is 8, quadratic 64."""
+TIMES_SHORTER: Final = 8
+MOST_GROWTH: Final = 3.0
+"""Of one long text over so many short ones, that have as many characters: linear is 1, quadratic 8."""
 REPEATS: Final = 3
 ROUNDS: Final = 3
 """All must say so: a busy machine makes one of them lie."""
@@ -264,11 +265,11 @@ def hard_texts(pattern: Any) -> Iterator[Callable[[int], str]]:
     pairs += [("", a if a == b else a + b) for a, b in itertools.product(characters, repeat=2)]
     for prefix, pump in list(dict.fromkeys(pairs))[:MOST_PUMPS]:
         for end in ENDS:
-            yield (
-                lambda chars, before=prefix, pump=pump, end=end: (
-                    f"{before}{pump * (chars // len(pump))}{end}"
-                )
-            )
+            yield partial(text_of_length, prefix, pump, end)
+
+
+def text_of_length(before: str, pump: str, end: str, chars: int) -> str:
+    return f"{before}{pump * (chars // len(pump))}{end}"
 
 
 # -- What they cost --------------------------------------------------------------------------------
@@ -312,27 +313,24 @@ def grows_too_fast(ask: Callable[[Any], Any], make: Callable[[int], Any]) -> boo
 
 
 def growth(ask: Callable[[Any], Any], make: Callable[[int], Any]) -> float:
-    """Return how much longer the long text takes than the short one."""
-    short, long = (
-        min(seconds_for(ask, make(chars)) for _ in range(REPEATS))
-        for chars in (SHORT_CHARS, LONG_CHARS)
-    )
-    return long / max(short, FLOOR_SECONDS / MOST_GROWTH)
+    """Return how much longer one long text takes than short ones of the same length together."""
+    short, long = make(LONG_CHARS // TIMES_SHORTER), make(LONG_CHARS)
+    apart = min(sum(seconds_for(ask, short) for _ in range(TIMES_SHORTER)) for _ in range(REPEATS))
+    return min(seconds_for(ask, long) for _ in range(REPEATS)) / max(apart, FLOOR_SECONDS / 8)
 
 
 def hardest(pattern: Any, methods: frozenset[str]) -> str | None:
     """Return the beginning of a text for which its cost grows too fast; None if there is none."""
+    is_bytes = isinstance(pattern.pattern, bytes)
     for make in hard_texts(pattern):
-        for ask in questions(pattern, methods):
-            if isinstance(pattern.pattern, bytes):
-                found = grows_too_fast(
-                    ask, lambda n, make=make: make(n).encode("latin-1", "replace")
-                )
-            else:
-                found = grows_too_fast(ask, make)
-            if found:
-                return make(60)
+        written = partial(encoded, make) if is_bytes else make
+        if any(grows_too_fast(ask, written) for ask in questions(pattern, methods)):
+            return make(60)
     return None
+
+
+def encoded(make: Callable[[int], str], chars: int) -> bytes:
+    return make(chars).encode("latin-1", "replace")
 
 
 def main() -> None:
@@ -353,8 +351,8 @@ def main() -> None:
             patterns.setdefault(
                 (pattern.pattern, pattern.flags, key), (f"{name}.{key}", pattern, uses)
             )
-        for line, source in field_patterns(tree):
-            patterns[(source, 0, f"{line}")] = (f"{name}:{line}", re.compile(source), CALLS)
+        for line, of_field in field_patterns(tree):
+            patterns[(of_field, 0, f"{line}")] = (f"{name}:{line}", re.compile(of_field), CALLS)
         for line, method, source, flags in literal_patterns(tree):
             uses = CALLS if method == "compile" else frozenset({method})
             pattern = re.compile(source, flags)

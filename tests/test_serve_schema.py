@@ -18,9 +18,14 @@ YAML, JSON = "application/vnd.oai.openapi", "application/vnd.oai.openapi+json"
 def makings(monkeypatch):
     """How often it is made; it never was before."""
     seen = []
-    real = openapi_view.SchemaGenerator
+    real = openapi_view._schema
     monkeypatch.setattr(openapi_view, "_documents", {})
-    monkeypatch.setattr(openapi_view, "SchemaGenerator", lambda: seen.append(1) or real())
+
+    def make():
+        seen.append(1)
+        return real()
+
+    monkeypatch.setattr(openapi_view, "_schema", make)
     return seen
 
 

@@ -55,7 +55,8 @@ def meta_fault(schema: Any) -> Fault | None:
     Raises RecursionError where it is too deep to be read.
     """
     written = json.dumps(schema, sort_keys=True).encode()  # takes integers of any size
-    return _verdicts.get("meta", written, lambda: _meta_fault(schema))
+    fault: Fault | None = _verdicts.get("meta", written, lambda: _meta_fault(schema))
+    return fault
 
 
 class Verdicts:

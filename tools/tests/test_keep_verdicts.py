@@ -17,7 +17,12 @@ def looked_at(monkeypatch):
     seen = []
     real = schema_check._meta_fault
     monkeypatch.setattr(schema_check, "_verdicts", Verdicts(10))
-    monkeypatch.setattr(schema_check, "_meta_fault", lambda each: seen.append(each) or real(each))
+
+    def look(schema):
+        seen.append(schema)
+        return real(schema)
+
+    monkeypatch.setattr(schema_check, "_meta_fault", look)
     return seen
 
 
@@ -56,7 +61,11 @@ def test_what_was_asked_for_longest_ago_goes_first():
     verdicts, found = Verdicts(2), []
 
     def ask(text):
-        return verdicts.get("x", text, lambda: found.append(text) or text.decode())
+        def find():
+            found.append(text)
+            return text.decode()
+
+        return verdicts.get("x", text, find)
 
     assert [ask(each) for each in (b"1", b"2", b"1", b"3", b"1", b"2")] == [
         "1",

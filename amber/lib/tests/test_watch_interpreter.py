@@ -31,8 +31,9 @@ threading.Thread(target=hold, name="holder").start()
 
 def run(code: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", QUICK + code]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=ROOT, **pipes)
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_a_thread_that_holds_the_interpreter_is_named_with_its_stack_and_counted():
