@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 from celery import Celery, bootsteps
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 from celery.worker.consumer import Consumer as CeleryConsumer
 from celery.worker.state import maybe_shutdown
 from kombu import Connection, Queue
@@ -87,11 +87,20 @@ def _feel() -> None:
     this_worker().consuming_at = time.monotonic()
 
 
+@worker_process_init.connect
+def _watch_child(**_: Any) -> None:
+    from amber.lib import interpreter_watch
+
+    interpreter_watch.start()
+
+
 @worker_ready.connect
 def _start_keeper(sender: Any, **_: Any) -> None:
+    from amber.lib import interpreter_watch
     from amber.lib.worker import this_worker
     from chats.keeper import Keeper
 
+    interpreter_watch.start()
     queue = next(iter(sender.app.amqp.queues.consume_from))
     keeper = Keeper(this_worker(), queue=queue, duty=_duty(queue))
     _keepers.append(keeper)

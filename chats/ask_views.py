@@ -13,6 +13,7 @@ from accounts.access import get_visible
 from accounts.authentication import principal_of
 from accounts.principal import Principal
 from amber.lib import wide_json
+from amber.lib.bounded_fields import BoundedListField
 from amber.lib.errors import Missing
 from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
@@ -35,7 +36,7 @@ class ExchangeInput(serializers.Serializer[object]):
 
 class AskInput(serializers.Serializer[object]):
     question = serializers.CharField(max_length=MAX_QUESTION_CHARS)
-    history = serializers.ListField(child=ExchangeInput(), required=False, max_length=MAX_HISTORY)
+    history = BoundedListField(child=ExchangeInput(), required=False, max_length=MAX_HISTORY)
     model = serializers.CharField(required=False, allow_blank=True, max_length=120)
 
     def validate_model(self, alias: str) -> str:

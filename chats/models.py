@@ -430,6 +430,8 @@ class WorkerHeartbeat(Row):
     worker = models.CharField(max_length=120, unique=True)
     queue = models.CharField(max_length=40)
     beat_at = models.DateTimeField()
+    held_count = models.PositiveIntegerField(default=0, db_default=0)
+    """How often a thread of it held the interpreter for too long (`amber.lib.interpreter_watch`)."""
 
     def __str__(self) -> str:
         return f"{self.worker} on {self.queue}"

@@ -5,6 +5,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from public_api.function_fields import (
     ChoiceOfToolField,
     FunctionsField,
@@ -36,13 +37,14 @@ _PENALTY: Final = {**OPTIONAL, "min_value": -2, "max_value": 2}
 @extend_schema_field(
     {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 )
-class StopField(serializers.ListField):
+class StopField(BoundedListField):
     """One text, or a few."""
 
     child = TextField(max_length=MAX_STOP_CHARS, allow_blank=False)
 
     def to_internal_value(self, data: Any) -> list[str]:
-        return super().to_internal_value([data] if isinstance(data, str) else data)
+        stops: list[str] = super().to_internal_value([data] if isinstance(data, str) else data)
+        return stops
 
 
 class OneField(WholeNumberField):

@@ -10,6 +10,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS
 from public_api.openai_messages import (
     SENDER,
@@ -141,7 +142,7 @@ class ItemField(serializers.Field[Item | None, Any, Any, Any]):
 
 
 @extend_schema_field(_SCHEMA)
-class ItemsField(serializers.ListField):
+class ItemsField(BoundedListField):
     """A text is one user's message."""
 
     child = ItemField()

@@ -16,6 +16,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS, Fields
 from public_api.legacy_functions import as_tool_messages
 from public_api.openai_messages import (
@@ -147,7 +148,7 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
     role = serializers.ChoiceField(ROLES)
     content = PartsField(required=False, allow_null=True)
     name = serializers.RegexField(_NAME, required=False, allow_null=True, max_length=64)
-    tool_calls = serializers.ListField(
+    tool_calls = BoundedListField(
         child=ToolCallInput(), required=False, allow_null=True, max_length=MAX_CALLS
     )
     tool_call_id = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
@@ -193,7 +194,7 @@ def fields_in(given: Mapping[str, Any], names: Sequence[str]) -> Fields:
     return {name: given[name] for name in names if given.get(name) is not None}
 
 
-class MessagesField(serializers.ListField):
+class MessagesField(BoundedListField):
     """A whole conversation: every call is answered right after it, and somebody asks, unless
     `needs_question` is false. Legacy calls and their results are read as today's."""
 
@@ -204,6 +205,7 @@ class MessagesField(serializers.ListField):
         self._needs_question = needs_question
 
     def to_internal_value(self, data: Any) -> list[GivenMessage]:
+        self.refuse_long(data)
         given = super().to_internal_value(as_tool_messages(data))
         messages = [message["given"] for message in given]
         errors = _unanswered(messages)
