@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """What models sent with their messages beyond OpenAI's form, to be sent back to them."""
 
-    dependencies = [("chats", "0007_manifests_name_memories")]
+    dependencies = [("chats", "0008_chat_api_key")]
 
     operations = [
         migrations.AddField(

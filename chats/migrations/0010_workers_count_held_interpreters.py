@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chats', '0007_manifests_name_memories'),
+        ('chats', '0009_message_provider_fields'),
     ]
 
     operations = [
