@@ -14,6 +14,7 @@ from pathlib import Path
 from dotenv import load_dotenv
 
 from amber import installation, up
+from amber.processes import name_process
 
 HERE = Path(__file__).resolve().parent
 
@@ -24,11 +25,14 @@ def main() -> int:
     os.environ.setdefault("AMBER_VAR_DIR", str(HERE / "var"))
     if sys.argv[1:2] == ["up"] and not {"-h", "--help"} & {*sys.argv}:
         return up.main(sys.argv[2:])
-    for name, value in installation.remembered(Path(os.environ["AMBER_VAR_DIR"])).items():
-        os.environ.setdefault(name, value)
-    from django.core.management import execute_from_command_line  # `up` must not pay for it
+    command = sys.argv[1] if len(sys.argv) > 1 else "command"
+    name_process(command)
+    with up.postgres_for(command):
+        for name, value in installation.remembered(Path(os.environ["AMBER_VAR_DIR"])).items():
+            os.environ.setdefault(name, value)
+        from django.core.management import execute_from_command_line  # `up` must not pay for it
 
-    execute_from_command_line(sys.argv)
+        execute_from_command_line(sys.argv)
     return 0
 
 

@@ -7,10 +7,12 @@ is limited to (scopes, origins, addresses for guests) is checked here too, for e
 bad credential is 401, never a fall back to another carrier.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
+from django.contrib.auth import HASH_SESSION_KEY
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
@@ -20,7 +22,7 @@ from rest_framework.request import Request
 
 from accounts.guest_tokens import looks_like_guest_token, read_guest_token
 from accounts.models import ApiKey, Membership, Scope, User
-from accounts.principal import Principal
+from accounts.principal import BrowserSession, Principal
 from accounts.rates import spend_request
 from accounts.registry import PublicAssistant, public_assistant
 from amber.lib.api import note_organization
@@ -92,7 +94,7 @@ def principal_in(principal: Principal, organization_id: UUID) -> Principal:
     ).first()
     if membership is None:
         raise Missing
-    return Principal(organization_id=organization_id, user=principal.user, role=membership.role)
+    return replace(principal, organization_id=organization_id, role=membership.role)
 
 
 def _by_header(header: str, request: HttpRequest, scope: Scope | None) -> Principal:
@@ -181,7 +183,19 @@ def _by_session(request: HttpRequest, user: User) -> Principal:
     membership = active_membership(user, request.session.get(ACTIVE_ORGANIZATION))
     if membership is None:
         raise NotAuthenticated("Your account is in no organization.", code="invalid_credential")
-    return Principal(organization_id=membership.organization_id, user=user, role=membership.role)
+    return Principal(
+        organization_id=membership.organization_id,
+        user=user,
+        role=membership.role,
+        session=browser_session(request),
+    )
+
+
+def browser_session(request: HttpRequest) -> BrowserSession | None:
+    """None before the session has been stored."""
+    session = request.session
+    key = session.session_key
+    return BrowserSession(key, session.get(HASH_SESSION_KEY, "")) if key else None
 
 
 def active_membership(user: User, wanted: str | None) -> Membership | None:

@@ -13,12 +13,15 @@ from typing import Any
 from django.db.models import Avg, Count, F, Min
 from django.utils import timezone
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
 
+from amber.lib.guard import fault_counts
 from amber.lib.ids import least_id_at
+from amber.lib.interpreter_watch import held_count
 from amber.request_log import Application, Receive, Scope, Send
-from chats.heartbeat import consuming_queues
+from chats.heartbeat import consuming_queues, held_counts
 from chats.models import Turn, TurnStatus
 
 RECENT = timedelta(minutes=5)
@@ -53,7 +56,7 @@ def measured(application: Application) -> Application:
 
 
 class TurnCollector(Collector):
-    """Three cheap queries a scrape: partial index, primary key range, heartbeats."""
+    """Four cheap queries a scrape (partial index, primary key range, heartbeats twice), one of Redis."""
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -66,6 +69,18 @@ class TurnCollector(Collector):
         for queue in ("chat", "ingest"):
             workers.add_metric([queue], queue in consumed)
         yield workers
+        yield from _faults()
+        held = CounterMetricFamily(
+            "amber_interpreter_held", "Times a thread held the interpreter", labels=["process"]
+        )
+        for process, count in {
+            "chat": 0,
+            "ingest": 0,
+            **held_counts(),
+            "web": held_count(),
+        }.items():
+            held.add_metric([process], count)
+        yield held
 
 
 def _live() -> Iterable[Metric]:
@@ -94,6 +109,20 @@ def _recent() -> Iterable[Metric]:
     mean = recent.aggregate(mean=Avg(F("first_token_at") - F("created_at")))["mean"]
     first.add_metric([], mean.total_seconds() if mean else 0)
     return [ended, first]
+
+
+def _faults() -> Iterable[Metric]:
+    """Left out while Redis is away: it keeps the count."""
+    faults = CounterMetricFamily(
+        "amber_maintenance_faults", "Faults of workers' maintenance", labels=["part"]
+    )
+    try:
+        counted = fault_counts()
+    except (RedisError, OSError):
+        return []
+    for part, count in counted.items():
+        faults.add_metric([part], count)
+    return [faults]
 
 
 REGISTRY.register(TurnCollector())

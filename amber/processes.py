@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +22,12 @@ from typing import IO
 PR_SET_PDEATHSIG = 1
 Account = tuple[int, int]
 """(uid, gid) of the user a child becomes."""
+
+
+def name_process(what: str) -> None:
+    """Tell Postgres which process its sessions are of, as `pg_stat_activity` shows it: what, and
+    where. libpq reads the variable."""
+    os.environ["PGAPPNAME"] = f"amber {what} {socket.gethostname()[:24]}:{os.getpid()}"[:63]
 
 
 def spawn(

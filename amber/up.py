@@ -22,6 +22,7 @@ from amber.supervisor import Child, Supervisor
 
 HERE = Path(__file__).resolve().parent.parent
 ROLES = ("bootstrap", "web", "chat", "ingest")
+STANDALONE = ("backup", "restore")
 STOP_ORDER = (("bootstrap",), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
 # Marks every process of Amber's own in its environment, so that the next start finds leftovers.
 MARK = "AMBER_SUPERVISED_BY"
@@ -29,6 +30,7 @@ MARK = "AMBER_SUPERVISED_BY"
 WEB_GRACE_SECONDS = 5  # for open streams: their viewers resume elsewhere by Last-Event-ID
 INGEST_GRACE_SECONDS = 10  # a document resumes at its last stage
 MARGIN_SECONDS = 10  # for a worker to store what it released after its grace
+SERVER_PAUSE_SECONDS = 1  # before a server that died is started again: everything waits for it
 SERVER_GRACE_SECONDS = 60  # Postgres writes its checkpoint; killing it only delays the next start
 
 
@@ -103,7 +105,10 @@ def _run(
     try:
         environ = installation.make_secrets(var) | environ
         environ |= {"CELERY_SKIP_CHECKS": "1", "PYTHONUNBUFFERED": "1", "AMBER_VAR_DIR": str(var)}
-        environ |= _start_servers(supervisor, var, environ)
+        addresses = _start_servers(supervisor, var, environ)
+        if roles is ROLES:  # a part starts no servers: it must not forget those of the whole
+            installation.remember_addresses(var, addresses)
+        environ |= addresses
         if "bootstrap" in roles and not _bootstrap(supervisor, argv["bootstrap"], environ):
             return 0 if supervisor.stop_requests else 1
         graces = {"web": WEB_GRACE_SECONDS, "chat": grace_seconds, "ingest": INGEST_GRACE_SECONDS}
@@ -118,6 +123,33 @@ def _run(
     finally:
         for names in STOP_ORDER:
             supervisor.stop(*names)
+
+
+@contextlib.contextmanager
+def postgres_for(command: str) -> Iterator[None]:
+    """For backup and restore the embedded Postgres runs, also while nothing else does.
+
+    Nothing is started where DATABASE_URL names a server, or while `up` runs on the same folder: its
+    server is used then. Raises SystemExit with the reason when it cannot be started.
+    """
+    if command not in STANDALONE or os.environ.get("DATABASE_URL"):
+        yield
+        return
+    var = embedded.make_var(Path(os.environ["AMBER_VAR_DIR"]))
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_only_one(var / "up.lock"))
+        except StartError:
+            yield  # it runs: where, is remembered
+            return
+        try:
+            server = embedded.prepare_postgres(var)
+            log = stack.enter_context((var / "postgres.log").open("ab"))
+            stack.enter_context(embedded.running(server, output=log))
+        except embedded.EmbeddedError as error:
+            sys.exit(str(error))
+        os.environ["DATABASE_URL"] = server.url
+        yield
 
 
 def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -136,15 +168,14 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
             yields=False,
             orphaned=server.stop_signal,
             account=server.account,
+            longest_pause_seconds=SERVER_PAUSE_SECONDS,
         )
         supervisor.start(child)
         waiting.append((child, server))
     supervisor.wait_until(
         lambda: all(c.process and c.is_alive and s.is_ready(c.process.pid) for c, s in waiting)
     )
-    addresses = {name: server.url for name, server in needed.items()}
-    installation.remember_addresses(var, addresses)
-    return addresses
+    return {name: server.url for name, server in needed.items()}
 
 
 def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, str]) -> bool:

@@ -5,11 +5,13 @@ without the apps that only pages need: together 50 MB a process.
 """
 
 import argparse
-import gc
 import os
 import socket
 import sys
 import warnings
+
+from amber.lib import garbage
+from amber.processes import name_process
 
 ROLE_VARIABLE = "AMBER_ROLE"
 
@@ -22,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     pool.add_argument("--processes", type=int, help="run so many tasks in child processes")
     given = parser.parse_args(arguments)
     os.environ[ROLE_VARIABLE] = "worker"
+    name_process(f"{given.queue} worker")
     os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # the web process has made them
     return _consume(given.queue, given.threads or given.processes, threads=bool(given.threads))
 
@@ -44,9 +47,7 @@ def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
         without_mingle=True,
         without_heartbeat=True,
     )
-    # What start-up made stays; collecting it again and again costs pauses while turns run.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    garbage.set_aside()
     worker.start()
     return int(worker.exitcode or 0)
 

@@ -88,6 +88,12 @@ def release_leftovers() -> None:
         budgets.release(gone)
 
 
+def prompt_tokens_of(turn: Turn) -> int:
+    """Of its next request, estimated without counting tokens. Up to three queries."""
+    said = _stateless_tokens(turn) if turn.chat_id is None else _chat_tokens(turn)
+    return said + _brought_tokens(turn)
+
+
 def spender_of(turn: Turn) -> Spender:
     return Spender(
         organization_id=turn.organization_id,
@@ -103,8 +109,7 @@ def spender_of(turn: Turn) -> Spender:
 
 def _first(turn: Turn) -> Spending:
     """Of its first request. Up to four queries."""
-    prompt_tokens = _stateless_tokens(turn) if turn.chat_id is None else _chat_tokens(turn)
-    return _asked(turn, _model_of(turn), prompt_tokens + _brought_tokens(turn))
+    return _asked(turn, _model_of(turn), prompt_tokens_of(turn))
 
 
 def _asked(turn: Turn, model: LanguageModel, prompt_tokens: int) -> Spending:

@@ -167,6 +167,7 @@ def _append(
             content=entry["content"],
             file_id=file_ids.get(entry.get("file_id", "")),
             tool_call=entry.get("tool_call"),
+            provider_fields=entry.get("provider_fields"),
             assistant=assistant if entry["role"] == MessageRole.ASSISTANT else None,
         )
         written.append(tip)

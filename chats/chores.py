@@ -15,6 +15,8 @@ from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from accounts.models import IdempotencyRecord
+from amber.lib.guard import count_fault, guard_row
+from amber.lib.lease import is_older
 from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
 from libraries.file_bytes import delete_files
 from libraries.models import File
@@ -52,7 +54,7 @@ def delete_expired_files() -> None:
 
 
 def forget_dead_workers() -> None:
-    WorkerHeartbeat.objects.filter(beat_at__lt=Now() - timedelta(hours=1)).delete()
+    WorkerHeartbeat.objects.filter(is_older("beat_at", timedelta(hours=1))).delete()
 
 
 def forget_tool_calls() -> None:
@@ -102,24 +104,34 @@ def run(name: str) -> None:
     if name not in CHORES:
         logger.warning("unknown_chore", chore=name)
         return
-    import_string(CHORES[name].run)()
+    try:
+        import_string(CHORES[name].run)()
+    except Exception:
+        count_fault(name)
+        raise  # the worker logs it, and goes on
 
 
 def due_chores() -> list[str]:
     """Names whose interval has passed; each is given to one caller only.
 
-    One query, and two or three for each that is due: every chat worker asks every few seconds.
+    One query, and one for each that is due: every chat worker asks every few seconds.
     """
     since = dict(Chore.objects.values_list("name", Now() - F("rung_at")))
     due = [
         name
         for name, chore in CHORES.items()
-        if (waited := since.get(name)) is None or waited.total_seconds() > chore.every_seconds
+        if (waited := since.get(name)) is None or abs(waited.total_seconds()) > chore.every_seconds
     ]
-    return [name for name in due if _take(name, CHORES[name].every_seconds)]
+    new = [Chore(name=name) for name in due if name not in since]
+    Chore.objects.bulk_create(new, ignore_conflicts=True)
+    taken = []
+    for name in due:
+        with guard_row("ring_due_chores", chore=name):
+            if _take(name, CHORES[name].every_seconds):
+                taken.append(name)
+    return taken
 
 
 def _take(name: str, every_seconds: int) -> bool:
-    Chore.objects.get_or_create(name=name)
-    due = Q(rung_at__isnull=True) | Q(rung_at__lt=Now() - timedelta(seconds=every_seconds))
+    due = Q(rung_at__isnull=True) | is_older("rung_at", timedelta(seconds=every_seconds))
     return bool(Chore.objects.filter(due, name=name).update(rung_at=Now()))

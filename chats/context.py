@@ -170,6 +170,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
         assistant_id=str(turn.assistant_id),
         history_is_cut=tail.is_cut,
         limit_tokens=profile.context_tokens - reserved,
+        sender=profile.sender,
     )
 
 

@@ -1,5 +1,7 @@
 """What the keeper of an ingest worker looks after: documents and repositories."""
 
+from collections.abc import Callable, Mapping
+
 from amber.lib.ring import waiting
 from amber.lib.worker import Worker
 from libraries import claims, holds, importing, switching
@@ -19,17 +21,24 @@ class DocumentDuty:
     def renew(self) -> None:
         holds.keep(self._worker.name)
 
-    def sweep(self) -> None:
+    @property
+    def sweeps(self) -> Mapping[str, Callable[[], None]]:
         """What a dead worker left; what waited for its time; what no ring came through for."""
-        sweep_documents()
-        sweep_repositories()
-        switching.finish_switches()
-        if waiting("ingest") == 0:
-            if claims.is_anything_waiting():
-                ring_ingest()
-            if importing.is_anything_waiting():
-                ring_imports()
+        return {
+            "sweep_documents": sweep_documents,
+            "sweep_repositories": sweep_repositories,
+            "finish_switches": switching.finish_switches,
+            "ring_waiting_documents": _ring_waiting,
+        }
 
     def drain(self) -> None:
         """Documents go back at their next step: there is nobody who waits for one to be finished."""
         holds.stop_all(holds.Stop.RELEASED)
+
+
+def _ring_waiting() -> None:
+    if waiting("ingest") == 0:
+        if claims.is_anything_waiting():
+            ring_ingest()
+        if importing.is_anything_waiting():
+            ring_imports()

@@ -11,6 +11,7 @@ from amber.lib.errors import Invalid
 from chats.models import Chat, ChatMessage
 from chats.roles import CALL_ROLES
 from chats.transcript import new_row
+from engine.provider_fields import read_stored_form
 
 
 def build_tree(
@@ -39,6 +40,7 @@ def build_tree(
             content=given["content"],
             tool_call=call,
             assistant_id=assistant_id if assistant_id in assistant_ids else None,
+            provider_fields=read_stored_form(given.get("provider_fields") or {}),
         )
     return rows
 

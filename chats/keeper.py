@@ -1,23 +1,21 @@
-"""One daemon thread per worker: renews leases, sweeps, rings again, shows that it lives.
+"""Two daemon threads per worker: one renews leases, one shows that the worker lives, sweeps, rings again.
 
 What there is to do depends on the queue that the worker consumes (`Duty`): turns (`chats.turn_duty`)
 or documents (`chats.document_duty`). Nothing here runs turns or reads documents; nothing here may end
-the process.
+the process, and nothing that a part of it raises ends its thread (`amber.lib.guard`).
 """
 
 import threading
-import time
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connections
-from redis.exceptions import RedisError
+from django.db import connections
 
+from amber.lib.guard import guard
+from amber.lib.renewal import start_renewing
 from amber.lib.worker import Worker
 from chats.heartbeat import beat
-
-logger = structlog.get_logger(__name__)
 
 
 class Duty(Protocol):
@@ -27,10 +25,13 @@ class Duty(Protocol):
         """The worker consumes now."""
 
     def renew(self) -> None:
-        """Keep what this process holds, stop what it has lost or shall cancel."""
+        """Keep what this process holds, stop what it has lost or shall cancel. In a thread that
+        does nothing else."""
 
-    def sweep(self) -> None:
-        """What dead workers left, and what no ring came through for."""
+    @property
+    def sweeps(self) -> Mapping[str, Callable[[], None]]:
+        """What dead workers left, and what no ring came through for, by the part's name. None of
+        them may rely on another having succeeded."""
 
     def drain(self) -> None:
         """Nothing more is claimed: give back what runs. In a thread of its own; may take a while."""
@@ -44,27 +45,32 @@ class Keeper:
         self._queue = queue
         self._duty = duty
 
-    def start(self) -> None:
-        threading.Thread(target=self._keep, name="keeper", daemon=True).start()
+    def start(self, is_over: threading.Event | None = None) -> list[threading.Thread]:
+        """The threads, which live as long as the process, or until somebody sets `is_over`."""
+        is_over = is_over or threading.Event()
+        keeping = threading.Thread(target=self._keep, args=(is_over,), name="keeper", daemon=True)
+        keeping.start()
+        threads = [start_renewing(self._duty.renew, is_over), keeping]
         self._duty.begin()
+        return threads
 
     def drain(self) -> None:
         """No more claims. Returns at once."""
         self._worker.is_draining = True
         threading.Thread(target=self._duty.drain, name="drain", daemon=True).start()
 
-    def _keep(self) -> None:
-        while True:
-            try:
-                self._tick()
-            except (DatabaseError, InterfaceError, RedisError, OSError) as exc:
-                logger.warning("keeper_hindered", reason=type(exc).__name__)
-            finally:
-                connections.close_all()
-            time.sleep(settings.AMBER_SWEEP_SECONDS)
+    def _keep(self, is_over: threading.Event) -> None:
+        while not is_over.is_set():
+            self._tick()
+            is_over.wait(settings.AMBER_SWEEP_SECONDS)
 
     def _tick(self) -> None:
-        self._duty.renew()
-        beat(self._worker, self._queue)
+        """Each part by itself: what one raises is logged and counted, the others are done."""
+        with guard("beat"):
+            beat(self._worker, self._queue)
         if not self._worker.is_draining:
-            self._duty.sweep()
+            for part, sweep in self._duty.sweeps.items():
+                with guard(part):
+                    sweep()
+        with guard("release_connections"):
+            connections.close_all()

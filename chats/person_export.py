@@ -112,7 +112,7 @@ def _messages(chat: Chat) -> Iterator[dict[str, Any]]:
     rows = rows.select_related("assistant", "file").defer("search", "file__text")
     after = Q()
     while some := list(rows.filter(after)[:MESSAGES_AT_ONCE]):
-        yield from transcript.shown(some)
+        yield from transcript.exported(some)
         last = some[-1]
         after = Q(position__gt=last.position) | Q(position=last.position, pk__gt=last.pk)
         after &= Q(position__gte=last.position)  # what the index serves

@@ -95,6 +95,9 @@ class TurnRun(Stoppable):
             others = [task for task in begun if task is not None]
             await asyncio.gather(saver, *others, return_exceptions=True)
             await self._feed.flushed()
+            # They call this run back: in such a circle all that the turn has read would stay in
+            # memory until the collector comes round.
+            del self._feed, self._partial
 
     async def _end(self) -> TurnStatus | None:
         """Work until the turn is over, one way or another.
@@ -114,9 +117,7 @@ class TurnRun(Stoppable):
             return await self._stopped()
         except TimeoutError:
             return await self._fail("provider_timeout")
-        except ProviderError as exc:
-            return await self._fail(exc.code, exc.message, error=exc)
-        except AmberError as exc:
+        except (ProviderError, AmberError) as exc:
             return await self._fail(exc.code, exc.message)
         except (OperationalError, InterfaceError):
             logger.exception("turn_lost_postgres")
@@ -137,13 +138,13 @@ class TurnRun(Stoppable):
         self._noting = asyncio.create_task(self._note())
         deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
         told = loop.run(
-            prepared.model,
+            self._writer.account.watched(prepared.model),
             prepared.request,
             toolbox=prepared.toolbox,
             patience=_patience(deadline),
             max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
             first_step=self._writer.turn.step + 1,
-            on_retry=lambda error, _: self._writer.account.retried.append(error),
+            on_retry=self._writer.account.note_retry,
         )
         async with aclosing(told):
             async for happening in told:
@@ -276,13 +277,7 @@ class TurnRun(Stoppable):
         await self._hand(lambda: self._writer.release(text=text, seq=seq))
         return TurnStatus.QUEUED
 
-    async def _fail(
-        self,
-        code: str,
-        message: str = "",
-        *,
-        error: ProviderError | None = None,
-    ) -> TurnStatus | None:
+    async def _fail(self, code: str, message: str = "") -> TurnStatus | None:
         """Failed when nothing of this step was shown, else incomplete with its text kept."""
         await self._introduced()
         self._announce()
@@ -295,11 +290,11 @@ class TurnRun(Stoppable):
             "message": message or CODES[code][1],
             "retryable": code in RETRYABLE,
         }
-        return await self._close(Ending(status, error=said), error)
+        return await self._close(Ending(status, error=said))
 
-    async def _close(self, ending: Ending, error: ProviderError | None = None) -> TurnStatus | None:
+    async def _close(self, ending: Ending) -> TurnStatus | None:
         _, text, seq = self._shown()
-        await self._hand(lambda: self._writer.end(ending, text=text, seq=seq, error=error))
+        await self._hand(lambda: self._writer.end(ending, text=text, seq=seq))
         self._announce()
         return ending.status
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedDictField, BoundedListField
 from chats import wire
 from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn, TurnStatus
 from chats.roles import POSTED_ROLES
@@ -12,6 +13,8 @@ from libraries.search_serializers import PassageSerializer
 from libraries.serializers import FileSerializer
 
 MAX_TRY_MESSAGES = 200
+MAX_DECISIONS = 1_000
+"""More calls than a turn can wait for."""
 MAX_IMPORTED_MESSAGES = 20_000
 
 
@@ -87,7 +90,9 @@ class DecisionField(serializers.BooleanField):
 class ApproveInput(serializers.Serializer[Turn]):
     """`decisions` by call id."""
 
-    decisions = serializers.DictField(child=DecisionField(), allow_empty=False)
+    decisions = BoundedDictField(
+        child=DecisionField(), allow_empty=False, max_entries=MAX_DECISIONS
+    )
 
 
 class TryMessage(serializers.Serializer[Any]):
@@ -99,7 +104,7 @@ class TryInput(serializers.Serializer[Turn]):
     """`content` asks; `history` is what was said before."""
 
     content = ContentField()
-    history = serializers.ListField(child=TryMessage(), required=False, max_length=MAX_TRY_MESSAGES)
+    history = BoundedListField(child=TryMessage(), required=False, max_length=MAX_TRY_MESSAGES)
 
 
 class ImportedMessage(serializers.Serializer[ChatMessage]):
@@ -111,6 +116,7 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     content = ContentField(allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)
+    provider_fields = serializers.DictField(required=False, allow_null=True)
     created_at = serializers.DateTimeField(required=False)
 
 
@@ -128,7 +134,7 @@ class ImportInput(serializers.Serializer[Chat]):
         help_text="The chat's assistant. Left out: the one it was exported with, if you see it.",
     )
     chat = ImportedChat(required=False)
-    messages = serializers.ListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
+    messages = BoundedListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
 
 
 # -- Out ----------------------------------------------------------------------------------------
@@ -235,9 +241,15 @@ class PostedSerializer(serializers.Serializer[Any]):
     turn = TurnSerializer(allow_null=True)
 
 
+class ExportedMessageSerializer(MessageSerializer):
+    provider_fields = serializers.DictField(
+        required=False, help_text="For the model alone, which may refuse the chat without them."
+    )
+
+
 class ExportSerializer(serializers.Serializer[Any]):
     chat = ChatSerializer()
-    messages = MessageSerializer(many=True)
+    messages = ExportedMessageSerializer(many=True)
 
 
 class FoundMessageSerializer(serializers.Serializer[Any]):

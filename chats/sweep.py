@@ -12,8 +12,11 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from amber.lib.errors import CODES
+from amber.lib.guard import guard_row
+from amber.lib.lease import is_older
 from chats.endings import Ending, end_outside, lock_turn
 from chats.models import Turn, TurnStatus
+from chats.turn_account import settle_lost
 
 logger = structlog.get_logger(__name__)
 
@@ -30,15 +33,20 @@ def sweep_turns() -> list[UUID]:
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_SWEEP_LOCK])
             if not cursor.fetchone()[0]:
                 return []
+        Turn.objects.shorten_leases(settings.AMBER_LEASE_SECONDS)
         expired = list(Turn.objects.expired().values_list("pk", "chat_id")[:_BATCH])
-    return [pk for pk, chat_id in expired if _give_back(pk, chat_id)]
+    queued = []
+    for pk, chat_id in expired:
+        with guard_row("sweep_turns", turn_id=str(pk)):
+            if _give_back(pk, chat_id):
+                queued.append(pk)
+    return queued
 
 
 def overdue_turns(age_seconds: float) -> list[UUID]:
     """Turns that have been queued for so long that their ring was lost."""
-    rung = Turn.objects.filter(
-        status=TurnStatus.QUEUED, updated_at__lt=Now() - timedelta(seconds=age_seconds)
-    )
+    old = is_older("updated_at", timedelta(seconds=age_seconds))
+    rung = Turn.objects.filter(old, status=TurnStatus.QUEUED)
     return list(rung.order_by("created_at").values_list("pk", flat=True)[:_BATCH])
 
 
@@ -48,6 +56,7 @@ def _give_back(turn_id: UUID, chat_id: UUID | None) -> bool:
         turn, chat = lock_turn(turn_id, chat_id, Turn.objects.expired())
         if turn is None:
             return False
+        settle_lost(turn)
         if turn.cancel_requested_at is not None:
             return not end_outside(turn, chat, Ending(TurnStatus.CANCELLED))
         if turn.attempt >= settings.AMBER_MAX_ATTEMPTS:
@@ -57,6 +66,10 @@ def _give_back(turn_id: UUID, chat_id: UUID | None) -> bool:
             return not end_outside(turn, chat, Ending(status, error=error))
         logger.warning("turn_lost_its_worker", turn_id=str(turn.pk), attempt=turn.attempt)
         Turn.objects.filter(pk=turn.pk).update(
-            status=TurnStatus.QUEUED, worker="", lease_until=None, updated_at=Now()
+            status=TurnStatus.QUEUED,
+            worker="",
+            lease_until=None,
+            usage=turn.usage,
+            updated_at=Now(),
         )
         return True

@@ -1,18 +1,22 @@
 """What the keeper of a chat worker looks after: turns, and the chores that are due.
 
-One statement renews all leases of this process and tells which turns it has lost or shall cancel. A
-second, small listener hears cancel requests at once.
+One statement renews all leases of this process, a second one tells which turns it has lost or shall
+cancel. A small listener hears cancel requests at once.
 """
 
 import asyncio
 import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from uuid import UUID
 
+import redis
 import structlog
 from django.conf import settings
+from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
+from amber.lib import garbage
 from amber.lib import redis as amber_redis
 from amber.lib.bridge import worker_loop
 from amber.lib.ring import waiting
@@ -31,6 +35,8 @@ OVERDUE_SECONDS = 10.0
 """A turn queued for longer has lost its ring, unless the queue is simply long."""
 
 _RECONNECT_SECONDS = 0.5
+_SILENCE_SECONDS = 3.0
+"""After which Redis is asked whether it is there: a half-open connection is noticed in twice that."""
 
 
 class TurnDuty:
@@ -45,15 +51,28 @@ class TurnDuty:
         asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
         import_module("chats.runner")
         openai_model.preload()
+        garbage.set_aside()
 
-    def sweep(self) -> None:
+    @property
+    def sweeps(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "sweep_turns": self._give_back_lost,
+            "ring_overdue_turns": self._ring_overdue,
+            "ring_due_chores": self._ring_due_chores,
+        }
+
+    def _give_back_lost(self) -> None:
         for turn_id in sweep.sweep_turns():
             ring_turn(turn_id)
+
+    def _ring_overdue(self) -> None:
         if self._first or waiting("chat") == 0:
             overdue = 0.0 if self._first else OVERDUE_SECONDS
             for turn_id in sweep.overdue_turns(overdue):
                 ring_turn(turn_id)
         self._first = False
+
+    def _ring_due_chores(self) -> None:
         for name in due_chores():
             ring_chore(name)
 
@@ -84,10 +103,23 @@ async def _hear_cancels() -> None:
     while True:
         try:
             async with amber_redis.async_blocking_client().pubsub() as pubsub:
-                await pubsub.subscribe(control_channel())
-                async for message in pubsub.listen():
-                    if message["type"] == "message":
-                        stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+                await _listen(pubsub)
         except (RedisError, OSError, ValueError) as exc:
             logger.warning("control_channel_lost", reason=type(exc).__name__)
         await asyncio.sleep(_RECONNECT_SECONDS)
+
+
+async def _listen(pubsub: PubSub) -> None:
+    """Stop what is announced. Raises RedisError, OSError: also when a PING in the silence is not
+    answered, as on a half-open connection."""
+    await pubsub.subscribe(control_channel())
+    is_asked = False
+    while True:
+        message = await pubsub.get_message(timeout=_SILENCE_SECONDS)
+        if message is None:
+            if is_asked:
+                raise redis.TimeoutError("The control channel is silent.")
+            await pubsub.ping()
+        elif message["type"] == "message":
+            stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+        is_asked = message is None

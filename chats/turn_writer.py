@@ -31,11 +31,11 @@ from chats.knowledge import Knowledge
 from chats.models import Chat, MessageRole, Turn, TurnStatus
 from chats.reply_rows import reply_id, store_reply_rows
 from chats.stream import Event
-from chats.turn_account import TurnAccount
+from chats.turn_account import RELEASED, TurnAccount
 from chats.turn_news import announce
 from engine.happenings import Reply
 from engine.messages import ToolCall
-from engine.model import ProviderError, Usage
+from engine.model import Usage
 from engine.tools import ToolResult
 from providers.models import EmbeddingModel
 from tools.result_files import ResultFiles
@@ -80,6 +80,7 @@ class TurnWriter:
         """Why no budget affords the next request of this turn, if so."""
         self.files: ResultFiles | None = None
         self._passages: Iterable[dict[str, Any]] = ()
+        self._sender = ""
 
     def expect_answer(
         self, prepared: Prepared, embedded: Sequence[tuple[EmbeddingModel, Usage]]
@@ -88,6 +89,7 @@ class TurnWriter:
         self.account.model, self.account.asked = prepared.row, prepared.request.messages
         self.account.embedded = embedded
         self.files = prepared.toolbox.files
+        self._sender = prepared.model.profile.sender
         self._passages = prepared.citable
 
     @property
@@ -132,7 +134,7 @@ class TurnWriter:
             usage, estimated = self.account.usage_of(reply.usage, reply.text)
             self.account.settle(turn, usage, estimated=estimated, reply=reply)
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
-            stored = store_reply_rows(turn, chat, reply, usage, self._passages)
+            stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
             if reply.calls:
                 self.refused = self.account.renewed(turn, reply, usage)
             turn.step = reply.step
@@ -195,15 +197,12 @@ class TurnWriter:
             end_turn(turn, chat, Ending(TurnStatus.COMPLETED, finish_reason=finish_reason))
             self._save(turn, seq, turn.step, [])
 
-    def end(self, ending: Ending, *, text: str, seq: int, error: ProviderError | None) -> None:
+    def end(self, ending: Ending, *, text: str, seq: int) -> None:
         """End the turn otherwise than by an answer; text that was shown is kept."""
         with self._held() as (turn, chat):
             turn.partial_text = text
-            usage = Usage()
-            if text or error is not None or turn.step == 0:
-                usage = self.account.usage_of(None, text)[0] if text else usage
-                outcome = ending.error["code"] if ending.error else str(ending.status)
-                self.account.settle(turn, usage, estimated=True, outcome=outcome)
+            outcome = ending.error["code"] if ending.error else str(ending.status)
+            usage = self._settle_cut_off(turn, text, outcome)
             stored = end_turn(turn, chat, ending, passages=self._passages)
             self._save(turn, seq, turn.step + 1, stored, spent=usage)
 
@@ -211,14 +210,25 @@ class TurnWriter:
         """Give the turn back to the queue, its text kept, the attempt not counted."""
         with self._held() as (turn, _):
             turn.partial_text = text
+            usage = self._settle_cut_off(turn, text, RELEASED)
             turn.status = TurnStatus.QUEUED
             turn.attempt -= 1
             turn.worker = ""
             turn.lease_until = None
             turn.seq = seq
             self._update(turn, *_MOVING)
+            if turn.assistant_id and usage.total_tokens:
+                count_tokens(turn.assistant_id, usage.total_tokens)
 
     # -- Private: inside one transaction ---------------------------------------------------------
+
+    def _settle_cut_off(self, turn: Turn, text: str, outcome: str) -> Usage:
+        """Record the call that was cut off, if a request was made; estimated once text was shown."""
+        usage = Usage()
+        if text and self.account.is_asking:
+            usage, _ = self.account.usage_of(None, text)
+        self.account.settle(turn, usage, estimated=True, outcome=outcome)
+        return usage
 
     @contextmanager
     def _held(self) -> Iterator[tuple[Turn, Chat | None]]:

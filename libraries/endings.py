@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from django.db.models import F, Value
 from django.db.models.functions import Greatest, Now
-from django.utils import timezone
 
 from amber.lib.lease import RUNNING
 from libraries.models import Document, DocumentStatus
@@ -56,7 +55,7 @@ def put_off(document: Document, *, seconds: float, why: str) -> None:
         attempt=_uncounted(),
         error=why,
         progress=document.progress | {"waits": waits},
-        not_before=timezone.now() + timedelta(seconds=seconds),
+        not_before=Now() + timedelta(seconds=seconds),
     )
 
 

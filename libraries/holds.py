@@ -1,6 +1,6 @@
 """The documents this process is working on, and whether one of them shall stop.
 
-The keeper's thread renews all their leases in one statement and learns from it what was cancelled
+A thread of the worker's renews all their leases in one statement and learns from it what was cancelled
 or is another's (`keep`); the thread that works on a document looks here between two steps. Nothing
 here works on documents.
 """

@@ -8,49 +8,28 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError
 
-from amber.lib.connections import release_connections
 from amber.lib.lease import Fenced
+from amber.lib.renewal import renewing
 from libraries.models import Library, Repository
-
-logger = structlog.get_logger(__name__)
 
 
 @contextmanager
 def kept(repository: Repository) -> Iterator[Callable[[], None]]:
     """Renew until the block ends. What it gives raises Fenced once the row was lost."""
-    is_over, is_lost = threading.Event(), threading.Event()
+    is_lost = threading.Event()
+
+    def renew() -> None:
+        if not is_lost.is_set() and not _renewed(repository):
+            is_lost.set()
 
     def check() -> None:
         if is_lost.is_set():
             raise Fenced
 
-    renewing = threading.Thread(
-        target=_renew_until, args=(repository, is_over, is_lost), name="import-lease", daemon=True
-    )
-    renewing.start()
-    try:
+    with renewing(renew):
         yield check
-    finally:
-        is_over.set()
-        renewing.join()
-
-
-def _renew_until(
-    repository: Repository, is_over: threading.Event, is_lost: threading.Event
-) -> None:
-    while not is_over.wait(settings.AMBER_SWEEP_SECONDS):
-        try:
-            if not _renewed(repository):
-                is_lost.set()
-                return
-        except (DatabaseError, InterfaceError) as exc:
-            logger.warning("lease_not_renewed", reason=type(exc).__name__)
-        finally:
-            release_connections()
 
 
 def _renewed(repository: Repository) -> bool:

@@ -10,6 +10,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
+from amber.lib.guard import guard_row
 from libraries import endings, importing
 from libraries.models import Document, Repository
 
@@ -27,9 +28,11 @@ def sweep_documents() -> None:
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_SWEEP_LOCK])
             if not cursor.fetchone()[0]:
                 return
+        Document.objects.shorten_leases(settings.AMBER_LEASE_SECONDS)
         expired = list(Document.objects.expired().values_list("pk", flat=True)[:_BATCH])
     for pk in expired:
-        _give_back(pk)
+        with guard_row("sweep_documents", document_id=str(pk)):
+            _give_back(pk)
 
 
 @transaction.atomic
@@ -44,8 +47,9 @@ def _give_back(document_id: UUID) -> None:
 
 def sweep_repositories() -> None:
     """The same for imports of Git repositories."""
+    Repository.objects.shorten_leases(settings.AMBER_LEASE_SECONDS)
     for pk in Repository.objects.expired().values_list("pk", flat=True)[:_BATCH]:
-        with transaction.atomic():
+        with guard_row("sweep_repositories", repository_id=str(pk)), transaction.atomic():
             rows = Repository.objects.expired().select_for_update(no_key=True, skip_locked=True)
             repository = rows.filter(pk=pk).first()
             if repository is not None:

@@ -65,8 +65,8 @@ def record(
     outcome: str = "ok",
     is_budgeted: bool = False,
 ) -> UsageRecord:
-    """One INSERT, and two queries more where budgets apply. `outcome` is "ok", "cancelled" or the
-    provider error's code; `is_budgeted` as in `budgets.count`."""
+    """One INSERT, and two queries more where budgets apply. `outcome` is as in
+    `UsageRecord`; `is_budgeted` as in `budgets.count`."""
     kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
     return _written(
         UsageRecord(

@@ -161,7 +161,7 @@ class UsageQuerySet(TenantQuerySet):
 class UsageRecord(TenantRow):
     """One provider call: who, for what, how much, how long, and how it went.
 
-    `outcome` is "ok", "cancelled" or the provider error's code. `assistant_id`, `turn_id` and
+    `outcome` is "ok", "cancelled", "released", "lost" or the provider error's code. `assistant_id`, `turn_id` and
     `api_key_id` are plain ids: the ledger outlives what it counts. `cost` is in the currency of
     the prices.
     """

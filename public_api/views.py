@@ -20,6 +20,7 @@ from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
 from chats.models import Turn
 from chats.turn_end import wait_for_end
+from chats.turn_messages import entries_of_turn
 from public_api.openai_messages import from_output
 from public_api.serializers import ChatProxyInput, ChatProxySerializer
 from public_api.services import start_chat
@@ -78,5 +79,5 @@ async def _answer(turn: Turn, sent: list[Any], *, is_kept: bool) -> HttpResponse
     ended = await wait_for_end(turn, is_kept=is_kept)
     if ended.output is None:
         raise Missing
-    messages = [*sent, *from_output(ended.output["messages"])]
+    messages = [*sent, *from_output(entries_of_turn(ended))]
     return HttpResponse(wide_json.write({"messages": messages}), content_type="application/json")

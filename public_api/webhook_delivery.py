@@ -1,7 +1,8 @@
 """Sends what is due to webhooks, and tries again for a day.
 
 A delivery is a row with a lease and a fence: whoever is rung for takes what is due, a few for each
-webhook so that a slow one holds up no other. Everything goes through the guarded client, without
+webhook so that a slow one holds up no other. Before each attempt it is asked again whether the receiver
+may know: who has left meanwhile is told nothing. Everything goes through the guarded client, without
 redirects: a POST that becomes a GET would have delivered nothing.
 """
 
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -26,6 +28,7 @@ from amber.lib.connections import release_connections
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.lease import Fenced
+from amber.lib.renewal import renewing
 from amber.lib.secrets import UnsealError
 from amber.lib.worker import this_worker
 from chats.models import Turn
@@ -66,11 +69,13 @@ class _Message:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """`error` is empty for what was delivered. `latency_ms` is 0 for what was not sent."""
+    """`error` is empty for what was delivered. `latency_ms` is 0 for what was not sent. `is_withheld`:
+    nor will it be, and that is not the address's fault."""
 
     error: str
     http_status: int | None = None
     latency_ms: int = 0
+    is_withheld: bool = False
 
 
 def deliver_due() -> None:
@@ -78,11 +83,12 @@ def deliver_due() -> None:
     _take_back_lost()
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claimed()):
-        messages = [_message(delivery) for delivery in claimed]
-        release_connections()
-        outcomes = asyncio.run(_sent(messages))
-        for delivery, outcome in zip(claimed, outcomes, strict=True):
-            _settle(delivery, outcome)
+        with renewing(partial(_renew, claimed)):
+            messages = [_message(delivery) for delivery in claimed]
+            release_connections()
+            outcomes = asyncio.run(_sent(messages))
+            for delivery, outcome in zip(claimed, outcomes, strict=True):
+                _settle(delivery, outcome)
 
 
 def forget_deliveries() -> None:
@@ -98,6 +104,7 @@ def forget_deliveries() -> None:
 
 def _take_back_lost() -> None:
     """What was sent by a worker that died is sent again: receivers know it by its id."""
+    WebhookDelivery.objects.shorten_leases(LEASE_SECONDS)
     WebhookDelivery.objects.expired().update(status=DeliveryStatus.QUEUED, worker="")
 
 
@@ -116,6 +123,11 @@ def _claimed() -> list[WebhookDelivery]:
     return [delivery for delivery in claims if delivery is not None]
 
 
+def _renew(claimed: Sequence[WebhookDelivery]) -> None:
+    ids = [delivery.pk for delivery in claimed]
+    WebhookDelivery.objects.renew(ids, worker=this_worker().name, lease_seconds=LEASE_SECONDS)
+
+
 def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
     taken: Counter[UUID] = Counter()
     chosen: list[UUID] = []
@@ -130,8 +142,10 @@ def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
 
 
 def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
-    """An outcome if there is nothing to sign it with."""
+    """An outcome if it may not be sent, or if there is nothing to sign it with."""
     webhook, now = delivery.webhook, timezone.now()
+    if reason := _reason_to_withhold(delivery):
+        return _Outcome(reason, is_withheld=True)
     try:
         keys = secrets_of(webhook, now=now)
     except UnsealError:
@@ -145,6 +159,16 @@ def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
         HEADER: signature(keys, body, at=int(now.timestamp())),
     }
     return _Message(webhook.url, headers, body)
+
+
+def _reason_to_withhold(delivery: WebhookDelivery) -> str:
+    """Empty while the receiver may know of this turn. Two queries."""
+    turn = Turn.objects.in_sight().filter(pk=delivery.turn_id).first()
+    if turn is None:
+        return "The turn was deleted."
+    if not Webhook.objects.entitled(turn).filter(pk=delivery.webhook_id).exists():
+        return "The webhook's user may not hear of this turn any more."
+    return ""
 
 
 def _output(delivery: WebhookDelivery) -> dict[str, Any]:
@@ -189,7 +213,8 @@ def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
         WebhookDelivery.objects.holding(delivery.pk, delivery.fence, "status")
     except Fenced:
         return  # another worker took over: it tells how it went
-    _count(delivery.webhook_id, outcome)
+    if not outcome.is_withheld:
+        _count(delivery.webhook_id, outcome)
     delivery.http_status = outcome.http_status
     delivery.latency_ms = outcome.latency_ms
     delivery.error = outcome.error
@@ -197,12 +222,16 @@ def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
     delivery.worker = ""
     if not outcome.error:
         _end(delivery, DeliveryStatus.DELIVERED)
-    elif delivery.attempt > len(RETRY_SECONDS) or not _is_enabled(delivery.webhook_id):
+    elif (
+        outcome.is_withheld
+        or delivery.attempt > len(RETRY_SECONDS)
+        or not _is_enabled(delivery.webhook_id)
+    ):
         _end(delivery, DeliveryStatus.FAILED)
     else:
         delivery.status = DeliveryStatus.QUEUED
         wait = timedelta(seconds=RETRY_SECONDS[delivery.attempt - 1])
-        delivery.due_at = timezone.now() + wait
+        delivery.due_at = Now() + wait
     delivery.save()
 
 

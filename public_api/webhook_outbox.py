@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from amber.lib.ids import new_id
@@ -59,7 +60,7 @@ def _delivery(webhook: Webhook, turn: Turn, event: str) -> WebhookDelivery:
         webhook=webhook,
         turn_id=turn.pk,
         event=event,
-        due_at=now,
+        due_at=Now(),
         payload={
             "id": str(new_id()),
             "type": event,

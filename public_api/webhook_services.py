@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from accounts.allowance import refuse_beyond
@@ -96,8 +97,9 @@ def deliver_again(delivery: WebhookDelivery) -> WebhookDelivery:
         turn_id=delivery.turn_id,
         event=delivery.event,
         payload=delivery.payload,
-        due_at=timezone.now(),
+        due_at=Now(),
     )
+    again.refresh_from_db(fields=["due_at"])
     transaction.on_commit(partial(ring_deliveries))
     return again
 

@@ -11,12 +11,15 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
 
-from amber import installation, up
+from amber import embedded, installation, up
+from amber.embedded import Server
 from amber.processes import wait_until
+from amber.supervisor import Child
 
 ROOT = Path(__file__).parent.parent
 
@@ -93,11 +96,14 @@ class Up:
         return found
 
 
-def manage(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def manage(
+    environ: dict[str, str], *arguments: str, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env=environ,
+        input=typed,
         capture_output=True,
         text=True,
         timeout=120,
@@ -106,7 +112,8 @@ def manage(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProc
 
 
 def account(environ: dict[str, str]) -> Any:
-    done = manage(environ, "create_account", "--email", "eve@example.com", "--password", "x" * 12)
+    named = ("--email", "eve@example.com", "--password-stdin")
+    done = manage(environ, "create_account", *named, typed="x" * 12)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -158,6 +165,48 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
     assert two.said.index("Redis is now ready to exit") < two.said.index("received fast shutdown")
 
 
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_backs_up_while_it_runs_and_restores_into_a_new_folder(home, tmp_path):
+    """The embedded Postgres is started for a restore, which a running Amber refuses."""
+    with Up(home, tmp_path / "one") as one:
+        one.wait_for("Amber is ready")
+        eve = account(home)
+        made = manage(home, "backup")
+        assert made.returncode == 0, made.stderr
+        backups = Path(home["AMBER_VAR_DIR"]) / "backups"
+        pair = [str(next(backups.glob(f"*{kind}"))) for kind in (".dump", ".files.tar")]
+        refused = manage(home, "restore", *pair)
+        assert refused.returncode == 1
+        assert "amber chat worker" in refused.stderr
+        one.process.send_signal(signal.SIGINT)
+        assert one.process.wait(60) == 0, one.said
+
+    new = Path(home["AMBER_VAR_DIR"]).parent / "new"
+    new.mkdir(mode=0o711)
+    shutil.copy(Path(home["AMBER_VAR_DIR"]) / "secrets.env", new)
+    elsewhere = home | {"AMBER_VAR_DIR": str(new)}
+    done = manage(elsewhere, "restore", *pair)
+    assert done.returncode == 0, done.stderr
+    with Up(elsewhere, tmp_path / "two") as two:
+        two.wait_for("Amber is ready")
+        assert "shown this once" not in two.said
+        assert account(elsewhere) == eve
+
+
+def test_servers_are_not_waited_for_as_long_as_other_children(monkeypatch, tmp_path):
+    started: list[Child] = []
+    supervisor: Any = SimpleNamespace(start=started.append, wait_until=lambda _: True)
+    for name in ("postgres", "redis"):
+        server = Server(name, [name], f"{name}://", signal.SIGTERM, lambda _: True)
+        monkeypatch.setattr(embedded, f"prepare_{name}", lambda _, server=server: server)
+
+    up._start_servers(supervisor, tmp_path, {})
+
+    assert [child.name for child in started] == ["postgres", "redis"]
+    assert {child.longest_pause_seconds for child in started} == {up.SERVER_PAUSE_SECONDS}
+
+
 def test_says_that_the_port_is_taken(home):
     with socket.create_server(("127.0.0.1", int(home["AMBER_PORT"]))):
         done = manage(home, "up")
@@ -178,6 +227,18 @@ def test_runs_a_part_only_beside_servers_that_others_share(home):
     done = manage(home, "up", "web")
     assert done.returncode == 1
     assert "DATABASE_URL and REDIS_URL" in done.stdout
+
+
+def test_a_part_leaves_alone_what_the_whole_remembers(home):
+    """The servers that it names are its own affair; other commands go on with those of the whole."""
+    var = Path(home["AMBER_VAR_DIR"])
+    var.mkdir(parents=True)
+    whole = {"DATABASE_URL": "postgresql://amber@/amber?host=/whole", "REDIS_URL": "redis://whole"}
+    installation.remember_addresses(var, whole)
+    nowhere = {"DATABASE_URL": "postgresql://amber@127.0.0.1:1/amber", "REDIS_URL": "redis://none"}
+    assert manage(home | nowhere, "up", "bootstrap").returncode == 1
+    remembered = installation.remembered(var)
+    assert {name: remembered[name] for name in whole} == whole
 
 
 def test_says_which_parts_there_are(home):

@@ -10,8 +10,16 @@ What is remembered, so that a second start finds everything as it was:
     var/redis/              redis.conf (port and password) and the append-only file
 """
 
-from amber.embedded.postgres import prepare_postgres
+from amber.embedded.postgres import prepare_postgres, programs_folder
 from amber.embedded.redis import prepare_redis
 from amber.embedded.server import EmbeddedError, Server, make_var, running
 
-__all__ = ["EmbeddedError", "Server", "make_var", "prepare_postgres", "prepare_redis", "running"]
+__all__ = [
+    "EmbeddedError",
+    "Server",
+    "make_var",
+    "prepare_postgres",
+    "prepare_redis",
+    "programs_folder",
+    "running",
+]

