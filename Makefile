@@ -14,9 +14,11 @@ run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
 
 # Two workers: measured on two cores, CI's size. Each has its own database and Redis database.
-PYTEST_ARGS ?= -n 2
+# Whoever has nothing left to do takes from the other; tests/schedule.py says what begins.
+PYTEST_ARGS ?= -n 2 --dist worksteal
+# Compiled files are kept: tests start Amber's processes some hundred times.
 test: installed-dev  ## The whole test suite; servers are started for it
-	$(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
 
 test-mcp: installed-dev  ## MCP tools against the reference server of the protocol's authors (needs npm)
 	npm install --silent --no-audit --no-fund --prefix var/mcp @modelcontextprotocol/server-everything@2026.8.31

@@ -56,6 +56,12 @@ class UserAdmin(DjangoUserAdmin, PagedAdmin):  # type: ignore[misc,type-arg]
     )
     filter_horizontal = ("groups",)
 
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Whoever is disabled invites nobody, also after they come back."""
+        super().save_model(request, obj, form, change)
+        if not obj.is_active:
+            Invitation.objects.filter(invited_by=obj).end()
+
 
 admin.site.unregister(Group)
 

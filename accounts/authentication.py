@@ -7,10 +7,12 @@ is limited to (scopes, origins, addresses for guests) is checked here too, for e
 bad credential is 401, never a fall back to another carrier.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
+from django.contrib.auth import HASH_SESSION_KEY
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
@@ -20,7 +22,7 @@ from rest_framework.request import Request
 
 from accounts.guest_tokens import looks_like_guest_token, read_guest_token
 from accounts.models import ApiKey, Membership, Scope, User
-from accounts.principal import Principal
+from accounts.principal import BrowserSession, Principal
 from accounts.rates import spend_request
 from accounts.registry import PublicAssistant, public_assistant
 from amber.lib.api import note_organization
@@ -35,6 +37,7 @@ ACTIVE_ORGANIZATION = "organization_id"
 """Session key of the active organization; the personal one when unset or no longer joined."""
 
 _NOT_FOR_GUESTS = "Guests may use their assistant's addresses below /api/v1/public/ only."
+_NOT_FOR_BOUND_KEYS = "This key is limited to one assistant: it may only use that assistant."
 _GUESTS_ONLY = "This address is for guests: ask for a token at token/."
 
 _LAST_USED_STEP = timedelta(minutes=1)
@@ -91,7 +94,7 @@ def principal_in(principal: Principal, organization_id: UUID) -> Principal:
     ).first()
     if membership is None:
         raise Missing
-    return Principal(organization_id=organization_id, user=principal.user, role=membership.role)
+    return replace(principal, organization_id=organization_id, role=membership.role)
 
 
 def _by_header(header: str, request: HttpRequest, scope: Scope | None) -> Principal:
@@ -180,7 +183,19 @@ def _by_session(request: HttpRequest, user: User) -> Principal:
     membership = active_membership(user, request.session.get(ACTIVE_ORGANIZATION))
     if membership is None:
         raise NotAuthenticated("Your account is in no organization.", code="invalid_credential")
-    return Principal(organization_id=membership.organization_id, user=user, role=membership.role)
+    return Principal(
+        organization_id=membership.organization_id,
+        user=user,
+        role=membership.role,
+        session=browser_session(request),
+    )
+
+
+def browser_session(request: HttpRequest) -> BrowserSession | None:
+    """None before the session has been stored."""
+    session = request.session
+    key = session.session_key
+    return BrowserSession(key, session.get(HASH_SESSION_KEY, "")) if key else None
 
 
 def active_membership(user: User, wanted: str | None) -> Membership | None:
@@ -226,10 +241,23 @@ class GuestAuthentication(PrincipalAuthentication):
 
 
 class HasPrincipal(BasePermission):
-    """Lets in whoever `authenticate` knew."""
+    """Lets in whoever `authenticate` knew.
+
+    A key that is limited to one assistant is refused wherever the view does not name the method in
+    `bound_keys_may`, so that no new view is open to it by oversight.
+    """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        return isinstance(request.auth, Principal)
+        if not isinstance(request.auth, Principal):
+            return False
+        if request.auth.is_bound_key and not _is_for_bound_keys(request, view):
+            raise Forbidden(_NOT_FOR_BOUND_KEYS)
+        return True
+
+
+def _is_for_bound_keys(request: Request, view: "APIView") -> bool:
+    method = "GET" if request.method == "HEAD" else request.method
+    return method == "OPTIONS" or method in getattr(view, "bound_keys_may", ())
 
 
 class InPerson(BasePermission):

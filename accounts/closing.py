@@ -24,6 +24,7 @@ def close_account(user: User) -> None:
                 "it first."
             )
         Membership.objects.filter(user=user, organization__in=locked).delete()
+        Invitation.objects.filter(invited_by=user).end()
         User.objects.filter(pk=user.pk).update(is_active=False)
 
 

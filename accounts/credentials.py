@@ -9,18 +9,23 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
 from accounts.models import ApiKey, Membership, User
-from accounts.principal import Principal
+from accounts.principal import BrowserSession, Principal
 from accounts.registry import public_assistants
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A user's key, or their session, in an organization."""
+    """A user's key, or their session, in an organization. Neither: whoever started a turn by session."""
 
     organization_id: UUID
     user_id: UUID
     key_id: UUID | None = None
+    session: BrowserSession | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +45,11 @@ def credential_of(principal: Principal) -> AnyCredential | None:
         assistant_id = principal.assistant_id
         return GuestCredential(assistant_id, principal.guest_epoch) if assistant_id else None
     key_id = principal.key.pk if principal.key else None
-    return Credential(principal.organization_id, principal.user_id, key_id)
+    return Credential(principal.organization_id, principal.user_id, key_id, principal.session)
 
 
 def still_good(credentials: Collection[AnyCredential]) -> set[AnyCredential]:
-    """Of people and of guests; at most four queries."""
+    """Of people and of guests; at most six queries."""
     people = {each for each in credentials if isinstance(each, Credential)}
     guests = {each for each in credentials if isinstance(each, GuestCredential)}
     return {*_good_people(people), *_good_guests(guests)}
@@ -60,8 +65,9 @@ def _good_guests(credentials: Collection[GuestCredential]) -> set[GuestCredentia
 
 
 def _good_people(credentials: Collection[Credential]) -> set[Credential]:
-    """Those whose key is live, whose user is active and a member; operators, signed in, are let in
-    everywhere (the admin tries assistants of all). One query, two with keys, one more for strangers.
+    """Those whose key or session is live, whose user is active and a member; operators, signed in, are
+    let in everywhere (the admin tries assistants of all). One query, one more with keys, two more with
+    sessions, one more for strangers.
     """
     if not credentials:
         return set()
@@ -71,7 +77,13 @@ def _good_people(credentials: Collection[Credential]) -> set[Credential]:
     strangers = {c for c in credentials if c not in in_place and c.key_id is None}
     operators = _operators({each.user_id for each in strangers})
     welcome = in_place | {each for each in strangers if each.user_id in operators}
-    return {each for each in welcome if each.key_id is None or each.key_id in live}
+    signed_out = _signed_out({(each.user_id, each.session) for each in welcome if each.session})
+    return {
+        each
+        for each in welcome
+        if (each.key_id is None or each.key_id in live)
+        and (each.user_id, each.session) not in signed_out
+    }
 
 
 def _members(user_ids: Collection[UUID]) -> set[tuple[UUID, UUID]]:
@@ -84,6 +96,27 @@ def _live(key_ids: Collection[UUID]) -> set[UUID]:
     if not key_ids:
         return set()
     return set(ApiKey.objects.live().filter(pk__in=key_ids).values_list("pk", flat=True))
+
+
+def _signed_out(
+    sessions: Collection[tuple[UUID, BrowserSession]],
+) -> set[tuple[UUID, BrowserSession]]:
+    """Those whose row is gone or expired, or whose user has another password since. Two queries."""
+    if not sessions:
+        return set()
+    rows = Session.objects.filter(
+        session_key__in={session.key for _, session in sessions}, expire_date__gt=timezone.now()
+    )
+    # The row alone does not tell: a session whose user has a new password stays stored until it is used.
+    stored = set(rows.values_list("session_key", flat=True))
+    users = User.objects.filter(pk__in={user_id for user_id, _ in sessions}).only("password")
+    hashes = {user.pk: user.get_session_auth_hash() for user in users}
+    return {
+        (user_id, session)
+        for user_id, session in sessions
+        if session.key not in stored
+        or not constant_time_compare(session.password_hash, hashes.get(user_id, ""))
+    }
 
 
 def _operators(user_ids: Collection[UUID]) -> set[UUID]:

@@ -1,7 +1,7 @@
 """Organizations, users and keys, and `visible_to`: the only door to a tenant's row."""
 
-from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar, Final, Self
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -9,7 +9,7 @@ from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
@@ -21,6 +21,14 @@ class Role(models.TextChoices):
     OWNER = "owner"
     ADMIN = "admin"
     MEMBER = "member"
+
+
+GRANTS: Final[Mapping[str, tuple[str, ...]]] = {
+    Role.OWNER: (Role.OWNER, Role.ADMIN, Role.MEMBER),
+    Role.ADMIN: (Role.ADMIN, Role.MEMBER),
+    Role.MEMBER: (),
+}
+"""Which roles a role may give and take."""
 
 
 class OrganizationQuerySet(models.QuerySet["Organization"]):
@@ -192,7 +200,20 @@ class InvitationQuerySet(MemberQuerySet):
         return self._written_by(principal)
 
     def open(self) -> Self:
-        return self.filter(accepted_at__isnull=True, expires_at__gt=timezone.now())
+        """Those that can be accepted: whoever sent them may still give the role."""
+        inviter = Membership.objects.filter(
+            organization=OuterRef("organization"),
+            user=OuterRef("invited_by"),
+            user__is_active=True,
+        )
+        is_covered = Q(pk__in=[])
+        for role, grants in GRANTS.items():
+            is_covered |= Q(Exists(inviter.filter(role=role)), role__in=grants)
+        return self.filter(is_covered, accepted_at__isnull=True, expires_at__gt=timezone.now())
+
+    def end(self, *, beyond: str = Role.MEMBER) -> None:
+        """Delete those not accepted that somebody of the role `beyond` may not send."""
+        self.filter(accepted_at__isnull=True).exclude(role__in=GRANTS[beyond]).delete()
 
 
 class Invitation(TenantRow):
@@ -238,10 +259,25 @@ class ApiKeyQuerySet(TenantQuerySet):
             Q(expires_at__isnull=True) | Q(expires_at__gt=Now()), revoked_at__isnull=True
         )
 
+    def same_as(self, key: "ApiKey") -> Self:
+        """The key itself, and those it was rotated from or to."""
+        first_id = key.lineage_id or key.pk
+        return self.filter(Q(pk=first_id) | Q(lineage_id=first_id))
+
     def first_ids(self, ids: Collection[UUID]) -> dict[UUID, UUID]:
         """Of each of these keys the first it was rotated from. One query."""
         rotated = self.filter(pk__in=ids, lineage_id__isnull=False)
         return {pk: pk for pk in ids} | dict(rotated.values_list("pk", "lineage_id"))
+
+
+def made_with(principal: Principal) -> Q:
+    """What a key that is limited to an assistant sees of its user's rows: those with its `api_key`.
+
+    A key it was rotated from or to counts as the same one. Everybody else sees all that is theirs.
+    """
+    if principal.key is None or not principal.is_bound_key:
+        return Q()
+    return Q(api_key_id__in=ApiKey.objects.same_as(principal.key).values("pk"))
 
 
 class Scope(models.TextChoices):

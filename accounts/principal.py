@@ -1,6 +1,6 @@
 """Who is asking: the answer of the one authenticator, and all that authorisation may look at."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -9,11 +9,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """The session that a request came with: its row's key, and the hash that binds it to the user's
+    password, so that it ends when either changes."""
+
+    key: str = field(repr=False)
+    password_hash: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
     """A user in an organization, by session or by key; or a guest of one public assistant.
 
-    `user` is the acting user: a key acts for its creator, a guest for nobody (None).
-    `assistant_id` limits a key or a guest to one assistant; `guest_epoch` is that of a guest's token.
+    `user` is the acting user: a key acts for its creator, a guest for nobody (None). `session` is set
+    for whoever came with one. `assistant_id` limits a key or a guest to one assistant; `guest_epoch` is
+    that of a guest's token.
     """
 
     organization_id: UUID
@@ -23,6 +33,7 @@ class Principal:
     guest_id: str | None = None
     assistant_id: UUID | None = None
     guest_epoch: int = 0
+    session: BrowserSession | None = None
 
     @property
     def user_id(self) -> UUID | None:
@@ -32,6 +43,11 @@ class Principal:
     def is_admin(self) -> bool:
         """Owner or admin of the organization, themself: a key never administers."""
         return self.key is None and self.role in ("owner", "admin")
+
+    @property
+    def is_bound_key(self) -> bool:
+        """A key that is limited to one assistant; such keys stand in web pages for all to read."""
+        return self.key is not None and self.assistant_id is not None
 
     @property
     def label(self) -> str:

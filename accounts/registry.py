@@ -30,6 +30,7 @@ class PublicAssistant:
         return not self.origins or origin is None or origin in self.origins
 
 
+AssistantLibraries = Callable[[Principal], Collection[UUID]]
 AssistantCheck = Callable[[Principal, UUID], bool]
 OrganizationCloser = Callable[[UUID], None]
 PublicAssistants = Callable[[Collection[UUID]], Mapping[UUID, PublicAssistant]]
@@ -37,6 +38,10 @@ PublicAssistants = Callable[[Collection[UUID]], Mapping[UUID, PublicAssistant]]
 
 def _sees_none(principal: Principal, assistant_id: UUID) -> bool:
     return False
+
+
+def _knows_no_library(principal: Principal) -> Collection[UUID]:
+    return ()
 
 
 def _none_is_public(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:
@@ -48,6 +53,7 @@ def _has_nothing(organization_id: UUID) -> None:
 
 
 _sees_assistant: AssistantCheck = _sees_none
+_assistant_libraries: AssistantLibraries = _knows_no_library
 _hide_organization: OrganizationCloser = _has_nothing
 _public_assistants: PublicAssistants = _none_is_public
 
@@ -56,6 +62,12 @@ def register_assistant_check(check: AssistantCheck) -> None:
     """`check` says whether the principal sees that assistant; a later one replaces it."""
     global _sees_assistant
     _sees_assistant = check
+
+
+def register_assistant_libraries(find: AssistantLibraries) -> None:
+    """`find` knows the libraries of the assistants that the principal sees; a later one replaces it."""
+    global _assistant_libraries
+    _assistant_libraries = find
 
 
 def register_public_assistants(find: PublicAssistants) -> None:
@@ -78,6 +90,11 @@ def hide_organization(organization_id: UUID) -> None:
 
 def sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
     return _sees_assistant(principal, assistant_id)
+
+
+def assistant_libraries(principal: Principal) -> Collection[UUID]:
+    """Ids of libraries, or a query for them."""
+    return _assistant_libraries(principal)
 
 
 def public_assistants(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:

@@ -30,7 +30,9 @@ INVITATION: Final = OpenApiExample(
     "A new admin", value={"email": "bob@example.com", "role": "admin"}, request_only=True
 )
 
-NO_INVITATION: Final = OpenApiResponse(description="No open invitation of yours has this token.")
+NO_INVITATION: Final = OpenApiResponse(
+    description="No open invitation of yours has this token; whoever sent it must still be allowed to."
+)
 
 
 class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

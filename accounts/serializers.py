@@ -10,8 +10,11 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from accounts.models import ApiKey, Invitation, Membership, Organization, Role, Scope, User
+from amber.lib.bounded_fields import BoundedListField
 
 MAX_ORIGINS: Final = 20
+MAX_NAMED_SCOPES: Final = 100
+"""There are fewer; some may be named twice."""
 MAX_PROMPT_CHARS: Final = 200_000
 # Ten years: beyond that, leave it out.
 MAX_RETENTION_DAYS: Final = 3_650
@@ -91,12 +94,13 @@ class IssuedApiKeySerializer(ApiKeySerializer):
 
 class ApiKeyChangesSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=200)
-    scopes = serializers.ListField(
+    scopes = BoundedListField(
         child=serializers.ChoiceField(choices=Scope.choices),
         required=False,
+        max_length=MAX_NAMED_SCOPES,
         help_text="Empty: everything its user may do with a key.",
     )
-    origins = serializers.ListField(
+    origins = BoundedListField(
         child=serializers.CharField(max_length=300),
         required=False,
         max_length=MAX_ORIGINS,

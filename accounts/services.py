@@ -22,7 +22,16 @@ from django.utils.text import slugify
 
 from accounts.authentication import ACTIVE_ORGANIZATION
 from accounts.closing import close_organization
-from accounts.models import ApiKey, Invitation, Membership, Organization, Role, User
+from accounts.models import (
+    GRANTS,
+    ApiKey,
+    Invitation,
+    InvitationQuerySet,
+    Membership,
+    Organization,
+    Role,
+    User,
+)
 from accounts.principal import Principal
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
 from amber.lib.rows import Row
@@ -32,6 +41,10 @@ INVITATION_LIFETIME = timedelta(days=7)
 """Long enough for a holiday weekend, short enough that a forgotten mail is harmless."""
 
 INVITATION_TOKEN_BYTES = 32
+_NOT_OPEN = (
+    "This invitation is not open. It may have been used or taken back, it may have expired, or whoever "
+    "sent it may no longer invite people to this role. Ask for a new one."
+)
 SLUG_CHARS = "abcdefghijkmnpqrstuvwxyz23456789"
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -129,19 +142,22 @@ def join_organization(
 
 @transaction.atomic(durable=True)
 def change_role(membership: Membership, *, role: str, by: Principal) -> Membership:
-    """Raises Forbidden, Conflict (the last owner)."""
+    """What the member may invite to no longer, is taken back. Raises Forbidden, Conflict (the last
+    owner)."""
     membership = _locked(membership)
     _check_authority(by, over=membership.role)
     _check_authority(by, over=role)
     _check_personal(membership.organization, role)
     if role != Role.OWNER:
         _check_other_owner(membership)
+    _invitations_of(membership).end(beyond=role)
     return _edited(membership, {"role": role})
 
 
 @transaction.atomic(durable=True)
 def remove_member(membership: Membership, *, by: Principal) -> None:
-    """Also how members leave. Their keys in this organization are revoked for good.
+    """Also how members leave. Their keys in this organization are revoked for good, and their
+    invitations to it taken back.
 
     Raises Forbidden, Conflict (the last owner).
     """
@@ -154,6 +170,7 @@ def remove_member(membership: Membership, *, by: Principal) -> None:
         user_id=membership.user_id,
         revoked_at__isnull=True,
     ).update(revoked_at=timezone.now())
+    _invitations_of(membership).end()
     membership.delete()
 
 
@@ -192,7 +209,8 @@ def invite(
 
 @transaction.atomic(durable=True)
 def accept_invitation(user: User, *, token: str) -> Membership:
-    """Raises Missing (no such open invitation), Forbidden (it is for another address)."""
+    """Raises Missing (no such open invitation, or whoever sent it may not give the role any more),
+    Forbidden (it is for another address)."""
     invitation = _open_invitation(user, token)
     membership = _joined(user, organization_id=invitation.organization_id, role=invitation.role)
     _edited(invitation, {"accepted_at": timezone.now()})
@@ -319,9 +337,22 @@ def _edited(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
     return row
 
 
+def _invitations_of(membership: Membership) -> InvitationQuerySet:
+    """Those that this member sent."""
+    sent: InvitationQuerySet = Invitation.objects.filter(
+        organization_id=membership.organization_id, invited_by_id=membership.user_id
+    )
+    return sent
+
+
+def _lock_members(organization_id: UUID) -> None:
+    """Nobody else changes members of the organization until the transaction ends."""
+    Organization.objects.select_for_update(no_key=True).get(pk=organization_id)
+
+
 def _locked(membership: Membership) -> Membership:
     """As it is now, while nobody else changes members of its organization. Raises Missing."""
-    Organization.objects.select_for_update(no_key=True).get(pk=membership.organization_id)
+    _lock_members(membership.organization_id)
     found: Membership | None = (
         Membership.objects.select_related("organization", "user").filter(pk=membership.pk).first()
     )
@@ -340,7 +371,7 @@ def _locked_live_key(key: ApiKey) -> ApiKey:
 
 def _check_authority(by: Principal, *, over: str) -> None:
     """Admins make, change and remove admins and members; owners also owners."""
-    if not by.is_admin or (over == Role.OWNER and by.role != Role.OWNER):
+    if not by.is_admin or over not in GRANTS[by.role]:
         raise Forbidden("Your role in this organization does not allow that.")
 
 
@@ -359,11 +390,15 @@ def _check_other_owner(membership: Membership) -> None:
 
 
 def _open_invitation(user: User, token: str) -> Invitation:
-    invitation: Invitation | None = (
-        Invitation.objects.open().select_for_update().filter(token_sha256=sha256_hex(token)).first()
-    )
+    """Locks the organization first, as those do who end invitations. Raises Missing, Forbidden."""
+    named = Invitation.objects.filter(token_sha256=sha256_hex(token))
+    organization_id = named.values_list("organization_id", flat=True).first()
+    if organization_id is None:
+        raise Missing(_NOT_OPEN)
+    _lock_members(organization_id)
+    invitation: Invitation | None = named.open().select_for_update().first()
     if invitation is None:
-        raise Missing("There is no such open invitation.")
+        raise Missing(_NOT_OPEN)
     if invitation.email.lower() != user.email.lower():
         raise Forbidden("This invitation is for another address.")
     return invitation

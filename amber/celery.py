@@ -7,9 +7,12 @@ import os
 import time
 from typing import Any
 
+import structlog
 from celery import Celery, bootsteps
-from celery.signals import worker_ready, worker_shutting_down
-from kombu import Queue
+from celery.signals import worker_process_init, worker_ready, worker_shutting_down
+from celery.worker.consumer import Consumer as CeleryConsumer
+from celery.worker.state import maybe_shutdown
+from kombu import Connection, Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 
@@ -20,8 +23,40 @@ app.autodiscover_tasks()
 # main loop two round trips to Redis. Rings name their queue (`amber.lib.ring`).
 app.conf.task_queues = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)]
 
+logger = structlog.get_logger(__name__)
+
 _PULSE_SECONDS = 2.0
+_RECONNECT_SECONDS = 1
 _keepers: list[Any] = []
+
+
+class Consumer(CeleryConsumer):
+    """Connects to Redis about every second, for as long as it takes.
+
+    Celery's own pause grows to 30 s, so that a worker stays away long after Redis is back, and after
+    100 attempts the worker ends, with all turns that it runs.
+    """
+
+    _connecting_at = 0.0
+
+    def ensure_connected(self, conn: Connection) -> Connection:
+        # A Redis that refuses writes accepts connections: without a pause this would be a busy loop.
+        early_seconds = self._connecting_at + _RECONNECT_SECONDS - time.monotonic()
+        time.sleep(max(0.0, early_seconds))
+        self._connecting_at = time.monotonic()
+        connected: Connection = conn.ensure_connection(
+            _tell_of_failure,
+            interval_start=_RECONNECT_SECONDS,
+            interval_step=0,
+            interval_max=_RECONNECT_SECONDS,
+            callback=maybe_shutdown,
+        )
+        self.first_connection_attempt = False
+        return connected
+
+
+def _tell_of_failure(exc: Exception, _interval_seconds: float) -> None:
+    logger.warning("broker_unreachable", reason=type(exc).__name__)
 
 
 class Pulse(bootsteps.StartStopStep):
@@ -52,11 +87,20 @@ def _feel() -> None:
     this_worker().consuming_at = time.monotonic()
 
 
+@worker_process_init.connect
+def _watch_child(**_: Any) -> None:
+    from amber.lib import interpreter_watch
+
+    interpreter_watch.start()
+
+
 @worker_ready.connect
 def _start_keeper(sender: Any, **_: Any) -> None:
+    from amber.lib import interpreter_watch
     from amber.lib.worker import this_worker
     from chats.keeper import Keeper
 
+    interpreter_watch.start()
     queue = next(iter(sender.app.amqp.queues.consume_from))
     keeper = Keeper(this_worker(), queue=queue, duty=_duty(queue))
     _keepers.append(keeper)

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -87,7 +87,7 @@ def mail_server(name: str) -> dict[str, object]:
     """Django's EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
     raw = os.environ.get(name, "")
     if not raw:
-        return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+        return {"EMAIL_BACKEND": "amber.lib.unsent_mail.UnsentEmailBackend"}
     parts = urlsplit(raw)
     if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
         raise ImproperlyConfigured(f"{name} is wanted as smtp://user:password@host:587")
@@ -117,7 +117,18 @@ def folder(name: str, default: Path) -> Path:
     return Path(os.environ.get(name, "") or default).absolute()
 
 
-def database(name: str) -> dict[str, object]:
+# libpq's: a host that vanished without a word is noticed in 15 s. By themselves a connection attempt
+# takes two minutes to fail, and a query on a half-open connection waits for hours.
+_NOTICE_LOSS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 15_000,
+}
+
+
+def database(name: str) -> dict[str, Any]:
     """Django's connection settings from postgresql://user:password@host:port/name?host=/socket."""
     raw = os.environ.get(name, "")
     parts = urlsplit(raw)
@@ -128,13 +139,13 @@ def database(name: str) -> dict[str, object]:
         )
     options = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "amber.lib.postgres",
         "NAME": unquote(parts.path.strip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", "") or parts.hostname or "",
         "PORT": str(parts.port or options.pop("port", "") or ""),
-        "OPTIONS": dict(options),
+        "OPTIONS": {**_NOTICE_LOSS, **options},
     }
 
 

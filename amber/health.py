@@ -11,6 +11,7 @@ from redis.exceptions import RedisError
 from amber.lib import redis as amber_redis
 from chats.heartbeat import consuming_queues
 from chats.models import Turn
+from chats.viewers import are_followed
 
 REQUIRED_QUEUES = ("chat", "ingest")
 
@@ -21,8 +22,13 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when database and Redis answer and workers consume; else 503 saying what does not."""
-    checks = {"database": _database_answers, "redis": _redis_answers}
+    """200 when database and Redis answer, this process reads the streams that are watched here, and
+    workers consume; else 503 saying what does not."""
+    checks = {
+        "database": _database_answers,
+        "redis": _redis_answers,
+        "event_streams": are_followed,
+    }
     results = {name: check() for name, check in checks.items()}
     consuming = consuming_queues() if results["database"] else set()
     results |= {f"{queue}_workers": queue in consuming for queue in REQUIRED_QUEUES}

@@ -19,8 +19,9 @@ from redis.exceptions import RedisError
 
 from amber.lib.guard import fault_counts
 from amber.lib.ids import least_id_at
+from amber.lib.interpreter_watch import held_count
 from amber.request_log import Application, Receive, Scope, Send
-from chats.heartbeat import consuming_queues
+from chats.heartbeat import consuming_queues, held_counts
 from chats.models import Turn, TurnStatus
 
 RECENT = timedelta(minutes=5)
@@ -55,7 +56,7 @@ def measured(application: Application) -> Application:
 
 
 class TurnCollector(Collector):
-    """Three cheap queries a scrape (partial index, primary key range, heartbeats), one of Redis."""
+    """Four cheap queries a scrape (partial index, primary key range, heartbeats twice), one of Redis."""
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -69,6 +70,17 @@ class TurnCollector(Collector):
             workers.add_metric([queue], queue in consumed)
         yield workers
         yield from _faults()
+        held = CounterMetricFamily(
+            "amber_interpreter_held", "Times a thread held the interpreter", labels=["process"]
+        )
+        for process, count in {
+            "chat": 0,
+            "ingest": 0,
+            **held_counts(),
+            "web": held_count(),
+        }.items():
+            held.add_metric([process], count)
+        yield held
 
 
 def _live() -> Iterable[Metric]:

@@ -6,8 +6,10 @@ from typing import Any
 import django_stubs_ext
 import structlog
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
 
 from amber import environment as env
+from amber.lib.log_redaction import hide_link_keys
 
 django_stubs_ext.monkeypatch()
 
@@ -43,17 +45,22 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = AMBER_SECURE_COOKIES
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
-# The admin's components evaluate expressions and set styles in place; nothing remote is loaded.
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [SELF],
-        "script-src": [SELF, UNSAFE_INLINE, UNSAFE_EVAL],
-        "style-src": [SELF, UNSAFE_INLINE],
-        "img-src": [SELF, "data:"],
-        "frame-ancestors": [NONE],
-        "base-uri": [SELF],
-        "form-action": [SELF],
-    }
+_PAGE_POLICY: dict[str, list[str]] = {
+    "default-src": [NONE],
+    "script-src": [SELF],
+    "style-src": [SELF],
+    "img-src": [SELF, "data:"],
+    "font-src": [SELF],
+    "connect-src": [SELF],
+    "frame-ancestors": [NONE],
+    "base-uri": [SELF],
+    "form-action": [SELF],
+}
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": _PAGE_POLICY}
+# The admin's components evaluate expressions (Alpine.js), and set styles in place.
+ADMIN_CONTENT_SECURITY_POLICY = _PAGE_POLICY | {
+    "script-src": [SELF, UNSAFE_EVAL],
+    "style-src": [SELF, UNSAFE_INLINE],
 }
 
 # -- Limits, with their reasons in docs/settings.md ----------------------------------------------
@@ -112,7 +119,7 @@ AMBER_DEFAULT_PROMPT = env.text("AMBER_DEFAULT_PROMPT")
 AMBER_CHAT_CONCURRENCY = env.integer("AMBER_CHAT_CONCURRENCY", 128, least=1)
 AMBER_WEB_THREADS = env.integer("AMBER_WEB_THREADS", 16, least=1)
 AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
-AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", True)
+AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", False)
 
 # -- Services of the operator's that built-in tools use -------------------------------------------
 AMBER_SEARXNG_URL = env.address("AMBER_SEARXNG_URL")
@@ -177,14 +184,16 @@ MIDDLEWARE = [
     "public_api.cors_middleware.CookielessCorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "amber.answer_policy.keep_out_of_caches",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "amber.answer_policy.PagePolicyMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "accounts.auth_guard.StrictAuthJsonMiddleware",
 ]
 ROOT_URLCONF = "amber.urls"
 LOGIN_REDIRECT_URL = "/admin/"
@@ -214,8 +223,6 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
-# 0.07 ms per use: after a restart of Postgres nobody is given one of its dead connections.
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "min_size": 1,
     "max_size": AMBER_DB_POOL,
@@ -256,9 +263,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_UNIQUE_EMAIL = True
-ACCOUNT_EMAIL_VERIFICATION = env.choice(
-    "AMBER_EMAIL_VERIFICATION", "none", ("none", "optional", "mandatory")
-)
+ACCOUNT_PREVENT_ENUMERATION = True
 HEADLESS_ONLY = True
 HEADLESS_CLIENTS = ("browser",)
 HEADLESS_FRONTEND_URLS = {
@@ -276,6 +281,13 @@ CSRF_FAILURE_VIEW = "amber.lib.api.csrf_failure"
 CSRF_COOKIE_HTTPONLY = False
 SESSION_COOKIE_SAMESITE = "Lax"
 globals().update(env.mail_server("AMBER_SMTP_URL"))
+_SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
+if AMBER_OPEN_SIGNUP and not _SENDS_MAIL:
+    raise ImproperlyConfigured(
+        "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL: whoever signs up must prove their address by mail."
+    )
+# Nobody signs in before they have followed the link that was mailed to them.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if _SENDS_MAIL else "none"
 DEFAULT_FROM_EMAIL = env.text("AMBER_EMAIL_FROM", "amber@localhost")
 
 # -- REST ----------------------------------------------------------------------------------------------
@@ -339,12 +351,20 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 800_000
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Redis that hangs must not hang a request: workers poll every second, so 5 s cut nothing short.
+# A Redis that refuses writes is one that is away: the worker stays, and connects anew.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
+CELERY_WORKER_CONSUMER = "amber.celery:Consumer"
+# Nobody asks workers by Celery's own commands; they cost a connection each, which can hang.
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+# Redis that hangs must not hang a request: workers poll every second, so 5 s cut nothing short, and
+# a poll without an answer for 1 + 3 s, looked at every 3 s, has lost its connection.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "global_keyprefix": "amber:celery:",
     "visibility_timeout": 3_600,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
+    "health_check_interval": 3,
+    "socket_keepalive": True,
 }
 
 # -- Time, words, logs -----------------------------------------------------------------------------------
@@ -363,6 +383,7 @@ _SHARED_PROCESSORS: list[Any] = [
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
+    hide_link_keys,
 ]
 structlog.configure(
     processors=[

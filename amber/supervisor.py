@@ -41,6 +41,7 @@ class Child:
     account: Account | None = None
     cwd: Path = Path("/")
     restarts: bool = True
+    longest_pause_seconds: float = LONGEST_PAUSE_SECONDS
     process: Popen[bytes] | None = None
     started_at: float = 0
     restart_at: float | None = None
@@ -157,7 +158,7 @@ class Supervisor:
             return
         lived_seconds = time.monotonic() - child.started_at
         child.early_deaths = 0 if lived_seconds > SETTLED_SECONDS else child.early_deaths + 1
-        pause = min(0.25 * 2**child.early_deaths, LONGEST_PAUSE_SECONDS)
+        pause = min(0.25 * 2**child.early_deaths, child.longest_pause_seconds)
         child.restart_at = time.monotonic() + (pause if child.early_deaths else 0)
         self.say(f"{child.name} ended with status {process.returncode}; it is started again.")
 

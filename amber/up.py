@@ -30,6 +30,7 @@ MARK = "AMBER_SUPERVISED_BY"
 WEB_GRACE_SECONDS = 5  # for open streams: their viewers resume elsewhere by Last-Event-ID
 INGEST_GRACE_SECONDS = 10  # a document resumes at its last stage
 MARGIN_SECONDS = 10  # for a worker to store what it released after its grace
+SERVER_PAUSE_SECONDS = 1  # before a server that died is started again: everything waits for it
 SERVER_GRACE_SECONDS = 60  # Postgres writes its checkpoint; killing it only delays the next start
 
 
@@ -167,6 +168,7 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
             yields=False,
             orphaned=server.stop_signal,
             account=server.account,
+            longest_pause_seconds=SERVER_PAUSE_SECONDS,
         )
         supervisor.start(child)
         waiting.append((child, server))

@@ -3,9 +3,10 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from amber import health
+from amber.openapi_view import SchemaView
 
 handler400 = "amber.lib.api.handler400"
 handler403 = "amber.lib.api.handler403"
@@ -29,6 +30,6 @@ urlpatterns = [
     path("api/v1/", include("assistants.urls")),
     path("api/v1/", include("chats.urls")),
     path("", include("public_api.urls")),
-    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/schema/", SchemaView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
 ]

@@ -5,12 +5,12 @@ without the apps that only pages need: together 50 MB a process.
 """
 
 import argparse
-import gc
 import os
 import socket
 import sys
 import warnings
 
+from amber.lib import garbage
 from amber.processes import name_process
 
 ROLE_VARIABLE = "AMBER_ROLE"
@@ -47,9 +47,7 @@ def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
         without_mingle=True,
         without_heartbeat=True,
     )
-    # What start-up made stays; collecting it again and again costs pauses while turns run.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    garbage.set_aside()
     worker.start()
     return int(worker.exitcode or 0)
 

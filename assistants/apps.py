@@ -1,5 +1,5 @@
-"""Django's name for the room `assistants`; at its start it says who sees which assistant, and which
-take guests."""
+"""Django's name for the room `assistants`; at its start it says who sees which assistant, which
+libraries those have, and which take guests."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -17,9 +17,14 @@ class AssistantsConfig(AppConfig):
     name = "assistants"
 
     def ready(self) -> None:
-        from accounts.registry import register_assistant_check, register_public_assistants
+        from accounts.registry import (
+            register_assistant_check,
+            register_assistant_libraries,
+            register_public_assistants,
+        )
 
         register_assistant_check(_sees_assistant)
+        register_assistant_libraries(_library_ids)
         register_public_assistants(_public_assistants)
 
 
@@ -28,6 +33,16 @@ def _sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
     from assistants.models import Assistant
 
     return Assistant.objects.visible_to(principal).filter(pk=assistant_id).exists()
+
+
+def _library_ids(principal: Principal) -> Collection[UUID]:
+    """A query, for others to be filtered with."""
+    from assistants.models import Assistant
+
+    ids: Collection[UUID] = (
+        Assistant.objects.visible_to(principal).filter(library__isnull=False).values("library_id")
+    )
+    return ids
 
 
 def _public_assistants(assistant_ids: Collection[UUID]) -> "dict[UUID, PublicAssistant]":

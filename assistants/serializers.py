@@ -6,6 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from accounts.serializers import MAX_ORIGINS, browser_origin
+from amber.lib.bounded_fields import BoundedListField
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from tools.models import Tool
@@ -26,10 +27,10 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
     )
     library_id = serializers.UUIDField(required=False, allow_null=True)
     user_id = serializers.UUIDField(read_only=True, allow_null=True)
-    disabled_builtin_tools = serializers.ListField(
+    disabled_builtin_tools = BoundedListField(
         child=serializers.CharField(max_length=64), required=False, max_length=MAX_FUNCTIONS
     )
-    public_origins = serializers.ListField(
+    public_origins = BoundedListField(
         child=serializers.CharField(max_length=300),
         required=False,
         max_length=MAX_ORIGINS,
@@ -93,7 +94,7 @@ class BindingSerializer(serializers.ModelSerializer[AssistantTool]):
 
     tool_id = serializers.UUIDField()
     tool = BoundToolSerializer(read_only=True)
-    functions = serializers.ListField(
+    functions = BoundedListField(
         child=serializers.CharField(max_length=200), required=False, max_length=MAX_FUNCTIONS
     )
 
@@ -109,7 +110,7 @@ class BindingSerializer(serializers.ModelSerializer[AssistantTool]):
 class FunctionsSerializer(serializers.Serializer[Any]):
     """What of a binding can be changed."""
 
-    functions = serializers.ListField(
+    functions = BoundedListField(
         child=serializers.CharField(max_length=200), max_length=MAX_FUNCTIONS
     )
 
@@ -118,7 +119,7 @@ class FunctionsSerializer(serializers.Serializer[Any]):
 
 
 class ScenePromptSerializer(serializers.ModelSerializer[ScenePrompt]):
-    examples = serializers.ListField(
+    examples = BoundedListField(
         child=serializers.CharField(max_length=MAX_TEXT_CHARS),
         required=False,
         max_length=MAX_EXAMPLES,

@@ -28,6 +28,7 @@ from tools.models import Tool
 
 class AssistantsView(GenericAPIView[Assistant]):
     serializer_class = AssistantSerializer
+    bound_keys_may = ("GET",)
 
     @extend_schema(
         parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
@@ -52,6 +53,7 @@ class AssistantsView(GenericAPIView[Assistant]):
 
 class AssistantView(GenericAPIView[Assistant]):
     serializer_class = AssistantSerializer
+    bound_keys_may = ("GET",)
 
     def get(self, request: Request, assistant_id: UUID) -> Response:
         """The assistant, with its prompt and switches."""
@@ -83,6 +85,7 @@ class DismissGuestsView(APIView):
 
 class BindingsView(GenericAPIView[AssistantTool]):
     serializer_class = BindingSerializer
+    bound_keys_may = ("GET",)
 
     @extend_schema(responses=BindingSerializer(many=True))
     def get(self, request: Request, assistant_id: UUID) -> Response:
@@ -124,6 +127,7 @@ class BindingView(GenericAPIView[AssistantTool]):
 
 class ScenePromptsView(GenericAPIView[ScenePrompt]):
     serializer_class = ScenePromptSerializer
+    bound_keys_may = ("GET",)
 
     @extend_schema(responses=ScenePromptSerializer(many=True))
     def get(self, request: Request, assistant_id: UUID) -> Response:
@@ -156,6 +160,7 @@ class UsualScenesView(GenericAPIView[ScenePrompt]):
 
 class ScenePromptView(GenericAPIView[ScenePrompt]):
     serializer_class = ScenePromptSerializer
+    bound_keys_may = ("GET",)
 
     def get(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
         """One scene prompt."""

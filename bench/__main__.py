@@ -14,7 +14,7 @@ from typing import Any
 
 import uvloop
 
-from bench import context_assembly, footprint, ingestion, library_search, report, streams
+from bench import context_assembly, footprint, ingestion, library_search, report, soak, streams
 from bench.loadgen import say
 from bench.report import Finding
 from bench.stand import ROOT, Stand, stand
@@ -24,6 +24,7 @@ FOOTPRINT = "footprint"
 INGESTION = "ingestion"
 CONTEXT = "context"
 SEARCH = "search"
+SOAK = "soak"
 STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
@@ -56,6 +57,10 @@ def main() -> int:
         if SEARCH in wanted:
             say(f"{SEARCH}:")
             findings += library_search.library_search(place, provider_url, is_quick=options.quick)
+        if SOAK in wanted:
+            say(f"{SOAK}:")
+            minutes = 1 if options.quick else options.minutes
+            findings += soak.soak(place, provider_url, minutes=minutes, is_dense=options.dense)
     say("\n" + report.table(findings))
     if options.quick:
         say("A smoke run: these numbers say nothing.")
@@ -82,9 +87,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[FOOTPRINT, *STREAMS, CONTEXT, INGESTION, SEARCH],
-        help="may be given repeatedly",
+        choices=[FOOTPRINT, *STREAMS, CONTEXT, INGESTION, SEARCH, SOAK],
+        help=f"may be given repeatedly; {SOAK} runs only when it is named",
     )
+    parser.add_argument("--minutes", type=float, default=120, help=f"how long {SOAK} lasts")
+    parser.add_argument("--dense", action="store_true", help=f"{SOAK} asks as fast as it can")
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "bench")
     return parser.parse_args()
 

@@ -68,13 +68,17 @@ class RunningAmber:
 
     def database_cpu_seconds(self) -> float:
         """Used so far by Postgres and Redis."""
+        return sum(cpu_seconds(each) for each in self.servers())
+
+    def servers(self) -> list[psutil.Process]:
+        """Postgres and Redis: each process, then its descendants."""
         own = {each.pid for members in self.processes().values() for each in members}
-        servers = [child for child in self.supervisor.children() if child.pid not in own]
-        return sum(
-            cpu_seconds(each)
-            for server in servers
+        return [
+            each
+            for server in self.supervisor.children()
+            if server.pid not in own
             for each in (server, *server.children(recursive=True))
-        )
+        ]
 
     def memory(self) -> dict[str, Memory]:
         """Held now, by role; a pool's child apart from its parent."""

@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
+from accounts.authentication import browser_session
 from accounts.models import Role, User
 from accounts.principal import Principal
 from amber.lib.operator_pages import ReadOnlyAdmin, readable_json
@@ -166,7 +167,12 @@ def _answer(request: HttpRequest, assistant: Assistant) -> HttpResponseBase:
     if not given.is_valid():
         return JsonResponse(given.errors, status=400)
     assert isinstance(request.user, User)
-    principal = Principal(assistant.organization_id, request.user, role=Role.ADMIN)
+    principal = Principal(
+        assistant.organization_id,
+        request.user,
+        role=Role.ADMIN,
+        session=browser_session(request),
+    )
     question = {"role": "human", "content": given.validated_data["content"]}
     turn = services.start_stateless_turn(principal, assistant=assistant, messages=[question])
-    return event_stream(turn)
+    return event_stream(turn, viewed_by=principal)

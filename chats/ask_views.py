@@ -11,7 +11,9 @@ from rest_framework.views import APIView
 
 from accounts.access import get_visible
 from accounts.authentication import principal_of
+from accounts.principal import Principal
 from amber.lib import wide_json
+from amber.lib.bounded_fields import BoundedListField
 from amber.lib.errors import Missing
 from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
@@ -34,7 +36,7 @@ class ExchangeInput(serializers.Serializer[object]):
 
 class AskInput(serializers.Serializer[object]):
     question = serializers.CharField(max_length=MAX_QUESTION_CHARS)
-    history = serializers.ListField(child=ExchangeInput(), required=False, max_length=MAX_HISTORY)
+    history = BoundedListField(child=ExchangeInput(), required=False, max_length=MAX_HISTORY)
     model = serializers.CharField(required=False, allow_blank=True, max_length=120)
 
     def validate_model(self, alias: str) -> str:
@@ -66,11 +68,11 @@ class AskView(APIView):
             history=given.get("history", ()),
             model=given.get("model", ""),
         )
-        return LaterResponse(partial(_answer, asked))
+        return LaterResponse(partial(_answer, asked, principal))
 
 
-async def _answer(asked: Asked) -> HttpResponse:
-    ended = await wait_for_end(asked.turn)
+async def _answer(asked: Asked, asker: Principal) -> HttpResponse:
+    ended = await wait_for_end(asked.turn, viewed_by=asker)
     if ended.output is None:
         raise Missing
     body = {**answer_of(ended, asked.knowledge), "turn_id": str(ended.pk)}

@@ -51,6 +51,7 @@ def begin_chat(
         user=principal.user,
         guest_id=principal.guest_id,
         owner=transcript.owner_of(principal),
+        api_key=principal.key,
         assistant=assistant,
     )
     return _answered(chat, principal, entries, assistant, options, files, claim)
@@ -166,6 +167,7 @@ def _append(
             content=entry["content"],
             file_id=file_ids.get(entry.get("file_id", "")),
             tool_call=entry.get("tool_call"),
+            provider_fields=entry.get("provider_fields"),
             assistant=assistant if entry["role"] == MessageRole.ASSISTANT else None,
         )
         written.append(tip)

@@ -34,6 +34,8 @@ class Form:
     assistant_id: str
     history_is_cut: bool
     limit_tokens: int
+    sender: str = ""
+    """What this model sent goes back to it (`engine.provider_fields`); older manifests name none."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -84,7 +86,7 @@ def _normalised(
 ) -> list[ProviderMessage]:
     try:
         return normalise(
-            [as_engine_message(row, vision=form.vision) for row in rows],
+            [as_engine_message(row, vision=form.vision, sender=form.sender) for row in rows],
             system_prompts=system_prompts,
             volatile=volatile,
             profile=HistoryProfile(

@@ -170,6 +170,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
         assistant_id=str(turn.assistant_id),
         history_is_cut=tail.is_cut,
         limit_tokens=profile.context_tokens - reserved,
+        sender=profile.sender,
     )
 
 
@@ -190,6 +191,7 @@ def _toolbox(
         organization_id=turn.organization_id,
         user_id=turn.user_id,
         guest_id=turn.guest_id,
+        api_key_id=turn.api_key_id,
         chat_id=turn.chat_id,
         assistant_id=turn.assistant_id,
         turn_id=turn.pk,

@@ -3,19 +3,24 @@
 Refuses what does not make a tree, and tool messages that do not name their call.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from amber.lib.errors import Invalid
 from chats.models import Chat, ChatMessage
 from chats.roles import CALL_ROLES
 from chats.transcript import new_row
+from engine.provider_fields import read_stored_form
 
 
-def build_tree(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> dict[str, ChatMessage]:
+def build_tree(
+    chat: Chat, messages: Sequence[Mapping[str, Any]], *, assistant_ids: Collection[UUID] = ()
+) -> dict[str, ChatMessage]:
     """Unsaved rows of an imported chat by their old ids (or place), parents before children.
 
-    A message without `parent_id` follows the one before it. Raises Invalid: an id given twice, a
+    A message without `parent_id` follows the one before it, and keeps its assistant if that is one of
+    `assistant_ids`. Raises Invalid: an id given twice, a
     parent that does not come before, a tool message without its call.
     """
     rows: dict[str, ChatMessage] = {}
@@ -27,8 +32,15 @@ def build_tree(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> dict[str, C
             raise Invalid(fields={f"messages.{place}.id": ["Given twice."]})
         is_call = given["role"] in CALL_ROLES
         call = _imported_call(given.get("tool_call"), place) if is_call else None
+        assistant_id = given.get("assistant_id")
         before = rows[name] = new_row(
-            chat, parent, role=given["role"], content=given["content"], tool_call=call
+            chat,
+            parent,
+            role=given["role"],
+            content=given["content"],
+            tool_call=call,
+            assistant_id=assistant_id if assistant_id in assistant_ids else None,
+            provider_fields=read_stored_form(given.get("provider_fields") or {}),
         )
     return rows
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
-from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
 from amber.lib.lease import Leased, LeasedQuerySet
 from amber.lib.rows import Row
@@ -26,7 +26,7 @@ class ChatOwner(models.TextChoices):
 
 
 class ChatQuerySet(OwnedQuerySet):
-    """A key bound to an assistant sees only chats with that assistant.
+    """A key bound to an assistant sees only chats with that assistant which it began itself.
 
     A chat whose time is up is absent at once, although its rows go in batches.
     """
@@ -34,7 +34,7 @@ class ChatQuerySet(OwnedQuerySet):
     def _seen_by(self, principal: Principal) -> Q:
         seen = super()._seen_by(principal) & _unexpired()
         if principal.assistant_id:
-            seen &= Q(assistant_id=principal.assistant_id)
+            seen &= Q(assistant_id=principal.assistant_id) & made_with(principal)
         return seen
 
     def unexpired(self) -> Self:
@@ -52,11 +52,14 @@ def _unexpired(prefix: str = "") -> Q:
 class Chat(TenantRow):
     """A conversation of one user (or guest). `prompt` replaces the assistant's prompt here.
 
-    `active_leaf` is the end of the branch the page shows.
+    `active_leaf` is the end of the branch the page shows. `api_key` is the key it was begun with.
     """
 
     user = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    api_key = models.ForeignKey(
+        ApiKey, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     owner = models.CharField(max_length=5, choices=ChatOwner.choices, default=ChatOwner.USER)
     guest_id = models.CharField(max_length=200, null=True, blank=True)
@@ -99,6 +102,19 @@ class Chat(TenantRow):
     def __str__(self) -> str:
         return str(self.pk)
 
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether a question that names no assistant is answered: whoever has the chat sees its own.
+
+        Costs a query where the assistant was not selected.
+        """
+        assistant: Assistant | None = self.assistant
+        if assistant is None:
+            return False
+        if self.user_id is None:
+            return assistant.public
+        return assistant.shared or assistant.user_id == self.user_id
+
 
 class MessageRole(models.TextChoices):
     HUMAN = "human"
@@ -131,7 +147,9 @@ class ChatMessageQuerySet(OfChatQuerySet):
 class ChatMessage(TenantRow):
     """One message, written once and whole. Order is `parent` chain; `position` is its depth.
 
-    `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool. `turn` is the
+    `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool. `provider_fields`
+    are what the model sent besides, to be sent back to it (`engine.provider_fields`): with a reply of
+    several calls the first one's row has those of the message. They are shown to nobody. `turn` is the
     turn that wrote it, or, for a question, the first turn that answered it. `opening` is the last of
     the system messages that open this path (None: it opens with something else), so that they are
     found without walking to the root.
@@ -151,6 +169,7 @@ class ChatMessage(TenantRow):
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     tool_call = models.JSONField(null=True, blank=True)
+    provider_fields = models.JSONField(null=True, blank=True, editable=False)
     file = models.ForeignKey(
         File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -200,14 +219,28 @@ class TurnStatus(models.TextChoices):
 LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
 
 
+def _turn_in_sight() -> Q:
+    return Q(chat__isnull=True) | _unexpired("chat__")
+
+
 class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
-    """Turns of a chat are seen as long as the chat is."""
+    """Turns of a chat are seen as long as the chat is.
+
+    A key bound to an assistant sees that assistant's turns in its chats, and those it asked itself.
+    """
 
     def _seen_by(self, principal: Principal) -> Q:
-        seen = super()._seen_by(principal) & (Q(chat__isnull=True) | _unexpired("chat__"))
+        seen = super()._seen_by(principal) & _turn_in_sight()
         if principal.assistant_id:
             seen &= Q(assistant_id=principal.assistant_id)
+        if principal.is_bound_key:
+            in_its_chat = Q(chat__in=Chat.objects.visible_to(principal))
+            seen &= in_its_chat | Q(chat__isnull=True) & made_with(principal)
         return seen
+
+    def in_sight(self) -> "TurnQuerySet":
+        """Those whose chat, if they are in one, is not being deleted."""
+        return self.filter(_turn_in_sight())
 
     def live(self) -> "TurnQuerySet":
         return self.filter(status__in=LIVE_STATUSES)
@@ -232,7 +265,9 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
 class Turn(TenantRow, Leased):
     """One question and all that answers it: in a chat, or stateless over `input`.
 
-    `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?}]}, oldest first.
+    `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?,
+    "provider_fields"?}]}, oldest first; `output` what a stateless turn wrote, in the form of
+    REST, and beside it the `provider_fields` by message id.
     `options` is what the caller asked for beyond that (`chats.call_options`).
     `seq` is that of the last event which the stored state includes. `step` counts stored replies
     of the model. `tip` is where the next message is appended. `partial_text` is the text of the
@@ -395,6 +430,8 @@ class WorkerHeartbeat(Row):
     worker = models.CharField(max_length=120, unique=True)
     queue = models.CharField(max_length=40)
     beat_at = models.DateTimeField()
+    held_count = models.PositiveIntegerField(default=0, db_default=0)
+    """How often a thread of it held the interpreter for too long (`amber.lib.interpreter_watch`)."""
 
     def __str__(self) -> str:
         return f"{self.worker} on {self.queue}"

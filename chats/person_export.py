@@ -42,7 +42,9 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
         "organization_id": str(principal.organization_id),
         "profile": _profile(user),
         "memberships": [_membership(each) for each in _memberships(user)],
-        "chats": in_batches(Chat.objects.visible_to(principal), _each(_chat)),
+        "chats": in_batches(
+            Chat.objects.visible_to(principal).select_related("assistant"), _each(_chat)
+        ),
         "memories": in_batches(_without_index(Memory, principal), _each(memory_wire)),
         "files": in_batches(
             File.objects.visible_to(principal).defer("text"),
@@ -110,7 +112,7 @@ def _messages(chat: Chat) -> Iterator[dict[str, Any]]:
     rows = rows.select_related("assistant", "file").defer("search", "file__text")
     after = Q()
     while some := list(rows.filter(after)[:MESSAGES_AT_ONCE]):
-        yield from transcript.shown(some)
+        yield from transcript.exported(some)
         last = some[-1]
         after = Q(position__gt=last.position) | Q(position=last.position, pk__gt=last.pk)
         after &= Q(position__gte=last.position)  # what the index serves

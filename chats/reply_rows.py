@@ -6,12 +6,18 @@ Part of the caller's transaction, which holds turn and chat.
 from collections.abc import Iterable
 from typing import Any
 
+import structlog
+
 from chats.knowledge import cited_in
 from chats.models import Chat, MessageRole, Turn
 from chats.transcript import append_to_turn
 from chats.turn_account import token_fields
 from engine.happenings import Reply
+from engine.messages import ToolCall
 from engine.model import Usage
+from engine.provider_fields import StoredFields, is_too_long, stored_form
+
+logger = structlog.get_logger(__name__)
 
 
 def store_reply_rows(
@@ -20,8 +26,13 @@ def store_reply_rows(
     reply: Reply,
     usage: Usage,
     passages: Iterable[dict[str, Any]],
+    *,
+    sender: str,
 ) -> list[dict[str, Any]]:
-    """Their wire forms. The first carries the reply's text, what it cites, and token counts."""
+    """Their wire forms. The first carries the reply's text, what it cites, and token counts.
+
+    `sender` marks what the model wants back.
+    """
     about: dict[str, Any] = {"assistant": turn.assistant, "step": reply.step}
     whole: dict[str, Any] = {
         "content": reply.text,
@@ -29,7 +40,17 @@ def store_reply_rows(
         **token_fields(usage),
     }
     if not reply.calls:
-        return [append_to_turn(turn, chat, role=MessageRole.ASSISTANT, **about, **whole)]
+        kept = _provider_fields(sender, reply)
+        return [
+            append_to_turn(
+                turn,
+                chat,
+                role=MessageRole.ASSISTANT,
+                provider_fields=kept,
+                **about,
+                **whole,
+            )
+        ]
     return [
         append_to_turn(
             turn,
@@ -41,11 +62,27 @@ def store_reply_rows(
                 "arguments": call.arguments,
                 "reply_id": reply_id(turn, reply.step),
             },
+            provider_fields=_provider_fields(sender, None if number else reply, call),
             **about,
             **({} if number else whole),
         )
         for number, call in enumerate(reply.calls)
     ]
+
+
+def _provider_fields(
+    sender: str, reply: Reply | None, call: ToolCall | None = None
+) -> StoredFields | None:
+    """Of one row. What is too long is not kept: one row must not fill a page of a chat's export."""
+    stored = stored_form(
+        sender,
+        message=reply.provider_fields if reply else {},
+        call=call.provider_fields if call else {},
+    )
+    if stored is None or not is_too_long(stored):
+        return stored
+    logger.warning("provider_fields_too_long", sender=sender)
+    return None
 
 
 def reply_id(turn: Turn, step: int) -> str:

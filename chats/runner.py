@@ -95,6 +95,9 @@ class TurnRun(Stoppable):
             others = [task for task in begun if task is not None]
             await asyncio.gather(saver, *others, return_exceptions=True)
             await self._feed.flushed()
+            # They call this run back: in such a circle all that the turn has read would stay in
+            # memory until the collector comes round.
+            del self._feed, self._partial
 
     async def _end(self) -> TurnStatus | None:
         """Work until the turn is over, one way or another.

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedDictField, BoundedListField
 from chats import wire
 from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn, TurnStatus
 from chats.roles import POSTED_ROLES
@@ -12,6 +13,8 @@ from libraries.search_serializers import PassageSerializer
 from libraries.serializers import FileSerializer
 
 MAX_TRY_MESSAGES = 200
+MAX_DECISIONS = 1_000
+"""More calls than a turn can wait for."""
 MAX_IMPORTED_MESSAGES = 20_000
 
 
@@ -87,7 +90,9 @@ class DecisionField(serializers.BooleanField):
 class ApproveInput(serializers.Serializer[Turn]):
     """`decisions` by call id."""
 
-    decisions = serializers.DictField(child=DecisionField(), allow_empty=False)
+    decisions = BoundedDictField(
+        child=DecisionField(), allow_empty=False, max_entries=MAX_DECISIONS
+    )
 
 
 class TryMessage(serializers.Serializer[Any]):
@@ -99,7 +104,7 @@ class TryInput(serializers.Serializer[Turn]):
     """`content` asks; `history` is what was said before."""
 
     content = ContentField()
-    history = serializers.ListField(child=TryMessage(), required=False, max_length=MAX_TRY_MESSAGES)
+    history = BoundedListField(child=TryMessage(), required=False, max_length=MAX_TRY_MESSAGES)
 
 
 class ImportedMessage(serializers.Serializer[ChatMessage]):
@@ -109,19 +114,27 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     parent_id = serializers.CharField(required=False, allow_null=True, max_length=64)
     role = serializers.ChoiceField(MessageRole.choices)
     content = ContentField(allow_blank=True)
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)
+    provider_fields = serializers.DictField(required=False, allow_null=True)
     created_at = serializers.DateTimeField(required=False)
 
 
 class ImportedChat(serializers.Serializer[Chat]):
     name = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    assistant_id = serializers.UUIDField(required=False, allow_null=True)
     prompt = ContentField(required=False, allow_null=True, allow_blank=True)
     active_leaf_id = serializers.CharField(required=False, allow_null=True, max_length=64)
 
 
 class ImportInput(serializers.Serializer[Chat]):
+    assistant_id = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="The chat's assistant. Left out: the one it was exported with, if you see it.",
+    )
     chat = ImportedChat(required=False)
-    messages = serializers.ListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
+    messages = BoundedListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
 
 
 # -- Out ----------------------------------------------------------------------------------------
@@ -136,6 +149,10 @@ class ChatSerializer(serializers.Serializer[Chat]):
     id = serializers.UUIDField()
     name = serializers.CharField()
     assistant_id = serializers.UUIDField(allow_null=True)
+    can_be_asked = serializers.BooleanField(
+        help_text="false: the chat has no assistant that you may use. Give it one, or name one in "
+        "each question; a question without is 400 `no_assistant`."
+    )
     prompt = serializers.CharField(allow_null=True)
     owner = serializers.ChoiceField(ChatOwner.choices)
     guest_id = serializers.CharField(allow_null=True)
@@ -224,9 +241,15 @@ class PostedSerializer(serializers.Serializer[Any]):
     turn = TurnSerializer(allow_null=True)
 
 
+class ExportedMessageSerializer(MessageSerializer):
+    provider_fields = serializers.DictField(
+        required=False, help_text="For the model alone, which may refuse the chat without them."
+    )
+
+
 class ExportSerializer(serializers.Serializer[Any]):
     chat = ChatSerializer()
-    messages = MessageSerializer(many=True)
+    messages = ExportedMessageSerializer(many=True)
 
 
 class FoundMessageSerializer(serializers.Serializer[Any]):

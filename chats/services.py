@@ -69,6 +69,7 @@ def create_chat(
         user=principal.user,
         guest_id=principal.guest_id,
         owner=transcript.owner_of(principal),
+        api_key=principal.key,
         **fields,
     )
     settle(claim, status=201, answer=chat_wire(chat))

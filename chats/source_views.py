@@ -16,6 +16,8 @@ from memory.models import Memory
 
 
 class MemorySourcesView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(responses=SourcesSerializer)
     def get(self, request: Request, memory_id: UUID) -> Response:
         """The messages it rests on, oldest first, as far as they are still there."""

@@ -178,10 +178,12 @@ class Publisher:
             except (RedisError, OSError) as exc:
                 logger.warning("events_dropped", count=len(batch), reason=type(exc).__name__)
                 await asyncio.sleep(_REDIS_PAUSE_SECONDS)
+            del batch  # or the turns of it would stay until the next one
             if not self._queue:
                 self._idle.set()
 
     async def _write(self, batch: Sequence[tuple[Feed, str, int, bytes]]) -> None:
+        """Raises RedisError, OSError: also when Redis takes no writes."""
         now = time.monotonic()
         owners: list[Feed] = []
         async with amber_redis.async_client().pipeline(transaction=False) as pipe:
@@ -195,6 +197,9 @@ class Publisher:
             answers = await pipe.execute(raise_on_error=False)
         for feed in {f for f, answer in zip(owners, answers, strict=True) if _is_refusal(answer)}:
             feed.on_fenced()
+        for answer in answers:
+            if isinstance(answer, RedisError) and not _is_refusal(answer):
+                raise answer
 
 
 def _add(pipe: Any, key: bytes, name: str, seq: int, data: bytes) -> None:

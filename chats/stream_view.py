@@ -3,7 +3,7 @@
 Where the stream no longer reaches back, or has a hole, a snapshot from Postgres comes first. One
 function, `event_stream`, makes every streaming response; it gives the request's database
 connections back before it returns (a pool of 2 serves any number of viewers). A viewer whose key is
-revoked meanwhile is cut off: whoever comes back is told why. Protocol: docs/stream-protocol.md.
+revoked meanwhile, or whose session is signed out, is cut off: whoever comes back is told why. Protocol: docs/stream-protocol.md.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ def event_stream(
 def streamed(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
     """Server-sent events: what nobody on the way may keep or hold back."""
     response = StreamingHttpResponse(body, content_type="text/event-stream; charset=utf-8")
-    response["Cache-Control"] = "no-cache, no-transform"
+    response["Cache-Control"] = "no-store, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
 

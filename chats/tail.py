@@ -15,8 +15,10 @@ from chats import transcript
 from chats.block_paths import newest_blocks
 from chats.models import ChatMessage, MessageRole, Turn
 from chats.roles import ASKING_ROLES
+from chats.turn_messages import entries_of_turn
 from engine.blocks import tail_start
 from engine.messages import Attachment, Author, Message, Role, ToolCall
+from engine.provider_fields import returned_to
 from libraries.file_attachments import attachment_of
 from libraries.models import File
 
@@ -81,7 +83,7 @@ def _from_a_question(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 def _stateless_messages(turn: Turn) -> list[ChatMessage]:
     given = (turn.input or {}).get("messages", [])
-    written = (turn.output or {}).get("messages", [])
+    written = entries_of_turn(turn)
     files = _files_of([*given, *written])
     messages = []
     for m in [*given, *written]:
@@ -89,6 +91,7 @@ def _stateless_messages(turn: Turn) -> list[ChatMessage]:
             role=m["role"],
             content=m["content"],
             tool_call=m.get("tool_call"),
+            provider_fields=m.get("provider_fields"),
             assistant=turn.assistant if m["role"] == MessageRole.ASSISTANT else None,
             file=files.get(m.get("file_id")),
         )
@@ -103,18 +106,23 @@ def _files_of(messages: Sequence[dict[str, Any]]) -> dict[str | None, File]:
     return {str(file.pk): file for file in File.objects.filter(pk__in=ids)} if ids else {}
 
 
-def as_engine_message(message: ChatMessage, *, vision: bool) -> Message:
+def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -> Message:
+    """`sender` marks the answering model: only what it sent itself goes back to it."""
     call = message.tool_call
+    of_message, of_call = returned_to(sender, message.provider_fields)
     return Message(
         role=cast(Role, message.role),
         content=message.content,
         created_at=message.created_at,
         assistant=_author(message),
-        tool_call=ToolCall(call["id"], call["name"], call["arguments"], call.get("reply_id"))
+        tool_call=ToolCall(
+            call["id"], call["name"], call["arguments"], call.get("reply_id"), of_call
+        )
         if call
         else None,
         file=_attachment(message, vision=vision),
         name=message.participant,
+        provider_fields=of_message,
     )
 
 

@@ -27,12 +27,12 @@ from libraries.models import File
 
 _COLUMNS = (
     "id, chat_id, organization_id, parent_id, opening_id, position, role, content, assistant_id, "
-    "tool_call, file_id, hidden, citations, turn_id, step, prompt_tokens, completion_tokens, "
-    "total_tokens, created_at, updated_at"
+    "tool_call, provider_fields, file_id, hidden, citations, turn_id, step, prompt_tokens, "
+    "completion_tokens, total_tokens, created_at, updated_at"
 )
 _BRIEF = (
-    "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, file_id, "
-    "created_at"
+    "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, "
+    "provider_fields, file_id, created_at"
 )
 """What a model's context needs of a message; the rest is read when it is asked for."""
 
@@ -174,6 +174,14 @@ def shown(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
 
 
+def exported(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """As `shown`, and where models want something back with it: an imported chat goes on."""
+    return [
+        {**wire, "provider_fields": message.provider_fields} if message.provider_fields else wire
+        for wire, message in zip(shown(messages), messages, strict=True)
+    ]
+
+
 def owner_of(principal: Principal) -> ChatOwner:
     """Whose list a chat made by this principal stands in."""
     if principal.guest_id is not None:
@@ -240,7 +248,11 @@ def append_to_turn(
     """
     if chat is None:
         message = _stateless_message(turn, role=role, content=content, **fields)
-        turn.output = {"messages": [*(turn.output or {}).get("messages", []), message]}
+        output = turn.output or {"messages": []}
+        turn.output = {**output, "messages": [*output["messages"], message]}
+        if kept := fields.get("provider_fields"):
+            by_id = output.get("provider_fields", {})
+            turn.output["provider_fields"] = {**by_id, message["id"]: kept}
         return message
     row = append(chat, turn.tip, role=role, content=content, turn=turn, **fields)
     if chat.active_leaf_id == turn.tip_id:

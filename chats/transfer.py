@@ -1,8 +1,9 @@
 """Chats out of Amber and back: everything a chat holds, as JSON (design 12)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -28,7 +29,7 @@ def export_chat(chat: Chat) -> dict[str, Any]:
         .order_by("position", "created_at", "pk")
     )
     transcript.attach_related(rows)
-    return {"chat": chat_wire(chat), "messages": transcript.shown(rows)}
+    return {"chat": chat_wire(chat), "messages": transcript.exported(rows)}
 
 
 @transaction.atomic(durable=True)
@@ -42,8 +43,8 @@ def import_chat(
 ) -> Chat:
     """A new chat of the principal's; a message without `parent_id` follows the one before it.
 
-    Its assistants and files are not taken along: they may be somebody else's. `assistant` becomes
-    the chat's. What is old in it is sealed at once: it may be asked for by the first question.
+    `assistant` becomes the chat's. Messages keep the assistants that the principal sees; files are not
+    taken along: they may be somebody else's. What is old in it is sealed at once: it may be asked for by the first question.
     Raises Invalid.
     """
     made = Chat.objects.create(
@@ -51,11 +52,12 @@ def import_chat(
         user=principal.user,
         guest_id=principal.guest_id,
         owner=transcript.owner_of(principal),
+        api_key=principal.key,
         name=chat.get("name", ""),
         prompt=chat.get("prompt"),
         assistant=assistant,
     )
-    rows = build_tree(made, messages)
+    rows = build_tree(made, messages, assistant_ids=_seen_assistants(principal, messages))
     ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)
     _keep_dates(rows.values(), messages)
     made.active_leaf = _leaf(rows, chat.get("active_leaf_id"))
@@ -63,6 +65,17 @@ def import_chat(
     settle(claim, status=201, answer=chat_wire(made))
     transaction.on_commit(partial(ring_sealing, made.pk))
     return made
+
+
+def _seen_assistants(
+    principal: Principal, messages: Sequence[Mapping[str, Any]]
+) -> Collection[UUID]:
+    """Of those that the messages name. One query, none where they name none."""
+    named = {given["assistant_id"] for given in messages if given.get("assistant_id")}
+    if not named:
+        return ()
+    rows = Assistant.objects.visible_to(principal).filter(pk__in=named)
+    return set(rows.values_list("pk", flat=True))
 
 
 def _keep_dates(rows: Iterable[ChatMessage], messages: Sequence[Mapping[str, Any]]) -> None:

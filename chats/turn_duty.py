@@ -10,10 +10,13 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from uuid import UUID
 
+import redis
 import structlog
 from django.conf import settings
+from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
+from amber.lib import garbage
 from amber.lib import redis as amber_redis
 from amber.lib.bridge import worker_loop
 from amber.lib.ring import waiting
@@ -32,6 +35,8 @@ OVERDUE_SECONDS = 10.0
 """A turn queued for longer has lost its ring, unless the queue is simply long."""
 
 _RECONNECT_SECONDS = 0.5
+_SILENCE_SECONDS = 3.0
+"""After which Redis is asked whether it is there: a half-open connection is noticed in twice that."""
 
 
 class TurnDuty:
@@ -46,6 +51,7 @@ class TurnDuty:
         asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
         import_module("chats.runner")
         openai_model.preload()
+        garbage.set_aside()
 
     @property
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
@@ -97,10 +103,23 @@ async def _hear_cancels() -> None:
     while True:
         try:
             async with amber_redis.async_blocking_client().pubsub() as pubsub:
-                await pubsub.subscribe(control_channel())
-                async for message in pubsub.listen():
-                    if message["type"] == "message":
-                        stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+                await _listen(pubsub)
         except (RedisError, OSError, ValueError) as exc:
             logger.warning("control_channel_lost", reason=type(exc).__name__)
         await asyncio.sleep(_RECONNECT_SECONDS)
+
+
+async def _listen(pubsub: PubSub) -> None:
+    """Stop what is announced. Raises RedisError, OSError: also when a PING in the silence is not
+    answered, as on a half-open connection."""
+    await pubsub.subscribe(control_channel())
+    is_asked = False
+    while True:
+        message = await pubsub.get_message(timeout=_SILENCE_SECONDS)
+        if message is None:
+            if is_asked:
+                raise redis.TimeoutError("The control channel is silent.")
+            await pubsub.ping()
+        elif message["type"] == "message":
+            stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+        is_asked = message is None

@@ -4,6 +4,7 @@ and how viewers are told of it when an attempt begins.
 Reads only. A stateless turn keeps its messages in its own row (`Turn.output`).
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chats.models import ChatMessage, MessageRole, Turn
@@ -16,6 +17,26 @@ from engine.messages import ToolCall
 def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
     """The wire form of what this turn wrote, in order: four queries at most."""
     return [message for _, message in steps_of_turn(turn)]
+
+
+def entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The same with `provider_fields`, for whoever brings them back to the model: never for viewers.
+    Five queries at most, none for a stateless turn."""
+    return with_provider_fields(messages_of_turn(turn), provider_fields_of(turn))
+
+
+def provider_fields_of(turn: Turn) -> dict[str, Any]:
+    """By message id; those that have none are left out. One query at most."""
+    if turn.chat_id is None:
+        return dict((turn.output or {}).get("provider_fields", {}))
+    rows = ChatMessage.objects.filter(turn=turn, provider_fields__isnull=False)
+    return {str(pk): fields for pk, fields in rows.values_list("pk", "provider_fields")}
+
+
+def with_provider_fields(
+    messages: Iterable[dict[str, Any]], by_id: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    return [{**m, "provider_fields": by_id[m["id"]]} if m["id"] in by_id else m for m in messages]
 
 
 def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:

@@ -28,6 +28,8 @@ from chats.wire import turn_wire
 
 
 class TurnView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, turn_id: UUID) -> Response:
         """The turn as it stands, with what it used and why it ended."""
@@ -35,6 +37,8 @@ class TurnView(APIView):
 
 
 class CancelView(APIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(request=None, responses=TurnSerializer)
     def post(self, request: Request, turn_id: UUID) -> Response:
         """End the turn; text that was shown is kept. 200 also when it is over already."""
@@ -43,6 +47,8 @@ class CancelView(APIView):
 
 
 class ApproveView(APIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(request=ApproveInput, responses=TurnSerializer, parameters=[IDEMPOTENCY_KEY])
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Allow or decline calls the turn waits for; it goes on once all of them are decided."""
@@ -57,6 +63,8 @@ class ApproveView(APIView):
 
 
 class ManifestView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(
         parameters=[OpenApiParameter("request", bool, description="Make the request again.")],
         responses=ManifestSerializer,
@@ -77,6 +85,8 @@ class ManifestView(APIView):
 
 
 class TryView(Streamable):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         request=TryInput,
         parameters=[IDEMPOTENCY_KEY, PREFER],

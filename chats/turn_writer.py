@@ -80,6 +80,7 @@ class TurnWriter:
         """Why no budget affords the next request of this turn, if so."""
         self.files: ResultFiles | None = None
         self._passages: Iterable[dict[str, Any]] = ()
+        self._sender = ""
 
     def expect_answer(
         self, prepared: Prepared, embedded: Sequence[tuple[EmbeddingModel, Usage]]
@@ -88,6 +89,7 @@ class TurnWriter:
         self.account.model, self.account.asked = prepared.row, prepared.request.messages
         self.account.embedded = embedded
         self.files = prepared.toolbox.files
+        self._sender = prepared.model.profile.sender
         self._passages = prepared.citable
 
     @property
@@ -132,7 +134,7 @@ class TurnWriter:
             usage, estimated = self.account.usage_of(reply.usage, reply.text)
             self.account.settle(turn, usage, estimated=estimated, reply=reply)
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
-            stored = store_reply_rows(turn, chat, reply, usage, self._passages)
+            stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
             if reply.calls:
                 self.refused = self.account.renewed(turn, reply, usage)
             turn.step = reply.step

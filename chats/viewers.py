@@ -5,7 +5,7 @@ watched streams with one XREAD and is woken by CLIENT UNBLOCK when one is added.
 fast way: turns that are silent are looked up in Postgres every SILENT_SECONDS, so that a viewer
 learns of the end even if Redis lost everything. A slow viewer loses its queue, not the turn its
 time: it catches up by reading the stream again. Every WELCOME_SECONDS all viewers' credentials are
-looked at again, together: whose key was revoked is refused.
+looked at again, together: whose key was revoked, or whose session was signed out, is refused.
 """
 
 import asyncio
@@ -28,12 +28,16 @@ logger = structlog.get_logger(__name__)
 
 SILENT_SECONDS = 2.0
 WELCOME_SECONDS = 5.0
-"""Two queries for a whole process; a revoked key's streams end within twice as long."""
+"""Six queries at most for a whole process; what was revoked or signed out is seen within twice as long."""
 _BLOCK_MS = 2_000
+"""Well below `amber_redis.LONGEST_WAIT_SECONDS`, after which the connection counts as half-open."""
+ROUND_SECONDS = 10.0
+"""A hub that has not read for so long does not follow: longer than it takes to connect anew."""
 _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500
 _PAUSE_SECONDS = 0.2
 _WAKE_PAUSE_SECONDS = 0.001
+_LONGEST_WAKE_PAUSE_SECONDS = 0.1
 _GATHER_SECONDS = 0.01
 """After each read: what many turns say meanwhile is read together. A turn that speaks alone waits for
 nothing, since its next event is further away. Without it reading was 28% of a busy web process's CPU."""
@@ -77,6 +81,8 @@ class Hub:
         self._client_id: int | None = None
         self._is_blocked = False
         """Whether the reader waits in Redis, and cannot know of who was added since."""
+        self._read_at = 0.0
+        """time.monotonic() at which the last XREAD was answered, or there was something to read."""
         self._reader: asyncio.Task[None] | None = None
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -88,6 +94,8 @@ class Hub:
         True: nobody followed this turn here, and the stream will be read from its beginning.
         """
         is_first = viewer.key not in self._viewers
+        if not self._viewers:
+            self._read_at = time.monotonic()
         self._viewers.setdefault(viewer.key, set()).add(viewer)
         self._last_ids.setdefault(viewer.key, b"0-0")
         self._run()
@@ -100,6 +108,11 @@ class Hub:
             if not mine:
                 del self._viewers[viewer.key]
                 del self._last_ids[viewer.key]
+
+    @property
+    def is_following(self) -> bool:
+        """Whether viewers, if there are any, are told what is new. May be asked by any thread."""
+        return not self._viewers or time.monotonic() - self._read_at < ROUND_SECONDS
 
     def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -114,13 +127,16 @@ class Hub:
 
     async def _wake(self) -> None:
         """Interrupt the reader until it reads all that is watched: it may just be about to block."""
+        pause_seconds = _WAKE_PAUSE_SECONDS
         while self._client_id is not None and self._viewers.keys() - self._reading.keys():
             try:
                 if self._is_blocked:
                     await amber_redis.async_client().client_unblock(self._client_id)
             except (RedisError, OSError):
                 return
-            await asyncio.sleep(_WAKE_PAUSE_SECONDS)
+            await asyncio.sleep(pause_seconds)
+            # On a half-open connection the reader cannot hear of it for seconds.
+            pause_seconds = min(2 * pause_seconds, _LONGEST_WAKE_PAUSE_SECONDS)
 
     async def _read_forever(self) -> None:
         while self._viewers:
@@ -142,6 +158,7 @@ class Hub:
                 self._is_blocked = True
                 found: Any = await connection.xread(last_ids, count=_BATCH_EVENTS, block=_BLOCK_MS)
                 self._is_blocked = False
+                self._read_at = time.monotonic()
                 for key, entries in found or ():
                     self._deliver(key, entries)
                 if found:
@@ -239,3 +256,8 @@ def hub() -> Hub:
     if loop not in _hubs:
         _hubs[loop] = Hub()
     return _hubs[loop]
+
+
+def are_followed() -> bool:
+    """Whether the viewers of this process are told what is new: what /readyz asks for."""
+    return all(each.is_following for each in list(_hubs.values()))

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.access import get_visible
+from accounts.access import find_visible, get_visible
 from accounts.authentication import principal_of
 from accounts.principal import Principal
 from accounts.schema import IDEMPOTENCY_KEY
@@ -54,6 +54,7 @@ def named(model: Any, principal: Principal, pk: UUID | None) -> Any:
 
 class ChatsView(GenericAPIView[Chat]):
     serializer_class = ChatSerializer
+    bound_keys_may = ("GET", "POST")
 
     @extend_schema(
         parameters=[
@@ -69,7 +70,7 @@ class ChatsView(GenericAPIView[Chat]):
         owner = request.query_params.get("owner", default)
         if owner not in ChatOwner.values:
             raise Invalid(fields={"owner": [f"One of {', '.join(ChatOwner.values)}."]})
-        rows = Chat.objects.visible_to(principal).filter(owner=owner)
+        rows = Chat.objects.visible_to(principal).filter(owner=owner).select_related("assistant")
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
         page = self.paginate_queryset(rows)
@@ -93,6 +94,8 @@ class ChatsView(GenericAPIView[Chat]):
 
 
 class ChatView(APIView):
+    bound_keys_may = ("GET", "PATCH", "DELETE")
+
     @extend_schema(responses=ChatSerializer)
     def get(self, request: Request, chat_id: UUID) -> Response:
         """The chat, without its messages."""
@@ -124,6 +127,8 @@ def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
 
 
 class BranchView(APIView):
+    bound_keys_may = ("PUT",)
+
     @extend_schema(request=BranchInput, responses=ChatSerializer)
     def put(self, request: Request, chat_id: UUID) -> Response:
         """Show the branch that ends with this message."""
@@ -142,6 +147,8 @@ def _message_of(chat: Chat, principal: Principal, message_id: UUID) -> ChatMessa
 
 
 class ExportView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(responses=ExportSerializer)
     def get(self, request: Request, chat_id: UUID) -> Response:
         """The chat with all its branches, as `chats/import/` takes it."""
@@ -149,16 +156,21 @@ class ExportView(APIView):
 
 
 class ImportView(APIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         request=ImportInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request) -> Response:
-        """A chat from an export; a message needs only role and content."""
+        """A chat from an export; a message needs only role and content.
+
+        `can_be_asked` of the answer is false where no assistant came along: name one in `assistant_id`.
+        """
         principal = principal_of(request)
         if len(request._request.body) > settings.AMBER_MAX_IMPORT_BYTES:
             raise TooLarge(f"An import may have at most {settings.AMBER_MAX_IMPORT_BYTES:,} bytes.")
         given = validated(ImportInput, request)
-        assistant = named(Assistant, principal, principal.assistant_id)
+        assistant = _imported_assistant(principal, given)
         return answered_once(
             request,
             lambda claim: import_chat(
@@ -172,7 +184,20 @@ class ImportView(APIView):
         )
 
 
+def _imported_assistant(principal: Principal, given: dict[str, Any]) -> Assistant | None:
+    """The one that the request names, else the exported chat's, where the importer sees it. A bound
+    key's is its own. Raises Missing."""
+    found: Assistant | None = None
+    if "assistant_id" in given:
+        found = named(Assistant, principal, given["assistant_id"])
+    elif exported_id := given.get("chat", {}).get("assistant_id"):
+        found = find_visible(Assistant, principal, exported_id)
+    return found or named(Assistant, principal, principal.assistant_id)
+
+
 class SearchView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(
         parameters=[
             OpenApiParameter(
@@ -221,6 +246,7 @@ def _uuid(request: Request, name: str) -> UUID | None:
 
 class MessagesView(Streamable, GenericAPIView[ChatMessage]):
     serializer_class = MessageSerializer
+    bound_keys_may = ("GET", "POST")
 
     @extend_schema(
         parameters=[
@@ -278,6 +304,8 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
 
 
 class MessageView(Streamable):
+    bound_keys_may = ("GET", "PATCH", "DELETE")
+
     @extend_schema(responses=MessageSerializer)
     def get(self, request: Request, message_id: UUID) -> Response:
         """The message, and its siblings on other branches."""
@@ -305,6 +333,8 @@ class MessageView(Streamable):
 
 
 class RegenerateView(Streamable):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
     )

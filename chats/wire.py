@@ -13,6 +13,7 @@ def chat_wire(chat: Chat) -> dict[str, Any]:
         "id": str(chat.pk),
         "name": chat.name,
         "assistant_id": _text(chat.assistant_id),
+        "can_be_asked": chat.can_be_asked,
         "prompt": chat.prompt,
         "owner": chat.owner,
         "guest_id": chat.guest_id,

@@ -18,6 +18,7 @@ import orjson
 from engine.messages import ToolCall
 from engine.model import ProviderError, Usage
 from engine.provider_faults import fault, fault_of_event
+from engine.provider_fields import CALL_FIELDS, MESSAGE_FIELDS, FieldGatherer
 
 DONE = b"[DONE]"
 MAX_LINE_BYTES = 8_000_000
@@ -55,6 +56,7 @@ class _CallInMaking:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    fields: FieldGatherer = field(default_factory=lambda: FieldGatherer(CALL_FIELDS))
 
 
 class ReplyGatherer:
@@ -67,6 +69,7 @@ class ReplyGatherer:
         """Whether the last event was a sign of work that shows no text (a call, a thought)."""
         self.is_done = False
         """Whether [DONE] came."""
+        self._fields = FieldGatherer(MESSAGE_FIELDS)
         self._half = ""
         self._calls: list[_CallInMaking] = []
         self._by_index: dict[int, _CallInMaking] = {}
@@ -143,7 +146,7 @@ class ReplyGatherer:
         return text
 
     def _add_rest(self, delta: dict[str, Any]) -> None:
-        """The parts of a delta that are no text: calls in both forms, thoughts."""
+        """The parts of a delta that are no text: calls in both forms, thoughts, other fields."""
         calls = delta.get("tool_calls") or []
         if not isinstance(calls, list):
             raise fault("provider_malformed")
@@ -154,6 +157,7 @@ class ReplyGatherer:
             self._add_call({"index": 0, "function": legacy})
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         self.is_working = bool(calls or legacy or thought)
+        self._fields.add(delta)
 
     def _add_call(self, piece: Any) -> None:
         function = piece.get("function") if isinstance(piece, dict) else None
@@ -171,6 +175,7 @@ class ReplyGatherer:
         call.id = call.id or call_id
         call.name = call.name or name
         call.arguments.append(arguments)
+        call.fields.add(piece)
 
     def _slot(self, index: Any, call_id: str, name: str) -> _CallInMaking:
         """The call a piece belongs to.
@@ -206,7 +211,13 @@ class ReplyGatherer:
                 call_id = f"call_{uuid4().hex[:24]}"
             seen.add(call_id)
             arguments = _storable("".join(call.arguments)).strip() or "{}"
-            yield ToolCall(call_id, _storable(call.name), arguments)
+            yield ToolCall(
+                call_id, _storable(call.name), arguments, provider_fields=call.fields.whole()
+            )
+
+    def provider_fields(self) -> dict[str, Any]:
+        """What came with the message and is to go back with it (`engine.provider_fields`)."""
+        return self._fields.whole()
 
     def finish(self) -> str:
         """The finish reason in today's words; "tool_calls" whenever a reply simply ends with

@@ -3,7 +3,9 @@
 Values only. `step` counts requests to the model within the turn, from 1.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from engine.messages import ToolCall
 from engine.model import Usage
@@ -23,7 +25,8 @@ class Reply:
     """The reply of this step is whole. Without calls it is the answer and the turn is over.
 
     `unapproved` are those of its calls that wait for a person. `usage` is None when the provider
-    did not count. Times are in seconds from the request.
+    did not count. Times are in seconds from the request. `provider_fields` go back to the provider
+    with the reply (`engine.provider_fields`).
     """
 
     step: int
@@ -34,6 +37,7 @@ class Reply:
     first_token_seconds: float | None
     seconds: float
     unapproved: tuple[ToolCall, ...] = ()
+    provider_fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

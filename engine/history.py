@@ -24,6 +24,7 @@ from engine.messages import (
 from engine.model import SystemPosition
 from engine.neighbours import content_of, merge_neighbours, text_part
 from engine.prompt import is_empty, join_texts, knowledge_prompt
+from engine.provider_fields import without_idle_fields
 from engine.sent_at import sent_at, stamp, time_zone
 
 
@@ -61,7 +62,9 @@ def normalise(
     3. Render each row on its own, and drop the empty ones.
     4. Merge neighbours: only now is it known who stands next to whom. Before placing, so that
        "the last user message" is the whole of what was asked last.
-    5. Place the prompts, and merge again, since placing makes new neighbours.
+    5. Leave out what providers sent with answers where no tool was called: it belongs to exchanges,
+       which are known by now.
+    6. Place the prompts, and merge again, since placing makes new neighbours.
 
     Linear in the messages. Raises NoHumanMessage.
     """
@@ -74,7 +77,8 @@ def normalise(
     merged = merge_neighbours(_render(paired, profile, responding_assistant_id))
     if not any(is_asked(message) for message in merged):
         raise NoHumanMessage
-    return merge_neighbours(_place(merged, stable, varying, profile.system_position))
+    wanted = without_idle_fields(merged)
+    return merge_neighbours(_place(wanted, stable, varying, profile.system_position))
 
 
 def _count_opening(messages: Sequence[Message]) -> int:
@@ -134,7 +138,12 @@ def _render_assistant(
     if is_empty(message.content):
         return []
     content = sent_at(message.created_at, zone) + message.content
-    answer: ProviderMessage = {"role": "assistant", "content": content, **_named(message)}
+    answer: ProviderMessage = {
+        "role": "assistant",
+        "content": content,
+        **_named(message),
+        **message.provider_fields,
+    }
     author = message.assistant
     if author is None or author.id == responding_assistant_id:
         return [answer]
@@ -183,18 +192,21 @@ def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
     if call is None:
         return
     text = "" if is_empty(message.content) else message.content
-    entry = _call_entry(call)
+    entry = call_entry(call)
     last = rendered[-1] if rendered else {}
     if "tool_calls" in last:
         last["tool_calls"].append(entry)
         last["content"] = last["content"] or text
+        last |= message.provider_fields
     else:
-        rendered.append({"role": "assistant", "content": text, "tool_calls": [entry]})
+        calling: ProviderMessage = {"role": "assistant", "content": text, "tool_calls": [entry]}
+        rendered.append({**calling, **message.provider_fields})
 
 
-def _call_entry(call: ToolCall) -> dict[str, Any]:
+def call_entry(call: ToolCall) -> dict[str, Any]:
+    """A call in OpenAI's form, with what its provider sent with it."""
     function = {"name": call.name, "arguments": call.arguments}
-    return {"id": call.id, "type": "function", "function": function}
+    return {"id": call.id, "type": "function", "function": function, **call.provider_fields}
 
 
 def _render_result(message: Message) -> ProviderMessage:

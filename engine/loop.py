@@ -23,11 +23,12 @@ from engine.happenings import (
     Text,
     Waiting,
 )
-from engine.history import produced_message
+from engine.history import call_entry, produced_message
 from engine.messages import ProviderMessage, ToolCall
 from engine.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
 from engine.neighbours import merge_neighbours
 from engine.prompt import is_empty
+from engine.provider_fields import is_calling
 from engine.reply import OnRetry, Patience, reply
 from engine.sent_at import SentAtStripper
 from engine.tools import Toolbox, ToolResult
@@ -109,7 +110,8 @@ async def _one_reply(
     patience: Patience,
     on_retry: OnRetry | None,
 ) -> AsyncGenerator[Text | Reply, None]:
-    """The text as it comes, then the Reply. Calls nobody offered are dropped."""
+    """The text as it comes, then the Reply. Calls nobody offered are dropped, and so is what the
+    provider sent with an answer that no call stands in front of: it will not be wanted back."""
     started = time.monotonic()
     stripper = SentAtStripper()
     texts: list[str] = []
@@ -140,6 +142,7 @@ async def _one_reply(
         usage=end.usage,
         first_token_seconds=first_token_seconds,
         seconds=time.monotonic() - started,
+        provider_fields=end.provider_fields if calls or is_calling(request.messages) else {},
     )
 
 
@@ -172,14 +175,8 @@ def _round(
     calling: ProviderMessage = {
         "role": "assistant",
         "content": "" if is_empty(whole.text) else whole.text,
-        "tool_calls": [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in whole.calls
-        ],
+        "tool_calls": [call_entry(call) for call in whole.calls],
+        **whole.provider_fields,
     }
     answers = [
         {"role": "tool", "tool_call_id": call.id, "content": results[call].content}

@@ -4,7 +4,8 @@ The roles and their meaning are the table of docs/architecture.md ("Roles"). Wha
 provider understands is made from these by `engine.history.normalise`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -54,12 +55,14 @@ class ToolCall:
     """One call a model asked for. `arguments` is the raw JSON string it wrote.
 
     Calls with the same `reply_id` belong to one reply of the model; None stands alone.
+    `provider_fields` go back with it as they came (`engine.provider_fields`).
     """
 
     id: str
     name: str
     arguments: str
     reply_id: str | None = None
+    provider_fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ class Message:
     """One row of a chat. `created_at` is aware, or None when no time is known.
 
     A file with a `tool_call` is what that call made. `name` tells apart several people (or
-    assistants) of one role, as OpenAI's form does; stored chats have none.
+    assistants) of one role, as OpenAI's form does; stored chats have none. `provider_fields` are
+    those of the reply, which the answering model may be sent (`engine.provider_fields`).
     """
 
     role: Role
@@ -91,3 +95,4 @@ class Message:
     tool_call: ToolCall | None = None
     file: Attachment | None = None
     name: str = ""
+    provider_fields: Mapping[str, Any] = field(default_factory=dict)

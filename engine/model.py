@@ -71,6 +71,8 @@ class ModelProfile:
     encoding: str = "o200k_base"
     tool_dialect: ToolDialect = "tools"
     system_position: SystemPosition = "first"
+    sender: str = ""
+    """Marks the fields that are to go back to it (`engine.provider_fields.sender_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,14 @@ class CallChunk:
 
 @dataclass(frozen=True, slots=True)
 class ReplyEnd:
-    """The provider said that the reply is over. `usage` is None when it did not count."""
+    """The provider said that the reply is over. `usage` is None when it did not count.
+
+    `provider_fields` came with the message (`engine.provider_fields`); those of a call are its own.
+    """
 
     finish_reason: str
     usage: Usage | None = None
+    provider_fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 ReplyPart = TextChunk | CallChunk | ReplyEnd

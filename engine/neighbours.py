@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.messages import ProducedMessage, ProviderMessage
+from engine.provider_fields import merged_fields
 
 
 def merge_neighbours(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
@@ -35,7 +36,7 @@ def _merge(messages: Sequence[ProviderMessage]) -> ProviderMessage:
     for message in messages:
         content = message["content"]
         parts += [text_part(content)] if isinstance(content, str) else content
-    merged = messages[0] | {"content": content_of(parts)}
+    merged = messages[0] | {"content": content_of(parts)} | merged_fields(messages)
     is_produced = all(isinstance(message, ProducedMessage) for message in messages)
     return ProducedMessage(merged) if is_produced else merged
 

@@ -35,14 +35,15 @@ MIN_OVERLAP = 0.2
 """Share of the question's words a sentence must hold: below, common words alone match."""
 
 _SENT_AT = re.compile(r"^\[Sent at [^\]\n]*\]\n", re.MULTILINE)
-_COMMAND = re.compile(r"/([\w-]{1,64})[ \t]*(\{.*\}|)\s*", re.DOTALL)
-_ASKED = re.compile(r"<question>\n(.*)\n</question>\s*$", re.DOTALL)
-_CONTEXT = re.compile(r"<context>\n(.*?)\n</context>", re.DOTALL)
+_COMMAND = re.compile(r"/([\w-]{1,64})[ \t]*+(\{.*\}|)\s*+", re.DOTALL)
+# Only the first beginning is tried (`(?>`): where it has no end, the later ones have none either.
+_ASKED = re.compile(r"\A(?>.*?<question>\n)(.*)\n</question>\s*+\Z", re.DOTALL)
+_CONTEXT = re.compile(r"\A(?>.*?<context>\n)(.*?)\n</context>", re.DOTALL)
 _CONTEXT_PASSAGE = re.compile(r"^(\d{1,6})\. File Path: .*\nContent: ", re.MULTILINE)
 _PASSAGE = re.compile(r"^\[(\d{1,6})\] .*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _BULLET = re.compile(r"[-*•] +")
-_PIECE = re.compile(r"\s*\S+\s*")
+_PIECE = re.compile(r"(?:\A\s++)?+\S++\s*+")
 
 
 @dataclass(frozen=True, slots=True)

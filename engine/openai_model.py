@@ -13,12 +13,14 @@ Why the body goes out through `client.post` and comes back as bytes, and not thr
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.chunks import EventLines, ReplyGatherer
 from engine.dialects import as_json, request_fields
+from engine.messages import ProviderMessage
 from engine.model import (
     CallChunk,
     ModelProfile,
@@ -29,6 +31,7 @@ from engine.model import (
     TextChunk,
 )
 from engine.provider_faults import fault, fault_of_status
+from engine.provider_fields import REASONING, with_reasoning, without_fields
 
 if TYPE_CHECKING:
     import httpx2
@@ -178,23 +181,35 @@ class OpenAIModel:
         finish_reason = gatherer.finish()
         for call in gatherer.calls():
             yield CallChunk(call)
-        yield ReplyEnd(finish_reason, gatherer.usage)
+        yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
 
     async def _open(self, request: ModelRequest) -> "httpx2.Response":
-        """Send the request, again without a field that this model turns out not to know."""
+        """Send the request, again without a field that this model turns out not to know, and with or
+        without what was thought, as it turns out to demand."""
         client = await shared_client(
             self._base_url, self._api_key, connect_seconds=self._connect_seconds
         )
-        unknown = _unknown_fields.setdefault((self._base_url, self._profile.upstream_id), set())
+        key = (self._base_url, self._profile.upstream_id)
+        unknown = _unknown_fields.setdefault(key, set())
+        shape = _shapes.get(key)
+        others = iter((with_reasoning, without_fields))
         while True:
-            fields = self._fields(request, unknown)
+            messages = shape(request.messages) if shape else request.messages
+            fields = self._fields(replace(request, messages=messages), unknown)
             try:
-                return await send(client, "/chat/completions", as_json(fields))
+                response = await send(client, "/chat/completions", as_json(fields))
             except ProviderError as error:
                 field = _refused_field(error)
-                if field not in fields:
+                if field == REASONING and (other := next(others, None)):
+                    shape = other
+                elif field in fields:
+                    unknown.add(field)
+                else:
                     raise
-                unknown.add(field)
+            else:
+                if shape:
+                    _shapes[key] = shape
+                return response
 
     def _fields(self, request: ModelRequest, unknown: set[str]) -> dict[str, Any]:
         dialect = self._profile.tool_dialect
@@ -222,13 +237,18 @@ class OpenAIModel:
 _unknown_fields: dict[tuple[str, str], set[str]] = {}
 """(base URL, upstream id) -> fields that model refused, learnt by asking once per process."""
 
+_shapes: dict[tuple[str, str], Callable[[Sequence[ProviderMessage]], list[ProviderMessage]]] = {}
+"""The same -> what messages must go through for that model: reasoning_content on every answer, or on
+none. Missing as long as it takes them as they are."""
+
 
 def _refused_field(error: ProviderError) -> str:
-    """Which of the fields that are ours to choose a provider did not know, or ""."""
+    """Which of the fields that are ours to choose a provider did not know, or missed, or ""."""
     if error.code != "provider_rejected":
         return ""
-    if "stream_options" in error.message:
-        return "stream_options"
+    for name in ("stream_options", REASONING):
+        if name in error.message:
+            return name
     return "max_tokens" if "max_completion_tokens" in error.message else ""
 
 

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.messages import ProviderMessage
+from engine.provider_fields import texts_of
 
 if TYPE_CHECKING:
     import tiktoken
@@ -138,6 +139,7 @@ def _weigh(message: ProviderMessage, count: Callable[[str], int], image_tokens: 
         function = call["function"]
         tokens += CALL_TOKENS + count(call["id"])
         tokens += count(function["name"]) + count(function["arguments"])
+    tokens += sum(map(count, texts_of(message)))
     return tokens + count(message.get("tool_call_id") or "")
 
 

@@ -50,6 +50,7 @@ _ADDED: Final[Mapping[str, Any]] = {
 class DocumentsView(GenericAPIView[Document]):
     serializer_class = DocumentSerializer
     parser_classes = [StrictJSONParser, StrictMultiPartParser]
+    bound_keys_may = ("GET",)
 
     @extend_schema(parameters=DOCUMENT_FILTERS, responses=DocumentSerializer(many=True))
     def get(self, request: Request, library_id: UUID) -> Response:
@@ -82,6 +83,7 @@ class DefaultDocumentsView(APIView):
 
 class DocumentView(GenericAPIView[Document]):
     serializer_class = DocumentSerializer
+    bound_keys_may = ("GET",)
 
     def get(self, request: Request, document_id: UUID) -> Response:
         """How far its ingestion is, and why it failed if it did."""
@@ -102,6 +104,8 @@ class DocumentView(GenericAPIView[Document]):
 
 
 class DocumentTextView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(responses=DocumentTextSerializer)
     def get(self, request: Request, document_id: UUID) -> Response:
         """The text that was read from it. 409 until it is there."""
@@ -114,6 +118,7 @@ class DocumentTextView(APIView):
 class ChunksView(GenericAPIView[DocumentChunk]):
     serializer_class = ChunkSerializer
     pagination_class = ByOrder
+    bound_keys_may = ("GET",)
 
     @extend_schema(responses=ChunkSerializer(many=True))
     def get(self, request: Request, document_id: UUID) -> Response:

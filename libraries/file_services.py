@@ -76,6 +76,7 @@ def _unsaved(
         organization_id=principal.organization_id,
         user_id=principal.user.pk if principal.user else None,
         guest_id=principal.guest_id,
+        api_key_id=principal.key.pk if principal.key else None,
         expired_at=expired_at,
     )
 

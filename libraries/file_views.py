@@ -34,6 +34,7 @@ from libraries.wire import file_wire
 class FilesView(GenericAPIView[File]):
     serializer_class = FileSerializer
     parser_classes = [StrictJSONParser, StrictMultiPartParser]
+    bound_keys_may = ("GET", "POST")
 
     @extend_schema(responses=FileSerializer(many=True))
     def get(self, request: Request) -> Response:
@@ -77,6 +78,8 @@ class FilesView(GenericAPIView[File]):
 
 
 class FileView(APIView):
+    bound_keys_may = ("GET", "DELETE")
+
     @extend_schema(responses=FileSerializer)
     def get(self, request: Request, file_id: UUID) -> Response:
         """What the file is, without its bytes."""
@@ -111,6 +114,7 @@ class AnyType(BaseContentNegotiation):
 class FileContentView(APIView):
     permission_classes = [HasSignature | HasPrincipal]
     content_negotiation_class = AnyType
+    bound_keys_may = ("GET",)
 
     @extend_schema(parameters=CONTENT_PARAMETERS, responses=CONTENT_RESPONSES)
     def get(self, request: Request, file_id: UUID) -> HttpResponseBase:

@@ -11,18 +11,30 @@ from django.db.models import F, Func, Q
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
-from accounts.models import OwnedQuerySet, SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.models import (
+    ApiKey,
+    OwnedQuerySet,
+    SharedQuerySet,
+    TenantQuerySet,
+    TenantRow,
+    User,
+    made_with,
+)
 from accounts.principal import Principal
+from accounts.registry import assistant_libraries
 from amber.lib.lease import Leased, LeasedQuerySet
 from amber.lib.tsvector import TokenVectorField
 from providers.models import EmbeddingModel
 
 
 class FileQuerySet(OwnedQuerySet):
-    """A file whose time is up is absent, although its row may still be there."""
+    """A file whose time is up is absent, although its row may still be there.
+
+    A key that is limited to an assistant sees the files it uploaded, and those that came of its turns.
+    """
 
     def _seen_by(self, principal: Principal) -> Q:
-        return super()._seen_by(principal) & _unexpired()
+        return super()._seen_by(principal) & made_with(principal) & _unexpired()
 
     def unexpired(self) -> Self:
         return self.filter(_unexpired())
@@ -40,10 +52,16 @@ def _unexpired() -> Q:
 
 
 class File(TenantRow):
-    """Bytes somebody gave us. `path` is a random name in the storage and never shown."""
+    """Bytes somebody gave us. `path` is a random name in the storage and never shown.
+
+    `api_key` is the key it was uploaded with, or which asked the turn that brought it.
+    """
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
     guest_id = models.CharField(max_length=200, null=True, blank=True)
+    api_key = models.ForeignKey(
+        ApiKey, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     name = models.CharField(max_length=255)
     url = models.TextField(null=True, blank=True)
     url_hash = models.CharField(max_length=64, null=True, blank=True)
@@ -80,10 +98,20 @@ class File(TenantRow):
 
 
 class LibraryQuerySet(SharedQuerySet):
-    """A deleted library is absent at once, although its rows go in batches."""
+    """A deleted library is absent at once, although its rows go in batches.
+
+    A key that is limited to an assistant sees that assistant's library, where its user sees it, and
+    changes none.
+    """
 
     def _seen_by(self, principal: Principal) -> Q:
-        return super()._seen_by(principal) & Q(deleted_at__isnull=True)
+        seen = super()._seen_by(principal) & Q(deleted_at__isnull=True)
+        if principal.is_bound_key:
+            seen &= Q(pk__in=assistant_libraries(principal))
+        return seen
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q(pk__in=[]) if principal.is_bound_key else super()._written_by(principal)
 
 
 class Library(TenantRow):

@@ -21,6 +21,7 @@ def unsaved_file(
     organization_id: UUID,
     user_id: UUID | None,
     guest_id: str | None,
+    api_key_id: UUID | None = None,
     expired_at: datetime | None = None,
 ) -> File:
     """`name` is clean. Raises Unavailable."""
@@ -28,6 +29,7 @@ def unsaved_file(
         organization_id=organization_id,
         user_id=user_id,
         guest_id=guest_id,
+        api_key_id=api_key_id,
         name=name,
         file_hash=hashlib.sha256(data).hexdigest(),
         mime_type=mime_type,

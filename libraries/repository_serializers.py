@@ -4,11 +4,25 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
+from libraries.git.globs import MAX_WILDCARDS, count_wildcards
 from libraries.models import DocumentStatus, Repository
 from libraries.wire import repository_wire
 
 MAX_PATTERNS: Final = 100
 MAX_PATTERN_CHARS: Final = 200
+
+
+class PatternField(serializers.CharField):
+    """A pattern of paths; see `libraries.git.globs`."""
+
+    def to_internal_value(self, data: Any) -> str:
+        pattern = str(super().to_internal_value(data))
+        if count_wildcards(pattern) > MAX_WILDCARDS:
+            raise serializers.ValidationError(
+                f"A pattern may have at most {MAX_WILDCARDS} wildcards (`*`, `**` and `?`)."
+            )
+        return pattern
 
 
 class RepositoryInput(serializers.Serializer[Any]):
@@ -27,14 +41,14 @@ class RepositoryInput(serializers.Serializer[Any]):
         write_only=True,
         help_text="An access token that may read it, or `name:token`. Empty forgets the stored one.",
     )
-    include = serializers.ListField(
-        child=serializers.CharField(max_length=MAX_PATTERN_CHARS),
+    include = BoundedListField(
+        child=PatternField(max_length=MAX_PATTERN_CHARS),
         max_length=MAX_PATTERNS,
         required=False,
         help_text="Patterns of paths, as in .gitignore. Empty: all that can be read.",
     )
-    exclude = serializers.ListField(
-        child=serializers.CharField(max_length=MAX_PATTERN_CHARS),
+    exclude = BoundedListField(
+        child=PatternField(max_length=MAX_PATTERN_CHARS),
         max_length=MAX_PATTERNS,
         required=False,
     )

@@ -5,6 +5,7 @@ from typing import Any, Final
 import orjson
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from libraries.passages import passage_wire
 from libraries.search import DEFAULT_K, MAX_K, MIN_RELEVANCE, Passage
 
@@ -15,7 +16,7 @@ MAX_METADATA_BYTES: Final = 4_096
 
 
 class FiltersInput(serializers.Serializer[Any]):
-    document_ids = serializers.ListField(
+    document_ids = BoundedListField(
         child=serializers.UUIDField(), max_length=MAX_NAMED, required=False
     )
     path_prefix = serializers.CharField(
@@ -59,7 +60,7 @@ class SearchInput(serializers.Serializer[Any]):
 
 
 class LibrariesSearchInput(SearchInput):
-    library_ids = serializers.ListField(
+    library_ids = BoundedListField(
         child=serializers.UUIDField(), allow_empty=False, max_length=MAX_NAMED
     )
 

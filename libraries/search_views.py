@@ -19,6 +19,8 @@ from libraries.search_serializers import FoundSerializer, LibrariesSearchInput, 
 
 
 class LibrarySearchView(APIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(request=SearchInput, responses=FoundSerializer)
     def post(self, request: Request, library_id: UUID) -> Response:
         """Search a library by words and by meaning. 404 for a document it does not have."""
@@ -28,6 +30,8 @@ class LibrarySearchView(APIView):
 
 
 class LibrariesSearchView(APIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         operation_id="libraries_search_together",
         request=LibrariesSearchInput,

@@ -27,6 +27,7 @@ MODELS = ("embedding_model", "next_embedding_model")
 
 class LibrariesView(GenericAPIView[Library]):
     serializer_class = LibrarySerializer
+    bound_keys_may = ("GET",)
 
     @extend_schema(
         parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
@@ -58,6 +59,7 @@ class LibrariesView(GenericAPIView[Library]):
 
 class LibraryView(GenericAPIView[Library]):
     serializer_class = LibraryWithCounts
+    bound_keys_may = ("GET",)
 
     def get(self, request: Request, library_id: UUID) -> Response:
         """The library, and its documents by status."""

@@ -16,7 +16,8 @@ _OPENINGS: Final = (
     r"(?:请)?(?:不要|别)忘(?:了|记)[：:，, ]*",
 )
 _STATEMENT = re.compile(
-    rf"(?:^|(?<=[.!?。！？\n;；]))\s*(?:{'|'.join(_OPENINGS)})(?P<said>[^\n。！？]+?)"
+    # Not \s: a line end begins a sentence itself, and many of them would be looked through from each.
+    rf"(?:^|(?<=[.!?。！？\n;；]))[^\S\n]*(?:{'|'.join(_OPENINGS)})(?P<said>[^\n。！？]+?)"
     r"(?=[.!?](?:\s|$)|[。！？\n]|$)",
     re.IGNORECASE,
 )

@@ -47,6 +47,7 @@ _OF_ASSISTANT: Final = OpenApiParameter(
 
 class MemoriesView(GenericAPIView[Memory]):
     serializer_class = MemorySerializer
+    bound_keys_may = ("GET",)
 
     @extend_schema(
         parameters=[
@@ -106,6 +107,7 @@ class MemoriesView(GenericAPIView[Memory]):
 
 class MemoryView(GenericAPIView[Memory]):
     serializer_class = MemorySerializer
+    bound_keys_may = ("GET",)
 
     def get(self, request: Request, memory_id: UUID) -> Response:
         """One memory."""
@@ -133,6 +135,8 @@ class MemoryView(GenericAPIView[Memory]):
 
 
 class SearchView(APIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(request=MemoryQuery, responses=FoundMemoriesSerializer)
     def post(self, request: Request) -> Response:
         """What an assistant would be told of a question, best first, with its relevance."""
@@ -156,6 +160,8 @@ class SearchView(APIView):
 
 
 class ExportView(APIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(responses=ExportedMemoriesSerializer)
     def get(self, request: Request) -> StreamingHttpResponse:
         """All of them, superseded ones too, as one JSON document."""

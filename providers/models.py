@@ -10,7 +10,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import TenantQuerySet, TenantRow, User
+from accounts.models import TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
 from amber.lib.rows import Row
 
@@ -145,15 +145,14 @@ class UsageKind(models.TextChoices):
 
 
 class UsageQuerySet(TenantQuerySet):
-    """Admins see the organization's usage, others their own, a bound key its assistant's."""
+    """Admins see the organization's usage, others their own, a bound key what was asked with it."""
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.user_id is None:
             return Q(pk__in=[])
         if principal.is_admin:
             return Q()
-        own = Q(user_id=principal.user_id)
-        return own & Q(assistant_id=principal.assistant_id) if principal.assistant_id else own
+        return Q(user_id=principal.user_id) & made_with(principal)
 
     def _written_by(self, principal: Principal) -> Q:
         return Q(pk__in=[])

@@ -21,6 +21,7 @@ from engine.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
 from engine.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
 from engine.offline import OfflineModel
 from engine.openai_model import OpenAIModel
+from engine.provider_fields import sender_of
 from engine.reply import DEFAULT_PATIENCE, Patience
 from engine.speech import OpenAISpeech
 from providers.keys import unseal_api_key
@@ -130,6 +131,7 @@ def profile_of(row: LanguageModel) -> ModelProfile:
         encoding=row.encoding,
         tool_dialect=cast(ToolDialect, row.tool_dialect),
         system_position=cast(SystemPosition, row.system_position),
+        sender=sender_of(row.provider.base_url, row.upstream_id),
     )
 
 

@@ -26,6 +26,7 @@ class ModelsView(APIView):
 
 class UsageView(GenericAPIView[UsageRecord]):
     serializer_class = UsageSerializer
+    bound_keys_may = ("GET",)
 
     @extend_schema(
         responses=UsagePageSerializer, parameters=USAGE_PARAMETERS, operation_id="usage_list"

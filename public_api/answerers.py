@@ -59,10 +59,9 @@ def assistant_named(principal: Principal, name: str) -> Assistant:
     return found
 
 
-def embedding_model_named(principal: Principal, name: str) -> EmbeddingModel:
+def embedding_model_named(name: str) -> EmbeddingModel:
     """One query. Raises AmberError (unknown_model)."""
-    rows = enabled_embedding_models().filter(alias=name)
-    found = rows.first() if principal.assistant_id is None else None
+    found = enabled_embedding_models().filter(alias=name).first()
     if found is None:
         raise unknown_model(name)
     return found

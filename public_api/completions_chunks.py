@@ -52,6 +52,7 @@ def completion(
     cited = citations(messages)
     if cited:
         message["annotations"] = [_annotation(form, each) for each in cited]
+    message |= answer.fields
     choice = {
         "index": 0,
         "message": message,
@@ -76,6 +77,7 @@ class Chunks:
         self._answer = GrowingAnswer(form.theirs)
         self._calls = 0
         self._has_begun = False
+        self._has_told_fields = False
 
     def take(self, event: Event) -> Iterator[Json]:
         growth = self._answer.take(event)
@@ -86,6 +88,9 @@ class Chunks:
             yield self._chunk({"role": "assistant", "content": begins_with, "refusal": None})
         if growth.text:
             yield self._chunk({"content": growth.text})
+        if self._answer.fields and not self._has_told_fields and (growth.calls or is_over):
+            self._has_told_fields = True
+            yield self._chunk(dict(self._answer.fields))
         for call in growth.calls:
             yield from self._called(call)
         if isinstance(event, TurnCompleted):
@@ -128,7 +133,7 @@ def _head(form: Form, kind: str) -> Json:
 
 
 def _call(call: ShownCall) -> Json:
-    return {"id": call.id, "type": "function", "function": _function(call)}
+    return {"id": call.id, "type": "function", "function": _function(call), **call.fields}
 
 
 def _function(call: ShownCall) -> Json:

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from public_api.function_fields import (
     ChoiceOfToolField,
     FunctionsField,
@@ -14,7 +14,13 @@ from public_api.function_fields import (
     check_choice,
 )
 from public_api.serializers import MessagesField
-from public_api.strict_fields import FlagField, NumberField, TextField, WholeNumberField
+from public_api.strict_fields import (
+    FlagField,
+    NumberField,
+    ObjectField,
+    TextField,
+    WholeNumberField,
+)
 
 MAX_MODEL_CHARS: Final = 200
 MAX_USER_CHARS: Final = 150
@@ -31,13 +37,14 @@ _PENALTY: Final = {**OPTIONAL, "min_value": -2, "max_value": 2}
 @extend_schema_field(
     {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 )
-class StopField(serializers.ListField):
+class StopField(BoundedListField):
     """One text, or a few."""
 
     child = TextField(max_length=MAX_STOP_CHARS, allow_blank=False)
 
     def to_internal_value(self, data: Any) -> list[str]:
-        return super().to_internal_value([data] if isinstance(data, str) else data)
+        stops: list[str] = super().to_internal_value([data] if isinstance(data, str) else data)
+        return stops
 
 
 class OneField(WholeNumberField):
@@ -47,16 +54,6 @@ class OneField(WholeNumberField):
         if super().to_internal_value(data) != 1:
             self.fail("unsupported")
         return 1
-
-
-@extend_schema_field(OpenApiTypes.OBJECT)
-class ObjectField(serializers.Field[dict[str, Any], Any, Any, Any]):
-    default_error_messages = {"invalid_type": "Must be an object."}
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            self.fail("invalid_type")
-        return data
 
 
 class StreamOptionsInput(serializers.Serializer[Any]):

@@ -29,6 +29,8 @@ ROUTE = "POST /v1/chat/completions"
 
 
 class CompletionsView(OpenAIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         operation_id="createChatCompletion",
         auth=KEY,

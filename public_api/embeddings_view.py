@@ -88,7 +88,7 @@ class EmbeddingsView(OpenAIView):
         """Vectors of texts, L2-normalised. Nothing of them is kept."""
         given = validated(EmbeddingInput, request)
         principal = principal_of(request)
-        model = embedding_model_named(principal, given["model"])
+        model = embedding_model_named(given["model"])
         wanted = EmbeddingRequest(
             asking_as(principal, given.get("user") or ""),
             model,

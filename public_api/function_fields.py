@@ -14,6 +14,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
 from public_api.strict_fields import FlagField, TextField
 from tools.schema_check import schema_faults
@@ -61,7 +62,7 @@ class OpenAIToolInput(serializers.Serializer[Any]):
     function = FunctionInput()
 
 
-class FunctionsField(serializers.ListField):
+class FunctionsField(BoundedListField):
     """Functions to offer, each name once; as `ToolSpec`s."""
 
     child: serializers.Serializer[Any] = FunctionInput()
@@ -71,13 +72,14 @@ class FunctionsField(serializers.ListField):
         super().__init__(**optional | kwargs)
 
     def to_internal_value(self, data: Any) -> list[ToolSpec]:
+        self.refuse_long(data)
+        if len(orjson.dumps(data)) > MAX_TOOLS_BYTES:
+            raise serializers.ValidationError(f"More than {MAX_TOOLS_BYTES:,} bytes of schemas.")
         specs = [_spec(self._function(given)) for given in super().to_internal_value(data)]
         names = [spec.name for spec in specs]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise serializers.ValidationError(f"{twice} is there twice.")
-        if len(orjson.dumps(data)) > MAX_TOOLS_BYTES:
-            raise serializers.ValidationError(f"More than {MAX_TOOLS_BYTES:,} bytes of schemas.")
         return specs
 
     def _function(self, given: Mapping[str, Any]) -> Mapping[str, Any]:

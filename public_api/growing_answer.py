@@ -9,11 +9,13 @@ breaks off (`TakenBackError`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from engine.citations import marks_in
 from engine.events import Event, Transcript, take
+from engine.provider_fields import Fields
+from public_api.openai_messages import call_fields, message_fields
 
 BETWEEN_STEPS: Final = "\n\n"
 
@@ -27,9 +29,12 @@ class TakenBackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
+    """A call, with what the client must bring back with it."""
+
     id: str
     name: str
     arguments: str
+    fields: Fields = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,11 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
+    """`fields` are what the client must bring back with the last reply."""
+
     text: str = ""
     calls: tuple[ShownCall, ...] = ()
+    fields: Fields = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +70,15 @@ def shown(messages: Sequence[Row], texts: Mapping[int, str], *, theirs: frozense
     """Of stored messages and of the text of steps that are not stored yet. `theirs` are the names of
     the client's functions."""
     pieces = [*_texts(messages), *(texts[step] for step in sorted(texts))]
-    calls = (row["tool_call"] for row in messages if row["role"] == "tool_call")
+    calls = ((row, row["tool_call"]) for row in messages if row["role"] == "tool_call")
     return Shown(
         BETWEEN_STEPS.join(piece for piece in pieces if piece),
         tuple(
-            ShownCall(call["id"], call["name"], call["arguments"])
-            for call in calls
+            ShownCall(call["id"], call["name"], call["arguments"], call_fields(row))
+            for row, call in calls
             if call["name"] in theirs
         ),
+        _fields_of_last_reply(messages),
     )
 
 
@@ -98,6 +107,11 @@ class GrowingAnswer:
         """What is stored by now."""
         return self._seen.messages
 
+    @property
+    def fields(self) -> Fields:
+        """What the client must bring back with the last reply, as far as it is stored."""
+        return self._told.fields
+
     def take(self, event: Event) -> Growth:
         """Raises TakenBackError."""
         take(self._seen, event)
@@ -106,6 +120,20 @@ class GrowingAnswer:
         if not now.text.startswith(before.text) or now.calls[: len(before.calls)] != before.calls:
             raise TakenBackError
         return Growth(now.text[len(before.text) :], now.calls[len(before.calls) :])
+
+
+def _fields_of_last_reply(messages: Sequence[Row]) -> Fields:
+    """They stand in its first row; others only say whose their calls' fields are."""
+    last_id: Any = None
+    fields: Fields = {}
+    for row in messages:
+        if row["role"] in ("assistant", "tool_call"):
+            reply_id = row["tool_call"]["reply_id"] if row.get("tool_call") else row["id"]
+            fields = (
+                message_fields(row) if reply_id != last_id else {**message_fields(row), **fields}
+            )
+            last_id = reply_id
+    return fields
 
 
 def _texts(messages: Sequence[Row]) -> Iterator[str]:

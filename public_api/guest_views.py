@@ -124,7 +124,8 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
     @extend_schema(responses=ChatSerializer(many=True))
     def get(self, request: Request, assistant_id: UUID) -> Response:
         """Your chats, newest first."""
-        page = self.paginate_queryset(Chat.objects.visible_to(principal_of(request)))
+        rows = Chat.objects.visible_to(principal_of(request)).select_related("assistant")
+        page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(

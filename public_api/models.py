@@ -37,7 +37,11 @@ class WebhookQuerySet(TenantQuerySet):
         return own | Q(whole_organization=True) if principal.is_admin else own
 
     def hearing(self, turn: Turn, event: str) -> "WebhookQuerySet":
-        """Those to be told: of turns of their user's keys, or of all keys while their user is an
+        """Those to be told now."""
+        return self.entitled(turn).filter(events__contains=[event])
+
+    def entitled(self, turn: Turn) -> "WebhookQuerySet":
+        """Those that may know: of turns of their user's keys, or of all keys while their user is an
         admin. Whoever has left the organization is told nothing."""
         member = Membership.objects.filter(
             organization_id=turn.organization_id, user_id=OuterRef("user_id")
@@ -48,7 +52,6 @@ class WebhookQuerySet(TenantQuerySet):
             own | Q(Exists(admin), whole_organization=True),
             organization_id=turn.organization_id,
             disabled_at__isnull=True,
-            events__contains=[event],
             user__is_active=True,
         )
 

@@ -30,6 +30,8 @@ _LIST = inline_serializer(
 
 
 class OpenAIModelsView(OpenAIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(
         operation_id="listModels",
         auth=KEY,
@@ -43,6 +45,8 @@ class OpenAIModelsView(OpenAIView):
 
 
 class OpenAIModelView(OpenAIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(
         operation_id="retrieveModel",
         auth=KEY,

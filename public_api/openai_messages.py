@@ -1,8 +1,8 @@
 """Messages in OpenAI's form to a turn's input, and what the turn wrote back to OpenAI's form.
 
 What `from_output` returns, `to_input` takes back: a client that sends the whole history again gives
-the model the same conversation. Only what a tool made besides text (`files`) is not shown again:
-OpenAI's results hold text alone.
+the model the same conversation, and what it wants back with it (`engine.provider_fields`). Only what
+a tool made besides text (`files`) is not shown again: OpenAI's results hold text alone.
 
 Pure. The messages are those that `public_api.serializers.MessagesField` has read: their rules hold.
 Form: https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages.
@@ -10,12 +10,18 @@ Form: https://platform.openai.com/docs/api-reference/chat/create#chat-create-mes
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+from engine.provider_fields import Fields, stored_form
 
 Entry = dict[str, Any]
 """One message of `Turn.input`."""
 
 OpenAIMessage = dict[str, Any]
+
+SENDER: Final = "amber_sender"
+"""Stands in a message beside what a provider wants back, and marks who sent it. A client that brings it
+along may go on with another model; without it the fields go to whichever model answers."""
 
 PROMPT_ROLES = frozenset({"system", "developer"})
 
@@ -42,17 +48,21 @@ class GivenCall:
     id: str
     name: str
     arguments: str
+    provider_fields: Fields = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenMessage:
-    """One message as a client sent it; `parts` is empty for null."""
+    """One message as a client sent it; `parts` is empty for null. `sender` marks whose the
+    `provider_fields` are, those of its calls too; empty if the client does not say."""
 
     role: str
     parts: tuple[Part, ...] = ()
     name: str = ""
     calls: tuple[GivenCall, ...] = ()
     call_id: str = ""
+    provider_fields: Fields = field(default_factory=dict)
+    sender: str = ""
 
     @property
     def text(self) -> str:
@@ -119,17 +129,22 @@ def _entries(number: int, message: GivenMessage, file_ids: Mapping[str, str]) ->
     elif message.calls:
         yield from _calls(f"given:{number}", message)
     else:
-        yield {"role": "assistant", "content": message.text, **named}
+        kept = stored_form(message.sender, message=message.provider_fields, call={})
+        more = {"provider_fields": kept} if kept else {}
+        yield {"role": "assistant", "content": message.text, **named, **more}
 
 
 def _calls(reply_id: str, message: GivenMessage) -> Iterator[Entry]:
     """One entry a call; the first carries the reply's text."""
     for position, call in enumerate(message.calls):
         asked = {"id": call.id, "name": call.name, "arguments": call.arguments}
+        of_message = {} if position else message.provider_fields
+        kept = stored_form(message.sender, message=of_message, call=call.provider_fields)
         yield {
             "role": "tool_call",
             "content": "" if position else message.text,
             "tool_call": asked | {"reply_id": reply_id},
+            **({"provider_fields": kept} if kept else {}),
         }
 
 
@@ -138,7 +153,8 @@ def _place(number: int, position: int) -> str:
 
 
 def from_output(written: Sequence[Mapping[str, Any]]) -> list[OpenAIMessage]:
-    """What a turn wrote (messages in their wire form) as OpenAI's messages, in order."""
+    """What a turn wrote (messages in their wire form, with their `provider_fields`) as OpenAI's
+    messages, in order."""
     messages: list[OpenAIMessage] = []
     reply_id: str | None = None
     for row in written:
@@ -156,15 +172,29 @@ def from_output(written: Sequence[Mapping[str, Any]]) -> list[OpenAIMessage]:
         elif row["role"] == "file":
             _add_file(messages, row)
         else:
-            messages.append({"role": "assistant", "content": row["content"]})
+            messages.append({"role": "assistant", "content": row["content"], **message_fields(row)})
     return messages
 
 
 def _add_call(message: OpenAIMessage, row: Mapping[str, Any]) -> None:
     call = row["tool_call"]
     function = {"name": call["name"], "arguments": call["arguments"]}
-    message["tool_calls"].append({"id": call["id"], "type": "function", "function": function})
+    about = {"id": call["id"], "type": "function", "function": function, **call_fields(row)}
+    message["tool_calls"].append(about)
     message["content"] = message["content"] or row["content"] or None
+    message |= message_fields(row)
+
+
+def message_fields(row: Mapping[str, Any]) -> Fields:
+    """What a client must bring back with this row's message, and the mark of who sent it."""
+    stored = row.get("provider_fields")
+    return {**stored.get("message", {}), SENDER: stored["sender"]} if stored else {}
+
+
+def call_fields(row: Mapping[str, Any]) -> Fields:
+    """What a client must bring back with this row's call."""
+    fields: Fields = (row.get("provider_fields") or {}).get("call", {})
+    return fields
 
 
 def _add_file(messages: list[OpenAIMessage], row: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ https://platform.openai.com/docs/api-reference/responses-streaming
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
@@ -65,7 +66,7 @@ class ResponseEvents:
             yield from self.begin()
         if growth.text:
             yield from self._open_message()
-            self._said = Shown(self._said.text + growth.text, self._said.calls)
+            self._said = replace(self._said, text=self._said.text + growth.text)
             yield self._part_event(TEXT_DELTA, delta=growth.text, logprobs=[])
         for call in growth.calls:
             yield from self._called(call)
@@ -123,15 +124,16 @@ class ResponseEvents:
         part = text_part(self._form, self._said.text, self._cited())
         yield from self._close_message(message_item(self._form, [part], "completed"))
         number = len(self._said.calls)
-        self._said = Shown(self._said.text, (*self._said.calls, call))
+        fields = self._answer.fields
+        self._said = replace(self._said, calls=(*self._said.calls, call), fields=fields)
         index = number + self._has_message
-        begun = call_item(self._form, number, call, status="in_progress", is_begun=True)
+        begun = call_item(self._form, number, call, fields, status="in_progress", is_begun=True)
         place = {"item_id": begun["id"], "output_index": index}
         yield self._event("response.output_item.added", output_index=index, item=begun)
         name = "response.function_call_arguments"
         yield self._event(f"{name}.delta", **place, delta=call.arguments)
         yield self._event(f"{name}.done", **place, arguments=call.arguments)
-        item = call_item(self._form, number, call)
+        item = call_item(self._form, number, call, fields)
         yield self._event("response.output_item.done", output_index=index, item=item)
 
     def _cited(self) -> list[Citation]:

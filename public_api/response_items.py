@@ -15,6 +15,8 @@ from public_api.openai_messages import PROMPT_ROLES, Entry, GivenMessage
 _SAID_BY_TURNS: Final = frozenset({"assistant", "tool_call", "tool", "file"})
 """What a library had to say is not repeated in later turns."""
 
+_KEPT: Final = ("tool_call", "file_id", "provider_fields")
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -32,7 +34,12 @@ def messages_of(items: Iterable[GivenMessage]) -> list[GivenMessage]:
     for item in items:
         if item.calls and messages and messages[-1].role == "assistant":
             before = messages[-1]
-            messages[-1] = replace(before, calls=(*before.calls, *item.calls))
+            messages[-1] = replace(
+                before,
+                calls=(*before.calls, *item.calls),
+                provider_fields={**item.provider_fields, **before.provider_fields},
+                sender=before.sender or item.sender,
+            )
         else:
             messages.append(item)
     return messages
@@ -65,5 +72,5 @@ def entries_of(turn_input: Mapping[str, Any] | None, written: Sequence[Row]) -> 
 def _written(rows: Sequence[Row]) -> Iterable[Entry]:
     for row in rows:
         if row["role"] in _SAID_BY_TURNS:
-            kept = {name: row[name] for name in ("tool_call", "file_id") if row.get(name)}
+            kept = {name: row[name] for name in _KEPT if row.get(name)}
             yield {"role": row["role"], "content": row["content"], **kept}

@@ -10,10 +10,25 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from public_api.openai_messages import GivenCall, GivenMessage, Image, Part, RemoteImage
+from amber.lib.bounded_fields import BoundedListField
+from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS
+from public_api.openai_messages import (
+    SENDER,
+    GivenCall,
+    GivenMessage,
+    Image,
+    Part,
+    RemoteImage,
+)
 from public_api.response_items import Item, Reference
-from public_api.serializers import MAX_ID_CHARS, MAX_IMAGES, MAX_MESSAGES, PartsField
-from public_api.strict_fields import TextField
+from public_api.serializers import (
+    MAX_ID_CHARS,
+    MAX_IMAGES,
+    MAX_MESSAGES,
+    PartsField,
+    fields_in,
+)
+from public_api.strict_fields import OpaqueField, TextField
 
 MAX_ARGUMENTS_CHARS: Final = 200_000
 PASSED_OVER: Final = frozenset({"reasoning"})
@@ -60,10 +75,21 @@ class CallItemInput(serializers.Serializer[Any]):
     call_id = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
     name = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
     arguments = TextField(max_length=MAX_ARGUMENTS_CHARS)
+    extra_content = OpaqueField(required=False, allow_null=True)
+    reasoning_content = TextField(required=False, allow_null=True, max_length=MAX_FIELDS_BYTES)
+    amber_sender = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        call = GivenCall(attrs["call_id"], attrs["name"], attrs["arguments"])
-        return {"item": GivenMessage(role="assistant", calls=(call,))}
+        about = (attrs["call_id"], attrs["name"], attrs["arguments"])
+        call = GivenCall(*about, fields_in(attrs, CALL_FIELDS))
+        return {
+            "item": GivenMessage(
+                role="assistant",
+                calls=(call,),
+                provider_fields=fields_in(attrs, MESSAGE_FIELDS),
+                sender=attrs.get(SENDER) or "",
+            )
+        }
 
 
 class ResultItemInput(serializers.Serializer[Any]):
@@ -116,7 +142,7 @@ class ItemField(serializers.Field[Item | None, Any, Any, Any]):
 
 
 @extend_schema_field(_SCHEMA)
-class ItemsField(serializers.ListField):
+class ItemsField(BoundedListField):
     """A text is one user's message."""
 
     child = ItemField()

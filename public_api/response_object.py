@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chats.call_options import CallOptions
+from engine.provider_fields import Fields
 from engine.tools import ToolSpec
 from public_api.completions_chunks import CUT_SHORT, DOCUMENT_ADDRESS
 from public_api.growing_answer import Citation, Shown, ShownCall
@@ -96,7 +97,7 @@ def output_items(form: Form, answer: Shown, cited: Iterable[Citation], state: St
     if answer.text or (state.status == "completed" and not answer.calls):
         status = "completed" if answer.calls else _item_status(state)
         items.append(message_item(form, [text_part(form, answer.text, cited)], status))
-    items += [call_item(form, n, call) for n, call in enumerate(answer.calls)]
+    items += [call_item(form, n, call, answer.fields) for n, call in enumerate(answer.calls)]
     return items
 
 
@@ -116,10 +117,19 @@ def text_part(form: Form, text: str, cited: Iterable[Citation] = ()) -> Json:
 
 
 def call_item(
-    form: Form, number: int, call: ShownCall, *, status: str = "completed", is_begun: bool = False
+    form: Form,
+    number: int,
+    call: ShownCall,
+    fields: Fields,
+    *,
+    status: str = "completed",
+    is_begun: bool = False,
 ) -> Json:
-    """`is_begun`: without its arguments, which are to follow."""
+    """`fields` are those of the reply, which has no item of its own: each call brings them.
+    `is_begun`: without its arguments, which are to follow."""
     return {
+        **fields,
+        **call.fields,
         "id": f"fc_{form.key}_{number}",
         "type": "function_call",
         "status": status,

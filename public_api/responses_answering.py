@@ -27,7 +27,7 @@ from chats.call_options import CallOptions
 from chats.models import Turn, TurnStatus
 from chats.stream_view import HEARTBEAT, streamed
 from chats.turn_end import followed
-from chats.turn_messages import messages_of_turn
+from chats.turn_messages import entries_of_turn
 from engine.events import TurnCompleted
 from public_api.answering import DONE
 from public_api.growing_answer import Row, TakenBackError, citations, shown
@@ -69,9 +69,9 @@ def form_of(turn: Turn) -> Form:
 
 
 def response_of(turn: Turn) -> Json:
-    """As it is stored now. Four queries at most. Raises Missing."""
+    """As it is stored now. Five queries at most. Raises Missing."""
     form, state = form_of(turn), state_of(turn)
-    messages = messages_of_turn(turn)
+    messages = entries_of_turn(turn)
     texts = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
     answer = shown(messages, texts, theirs=form.theirs)
     return response(form, state, output_items(form, answer, citations(messages), state))

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedDictField
 from public_api.completions_serializers import MAX_MODEL_CHARS, MAX_OUTPUT_TOKENS, MAX_USER_CHARS
 from public_api.completions_serializers import OPTIONAL as _OPTIONAL
 from public_api.function_fields import (
@@ -28,15 +29,13 @@ MAX_METADATA_CHARS: Final = 512
 MAX_ID_CHARS: Final = 100
 
 
-class MetadataField(serializers.DictField):
+class MetadataField(BoundedDictField):
     """OpenAI's own limits. `chat_id` continues a stored chat; `new` begins one."""
 
     child = TextField(max_length=MAX_METADATA_CHARS)
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
         given: dict[str, str] = super().to_internal_value(data)
-        if len(given) > MAX_METADATA:
-            raise serializers.ValidationError(f"At most {MAX_METADATA} entries.")
         if any(len(name) > MAX_METADATA_KEY_CHARS for name in given):
             raise serializers.ValidationError(
                 f"Names have at most {MAX_METADATA_KEY_CHARS} characters."
@@ -97,7 +96,7 @@ class ResponseInput(serializers.Serializer[Any]):
     top_p = NumberField(**_OPTIONAL, min_value=0, max_value=1)
     max_output_tokens = WholeNumberField(**_OPTIONAL, min_value=1, max_value=MAX_OUTPUT_TOKENS)
     text = TextInput(**_OPTIONAL)
-    metadata = MetadataField(**_OPTIONAL)
+    metadata = MetadataField(**_OPTIONAL, max_entries=MAX_METADATA)
     store = FlagField(**_OPTIONAL, help_text="False: it cannot be retrieved or continued.")
     stream = FlagField(**_OPTIONAL)
     background = FlagField(**_OPTIONAL, help_text="Answered at once, to be retrieved later.")

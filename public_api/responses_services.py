@@ -19,10 +19,10 @@ from chats import transcript
 from chats.call_services import forget_turn
 from chats.models import ChatMessage, Turn
 from chats.services import cancel_turn
-from chats.turn_messages import messages_of_turn, open_calls
+from chats.turn_messages import entries_of_turn, open_calls
 from public_api.answerers import Answerer
 from public_api.growing_answer import shown
-from public_api.openai_messages import Entry, GivenCall, GivenMessage
+from public_api.openai_messages import SENDER, Entry, GivenCall, GivenMessage
 from public_api.response_items import Item, Reference, call_fault, entries_of, messages_of
 from public_api.response_names import Asked, turn_id_in
 from public_api.responses_request import ResponseRequest
@@ -131,7 +131,7 @@ def _said_until(before: Turn | None) -> list[Entry]:
     """What the next turn begins with; its images are kept as long as that turn may be."""
     if before is None:
         return []
-    entries = entries_of(before.input, messages_of_turn(before))
+    entries = entries_of(before.input, entries_of_turn(before))
     kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
     keep_images(
         (entry["file_id"] for entry in entries if "file_id" in entry), timezone.now() + kept
@@ -166,11 +166,18 @@ def _item(asker: Principal, named: Reference) -> GivenMessage:
 
 def _items_of(turn: Turn) -> Iterable[tuple[str, GivenMessage]]:
     theirs = frozenset(tool["name"] for tool in turn.options.get("tools", ()))
-    answer = shown(messages_of_turn(turn), {}, theirs=theirs)
+    answer = shown(entries_of_turn(turn), {}, theirs=theirs)
     yield f"msg_{turn.pk.hex}", GivenMessage(role="assistant", parts=(answer.text,))
     for number, call in enumerate(answer.calls):
-        asked = GivenCall(call.id, call.name, call.arguments)
-        yield f"fc_{turn.pk.hex}_{number}", GivenMessage(role="assistant", calls=(asked,))
+        asked = GivenCall(call.id, call.name, call.arguments, call.fields)
+        fields = dict(answer.fields)
+        item = GivenMessage(
+            role="assistant",
+            calls=(asked,),
+            sender=fields.pop(SENDER, ""),
+            provider_fields=fields,
+        )
+        yield f"fc_{turn.pk.hex}_{number}", item
 
 
 def _renamed(error: AmberError) -> dict[str, list[str]] | None:

@@ -70,6 +70,8 @@ class PageInput(serializers.Serializer[Any]):
 
 
 class ResponsesView(OpenAIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         operation_id="createResponse",
         auth=KEY,
@@ -117,6 +119,8 @@ class ResponsesView(OpenAIView):
 
 
 class ResponseView(OpenAIView):
+    bound_keys_may = ("GET", "DELETE")
+
     @extend_schema(
         operation_id="getResponse",
         auth=KEY,
@@ -156,6 +160,8 @@ class ResponseView(OpenAIView):
 
 
 class InputItemsView(OpenAIView):
+    bound_keys_may = ("GET",)
+
     @extend_schema(
         operation_id="listInputItems",
         auth=KEY,
@@ -181,6 +187,8 @@ class InputItemsView(OpenAIView):
 
 
 class CancelResponseView(OpenAIView):
+    bound_keys_may = ("POST",)
+
     @extend_schema(
         operation_id="cancelResponse",
         auth=KEY,

@@ -101,5 +101,6 @@ def _unsaved(asker: Principal, place: str, data: bytes, expired_at: datetime | N
         organization_id=asker.organization_id,
         user_id=asker.user_id,
         guest_id=asker.guest_id,
+        api_key_id=asker.key.pk if asker.key else None,
         expired_at=expired_at,
     )

@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
@@ -16,9 +16,18 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
+from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS, Fields
 from public_api.legacy_functions import as_tool_messages
-from public_api.openai_messages import GivenCall, GivenMessage, Image, Part, RemoteImage
-from public_api.strict_fields import TextField
+from public_api.openai_messages import (
+    SENDER,
+    GivenCall,
+    GivenMessage,
+    Image,
+    Part,
+    RemoteImage,
+)
+from public_api.strict_fields import OpaqueField, TextField
 
 MAX_MESSAGES: Final = 1_000
 MAX_PARTS: Final = 100
@@ -116,6 +125,11 @@ class PartsField(serializers.Field[tuple[Part, ...], Any, Any, Any]):
             self.fail("image")
 
 
+GOES_BACK: Final = (
+    "As it was answered: the model that sent it may refuse the conversation without it."
+)
+
+
 class CalledFunctionInput(serializers.Serializer[Any]):
     name = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
     arguments = TextField(max_length=200_000, help_text="The raw string the model wrote.")
@@ -125,6 +139,7 @@ class ToolCallInput(serializers.Serializer[Any]):
     id = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
     type = serializers.ChoiceField(["function"], default="function")
     function = CalledFunctionInput()
+    extra_content = OpaqueField(required=False, allow_null=True, help_text=GOES_BACK)
 
 
 class OpenAIMessageInput(serializers.Serializer[Any]):
@@ -133,10 +148,16 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
     role = serializers.ChoiceField(ROLES)
     content = PartsField(required=False, allow_null=True)
     name = serializers.RegexField(_NAME, required=False, allow_null=True, max_length=64)
-    tool_calls = serializers.ListField(
+    tool_calls = BoundedListField(
         child=ToolCallInput(), required=False, allow_null=True, max_length=MAX_CALLS
     )
     tool_call_id = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
+    reasoning_content = TextField(
+        required=False, allow_null=True, max_length=MAX_FIELDS_BYTES, help_text=GOES_BACK
+    )
+    amber_sender = TextField(
+        required=False, allow_null=True, max_length=MAX_ID_CHARS, help_text="As it was answered."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Returns {"given": GivenMessage}."""
@@ -155,13 +176,25 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
                 role=role,
                 parts=content or (),
                 name=attrs.get("name") or "",
-                calls=tuple(GivenCall(id=c["id"], **c["function"]) for c in calls),
+                calls=tuple(
+                    GivenCall(
+                        id=c["id"], **c["function"], provider_fields=fields_in(c, CALL_FIELDS)
+                    )
+                    for c in calls
+                ),
                 call_id=attrs.get("tool_call_id") or "",
+                provider_fields=fields_in(attrs, MESSAGE_FIELDS),
+                sender=attrs.get(SENDER) or "",
             )
         }
 
 
-class MessagesField(serializers.ListField):
+def fields_in(given: Mapping[str, Any], names: Sequence[str]) -> Fields:
+    """What a client brings back for the provider."""
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+class MessagesField(BoundedListField):
     """A whole conversation: every call is answered right after it, and somebody asks, unless
     `needs_question` is false. Legacy calls and their results are read as today's."""
 
@@ -172,6 +205,7 @@ class MessagesField(serializers.ListField):
         self._needs_question = needs_question
 
     def to_internal_value(self, data: Any) -> list[GivenMessage]:
+        self.refuse_long(data)
         given = super().to_internal_value(as_tool_messages(data))
         messages = [message["given"] for message in given]
         errors = _unanswered(messages)

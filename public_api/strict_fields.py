@@ -6,7 +6,11 @@ REST framework's own fields take `"1"` for 1; OpenAI's API refuses it, and says 
 import math
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+
+from engine.provider_fields import MAX_FIELDS_BYTES, is_too_long, storable
 
 
 class TextField(serializers.CharField):
@@ -50,3 +54,26 @@ class FlagField(serializers.BooleanField):
         if not isinstance(data, bool):
             self.fail("invalid_type")
         return data
+
+
+@extend_schema_field(OpenApiTypes.OBJECT)
+class ObjectField(serializers.Field[dict[str, Any], Any, Any, Any]):
+    default_error_messages = {"invalid_type": "Must be an object."}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid_type")
+        return data
+
+
+class OpaqueField(ObjectField):
+    """An object of a provider's: nobody here looks inside."""
+
+    default_error_messages = {"too_long": f"More than {MAX_FIELDS_BYTES:,} bytes, or too deep."}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        given = super().to_internal_value(data)
+        if is_too_long(given):
+            self.fail("too_long")
+        kept: dict[str, Any] = storable(given)
+        return kept

@@ -20,6 +20,7 @@ from amber.lib.later import LaterResponse
 from amber.lib.wire import validated
 from chats.models import Turn
 from chats.turn_end import wait_for_end
+from chats.turn_messages import entries_of_turn
 from public_api.openai_messages import from_output
 from public_api.serializers import ChatProxyInput, ChatProxySerializer
 from public_api.services import start_chat
@@ -49,7 +50,7 @@ class ChatProxyView(APIView):
         If the client goes away the turn is cancelled, unless an Idempotency-Key allows it to come
         back for the answer.
         """
-        principal = _unbound_key(principal_of(request))
+        principal = _of_key(principal_of(request))
         given = validated(ChatProxyInput, request)
         key = request.headers.get("Idempotency-Key")
         done = once(
@@ -66,11 +67,10 @@ class ChatProxyView(APIView):
         return LaterResponse(partial(_answer, turn, sent, is_kept=key is not None))
 
 
-def _unbound_key(principal: Principal) -> Principal:
+def _of_key(principal: Principal) -> Principal:
+    """Raises Forbidden."""
     if principal.key is None:
         raise Forbidden("This address takes API keys only.")
-    if principal.assistant_id is not None:
-        raise Forbidden("This key is for one assistant; here a model answers without any.")
     return principal
 
 
@@ -79,5 +79,5 @@ async def _answer(turn: Turn, sent: list[Any], *, is_kept: bool) -> HttpResponse
     ended = await wait_for_end(turn, is_kept=is_kept)
     if ended.output is None:
         raise Missing
-    messages = [*sent, *from_output(ended.output["messages"])]
+    messages = [*sent, *from_output(entries_of_turn(ended))]
     return HttpResponse(wide_json.write({"messages": messages}), content_type="application/json")

@@ -1,7 +1,8 @@
 """Sends what is due to webhooks, and tries again for a day.
 
 A delivery is a row with a lease and a fence: whoever is rung for takes what is due, a few for each
-webhook so that a slow one holds up no other. Everything goes through the guarded client, without
+webhook so that a slow one holds up no other. Before each attempt it is asked again whether the receiver
+may know: who has left meanwhile is told nothing. Everything goes through the guarded client, without
 redirects: a POST that becomes a GET would have delivered nothing.
 """
 
@@ -68,11 +69,13 @@ class _Message:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """`error` is empty for what was delivered. `latency_ms` is 0 for what was not sent."""
+    """`error` is empty for what was delivered. `latency_ms` is 0 for what was not sent. `is_withheld`:
+    nor will it be, and that is not the address's fault."""
 
     error: str
     http_status: int | None = None
     latency_ms: int = 0
+    is_withheld: bool = False
 
 
 def deliver_due() -> None:
@@ -139,8 +142,10 @@ def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
 
 
 def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
-    """An outcome if there is nothing to sign it with."""
+    """An outcome if it may not be sent, or if there is nothing to sign it with."""
     webhook, now = delivery.webhook, timezone.now()
+    if reason := _reason_to_withhold(delivery):
+        return _Outcome(reason, is_withheld=True)
     try:
         keys = secrets_of(webhook, now=now)
     except UnsealError:
@@ -154,6 +159,16 @@ def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
         HEADER: signature(keys, body, at=int(now.timestamp())),
     }
     return _Message(webhook.url, headers, body)
+
+
+def _reason_to_withhold(delivery: WebhookDelivery) -> str:
+    """Empty while the receiver may know of this turn. Two queries."""
+    turn = Turn.objects.in_sight().filter(pk=delivery.turn_id).first()
+    if turn is None:
+        return "The turn was deleted."
+    if not Webhook.objects.entitled(turn).filter(pk=delivery.webhook_id).exists():
+        return "The webhook's user may not hear of this turn any more."
+    return ""
 
 
 def _output(delivery: WebhookDelivery) -> dict[str, Any]:
@@ -198,7 +213,8 @@ def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
         WebhookDelivery.objects.holding(delivery.pk, delivery.fence, "status")
     except Fenced:
         return  # another worker took over: it tells how it went
-    _count(delivery.webhook_id, outcome)
+    if not outcome.is_withheld:
+        _count(delivery.webhook_id, outcome)
     delivery.http_status = outcome.http_status
     delivery.latency_ms = outcome.latency_ms
     delivery.error = outcome.error
@@ -206,7 +222,11 @@ def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
     delivery.worker = ""
     if not outcome.error:
         _end(delivery, DeliveryStatus.DELIVERED)
-    elif delivery.attempt > len(RETRY_SECONDS) or not _is_enabled(delivery.webhook_id):
+    elif (
+        outcome.is_withheld
+        or delivery.attempt > len(RETRY_SECONDS)
+        or not _is_enabled(delivery.webhook_id)
+    ):
         _end(delivery, DeliveryStatus.FAILED)
     else:
         delivery.status = DeliveryStatus.QUEUED

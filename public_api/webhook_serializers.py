@@ -4,16 +4,22 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
+from amber.lib.bounded_fields import BoundedListField
 from public_api.models import MAX_URL_CHARS, DeliveryStatus, WebhookEvent
 
 MAX_OVERLAP_HOURS: Final = 24 * 7
+MAX_NAMED_EVENTS: Final = 100
+"""There are fewer; some may be named twice."""
 
 
 class WebhookChangesInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=200, allow_blank=True, required=False)
     url = serializers.CharField(max_length=MAX_URL_CHARS)
-    events = serializers.ListField(
-        child=serializers.ChoiceField(WebhookEvent.choices), allow_empty=False, required=False
+    events = BoundedListField(
+        child=serializers.ChoiceField(WebhookEvent.choices),
+        allow_empty=False,
+        required=False,
+        max_length=MAX_NAMED_EVENTS,
     )
     include_output = serializers.BooleanField(
         required=False, help_text="Send what the turn wrote as well."
@@ -27,9 +33,10 @@ class WebhookChangesInput(serializers.Serializer[Any]):
 
 
 class NewWebhookInput(WebhookChangesInput):
-    events = serializers.ListField(
+    events = BoundedListField(
         child=serializers.ChoiceField(WebhookEvent.choices),
         allow_empty=False,
+        max_length=MAX_NAMED_EVENTS,
         default=WebhookEvent.values,
     )
 

@@ -123,7 +123,8 @@ def _is_file(content: Any) -> bool:
 def wanted_calls(request: Json, mark: dict[str, str]) -> list[Call]:
     """The calls that a marker or `tool_choice` asks for, if any."""
     tools = offered_tools(request)
-    if mark.get("call") in tools and not results_at_end(request.get("messages") or []):
+    results = results_at_end(request.get("messages") or [])
+    if mark.get("call") in tools and results < int(mark.get("rounds", 1)):
         name = mark["call"]
         if "args" in mark:
             padding = "=" * (-len(mark["args"]) % 4)

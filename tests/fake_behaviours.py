@@ -7,6 +7,8 @@ Any name here may take the suffix `-once`: the first request of each distinct co
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.fake_habits import Habit
+
 Answer = Literal["words", "echo", "parrot", "parallel", "endless"]
 
 
@@ -36,6 +38,8 @@ class Behaviour:
     """Answer with one JSON object though a stream was asked for."""
     refused_field: str | None = None
     """Refuse requests that carry this field with 400."""
+    habit: Habit = ""
+    """What it sends beyond OpenAI's form, and wants back (`tests.fake_habits`)."""
 
 
 _BAD_JSON = b'data: {"choices": [{"delta"\n\n'
@@ -68,6 +72,13 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-no-encoding-format": Behaviour(
         "refuses `encoding_format`", refused_field="encoding_format"
     ),
+    "fake-gemini": Behaviour("signs its calls, and wants them back signed", habit="gemini"),
+    "fake-deepseek": Behaviour("thinks, and wants its thoughts back", habit="deepseek"),
+    "fake-json-gemini": Behaviour("the same, never streams", habit="gemini", ignores_stream=True),
+    "fake-json-deepseek": Behaviour(
+        "the same, never streams", habit="deepseek", ignores_stream=True
+    ),
+    "fake-strict": Behaviour("refuses fields that are not OpenAI's", habit="strict"),
     "fake-429": Behaviour("429", status=429),
     "fake-429-retry-after": Behaviour(
         "429 with Retry-After: 1", status=429, headers=((b"retry-after", b"1"),)

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tests import fake_answers
+from tests import fake_answers, fake_habits
 from tests.fake_behaviours import behaviour_of
 
 Json = dict[str, Any]
@@ -86,13 +86,27 @@ class ChatAnswer:
             "tool_calls": [
                 {
                     "index": i,
-                    "id": f"call_fake{self.serial}_{i}",
+                    "id": self.call_id(i),
                     "type": "function",
                     "function": {"name": name, "arguments": arguments},
+                    **self.signature(i),
                 }
                 for i, (name, arguments) in enumerate(calls)
             ],
         }
+
+    def call_id(self, number: int) -> str:
+        begin = fake_habits.CALL_ID.get(self.behaviour.habit, "call_fake")
+        return f"{begin}{self.serial}_{number}"
+
+    def signature(self, number: int) -> Json:
+        if self.behaviour.habit != "gemini" or number:
+            return {}
+        return {"extra_content": fake_habits.signature(self.call_id(number))}
+
+    def thought(self) -> str:
+        is_thinking = self.behaviour.habit == "deepseek"
+        return fake_habits.thought(self.call_id(0)) if is_thinking else ""
 
     def pieces(self) -> list[str]:
         """The tokens of the text; a stamped answer is made while it is sent."""
@@ -143,6 +157,8 @@ class ChatAnswer:
             message = {"content": self.stamp(0)}
         else:
             message = {"content": "".join(self.pieces())}
+        if self.thought():
+            message["reasoning_content"] = self.thought()
         choice = {
             "index": 0,
             "message": {"role": "assistant", **message},
@@ -179,6 +195,9 @@ class ChatAnswer:
         start = loop.time()
         await asyncio.sleep(self.pace.first_seconds)
         calls = self.calls()
+        for word in self.thought().partition(" "):
+            if word:
+                yield self.event({"content": None, "reasoning_content": word})
         if calls:
             yield self.event({"role": "assistant", **self.call_delta(calls)})
             return

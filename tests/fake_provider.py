@@ -21,8 +21,8 @@ or words). The last "[[fake key=value ...]]" anywhere in the body wins over both
     stamp=1     every token is its own send time: the text of the first is
                 "#<arrival_us>;@<sent_us>;", of the others "@<sent_us>;" (CLOCK_MONOTONIC)
     call=NAME   answer with a call of tool NAME (unless a tool's result came since the last
-                user message); args=BASE64URL(JSON) or filled from its schema; times=N
-                of them in one reply
+                user message, or fewer than rounds=N did); args=BASE64URL(JSON) or filled from
+                its schema; times=N of them in one reply
     status=N    answer with that HTTP error;  drop=N  cut the connection after N tokens
 A forced tool_choice or a response_format is answered with JSON that fits the schema.
 """
@@ -42,7 +42,7 @@ from urllib.parse import parse_qs
 import orjson
 import uvicorn
 
-from tests import fake_answers
+from tests import fake_answers, fake_habits
 from tests.fake_behaviours import BEHAVIOURS, Behaviour, behaviour_of
 from tests.fake_chat import HANG_SECONDS, ChatAnswer
 
@@ -121,6 +121,8 @@ class FakeProvider:
             await send_json(send, {"error": error}, behaviour.status, behaviour.headers)
         elif behaviour.refused_field in answer.request:
             await send_json(send, {"error": refusal(str(behaviour.refused_field))}, 400)
+        elif said := fake_habits.refused(behaviour.habit, answer.messages):
+            await send_json(send, {"error": {"message": said, "code": None}}, 400)
         elif answer.request.get("stream") and not behaviour.ignores_stream:
             await self._stream(answer, receive, send)
         else:

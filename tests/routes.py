@@ -9,6 +9,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 PREFIXES = ("api/v1/", "chat")
 OPENAI_PREFIX = "v1/"
+AUTH_PREFIX = "_allauth/"
 METHODS = ("get", "post", "put", "patch", "delete")
 _PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
 
@@ -50,6 +51,11 @@ def all_routes() -> list[Route]:
 def openai_routes() -> list[Route]:
     """Those that speak OpenAI's protocol: other errors, and keys alone."""
     return _beginning_with((OPENAI_PREFIX,))
+
+
+def auth_routes() -> list[Route]:
+    """allauth's, in a format of its own."""
+    return _beginning_with((AUTH_PREFIX,))
 
 
 def _beginning_with(prefixes: tuple[str, ...]) -> list[Route]:

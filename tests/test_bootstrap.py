@@ -1,4 +1,6 @@
 import json
+from contextlib import nullcontext
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -94,15 +96,18 @@ def test_refuses_an_address_that_is_none(monkeypatch):
         call_command("bootstrap")
 
 
-def create_account(capsys: Any, *arguments: str) -> Any:
-    call_command("create_account", *arguments)
+def create_account(capsys: Any, *arguments: str, password: str = "") -> Any:
+    """With what somebody pipes into it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", StringIO(f"{password}\n"))
+        call_command("create_account", *arguments, *(["--password-stdin"] if password else []))
     line = capsys.readouterr().out
     assert line.count("\n") == 1
     return json.loads(line)
 
 
 def test_an_account_starts_in_its_personal_organization(capsys):
-    made = create_account(capsys, "--email", "eve@example.com", "--password", "a long password")
+    made = create_account(capsys, "--email", "eve@example.com", password="a long password")
 
     user = User.objects.get(pk=made["user_id"])
     assert user.check_password("a long password")
@@ -127,11 +132,40 @@ def test_an_account_founds_the_organization_and_the_next_one_joins_it(capsys):
 
 
 def test_an_account_that_exists_is_used_as_it_is(capsys):
-    first = create_account(capsys, "--email", "eve@example.com", "--password", "a long password")
-    again = create_account(capsys, "--email", "Eve@example.com", "--password", "another one")
+    first = create_account(capsys, "--email", "eve@example.com", password="a long password")
+    again = create_account(capsys, "--email", "Eve@example.com", password="another one")
 
     assert first == again
     assert User.objects.get().check_password("a long password")
+
+
+def test_a_password_is_never_an_argument():
+    with pytest.raises(CommandError, match="unrecognized arguments"):
+        call_command("create_account", "--email", "eve@example.com", "--password", "in the history")
+    assert not User.objects.exists()
+
+
+def test_an_empty_password_is_refused(monkeypatch):
+    monkeypatch.setattr("sys.stdin", StringIO("\n"))
+    with pytest.raises(CommandError, match="empty"):
+        call_command("create_account", "--email", "eve@example.com", "--password-stdin")
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_made"), [(["a long password"] * 2, True), (["a long password", "other"], False)]
+)
+def test_at_a_terminal_a_password_is_asked_for_twice(monkeypatch, typed, is_made):
+    terminal = StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    asked = iter(typed)
+    command = "amber.management.commands.create_account"
+    monkeypatch.setattr(f"{command}.getpass", lambda *_: next(asked))
+    with nullcontext() if is_made else pytest.raises(CommandError, match="different"):
+        call_command("create_account", "--email", "eve@example.com", "--password-stdin")
+    made = [user.check_password("a long password") for user in User.objects.all()]
+    assert made == ([True] if is_made else [])
 
 
 def test_refuses_an_account_without_an_address():

@@ -90,3 +90,36 @@ def test_wrong_services_stop_the_start(name, value):
     )
     assert run.returncode != 0
     assert f"ImproperlyConfigured: {name}=" in run.stderr
+
+
+def start(**environ: str) -> "subprocess.CompletedProcess[str]":
+    code = "import amber.settings as s; print(s.AMBER_OPEN_SIGNUP, s.ACCOUNT_EMAIL_VERIFICATION)"
+    inherited = {
+        k: v for k, v in os.environ.items() if k not in ("AMBER_OPEN_SIGNUP", "AMBER_SMTP_URL")
+    }
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**inherited, **environ},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_sign_up_is_closed_unless_it_is_opened_and_wants_mail_then():
+    assert start().stdout.split() == ["False", "none"]
+    mail = "smtp://mail.example"
+    assert start(AMBER_SMTP_URL=mail).stdout.split() == ["False", "mandatory"]
+    opened = start(AMBER_OPEN_SIGNUP="1", AMBER_SMTP_URL=mail)
+    assert opened.stdout.split() == ["True", "mandatory"]
+    without = start(AMBER_OPEN_SIGNUP="1")
+    assert without.returncode != 0
+    assert "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL" in without.stderr
+
+
+def test_postgres_that_vanishes_is_noticed_unless_its_address_says_how(monkeypatch):
+    monkeypatch.setenv(NAME, "postgresql://amber@db.example/amber")
+    options = environment.database(NAME)["OPTIONS"]
+    assert (options["connect_timeout"], options["tcp_user_timeout"]) == (5, 15_000)
+    monkeypatch.setenv(NAME, "postgresql://amber@db.example/amber?connect_timeout=30")
+    assert environment.database(NAME)["OPTIONS"]["connect_timeout"] == "30"

@@ -105,6 +105,14 @@ def test_waits_longer_each_time_when_a_child_cannot_start(run):
     assert time.monotonic() - began >= 0.5 + 1 + 2
 
 
+def test_servers_that_keep_dying_are_started_again_soon(run):
+    """Pauses that double would add up to 90 s."""
+    child = 'shell("redis", "echo tried; exit 3", longest_pause_seconds=0.1)'
+    one = run(f"supervisor.start({child}); supervisor.watch()")
+
+    one.wait_for("tried", times=9)
+
+
 def test_stops_one_after_the_other_each_asked_once(run):
     script = f"""
 for name in ("redis", "chat", "web"):

@@ -11,12 +11,15 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
 
-from amber import installation, up
+from amber import embedded, installation, up
+from amber.embedded import Server
 from amber.processes import wait_until
+from amber.supervisor import Child
 
 ROOT = Path(__file__).parent.parent
 
@@ -93,11 +96,14 @@ class Up:
         return found
 
 
-def manage(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def manage(
+    environ: dict[str, str], *arguments: str, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env=environ,
+        input=typed,
         capture_output=True,
         text=True,
         timeout=120,
@@ -106,7 +112,8 @@ def manage(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProc
 
 
 def account(environ: dict[str, str]) -> Any:
-    done = manage(environ, "create_account", "--email", "eve@example.com", "--password", "x" * 12)
+    named = ("--email", "eve@example.com", "--password-stdin")
+    done = manage(environ, "create_account", *named, typed="x" * 12)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -185,6 +192,19 @@ def test_backs_up_while_it_runs_and_restores_into_a_new_folder(home, tmp_path):
         two.wait_for("Amber is ready")
         assert "shown this once" not in two.said
         assert account(elsewhere) == eve
+
+
+def test_servers_are_not_waited_for_as_long_as_other_children(monkeypatch, tmp_path):
+    started: list[Child] = []
+    supervisor: Any = SimpleNamespace(start=started.append, wait_until=lambda _: True)
+    for name in ("postgres", "redis"):
+        server = Server(name, [name], f"{name}://", signal.SIGTERM, lambda _: True)
+        monkeypatch.setattr(embedded, f"prepare_{name}", lambda _, server=server: server)
+
+    up._start_servers(supervisor, tmp_path, {})
+
+    assert [child.name for child in started] == ["postgres", "redis"]
+    assert {child.longest_pause_seconds for child in started} == {up.SERVER_PAUSE_SECONDS}
 
 
 def test_says_that_the_port_is_taken(home):

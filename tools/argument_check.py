@@ -12,11 +12,12 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 import orjson
-from jsonschema import FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from jsonschema.validators import Draft202012Validator, extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
+
+from tools.schema_check import meta_fault
 
 __all__ = ["SchemaError", "TooLongError", "Unresolvable", "misfit"]
 
@@ -79,8 +80,8 @@ _Validator: Any = extend(  # type: ignore[no-untyped-call]
 def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> ValidationError | None:
     """What fits least; None where all fits. Raises TooLongError, SchemaError, Unresolvable."""
     _ends_at.set(time.monotonic() + MAX_SECONDS)
-    no_formats = FormatChecker(formats=())  # they would compile the stranger's patterns
-    Draft202012Validator.check_schema(schema, format_checker=no_formats)
+    if fault := meta_fault(schema):
+        raise SchemaError(fault[1])
     errors: Iterator[ValidationError] = _Validator(schema, registry=Registry()).iter_errors(
         arguments
     )

@@ -18,6 +18,8 @@ from tools.source import Discovered
 
 MAX_FUNCTIONS: Final = 128
 """As many as one request to a model may offer (`engine.tools.MAX_OFFERED_TOOLS`)."""
+MAX_LOOKED_AT: Final = 512
+"""Those that cannot be used cost 10 ms each, too."""
 
 MAX_NAME_CHARS: Final = 200
 MAX_DESCRIPTION_CHARS: Final = 4_000
@@ -29,11 +31,15 @@ def discovered(listing: Listing, url: str) -> Discovered:
     """`data` also keeps the protocol's version, so that calls need not ask for it."""
     functions: dict[str, dict[str, Any]] = {}
     warnings: list[str] = []
-    for tool in listing.tools:
+    is_cut = listing.is_cut or len(listing.tools) > MAX_LOOKED_AT
+    for tool in listing.tools[:MAX_LOOKED_AT]:
+        if len(functions) == MAX_FUNCTIONS:
+            is_cut = True
+            break
         _add(tool, functions, warnings)
-    if listing.is_cut or len(functions) > MAX_FUNCTIONS:
+    if is_cut:
         warnings.append(f"The server lists more tools than the {MAX_FUNCTIONS} that are kept.")
-    kept = list(functions.values())[:MAX_FUNCTIONS]
+    kept = list(functions.values())
     if not kept:
         warnings.append("The server lists no tool that can be used.")
     more = len(warnings) - MAX_WARNINGS

@@ -78,6 +78,7 @@ class ToolContext:
     organization_id: UUID
     user_id: UUID | None = None
     guest_id: str | None = None
+    api_key_id: UUID | None = None
     chat_id: UUID | None = None
     assistant_id: UUID | None = None
     turn_id: UUID | None = None

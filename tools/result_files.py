@@ -4,7 +4,7 @@
     rows = files.save(result)                   # in the transaction that stores the result
     files.erase_unsaved()                       # at the turn's end: results that were not stored
 
-A file belongs to its turn's user or guest; that of a turn without a chat expires with the turn.
+A file belongs to its turn's user or guest, and to the key that asked; that of a turn without a chat expires with the turn.
 What the bytes are is decided as for uploads (`libraries.file_content`), whose code is loaded when
 the first file comes. Refuses the rest of a result with too many files, and says so to the model.
 """
@@ -130,6 +130,7 @@ class ResultFiles:
             organization_id=context.organization_id,
             user_id=context.user_id,
             guest_id=context.guest_id,
+            api_key_id=context.api_key_id,
             expired_at=self._expiry(),
         )
         self._unsaved[str(file.pk)] = file

@@ -2,11 +2,18 @@
 
 It must be a JSON Schema 2020-12 of an object (https://json-schema.org/draft/2020-12/json-schema-core),
 not too large or deep, and whole in itself: `$ref` leads to a place of the same schema, or the schema
-is refused. Pure; nothing is fetched, and no pattern of the stranger's is compiled. `jsonschema` (2 MB) is
+is refused. Nothing is fetched, and no pattern of the stranger's is compiled. `jsonschema` (2 MB) is
 imported with the first schema.
+
+Holding a schema against its meta-schema takes 10 ms, and clients send the same ones with every request:
+verdicts are kept by the schema's hash.
 """
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -21,6 +28,9 @@ MAX_SCHEMA_DEPTH: Final = 40
 _SHOWN_CHARS: Final = 200
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 
+MAX_VERDICTS: Final = 4_096
+"""Kept; those asked for longest ago go first. Some 300 bytes each."""
+
 Fault = tuple[str, str]
 """Where in the schema, as `properties.city`, empty for all of it; and what is wrong."""
 
@@ -29,15 +39,55 @@ def schema_faults(schema: Any) -> list[Fault]:
     """Empty if it can be used. `schema` is JSON as parsed."""
     if not isinstance(schema, dict):
         return [("", "This must be a JSON Schema, that is an object.")]
-    written = orjson.dumps(schema)
+    written = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
     if len(written) > MAX_SCHEMA_BYTES:
         return [("", f"The schema is larger than {MAX_SCHEMA_BYTES:,} bytes.")]
     if is_deeper(written, MAX_SCHEMA_DEPTH):
         return [("", f"The schema is nested more than {MAX_SCHEMA_DEPTH} deep.")]
     if schema.get("type", "object") != "object":
         return [("type", 'Arguments are named, so this must be "object".')]
+    return list(_verdicts.get("whole", written, lambda: _faults_inside(schema)))
+
+
+def meta_fault(schema: Any) -> Fault | None:
+    """Return what the meta-schema says against a schema of any size; None if nothing.
+
+    Raises RecursionError where it is too deep to be read.
+    """
+    written = json.dumps(schema, sort_keys=True).encode()  # takes integers of any size
+    fault: Fault | None = _verdicts.get("meta", written, lambda: _meta_fault(schema))
+    return fault
+
+
+class Verdicts:
+    """What was found out of a text, by its hash. Used by all threads of a process."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[bytes, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, purpose: str, written: bytes, find: Callable[[], Any]) -> Any:
+        """Return what `find` says, or said. Two threads may find out the same at once."""
+        key = hashlib.sha256(purpose.encode() + b" " + written).digest()
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        found = find()
+        with self._lock:
+            self._kept[key] = found
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return found
+
+
+_verdicts: Final = Verdicts(MAX_VERDICTS)
+
+
+def _faults_inside(schema: Mapping[str, Any]) -> tuple[Fault, ...]:
     broken = _meta_fault(schema)
-    return [broken] if broken else list(_reference_faults(schema))
+    return (broken,) if broken else tuple(_reference_faults(schema))
 
 
 def _meta_fault(schema: Any) -> Fault | None:

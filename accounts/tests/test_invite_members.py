@@ -3,10 +3,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.utils import timezone
 
 from accounts import services
-from accounts.models import Invitation, Membership
+from accounts.admin import UserAdmin
+from accounts.closing import close_account
+from accounts.models import Invitation, Membership, User
 from tests.personas import Persona, api
 
 ACCEPT = "/api/v1/invitations/accept/"
@@ -85,6 +88,87 @@ def test_inviting_again_ends_the_earlier_invitation(token, alice, mallory):
     second = invite(alice, mallory.user.email).json()["token"]
     assert api(mallory).post(ACCEPT, {"token": token}).status_code == 404
     assert api(mallory).post(ACCEPT, {"token": second}).status_code == 200
+
+
+def accept(persona: Persona, token: str) -> Any:
+    return api(persona).post(ACCEPT, {"token": token})
+
+
+def is_refused(answer: Any, mallory: Persona) -> bool:
+    """With a sentence that says what to do; nobody joined."""
+    assert answer.status_code == 404, answer.content
+    assert "sent it may no longer invite people" in answer.json()["error"]["message"]
+    return not Membership.objects.filter(user=mallory.user, organization__name="Acme").exists()
+
+
+def member_of(alice: Persona, persona: Persona) -> str:
+    member = persona.user.memberships.get(organization=alice.organization)
+    return f"/api/v1/organizations/{alice.organization.pk}/members/{member.pk}/"
+
+
+@pytest.mark.parametrize("role", ["member", "admin"])
+def test_it_ends_when_its_sender_is_demoted(alice, carol, mallory, role):
+    """And stays ended when they are promoted again."""
+    token = invite(carol, mallory.user.email, role=role).json()["token"]
+    for given in ("member", "admin"):
+        assert api(alice).patch(member_of(alice, carol), {"role": given}).status_code == 200
+        assert is_refused(accept(mallory, token), mallory)
+    assert not Invitation.objects.exists()
+
+
+def test_an_owner_who_becomes_admin_still_invites_admins(alice, carol, mallory):
+    for persona in (carol, alice):
+        api(alice).patch(member_of(alice, persona), {"role": "owner"})
+    kept = invite(carol, mallory.user.email, role="admin").json()["token"]
+    invite(carol, "z@example.com", role="owner")
+    api(alice).patch(member_of(alice, carol), {"role": "admin"})
+    assert [each.role for each in Invitation.objects.all()] == ["admin"]
+    assert accept(mallory, kept).status_code == 200
+
+
+def test_it_ends_when_its_sender_is_removed_or_leaves(alice, carol, mallory):
+    for remover in (alice, carol):
+        token = invite(carol, mallory.user.email).json()["token"]
+        assert api(remover).delete(member_of(alice, carol)).status_code == 204
+        assert is_refused(accept(mallory, token), mallory)
+        assert not Invitation.objects.exists()
+        services.join_organization(carol.user, organization=alice.organization, role="admin")
+
+
+def test_it_ends_with_its_senders_account(carol, mallory):
+    token = invite(carol, mallory.user.email).json()["token"]
+    close_account(carol.user)
+    assert not Invitation.objects.exists()
+    assert is_refused(accept(mallory, token), mallory)
+
+
+def test_it_ends_when_operators_disable_its_sender(alice, carol, mallory):
+    token = invite(carol, mallory.user.email).json()["token"]
+    carol.user.is_active = False
+    UserAdmin(User, admin.site).save_model(None, carol.user, None, True)
+    assert not Invitation.objects.exists()
+    assert is_refused(accept(mallory, token), mallory)
+
+
+@pytest.mark.parametrize("change", ["demoted", "removed", "disabled", "erased", "made owner's"])
+def test_whether_its_sender_may_is_looked_at_when_it_is_accepted(alice, carol, mallory, change):
+    """However they lost it: operators edit rows, too."""
+    token = invite(carol, mallory.user.email).json()["token"]
+    members = Membership.objects.filter(user=carol.user, organization=alice.organization)
+    {
+        "demoted": lambda: members.update(role="member"),
+        "removed": lambda: members.delete(),
+        "disabled": lambda: User.objects.filter(pk=carol.user.pk).update(is_active=False),
+        "erased": lambda: User.objects.filter(pk=carol.user.pk).delete(),
+        "made owner's": lambda: Invitation.objects.update(role="owner"),
+    }[change]()
+    assert is_refused(accept(mallory, token), mallory)
+    assert not may_be_invited(mallory)
+
+
+def may_be_invited(mallory: Persona) -> bool:
+    """Where sign-up is closed an open invitation opens it."""
+    return Invitation.objects.open().filter(email__iexact=mallory.user.email).exists()
 
 
 def test_a_member_cannot_be_invited_again(alice, bob):

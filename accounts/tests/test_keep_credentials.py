@@ -1,12 +1,15 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth import HASH_SESSION_KEY
 from django.utils import timezone
 
+from accounts.authentication import authenticate
 from accounts.credentials import Credential, credential_of, still_good
 from accounts.models import ApiKey, Membership, User
-from accounts.principal import Principal
+from accounts.principal import BrowserSession, Principal
 from accounts.services import revoke_api_key
+from tests.personas import api
 
 
 @pytest.fixture
@@ -65,3 +68,32 @@ def test_operators_are_let_in_everywhere_but_not_their_keys(mallory, by_key, ali
     signed_in = Credential(alice.organization.pk, mallory.user.pk)
     with_key = Credential(alice.organization.pk, mallory.user.pk, key.pk)
     assert still_good({signed_in, with_key}) == {signed_in}
+
+
+def signed_in(persona, client):
+    session = BrowserSession(client.session.session_key, client.session[HASH_SESSION_KEY])
+    return Credential(persona.organization.pk, persona.user.pk, session=session)
+
+
+def test_a_session_is_looked_at_by_its_row(alice, by_session, django_assert_num_queries):
+    here, elsewhere = api(alice), api(alice)
+    both = {signed_in(alice, here), signed_in(alice, elsewhere)}
+    with django_assert_num_queries(3):
+        assert still_good(both) == both
+    gone = signed_in(alice, here)
+    here.logout()
+    assert still_good(both) == both - {gone}
+    alice.user.set_password("another long sentence")
+    alice.user.save()
+    assert still_good({*both, by_session}) == {by_session}
+
+
+def test_a_request_by_session_is_named_by_it(alice, rf):
+    client = api(alice)
+    request = rf.get("/")
+    request.user, request.session = alice.user, client.session
+    principal = authenticate(request)
+    assert principal is not None
+    assert credential_of(principal) == signed_in(alice, client)
+    assert str(client.session.session_key) not in repr(principal)
+    assert str(client.session.session_key) not in repr(credential_of(principal))

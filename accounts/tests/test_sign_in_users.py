@@ -3,6 +3,7 @@
 import json
 from random import randrange
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -48,33 +49,67 @@ def post(client: Client, path: str, body: object, **headers: str) -> Any:
     )
 
 
-def test_sign_up_signs_in_and_gives_a_personal_organization(browser, good):
-    assert post(browser, "signup", good).status_code == 200
+@pytest.fixture
+def opened(settings):
+    """As AMBER_OPEN_SIGNUP and AMBER_SMTP_URL make it."""
+    settings.AMBER_OPEN_SIGNUP = True
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+
+
+@pytest.fixture
+def mailing(settings):
+    """Closed, with a mail server."""
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+
+
+def key_in_mail(path: str) -> str:
+    """What follows this path in the latest mail."""
+    return unquote(str(mail.outbox[-1].body.split(f"/{path}/")[1].split()[0]))
+
+
+def pending(answer: Any) -> list[str]:
+    assert answer.status_code == 401
+    return [flow["id"] for flow in answer.json()["data"]["flows"] if flow.get("is_pending")]
+
+
+def test_who_signs_up_proves_their_address_before_anything_else(browser, opened, good):
+    assert pending(post(browser, "signup", good)) == ["verify_email"]
+    assert browser.get(ME).status_code == 401
+    assert browser.post("/api/v1/chats/", {}, "application/json").status_code == 401
+    assert browser.post("/api/v1/api-keys/", {"name": "x"}, "application/json").status_code == 401
+    assert pending(post(browser, "login", good)) == ["verify_email"]
+    assert browser.get(ME).status_code == 401
+    key = key_in_mail("verify-email")
+    assert post(browser, "email/verify", {"key": f"{key}x"}).status_code == 400
+    assert pending(post(new_browser(), "login", good)) == ["verify_email"]
+    assert post(browser, "email/verify", {"key": key}).status_code in (200, 401)
+    assert post(browser, "login", good).status_code == 200
     me = browser.get(ME).json()
     assert me["email"] == good["email"]
     assert (me["organization"]["personal"], me["organization"]["role"]) == (True, "owner")
     assert Organization.objects.count() == 1
 
 
-def test_sign_up_needs_the_csrf_token_and_says_so_in_json(db, good):
+def test_sign_up_needs_the_csrf_token_and_says_so_in_json(db, opened, good):
     client = new_browser(enforce_csrf_checks=True)
     refused = post(client, "signup", good)
     assert refused.status_code == 403
     assert refused.json()["error"]["code"] == "csrf_failed"
     client.get(f"{AUTH}/session")
     token = client.cookies["csrftoken"].value
-    assert post(client, "signup", good, **{"X-CSRFToken": token}).status_code == 200
+    assert pending(post(client, "signup", good, **{"X-CSRFToken": token})) == ["verify_email"]
 
 
 @pytest.mark.parametrize("wrong", [{"password": "1234"}, {"email": "x"}, {"email": None}])
-def test_a_bad_sign_up_is_400_and_makes_nobody(browser, good, wrong):
+def test_a_bad_sign_up_is_400_and_makes_nobody(browser, opened, good, wrong):
     assert post(browser, "signup", good | wrong).status_code == 400
     assert not User.objects.exists()
 
 
-def test_one_account_per_address(browser, good):
+def test_one_account_per_address(browser, opened, good):
     services.sign_up(good["email"])
-    assert post(browser, "signup", {**good, "email": good["email"].upper()}).status_code == 400
+    again = {**good, "email": good["email"].upper()}
+    assert pending(post(browser, "signup", again)) == ["verify_email"]
     assert User.objects.count() == 1
 
 
@@ -111,33 +146,60 @@ def test_a_deactivated_user_does_not_sign_in(browser, good):
     assert browser.get(ME).status_code == 401
 
 
+def test_whom_an_operator_made_need_not_prove_their_address(browser, mailing, good):
+    services.sign_up(**good)
+    assert post(browser, "login", good).status_code == 200
+    assert browser.get(ME).status_code == 200
+
+
+def test_an_operator_vouches_for_whom_they_made_without_an_address(browser, mailing, good):
+    user = User.objects.create_superuser(**good)
+    assert post(browser, "login", good).status_code == 200
+    address = EmailAddress.objects.get(user=user)
+    assert (address.email, address.verified, address.primary) == (good["email"], True, True)
+
+
 def test_who_was_made_without_organization_gets_one_at_login(browser, good):
     User.objects.create_superuser(**good)
     assert post(browser, "login", good).status_code == 200
     assert browser.get(ME).json()["organization"]["personal"] is True
 
 
-@pytest.fixture
-def closed(settings):
-    settings.AMBER_OPEN_SIGNUP = False
-
-
-def test_a_closed_installation_refuses_strangers(browser, closed, good):
+def test_an_installation_is_closed_to_strangers_unless_it_is_opened(browser, good):
     assert post(browser, "signup", good).status_code == 403
     assert not User.objects.exists()
     flows = browser.get(f"{AUTH}/session").json()["data"]["flows"]
     assert "signup" not in [flow["id"] for flow in flows]
 
 
-def test_a_closed_installation_lets_in_whom_it_invited(browser, closed, alice, good):
+@pytest.fixture
+def token(alice, good):
+    """Of an invitation to that address."""
     path = f"/api/v1/organizations/{alice.organization.pk}/invitations/"
-    token = api(alice).post(path, {"email": good["email"]}).json()["token"]
-    assert post(browser, "signup", good).status_code == 200
+    return api(alice).post(path, {"email": good["email"]}).json()["token"]
+
+
+def test_a_closed_installation_lets_in_whom_it_invited(browser, mailing, token, good):
+    assert pending(post(browser, "signup", good)) == ["verify_email"]
+    assert browser.get(ME).status_code == 401
+    post(browser, "email/verify", {"key": key_in_mail("verify-email")})
+    assert post(browser, "login", good).status_code == 200
     accepted = browser.post("/api/v1/invitations/accept/", {"token": token}, "application/json")
     assert accepted.json()["name"] == "Acme"
 
 
-def test_an_expired_invitation_opens_nothing(browser, closed, alice, good):
+def test_without_mail_whoever_was_invited_shows_the_token(browser, token, good):
+    assert post(browser, "signup", good).status_code == 403
+    for wrong in ("", "x", f"{token}x", None, [token], {"token": token}):
+        assert post(new_browser(), "signup", {**good, "invitation": wrong}).status_code == 403
+    other = {**good, "email": "someone@example.com", "invitation": token}
+    assert post(new_browser(), "signup", other).status_code == 403
+    assert post(browser, "signup", {**good, "invitation": token}).status_code == 200
+    accepted = browser.post("/api/v1/invitations/accept/", {"token": token}, "application/json")
+    assert accepted.json()["name"] == "Acme"
+
+
+def test_an_expired_invitation_opens_nothing(browser, mailing, alice, good):
     services.invite(alice.organization, email=good["email"], role="member", by=alice.principal)
     Invitation.objects.update(expires_at=alice.user.created_at)
     assert post(browser, "signup", good).status_code == 403
@@ -150,20 +212,20 @@ def test_resets_a_forgotten_password(browser, settings, good):
     }
     services.sign_up(**good)
     assert post(browser, "password/request", {"email": good["email"]}).status_code == 200
-    (message,) = mail.outbox
-    key = message.body.split("https://app.example/reset/")[1].split()[0]
+    assert len(mail.outbox) == 1
+    key = key_in_mail("reset")
     body = {"key": key, "password": "another long sentence"}
     assert post(browser, "password/reset", body).status_code in (200, 401)
     assert User.objects.get().check_password("another long sentence")
     assert post(browser, "password/reset", body).status_code == 400
 
 
-def oidc(email: str) -> SocialLogin:
+def oidc(email: str, *, is_proved: bool = True) -> SocialLogin:
     user = User(email=email)
     return SocialLogin(
         user=user,
         account=SocialAccount(provider="openid_connect", uid="42"),
-        email_addresses=[EmailAddress(email=email, verified=True, primary=True)],
+        email_addresses=[EmailAddress(email=email, verified=is_proved, primary=True)],
     )
 
 
@@ -177,8 +239,10 @@ def test_openid_connect_gives_a_personal_organization_and_the_name(rf, db):
     assert user.memberships.get().organization.name == "Eve Adams"
 
 
-def test_openid_connect_is_closed_to_strangers_too(rf, closed, alice):
+def test_openid_connect_is_closed_to_strangers_too(rf, alice):
     adapter = SocialAccountAdapter()
     assert not adapter.is_open_for_signup(rf.get("/"), oidc("eve@example.com"))
     services.invite(alice.organization, email="eve@example.com", role="member", by=alice.principal)
     assert adapter.is_open_for_signup(rf.get("/"), oidc("Eve@example.com"))
+    unproved = oidc("eve@example.com", is_proved=False)
+    assert not adapter.is_open_for_signup(rf.get("/"), unproved)

@@ -41,6 +41,7 @@ from amber.lib.errors import (
     Unavailable,
 )
 from amber.lib.ids import new_id
+from amber.lib.redis import refuses_writes
 
 logger = structlog.get_logger(__name__)
 
@@ -288,6 +289,13 @@ def _(exc: MultiPartParserError) -> AmberError:
 @as_amber_error.register(redis.TimeoutError)
 def _(exc: Exception) -> AmberError:
     return Unavailable(retry_after_seconds=AWAY_RETRY_AFTER_SECONDS)
+
+
+@as_amber_error.register
+def _(exc: redis.ResponseError) -> AmberError:
+    if refuses_writes(exc):
+        return Unavailable(retry_after_seconds=AWAY_RETRY_AFTER_SECONDS)
+    return AmberError()
 
 
 def _flattened(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -24,7 +24,10 @@ CODES: dict[str, tuple[int, str]] = {
     "malformed_json": (400, "The body is not the JSON this endpoint reads."),
     "invalid_last_event_id": (400, "Last-Event-ID must be the id of an event of this turn."),
     "role_not_allowed": (400, "Clients may not post messages of this role."),
-    "no_assistant": (400, "The chat has no assistant and the message names none."),
+    "no_assistant": (
+        400,
+        "The chat has no assistant that you may use, and the message names none.",
+    ),
     "no_human_message": (400, "Nobody asked anything: there is no human message to answer."),
     "unknown_model": (400, "No enabled model has this alias; GET models/ lists them."),
     "unsafe_address": (400, "The address is not one that Amber may call."),

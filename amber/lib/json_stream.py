@@ -32,7 +32,6 @@ def json_response(document: Mapping[str, Any], *, filename: str) -> StreamingHtt
     database connections."""
     response = StreamingHttpResponse(_body(document), content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
-    response["Cache-Control"] = "no-store"
     release_connections()
     return response
 

@@ -3,9 +3,9 @@
 Four clients, all bytes in and bytes out, from `settings.REDIS_URL`:
 
     client()                 threads; short timeouts
-    blocking_client()        threads; XREAD BLOCK, subscribe: waits as long as it is told to
+    blocking_client()        threads; XREAD BLOCK, subscribe: waits up to LONGEST_WAIT_SECONDS
     async_client()           the running event loop; short timeouts
-    async_blocking_client()  the running event loop; waits as long as it is told to
+    async_blocking_client()  the running event loop; waits up to LONGEST_WAIT_SECONDS
 
 Threads of a process share one client each, coroutines of an event loop one each; a forked child
 gets its own. redis-py 8 by itself reads at most 5 s (a longer BLOCK fails), allows 100 connections
@@ -35,6 +35,8 @@ from redis.retry import Retry
 # Redis answers in under a millisecond; 2 s without an answer is an outage, not load.
 SHORT_TIMEOUT_SECONDS: Final = 2.0
 CONNECT_TIMEOUT_SECONDS: Final = 2.0
+# No command may block for as long. Without a limit a half-open connection is waited for for ever.
+LONGEST_WAIT_SECONDS: Final = 5.0
 # How long a caller waits for another one's connection before that is an error.
 POOL_WAIT_SECONDS: Final = 5.0
 MAX_CONNECTIONS: Final = 32
@@ -65,7 +67,7 @@ def client() -> redis.Redis:
 
 
 def blocking_client() -> redis.Redis:
-    """For commands that wait. Reads without a time limit: give each command its own."""
+    """For commands that wait. Give each a time limit well below LONGEST_WAIT_SECONDS."""
     return _thread_client(blocking=True)
 
 
@@ -77,6 +79,14 @@ def async_client() -> redis.asyncio.Redis:
 def async_blocking_client() -> redis.asyncio.Redis:
     """As `blocking_client`, for the running event loop."""
     return _loop_client(blocking=True)
+
+
+def refuses_writes(error: redis.RedisError) -> bool:
+    """Whether Redis answers and does not write: a replica, or without disk, memory or replicas."""
+    return isinstance(error, redis.ResponseError) and (
+        isinstance(error, redis.ReadOnlyError | redis.OutOfMemoryError)
+        or str(error).startswith(("NOREPLICAS", "MISCONF"))
+    )
 
 
 def close_clients() -> None:
@@ -134,7 +144,7 @@ def _pool_options(*, blocking: bool) -> dict[str, Any]:
         "max_connections": MAX_CONNECTIONS,
         "timeout": POOL_WAIT_SECONDS,
         "protocol": 2,
-        "socket_timeout": None if blocking else SHORT_TIMEOUT_SECONDS,
+        "socket_timeout": LONGEST_WAIT_SECONDS if blocking else SHORT_TIMEOUT_SECONDS,
         "socket_connect_timeout": CONNECT_TIMEOUT_SECONDS,
         # A PING in between would mix with the messages of a subscription.
         "health_check_interval": 0 if blocking else HEALTH_CHECK_SECONDS,

@@ -60,7 +60,8 @@ _TOKEN = regex.compile(
     _FLAGS,
 )
 _PARTS = regex.compile(_PART, _FLAGS)
-_HUMPS = regex.compile(r"\p{Lu}++(?!\p{Ll})|\p{Lu}?\p{Ll}++|[^\p{Lu}\p{Ll}]++", _FLAGS)
+# Capitals are looked through from their first one alone: from each, a long run would be quadratic.
+_HUMPS = regex.compile(r"(?<!\p{Lu})\p{Lu}++(?!\p{Ll})|\p{Lu}?\p{Ll}++|[^\p{Lu}\p{Ll}]++", _FLAGS)
 _INVISIBLE = regex.compile(r"[\u00AD\u200C\u200D\u2060\uFEFF\uFE00-\uFE0F\U000E0100-\U000E01EF]")
 _BREAK_IN_RUN = regex.compile(
     rf"(?<=[{_SPACELESS}])[\ \t]*+\r?\n[\ \t]*+(?=[{_SPACELESS}])", _FLAGS

@@ -142,7 +142,7 @@ def test_a_question_is_answered_with_the_turns_events(alice, chat):
     answer = post(alice, chat, {"content": "Hi"}, Accept=SSE)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/event-stream; charset=utf-8"
-    assert answer.headers["Cache-Control"] == "no-cache, no-transform"
+    assert answer.headers["Cache-Control"] == "no-store, no-transform"
     assert answer.headers["X-Accel-Buffering"] == "no"
     cancel_turn(Turn.objects.get())
     assert [name for _, name, _ in read_sse(answer)][-1] == "turn.cancelled"

@@ -1,4 +1,4 @@
-"""A key bound to one assistant: it sees that assistant and the chats with it, and no others."""
+"""A key bound to one assistant: it sees that assistant and the chats it began with it, and no others."""
 
 import pytest
 
@@ -19,15 +19,29 @@ from tests.personas import api
 
 
 @pytest.fixture
-def client(alice, assistant):
-    _, secret = alice.new_key(assistant_id=assistant.pk)
-    return api(key=secret)
+def key(alice, assistant):
+    return alice.new_key(assistant_id=assistant.pk)
 
 
 @pytest.fixture
-def other(alice):
-    """A chat of the same user with another assistant."""
-    chat = new_chat(alice, assistant=new_assistant(alice), owner="api")
+def client(key):
+    return api(key=key[1])
+
+
+@pytest.fixture
+def mine(alice, assistant, key):
+    return new_chat(alice, assistant=assistant, owner="api", api_key=key[0])
+
+
+@pytest.fixture(params=["of another assistant", "of another key", "of the user"])
+def other(request, alice, assistant, key):
+    """A chat of the same user that is not the key's to see."""
+    fields = {
+        "of another assistant": {"assistant": new_assistant(alice), "api_key": key[0]},
+        "of another key": {"assistant": assistant, "api_key": alice.new_key()[0]},
+        "of the user": {"assistant": assistant},
+    }[request.param]
+    chat = new_chat(alice, owner="api" if "api_key" in fields else "user", **fields)
     say(chat, "rain")
     return chat
 
@@ -51,17 +65,19 @@ def test_a_chat_without_assistant_cannot_be_made_by_it(assistant, client):
         assert client.get(f"{ALL}{answer.json()['id']}/").status_code == 200
 
 
-def test_a_chat_cannot_be_taken_out_of_its_sight(alice, assistant, client):
-    chat = new_chat(alice, assistant=assistant, owner="api")
-    answer = client.patch(of_chat(chat), {"assistant_id": None})
+def test_a_chat_cannot_be_taken_out_of_its_sight(assistant, client, mine):
+    answer = client.patch(of_chat(mine), {"assistant_id": None})
     assert answer.json()["assistant_id"] == str(assistant.pk)
-    chat.refresh_from_db()
-    assert chat.assistant == assistant
+    mine.refresh_from_db()
+    assert mine.assistant == assistant
 
 
-def test_sees_the_chats_of_its_assistant_only(alice, assistant, client, other):
-    mine = new_chat(alice, assistant=assistant, owner="api")
-    listed = client.get(ALL).json()["results"]
+def test_sees_its_own_chats_with_its_assistant_only(client, mine, other):
+    listed = [
+        row
+        for owner in ("api", "user")
+        for row in client.get(f"{ALL}?owner={owner}").json()["results"]
+    ]
     assert [row["id"] for row in listed] == [str(mine.pk)]
     message, turn = other.messages.get(), new_turn(other, assistant=other.assistant)
     for answer in (
@@ -79,25 +95,24 @@ def test_sees_the_chats_of_its_assistant_only(alice, assistant, client, other):
         client.get(of_turn(turn)),
         client.get(of_turn(turn, "events/")),
         client.post(of_turn(turn, "cancel/")),
-        client.post(f"/api/v1/assistants/{other.assistant_id}/try/", {"content": "Hi"}),
     ):
         assert error_of(answer) == (404, "not_found")
     assert client.get(f"{ALL}search/?q=rain").json()["results"] == []
 
 
-def test_asks_its_assistant_and_no_other(alice, assistant, client):
-    chat = new_chat(alice, assistant=assistant, owner="api")
+def test_asks_its_assistant_and_no_other(alice, assistant, client, mine):
     foreign = new_assistant(alice)
-    refused = client.post(messages(chat), {"content": "Hi", "assistant_id": str(foreign.pk)})
+    refused = client.post(messages(mine), {"content": "Hi", "assistant_id": str(foreign.pk)})
     assert refused.status_code == 404
-    assert client.post(messages(chat), {"content": "Hi"}).status_code == 201
+    tried = client.post(f"/api/v1/assistants/{foreign.pk}/try/", {"content": "Hi"})
+    assert error_of(tried) == (404, "not_found")
+    assert client.post(messages(mine), {"content": "Hi"}).status_code == 201
     turn = Turn.objects.get()
     assert turn.assistant == assistant
     assert client.get(of_turn(turn)).status_code == 200
 
 
-def test_a_question_to_another_assistant_is_asked_again_of_its_own(alice, assistant, client):
-    chat = new_chat(alice, assistant=assistant, owner="api")
-    question = say(chat, assistant=new_assistant(alice))
+def test_a_question_to_another_assistant_is_asked_again_of_its_own(alice, assistant, client, mine):
+    question = say(mine, assistant=new_assistant(alice))
     assert client.post(of_message(question, "regenerate/"), {}).status_code == 201
     assert Turn.objects.get().assistant == assistant

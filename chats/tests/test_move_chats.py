@@ -2,6 +2,7 @@
 
 import pytest
 
+from assistants.models import Assistant
 from chats.models import Chat, ChatMessage, MessageBlock
 from chats.serializers import MAX_IMPORTED_MESSAGES
 from chats.tasks import seal_chat
@@ -99,7 +100,7 @@ def test_an_export_holds_all_branches_parents_first(alice, chat):
 
 
 def test_goes_round(alice, mallory, chat):
-    """Another tenant may take it in: every id is new, assistants and files are not taken along."""
+    """Another tenant may take it in: every id is new, files and foreign assistants stay behind."""
     grow(chat, alice)
     made = imported(mallory, export(alice, chat))
     assert (made.organization, made.user) == (mallory.organization, mallory.user)
@@ -115,6 +116,54 @@ def test_goes_round(alice, mallory, chat):
     assert rows.get(role="tool").tool_call == CALL
     assert [m.content for m in rows.filter(hidden=True)] == ["Be kind."]
     assert rows.get(role="tool").opening == rows.get(role="hide_system")
+
+
+def ask(persona, chat, **fields):
+    return api(persona).post(messages(chat), {"content": "And now?", **fields})
+
+
+def test_keeps_its_assistants_where_the_importer_sees_them(alice, chat):
+    grow(chat, alice)
+    answer = take_in(alice, export(alice, chat)).json()
+    assert (answer["assistant_id"], answer["can_be_asked"]) == (str(chat.assistant_id), True)
+    made = Chat.objects.get(pk=answer["id"])
+    theirs = ChatMessage.objects.filter(chat=made, assistant=chat.assistant)
+    assert {m.role for m in theirs} == {"assistant", "tool_call"}
+    assert ask(alice, made).status_code == 201
+
+
+def test_says_at_once_that_no_assistant_came_along(bob, alice, chat):
+    """bob is alice's colleague, and does not see her assistant until she shares it."""
+    grow(chat, alice)
+    exported = export(alice, chat)
+    answer = take_in(bob, exported).json()
+    assert (answer["assistant_id"], answer["can_be_asked"]) == (None, False)
+    made = Chat.objects.get(pk=answer["id"])
+    assert not ChatMessage.objects.filter(chat=made, assistant__isnull=False).exists()
+    assert error_of(ask(bob, made)) == (400, "no_assistant")
+    Assistant.objects.update(shared=True)
+    assert take_in(bob, exported).json()["can_be_asked"]
+
+
+def test_takes_the_assistant_that_the_import_names(alice, bob, chat):
+    other = new_assistant(bob)
+    exported = export(alice, chat)
+    answer = take_in(bob, {**exported, "assistant_id": str(other.pk)}).json()
+    assert (answer["assistant_id"], answer["can_be_asked"]) == (str(other.pk), True)
+    refused = take_in(bob, {**exported, "assistant_id": str(chat.assistant_id)})
+    assert error_of(refused) == (404, "not_found")
+    none = take_in(alice, {**exported, "assistant_id": None}).json()
+    assert (none["assistant_id"], none["can_be_asked"]) == (None, False)
+    assert fields_of(take_in(bob, {**exported, "assistant_id": "x"})) == ["assistant_id"]
+
+
+def test_a_bound_key_takes_in_for_its_assistant(alice, chat):
+    own = new_assistant(alice)
+    client = api(key=alice.new_key(assistant_id=own.pk)[1])
+    exported = export(alice, chat)
+    assert client.post(IMPORT, exported).json()["assistant_id"] == str(own.pk)
+    named = {**exported, "assistant_id": str(chat.assistant_id)}
+    assert error_of(client.post(IMPORT, named)) == (404, "not_found")
 
 
 def test_an_imported_chat_can_be_exported_and_taken_in_again(alice, chat):

@@ -1,6 +1,7 @@
 import pytest
 
-from chats.models import Chat
+from assistants.models import Assistant
+from chats.models import Chat, Turn
 from chats.tests.rows import ABSENT, ALL, error_of, fields_of, new_assistant, new_chat, of_chat, say
 from tests.personas import api
 
@@ -8,6 +9,7 @@ FIELDS = {
     "id",
     "name",
     "assistant_id",
+    "can_be_asked",
     "prompt",
     "owner",
     "guest_id",
@@ -32,6 +34,52 @@ def test_everything_may_be_left_out(alice):
     answer = api(alice).post(ALL, {})
     assert answer.status_code == 201
     assert answer.json()["assistant_id"] is None
+
+
+def test_says_at_once_whether_it_can_be_asked(alice, bob):
+    """As asking does: the assistant is there, and its user sees it."""
+    theirs = new_assistant(alice, shared=True)
+
+    def is_told(chat_id):
+        (listed,) = api(bob).get(ALL).json()["results"]
+        shown = api(bob).get(f"{ALL}{chat_id}/").json()
+        assert listed == shown
+        asked = api(bob).post(f"{ALL}{chat_id}/messages/", {"content": "Hi"})
+        assert (asked.status_code == 201) == shown["can_be_asked"], asked.content
+        Turn.objects.update(status="completed")
+        return shown["can_be_asked"]
+
+    made = api(bob).post(ALL, {}).json()
+    at = made["id"]
+    assert not made["can_be_asked"]
+    assert not is_told(at)
+    named = {"content": "Hi", "assistant_id": str(theirs.pk)}
+    assert api(bob).post(f"{ALL}{at}/messages/", named).status_code == 201
+    Turn.objects.update(status="completed")
+    given = api(bob).patch(f"{ALL}{at}/", {"assistant_id": str(theirs.pk)}).json()
+    assert given["can_be_asked"]
+    assert is_told(at)
+    Assistant.objects.update(shared=False)
+    assert not is_told(at)
+    Assistant.objects.update(shared=True)
+    assert is_told(at)
+    assert api(alice).delete(f"/api/v1/assistants/{theirs.pk}/").status_code == 204
+    assert not is_told(at)
+
+
+def test_a_list_asks_once_for_all_assistants(alice, django_assert_max_num_queries):
+    for _ in range(5):
+        new_chat(alice, assistant=new_assistant(alice))
+    client = api(alice)
+    with django_assert_max_num_queries(4):  # session, user, membership, list
+        assert all(row["can_be_asked"] for row in client.get(ALL).json()["results"])
+
+
+def test_a_guests_chat_can_be_asked_while_its_assistant_is_public(guest):
+    chat = Chat(guest_id="g", assistant=guest.assistant)
+    assert chat.can_be_asked
+    guest.assistant.public = False
+    assert not chat.can_be_asked
 
 
 def test_a_chat_of_a_key_is_its_users_and_listed_apart(alice):

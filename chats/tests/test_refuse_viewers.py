@@ -1,21 +1,25 @@
 """Streams of people who are no longer welcome, in one process; and turns nobody waits for."""
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import connections
+from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import ApiKey, User
-from accounts.services import revoke_api_key
+from accounts.models import ApiKey, Membership, User
+from accounts.services import remove_member, revoke_api_key
 from chats import services
 from chats.models import Turn
 from chats.tests.event_streams import read_parts
 from chats.tests.rows import of_turn
 from chats.tests.runs import ask
 from tests.personas import api
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,6 +72,45 @@ def test_a_deactivated_users_session_stream_ends(bob, new_model):
     new_model()
     response = api(bob).get(of_turn(ask(bob), "events/"))
     assert cut_off(response, lambda: User.objects.filter(pk=bob.user.pk).update(is_active=False))
+
+
+@pytest.mark.parametrize("how", ["signed out", "expired", "password changed", "removed"])
+def test_the_stream_of_a_session_ends_with_it(alice, bob, new_model, how):
+    new_model()
+    here = api(bob)
+    response = here.get(of_turn(ask(bob), "events/"))
+
+    def end() -> None:
+        match how:
+            case "signed out":
+                here.logout()
+            case "expired":
+                Session.objects.filter(pk=here.session.session_key).update(expire_date=LONG_AGO)
+            case "password changed":
+                bob.user.set_password("another long sentence")
+                bob.user.save()
+            case "removed":
+                member = Membership.objects.get(user=bob.user, organization=bob.organization)
+                remove_member(member, by=alice.principal)
+
+    assert cut_off(response, end)
+
+
+def test_another_session_of_theirs_streams_on(bob, new_model):
+    new_model()
+    here, elsewhere = api(bob), api(bob)
+    turn = ask(bob)
+    response = here.get(of_turn(turn, "events/"))
+    elsewhere.logout()
+    assert cut_off(response, here.logout)
+
+
+def test_an_operator_who_signs_out_tries_no_assistant_on(bob, new_model, assistant):
+    User.objects.filter(pk=bob.user.pk).update(is_staff=True, is_superuser=True)
+    client = api(bob)
+    path = reverse("admin:chats_try_assistant", args=[assistant.pk])
+    response = client.post(path, {"content": "Hi"}, format="multipart")
+    assert cut_off(response, client.logout)
 
 
 def unwanted(turn: Turn) -> bool:

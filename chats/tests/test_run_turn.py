@@ -1,13 +1,17 @@
 """A turn from its claim to its end: what is stored, streamed and accounted."""
 
+import gc
 import json
+import weakref
 from typing import Annotated, Any
 
 import pytest
 
 from amber.lib import redis as amber_redis
+from amber.processes import wait_until
 from chats import services
 from chats.models import ChatMessage, Turn, TurnStatus
+from chats.runner import TurnRun
 from chats.stream import events_key
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import (
@@ -72,6 +76,28 @@ def test_what_is_stored_is_what_was_streamed(alice, new_model):
     assert seen_of(turn).messages == [api(alice).get(f"/api/v1/messages/{answer.pk}/").json()]
     assert events[-1]["usage"] == turn.usage
     assert 0 < amber_redis.client().ttl(events_key(turn.organization_id, turn.pk)) <= 600
+
+
+def test_an_ended_turn_leaves_no_run_for_the_collector(alice, new_model, monkeypatch):
+    """It holds all that the turn has read: most of what a worker gains otherwise."""
+    new_model()
+    turn = ask(alice, content=SIX)
+    runs = weakref.WeakSet()
+    monkeypatch.setattr(TurnRun, "prepare", _noted(TurnRun.prepare, runs))
+    gc.disable()
+    try:
+        assert run(turn) == TurnStatus.COMPLETED
+        assert wait_until(lambda: not runs, timeout_seconds=5)
+    finally:
+        gc.enable()
+
+
+def _noted(prepare, runs):
+    def noting(run):
+        runs.add(run)
+        prepare(run)
+
+    return noting
 
 
 def test_is_run_once(alice, new_model):

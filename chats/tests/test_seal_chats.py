@@ -1,6 +1,7 @@
 """Old messages become blocks; what matters of them comes back, and abandoned text does not."""
 
 import json
+import threading
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from chats import digest as digests
 from chats import services
 from chats.blocks import embed_waiting, seal
 from chats.digest import digest_turns
@@ -232,6 +234,18 @@ def test_a_digest_seals_chats_whose_turns_ended(chat):
     turn.refresh_from_db()
     assert turn.digest_at is None
     assert blocks_of(chat)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_digests_are_made_by_a_few_threads_that_stay(chat, monkeypatch):
+    """Each new one leaves what Django connects it with, until that is collected."""
+    seen = set()
+    monkeypatch.setattr(digests, "digest", lambda *_: seen.add(threading.current_thread()))
+    turn = new_turn(chat, status="completed", ended_at=timezone.now())
+    for _ in range(12):
+        Turn.objects.filter(pk=turn.pk).update(digest_at=timezone.now())
+        digest_turns()
+    assert 1 <= len(seen) <= 8
 
 
 def search(chat: Chat, query: str, **fields: Any) -> str:

@@ -283,3 +283,26 @@ def test_what_no_database_stores_is_taken_out() -> None:
     assert (text, failure) == ("ab", None)
     calls = gathered(piece(index=0, id="c\0", name="f\0", arguments='{"a": "\0"}')).calls()
     assert [(c.id, c.name, c.arguments) for c in calls] == [("c", "f", '{"a": ""}')]
+
+
+def test_fields_of_calls_and_of_the_message_are_gathered_over_chunks() -> None:
+    def signed(index: int, text: str) -> bytes:
+        google = {"google": {"thought_signature": text}}
+        called = {"index": index, "function": {"arguments": ""}, "extra_content": google}
+        return chunk(tool_calls=[called])
+
+    gatherer = gathered(
+        chunk(role="assistant", content=None, reasoning_content=""),
+        chunk(content=None, reasoning_content="I "),
+        chunk(content=None, reasoning_content="see\0."),
+        piece(index=0, id="a", name="f", arguments="{}"),
+        piece(index=1, id="b", name="g", arguments="{}"),
+        signed(1, "two"),
+        signed(0, "o"),
+        signed(0, "ne"),
+        chunk("tool_calls", annotations=[], audio=None),
+    )
+    assert [call.provider_fields for call in gatherer.calls()] == [
+        {"extra_content": {"google": {"thought_signature": text}}} for text in ("one", "two")
+    ]
+    assert gatherer.provider_fields() == {"reasoning_content": "I see."}

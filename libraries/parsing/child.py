@@ -14,10 +14,12 @@ import logging
 import os
 import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from libraries.parsing.any_document import read_any
 from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
 from libraries.parsing.frames import frame, read_frame
 from libraries.parsing.kinds import Kind, zip_kind
@@ -50,19 +52,19 @@ def main() -> None:
             return
         header, content = request
         allow_one_document(limits)
-        if not _answer(replies, header["kind"], content):
+        if not _answer(replies, header, content):
             return
         documents += 1
         if documents % COLLECTED_EVERY == 0:
             gc.collect()
 
 
-def _answer(replies: BinaryIO, kind: str, content: bytes) -> bool:
+def _answer(replies: BinaryIO, header: Mapping[str, str], content: bytes) -> bool:
     """Whether the process may go on: after want of memory it is better to begin anew."""
     reply: dict[str, Any]
     body, may_go_on = b"", True
     try:
-        parsed = read_document(kind, content)
+        parsed = read_document(header, content)
     except Unreadable as refusal:
         reply = {"unreadable": str(refusal)}
     except MemoryError:
@@ -86,15 +88,26 @@ def _peak_kilobytes() -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
 
-def read_document(kind: str, content: bytes) -> ParsedText:
-    """`kind` is a name of `Kind`, PACKAGE for a zip whose parts will tell, or WEB_PAGE for what
-    `web_page` sends. Raises Unreadable."""
-    if kind == "PACKAGE":
-        kind = zip_kind(checked_parts(content)).name
+def read_document(header: Mapping[str, str], content: bytes) -> ParsedText:
+    """Read what `header["kind"]` says: a name of `Kind`, PACKAGE for a zip whose parts will tell, ANY
+    for what nobody has looked at (with `name` and `mime_type`), or WEB_PAGE for what `web_page` sends
+    (with `url` and `mime_type`). Raises Unreadable."""
+    kind = header["kind"]
     if kind == "WEB_PAGE":
         from libraries.parsing.web_page_text import markdown_of_web_page
 
-        return ParsedText(storable(markdown_of_web_page(content)), (), "text/markdown")
+        page = markdown_of_web_page(content, url=header["url"], mime_type=header["mime_type"])
+        if page is not None:
+            return ParsedText(storable(page), (), "text/markdown")
+        parsed = read_document({**header, "kind": "ANY", "name": ""}, content)
+        return replace(parsed, text=f"\n{parsed.text}", pages=())  # without a title
+    if kind == "ANY":
+        read = read_any(content, name=header["name"], mime_type=header["mime_type"])
+        if isinstance(read, ParsedText):
+            return read
+        kind, content = read.kind, read.content
+    if kind == "PACKAGE":
+        kind = zip_kind(checked_parts(content)).name
     found = Kind[kind]
     if found in (Kind.PDF, Kind.SLIDES):
         text, pages = joined_pages(_pages_reader(found)(content))

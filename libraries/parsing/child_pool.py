@@ -29,8 +29,8 @@ from libraries.parsing.result import ParsedText, Unreadable
 DOCUMENTS_PER_CHILD: Final = 200
 MAX_CHILDREN: Final = 4
 """At once in one process, each of up to 1 GB; further callers wait."""
-MAX_WAITING: Final = 1
-"""Kept warm; one holds 25 to 60 MB."""
+MAX_WAITING: Final = 2
+"""Kept warm, as many as an ingest worker reads documents at once; one holds 15 to 60 MB."""
 MAX_RESIDENT_KILOBYTES: Final = 200_000
 """A child that once needed more is not kept: its memory would stay."""
 
@@ -53,12 +53,12 @@ class ChildPool:
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(MAX_CHILDREN)
 
-    def parse(self, content: bytes, *, kind: str) -> ParsedText:
-        """`kind` is what the child is told. Raises Unreadable, ParserLost."""
+    def parse(self, content: bytes, *, kind: str, **said: str) -> ParsedText:
+        """`kind` and what is `said` of it is told to the child. Raises Unreadable, ParserLost."""
         with self._places:
             child = self._taken()
             try:
-                reply, body = child.ask({"kind": kind}, content, ends_at=self._ends_at())
+                reply, body = child.ask({"kind": kind, **said}, content, ends_at=self._ends_at())
             except TimeoutError:
                 child.end()
                 raise Unreadable(TOO_SLOW) from None
@@ -118,6 +118,6 @@ _pool = ChildPool()
 atexit.register(_pool.close)
 
 
-def parse_in_child(content: bytes, *, kind: str) -> ParsedText:
+def parse_in_child(content: bytes, *, kind: str, **said: str) -> ParsedText:
     """As `ChildPool.parse`, with the process's children."""
-    return _pool.parse(content, kind=kind)
+    return _pool.parse(content, kind=kind, **said)

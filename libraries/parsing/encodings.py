@@ -42,7 +42,7 @@ _USUAL: Final = re.compile(
 )
 
 _DECLARED: Final = re.compile(
-    rb"""(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,100}encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""",
+    rb"""(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,100}encoding)\s*+=\s*+["']?+\s*+([\w.:-]{2,40})""",
     re.IGNORECASE,
 )
 _DECLARED_WITHIN_BYTES: Final = 2_048

@@ -12,6 +12,11 @@ from typing import Final
 MAX_TEXT_CHARS: Final = 20_000_000
 """Of one document: ten times a very long book. What is longer is data, not reading matter."""
 
+MAX_PAGE_CHARS: Final = 2_000_000
+"""Of a web page's HTML. Measured: 4 s of CPU for this many characters of short paragraphs, growing
+linearly."""
+PAGE_TOO_LARGE: Final = f"The page has more than {MAX_PAGE_CHARS:,} characters of HTML."
+
 PAGE_GAP: Final = "\n\n"
 
 # Tab, line feeds, form feed and escape (coloured logs) occur in texts.

@@ -1,18 +1,15 @@
 """A web page read in a child process: the parent's side of `web_page_text`.
 
-    page = read_web_page(html, url="https://example.com/")
+    page = read_web_page(body, url="https://example.com/", mime_type="text/html; charset=gbk")
 
 The children are the same as documents' and have less time: somebody waits for the answer.
 """
 
 import atexit
-import json
 from dataclasses import dataclass
 
 from libraries.parsing.child_pool import ChildPool
 from libraries.parsing.confinement import ParserLimits
-
-WEB_PAGE = "WEB_PAGE"
 
 _pool = ChildPool(ParserLimits(cpu_seconds=10, wall_seconds=20))
 atexit.register(_pool.close)
@@ -20,15 +17,18 @@ atexit.register(_pool.close)
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """`text` is Markdown; either may be empty."""
+    """`text` is Markdown, or a text that is no HTML as it came; either may be empty."""
 
     title: str
     text: str
 
 
-def read_web_page(html: str, *, url: str) -> WebPage:
-    """Blocks, for at most 20 s and however long others are before. `url` is where it came from,
-    for its relative links. Raises Unreadable, ParserLost."""
-    parsed = _pool.parse(json.dumps({"html": html, "url": url}).encode(), kind=WEB_PAGE)
+def read_web_page(content: bytes, *, url: str, mime_type: str) -> WebPage:
+    """Return the page. Blocks, for at most 20 s and however long others are before.
+
+    `url` is where it came from, for its relative links; `mime_type` the Content-Type it came with.
+    What is not said to be HTML may look like it. Raises Unreadable, ParserLost.
+    """
+    parsed = _pool.parse(content, kind="WEB_PAGE", url=url, mime_type=mime_type)
     title, _, text = parsed.text.partition("\n")
     return WebPage(title, text.strip())

@@ -5,7 +5,7 @@ page's text: menus, banners, advertisements. Loads trafilatura (28 MB); see `web
 parent's side.
 """
 
-import json
+import re
 from configparser import ConfigParser
 from functools import cache
 from typing import Final
@@ -15,12 +15,19 @@ from lxml import html
 from lxml.etree import ParserError
 from trafilatura.settings import use_config
 
+from libraries.parsing.any_document import charset_of
+from libraries.parsing.encodings import decoded
+from libraries.parsing.kinds import is_html_type
+from libraries.parsing.result import MAX_PAGE_CHARS, PAGE_TOO_LARGE, Unreadable
+
 FAST_FROM_CHARS: Final = 300_000
 """Longer pages are not read by the second and third algorithm too: a third less time (measured)."""
 MAX_TITLE_CHARS: Final = 300
 LEAST_CHARS: Final = "50"
 """A main part below this is not believed, and the bare text of the page is taken. trafilatura's own
 250 takes the links from every short page, and from most Chinese ones."""
+
+_LOOKS_LIKE_HTML: Final = re.compile(r"\s*+<(!doctype html|html|head|body)\b", re.IGNORECASE)
 
 
 @cache
@@ -30,23 +37,30 @@ def _config() -> ConfigParser:
     return config
 
 
-def markdown_of_web_page(content: bytes) -> str:
-    """`content` is JSON, {"html", "url"}. The first line is the title, which may be empty; so may
-    be the text after it. Links become absolute, by the page's own `<base>` if it has one."""
-    request = json.loads(content)
+def markdown_of_web_page(content: bytes, *, url: str, mime_type: str) -> str | None:
+    """Return a page's title, which may be empty, and in the lines after it its text, which may be, too.
+
+    None: it is no HTML, which `mime_type` (a Content-Type) need not say. Links become absolute, by
+    the page's own `<base>` if it has one. Raises Unreadable.
+    """
+    text = decoded(content, charset=charset_of(mime_type))
+    if not is_html_type(mime_type) and not _LOOKS_LIKE_HTML.match(text):
+        return None
+    if len(text) > MAX_PAGE_CHARS:
+        raise Unreadable(PAGE_TOO_LARGE)
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True)
     try:
-        page = html.document_fromstring(request["html"].encode("utf-8", "replace"), parser=parser)
+        page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except ParserError:  # nothing but comments or white space
         return "\n"
-    page.make_links_absolute(request["url"], handle_failures="ignore")
+    page.make_links_absolute(url, handle_failures="ignore")
     title = " ".join((page.findtext(".//title") or "").split())[:MAX_TITLE_CHARS]
-    text = trafilatura.extract(
+    main_part = trafilatura.extract(
         page,
         output_format="markdown",
         include_links=True,
         favor_recall=True,
-        fast=len(request["html"]) >= FAST_FROM_CHARS,
+        fast=len(text) >= FAST_FROM_CHARS,
         config=_config(),
     )
-    return f"{title}\n{text or ''}"
+    return f"{title}\n{main_part or ''}"

@@ -244,3 +244,21 @@ def test_importing_the_package_loads_no_parser():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert ended.stdout.strip() == "[]"
+
+
+def test_what_a_text_is_is_not_told_in_the_process_that_asks():
+    """Its writer chooses how long that takes."""
+    code = (
+        "import sys; from libraries.parsing import parse\n"
+        "print(parse(b'<!---->' * 40 + b'x', name='a.txt', mime_type='').mime_type)\n"
+        "print([m for m in ('encodings', 'kinds') if f'libraries.parsing.{m}' in sys.modules])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert ended.stdout.split("\n")[:2] == ["text/plain", "[]"]

@@ -319,6 +319,16 @@ def test_only_https_without_a_password_is_taken(bob, library, url, allowed):
     assert not Repository.objects.exists()
 
 
+@pytest.mark.parametrize("field", ["include", "exclude"])
+def test_a_pattern_of_too_many_wildcards_is_refused(bob, library, field, allowed):
+    answer = ask(bob, library, "https://tls.test/a.git", **{field: ["*.md", "*a?" * 10 + "**"]})
+    assert answer.status_code == 400
+    [said] = answer.json()["error"]["fields"].items()
+    assert said[0].startswith(field)
+    assert "at most 20 wildcards" in str(said[1])
+    assert not Repository.objects.exists()
+
+
 @pytest.mark.parametrize("ref", ["--upload-pack=x", "a b", "a^", "a:b", "a\tb", "a~1", "x" * 256])
 def test_a_ref_that_is_none_is_refused(bob, library, ref, allowed):
     answer = ask(bob, library, "https://tls.test/a.git", ref=ref)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -178,7 +179,22 @@ def test_patterns_mean_what_people_expect(pattern, matching, others):
     assert [path for path in [*matching, *others] if is_left(path)] == others
 
 
-def test_a_pattern_made_to_be_slow_is_stopped():
-    """It runs in the child, whose time is limited; a usual one takes microseconds."""
-    is_meant = selector(["*a" * 5 + "b"], [])
-    assert not is_meant("a" * 60)
+@pytest.mark.parametrize("pattern", ["*a" * 5 + "b", "**/*a" * 9 + "b", "a?*" * 10 + "b"])
+def test_a_pattern_made_to_be_slow_takes_time_in_proportion_to_the_path(pattern):
+    is_meant = selector([pattern], [])
+
+    def seconds(chars):
+        began = time.process_time()
+        assert not is_meant("a" * chars)
+        return time.process_time() - began
+
+    short, long = (min(seconds(chars) for _ in range(5)) for chars in (1_000, 4_000))
+    assert long < 10 * short
+
+
+def test_patterns_of_a_list_count_each_for_itself():
+    is_meant = selector(["*.md", "docs/**/*.rst", "src/**"], ["src/*.min.js", "**/draft?.md"])
+    paths = ["a/b.md", "docs/x.rst", "docs/a/b.rst", "src/a/b.c", "x.rst"]
+    assert [path for path in paths if is_meant(path)] == paths[:-1]
+    assert not is_meant("src/x.min.js")
+    assert not is_meant("a/draft1.md")

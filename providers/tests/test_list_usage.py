@@ -68,11 +68,11 @@ def test_a_key_never_administers(alice, bob, record):
     assert [row["id"] for row in api(key=secret).get(ALL).json()["results"]] == [str(mine.pk)]
 
 
-def test_a_key_of_one_assistant_sees_that_assistants(alice, record):
+def test_a_key_of_one_assistant_sees_what_was_asked_with_it(alice, record):
     assistant_id = uuid4()
-    mine = record(alice, assistant_id=assistant_id)
-    record(alice, assistant_id=uuid4())
     key, _ = alice.new_key()
+    mine = record(alice, assistant_id=assistant_id, api_key_id=key.pk)
+    record(alice, assistant_id=assistant_id)
     bound = Principal(alice.organization.pk, alice.user, key=key, assistant_id=assistant_id)
     assert list(UsageRecord.objects.visible_to(bound)) == [mine]
 

@@ -27,6 +27,14 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 OURS = {
     ("Annotation", "document"),
     ("ChoiceDelta", "annotations"),
+    *(
+        (kind, name)
+        for kind in ("ChatCompletionMessage", "ChoiceDelta", "ResponseFunctionToolCall")
+        for name in ("amber_sender", "reasoning_content")
+    ),
+    ("ChatCompletionMessageFunctionToolCall", "extra_content"),
+    ("ChoiceDeltaToolCall", "extra_content"),
+    ("ResponseFunctionToolCall", "extra_content"),
     ("Model", "name"),
     ("Response", "store"),  # Open Responses has it
     ("ResponseErrorEvent", "error"),

@@ -192,16 +192,18 @@ def test_other_chats_are_not_there(client, alice, bob, mallory):
     assert not Turn.objects.exists()
 
 
-def test_a_bound_key_goes_on_in_chats_of_its_assistant_only(address, alice, client, ada):
+def test_a_bound_key_goes_on_in_its_own_chats_only(address, alice, client, ada):
     other = new_assistant(alice, model="fake-echo", slug="other")
     _, secret = alice.new_key(scopes=["public"], assistant_id=ada.pk)
-    _, mine = begin(client, model="assistant:ada")
+    _, of_another_key = begin(client, model="assistant:ada")
     _, foreign = begin(client, model="assistant:other")
     assert foreign.assistant == other
     with sdk(address, secret) as bound:
+        _, mine = begin(bound, model="assistant:ada")
         go_on(bound, mine, model="assistant:ada")
-        with pytest.raises(openai.NotFoundError):
-            go_on(bound, foreign, model="assistant:ada")
+        for chat in (of_another_key, foreign):
+            with pytest.raises(openai.NotFoundError):
+                go_on(bound, chat, model="assistant:ada")
 
 
 def test_a_guests_chat_is_the_guests_alone(client, alice):

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.models import Membership, Role
+from accounts.models import Membership, Role, User
 from amber.lib.tests.local_server import LocalServer
-from chats.models import Turn
+from chats.models import Chat, Turn
 from chats.services import cancel_turn, start_stateless_turn
 from chats.tests.runs import ask, run
 from public_api import webhook_delivery, webhook_outbox
@@ -166,6 +166,65 @@ def test_whoever_is_no_admin_any_more_or_has_left_hears_nothing(alice, carol, ne
     memberships.delete()
     turn_of(carol)
     assert WebhookDelivery.objects.count() == 1
+
+
+def left(carol):
+    Membership.objects.filter(user=carol.user, organization=carol.organization).delete()
+
+
+def demoted(carol):
+    Membership.objects.filter(user=carol.user).update(role=Role.MEMBER)
+
+
+def deactivated(carol):
+    User.objects.filter(pk=carol.user.pk).update(is_active=False)
+
+
+def deleted_chat(_):
+    Chat.objects.update(expired_at=timezone.now())
+
+
+def deleted_turn(_):
+    Turn.objects.all().delete()
+
+
+NOT_ANY_MORE = "The webhook's user may not hear of this turn any more."
+
+
+@pytest.mark.parametrize("attempts", [0, 1])
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (left, NOT_ANY_MORE),
+        (demoted, NOT_ANY_MORE),
+        (deactivated, NOT_ANY_MORE),
+        (deleted_chat, "The turn was deleted."),
+        (deleted_turn, "The turn was deleted."),
+    ],
+)
+def test_who_may_not_know_any_more_is_not_sent_what_waits(
+    alice, carol, receiver, hook, happens, reason, attempts
+):
+    webhook, _ = hook(carol, whole_organization=True)
+    turn = ask(alice)
+    Turn.objects.filter(pk=turn.pk).update(api_key=alice.new_key()[0], status="completed")
+    turn.refresh_from_db()
+    webhook_outbox.note_turn(turn)
+    answer_with(receiver, status(500))
+    for _ in range(attempts):
+        deliver_due()
+        make_due()
+    assert len(receiver.requests) == attempts
+    happens(carol)
+    deliver_due()
+    make_due()
+    deliver_due()
+    assert len(receiver.requests) == attempts
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.status, delivery.error) == ("failed", reason)
+    assert delivery.ended_at is not None
+    webhook.refresh_from_db()
+    assert webhook.failures == attempts, "that is not the address's fault"
 
 
 def test_only_events_that_were_asked_for(alice, new_model, hook):

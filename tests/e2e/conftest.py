@@ -1,6 +1,7 @@
 """The platform of the end-to-end tests, its people, and a look at its log after each test."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -21,9 +22,15 @@ def running_platform(fake_provider: RunningProvider) -> Iterator[Platform]:
 def platform(running_platform: Platform) -> Iterator[Platform]:
     """Whole at the start of each test; whatever was broken in it, no process may leave a trace."""
     running_platform.restore()
-    before = running_platform.log.stat().st_size
-    yield running_platform
-    with running_platform.log.open("rb") as log:
+    with leaves_no_trace(running_platform):
+        yield running_platform
+
+
+@contextmanager
+def leaves_no_trace(platform: Platform) -> Iterator[None]:
+    before = platform.log.stat().st_size
+    yield
+    with platform.log.open("rb") as log:
         log.seek(before)
         said = log.read().decode(errors="replace")
     assert "Traceback" not in said, said

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit, urlunsplit
 
 import psycopg
 import redis
@@ -28,6 +28,7 @@ from amber import installation, up
 from amber.embedded import prepare_redis
 from amber.processes import spawn, stop, wait_until
 from tests.e2e.client import Client
+from tests.e2e.link import Address, Link
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 60
@@ -93,6 +94,7 @@ class Platform:
             "AMBER_MODEL": "fake-model",
         }
         self.members: list[Member] = []
+        self.links: dict[str, Link] = {}
 
     # -- Starting and stopping -------------------------------------------------------------------
 
@@ -127,6 +129,25 @@ class Platform:
             for member in [m for m in self.members if m.role in roles]:
                 stop(member.process, how=signal.SIGKILL, grace_seconds=10)
         self.members.clear()
+        for link in self.links.values():
+            link.close()
+
+    def put_links(self) -> None:
+        """Reach Postgres and Redis through links that can break. This process goes past them."""
+        for name, default_port in (("DATABASE_URL", 5432), ("REDIS_URL", 6379)):
+            url = urlsplit(self.environ[name])
+            link = self.links[name] = Link(_address_of(url, default_port))
+            login = url.netloc.rpartition("@")[0]
+            netloc = f"{login}@127.0.0.1:{link.port}"
+            self.environ[name] = urlunsplit(url._replace(netloc=netloc, query=""))
+
+    @property
+    def postgres_link(self) -> Link:
+        return self.links["DATABASE_URL"]
+
+    @property
+    def redis_link(self) -> Link:
+        return self.links["REDIS_URL"]
 
     def start_redis(self) -> Member:
         member = self._spawn("redis", self._redis_server.argv, {})
@@ -216,15 +237,16 @@ class Platform:
     def said_last(self, chars: int = 3_000) -> str:
         return self.log.read_text(errors="replace")[-chars:]
 
-    def run(self, *arguments: str) -> str:
-        """A command with the platform's environment; what it printed."""
+    def run(self, *arguments: str, typed: str = "") -> str:
+        """A command with the platform's environment, given this input; what it printed."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
             env=self.environ,
+            input=typed,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3_000:]
@@ -240,6 +262,22 @@ class Platform:
 @contextmanager
 def started_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
     """A whole one, gone with the block; `settings` differ from the usual in all its processes."""
+    with _new_platform(provider_url, settings) as platform:
+        platform.start()
+        yield platform
+
+
+@contextmanager
+def linked_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
+    """As `started_platform`, reaching its servers through links that can break."""
+    with _new_platform(provider_url, settings) as platform:
+        platform.put_links()
+        platform.start()
+        yield platform
+
+
+@contextmanager
+def _new_platform(provider_url: str, settings: dict[str, str]) -> Iterator[Platform]:
     home = Path(tempfile.mkdtemp(prefix="amber-e2e-"))
     name = f"amber_e2e_{secrets.token_hex(4)}"
     server_url = os.environ["DATABASE_URL"]
@@ -247,12 +285,18 @@ def started_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
     platform = Platform(home, provider_url=provider_url, database_url=address)
     platform.environ.update(settings)
     try:
-        platform.start()
         yield platform
     finally:
         platform.stop()
         drop_database(server_url, name)
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _address_of(url: SplitResult, default_port: int) -> Address:
+    """Where the server of this address listens."""
+    port = url.port or default_port
+    [folder] = parse_qs(url.query).get("host", [""])
+    return f"{folder}/.s.PGSQL.{port}" if folder else (url.hostname or "127.0.0.1", port)
 
 
 def own_database(url: str, name: str) -> str:

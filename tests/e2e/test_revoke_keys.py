@@ -1,4 +1,5 @@
-"""A key that is revoked while its answers stream: the streams end, what nobody gets is not asked on."""
+"""A key that is revoked, or a session that is signed out, while its answers stream: the streams end, what
+nobody gets is not asked on."""
 
 import threading
 import time
@@ -9,6 +10,7 @@ import pytest
 from amber.processes import wait_until
 from tests.e2e.client import Answer, Client, Connection
 from tests.e2e.platform import Platform
+from tests.e2e.sessions import SESSION, new_account, send, signed_in
 
 pytestmark = pytest.mark.e2e
 
@@ -55,6 +57,25 @@ def test_a_deactivated_users_streams_end_too(platform, eve):
         assert platform.query(sql)
         seen += list(events)
     assert not any(event is not None and event.is_last for event in seen)
+    platform.query("UPDATE chats_turn SET cancel_requested_at = now() RETURNING id")
+
+
+def test_a_signed_out_sessions_streams_end_too(platform):
+    with signed_in(platform, new_account(platform, "eve")) as http:
+        assistant = send(http, "POST", "/api/v1/assistants/", {"name": "A", "model": "fake-model"})
+        chat = send(http, "POST", "/api/v1/chats/", {"assistant_id": assistant["id"]})
+        path = f"/api/v1/chats/{chat['id']}/messages/"
+        turn_id = send(http, "POST", path, {"content": SLOW})["turn"]["id"]
+        events = f"/api/v1/turns/{turn_id}/events/"
+        with http.stream("GET", events, timeout=PROMISED_SECONDS) as streamed:
+            lines = streamed.iter_lines()
+            assert next(lines).startswith("id: ")
+            token = {"X-CSRFToken": http.cookies["csrftoken"]}
+            assert http.delete(SESSION, headers=token).status_code == 401
+            signed_out_at = time.monotonic()
+            rest = list(lines)
+        assert time.monotonic() - signed_out_at < PROMISED_SECONDS
+        assert "event: turn.completed" not in rest
     platform.query("UPDATE chats_turn SET cancel_requested_at = now() RETURNING id")
 
 

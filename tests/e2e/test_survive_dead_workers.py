@@ -118,6 +118,23 @@ def test_a_call_that_was_cut_is_repeated_only_where_that_is_safe(
     assert len([e for e in events if e.event == "tool.finished"]) == 1
 
 
+@pytest.mark.parametrize("model", ["fake-gemini", "fake-deepseek"])
+def test_what_a_model_wants_back_survives_too(platform, ann, model):
+    """They refuse the second step without the signature or the thought of the first."""
+    platform.stop_member(platform.chat_worker)
+    worker = platform.start_member("chat", **QUICK_LEASE)
+    asked = ann.ask(f"Wait. [[fake call=wait_safely args={seconds(4)} tokens=6]]", model=model)
+    viewer = ann.watch(asked).wait_for_event("tool.started")
+    worker.kill()
+    platform.start_member("chat", **QUICK_LEASE)
+    stored = check_stored(ann, asked, viewer.to_the_end())
+    assert [m["role"] for m in stored] == ["tool_call", "tool", "assistant"]
+    turn = ann.turn(asked.turn_id)
+    assert (turn["status"], turn["attempts"]) == ("completed", 2)
+    later = ann.ask("And? [[fake tokens=6]]", chat_id=asked.chat_id)
+    assert ann.ended(later.turn_id)["status"] == "completed"
+
+
 def test_a_finished_call_is_not_made_again(platform, ann):
     platform.stop_member(platform.chat_worker)
     worker = platform.start_member("chat", **QUICK_LEASE)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import httpx2
 import pytest
@@ -17,12 +16,12 @@ import pytest
 from amber.lib.tests.local_server import LocalServer, Request, say
 from tests.e2e.client import Client
 from tests.e2e.platform import Platform
+from tests.e2e.sessions import new_account, send, signed_in
 from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.e2e
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/public-api.md"
-PASSWORD = "correct horse battery staple"
 SIX = "[[fake tokens=6]]"
 
 
@@ -66,7 +65,7 @@ class Person:
         return found
 
     def rotate(self) -> str:
-        answer = post(self.http, f"/api/v1/webhooks/{self.webhook['id']}/rotate/", {})
+        answer = send(self.http, "POST", f"/api/v1/webhooks/{self.webhook['id']}/rotate/", {})
         secret: str = answer["secret"]
         return secret
 
@@ -89,12 +88,6 @@ class Person:
         return ended
 
 
-def post(http: httpx2.Client, path: str, body: Any) -> Any:
-    answer = http.post(path, json=body, headers={"X-CSRFToken": http.cookies["csrftoken"]})
-    assert answer.status_code in (200, 201), answer.text
-    return answer.json()
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with LocalServer() as server:
@@ -106,13 +99,11 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def person(platform: Platform, receiver: Receiver) -> Iterator[Person]:
-    address = f"http://127.0.0.1:{platform.port}"
-    with httpx2.Client(base_url=address, trust_env=False, headers={"Referer": address}) as http:
-        http.get("/_allauth/browser/v1/auth/session")
-        who = {"email": f"wanda-{uuid4().hex[:8]}@example.com", "password": PASSWORD}
-        post(http, "/_allauth/browser/v1/auth/signup", who)
-        key = post(http, "/api/v1/api-keys/", {"name": "hooks", "scopes": ["public"]})["key"]
-        webhook = post(http, "/api/v1/webhooks/", {"url": receiver.url})
+    with signed_in(platform, new_account(platform, "wanda")) as http:
+        key = send(http, "POST", "/api/v1/api-keys/", {"name": "hooks", "scopes": ["public"]})[
+            "key"
+        ]
+        webhook = send(http, "POST", "/api/v1/webhooks/", {"url": receiver.url})
         platform.stop_member(platform.chat_worker)  # a new one knows at once who has webhooks
         platform.start_member("chat")
         yield Person(http, Client(platform.port, key), webhook)

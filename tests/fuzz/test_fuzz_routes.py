@@ -55,6 +55,7 @@ TRACE_CHARS = 1_500
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(0),  # FUZZ_SECONDS says how long it takes
     pytest.mark.skipif(not COMMAND.exists(), reason="schemathesis could not be installed"),
 ]
 

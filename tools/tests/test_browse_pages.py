@@ -12,6 +12,7 @@ from amber.lib.tests.local_server import Answer, say, send_to
 from libraries.parsing import web_page
 from libraries.parsing.child_pool import ChildPool
 from libraries.parsing.confinement import ParserLimits
+from libraries.parsing.result import MAX_PAGE_CHARS
 from tools.builtin.web_browse import budget_tokens, piece_from
 from tools.protocol import Circumstances, ToolError
 from tools.registry import offered
@@ -216,7 +217,7 @@ def test_what_is_no_page_is_refused_in_plain_words(site, browse, answer, told):
 
 
 def test_a_huge_page_is_refused(site, browse):
-    site.routes["/a/page"] = html("<html>" + "<p>x</p>" * (pages.MAX_HTML_CHARS // 8))
+    site.routes["/a/page"] = html("<html>" + "<p>x</p>" * (MAX_PAGE_CHARS // 8))
     assert refusal_of(browse) == pages.TOO_LARGE
 
 
@@ -240,6 +241,14 @@ def test_a_page_that_takes_too_long_ends_its_child_and_nothing_else(monkeypatch,
         assert "Stone Age" in browse("/a/small")
     finally:
         slow.close()
+
+
+def test_a_page_of_comments_is_read_at_once(site, browse):
+    """Telling what it is took seconds, and each further comment doubled them."""
+    site.routes["/a/page"] = html("<!---->" * 40 + "x", "text/plain")
+    assert browse().endswith("<!----><!---->x")
+    site.routes["/a/page"] = html("<!---->" * 40 + "x", "")
+    assert browse().endswith("<!----><!---->x")
 
 
 def test_deep_nesting_is_survived(site, browse):

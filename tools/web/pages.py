@@ -3,11 +3,10 @@
 What strangers wrote is parsed by `libraries.parsing` in a child process of little power, so that a
 hostile page costs that child its time and memory, and nobody else's; here it is only bytes and
 text. PDF and Office files are read the same way. Refuses pictures, sound and the like, more than
-LIMITS.max_bytes, and HTML of more than MAX_HTML_CHARS.
+LIMITS.max_bytes, and HTML of more than MAX_PAGE_CHARS.
 """
 
 import asyncio
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,15 +16,14 @@ import structlog
 
 from amber.lib.egress import FetchError, FetchLimits, Response, UnsafeAddress, fetch
 from libraries.parsing import ParserLost, Unreadable, parse
-from libraries.parsing.encodings import decoded
+from libraries.parsing.kinds import HTML_TYPES
+from libraries.parsing.result import PAGE_TOO_LARGE
 from libraries.parsing.web_page import read_web_page
 from tools.protocol import ToolError
 
 logger = structlog.get_logger(__name__)
 
 LIMITS: Final = FetchLimits(total_seconds=20)
-MAX_HTML_CHARS: Final = 2_000_000
-"""Measured: 4 s of CPU for this many characters of short paragraphs, growing linearly."""
 READERS_AT_ONCE: Final = 4
 """In one process. They have threads of their own, so that other tools find the common ones free."""
 
@@ -33,10 +31,8 @@ HEADERS: Final = {
     "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.5",
     "User-Agent": "Mozilla/5.0 (compatible; Amber)",  # many servers answer nothing else
 }
-HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 UNREAD_TYPES: Final = ("image/", "audio/", "video/", "font/")
 
-_LOOKS_LIKE_HTML: Final = re.compile(r"\s*<(!doctype html|html|head|body)\b", re.IGNORECASE)
 NO_TEXT: Final = "There is no text that can be read. It may need a browser that runs its scripts."
 UNREADABLE: Final = "What is at this address cannot be read as a text."
 TOO_LARGE: Final = "The page is larger than this tool reads."
@@ -76,7 +72,7 @@ def _read(answer: Response) -> Page:
         page = _parsed(answer)
     except Unreadable as refusal:
         logger.info("page_unreadable", reason=str(refusal))
-        raise ToolError(UNREADABLE) from None
+        raise ToolError(TOO_LARGE if str(refusal) == PAGE_TOO_LARGE else UNREADABLE) from None
     except ParserLost:
         raise ToolError("The page could not be read this time. Try again.") from None
     if not page.text:
@@ -85,30 +81,20 @@ def _read(answer: Response) -> Page:
 
 
 def _parsed(answer: Response) -> Page:
-    """Raises Unreadable, ParserLost, ToolError."""
+    """Raises Unreadable, ParserLost."""
     content_type = answer.headers.get("content-type", "")
-    html = _html(answer, content_type)
-    if html is None:
-        parsed = parse(answer.body, name="", mime_type=content_type)
-        return Page(answer.url, "", parsed.text.strip())
-    if len(html) > MAX_HTML_CHARS:
-        raise ToolError(TOO_LARGE)
-    read = read_web_page(html, url=answer.url)
-    return Page(answer.url, read.title, read.text)
+    if _may_be_html(answer):
+        read = read_web_page(answer.body, url=answer.url, mime_type=content_type)
+        return Page(answer.url, read.title, read.text)
+    parsed = parse(answer.body, name="", mime_type=content_type)
+    return Page(answer.url, "", parsed.text.strip())
 
 
-def _html(answer: Response, content_type: str) -> str | None:
-    """None: it is something else. What is not said to be HTML may look like it."""
+def _may_be_html(answer: Response) -> bool:
+    """Whether the child shall look: what is not said to be HTML may be. PDFs and Office files are not."""
     if answer.mime_type not in HTML_TYPES | {"", "application/octet-stream"}:
-        return None
-    if not answer.body:
-        return ""
-    if answer.body.startswith((b"%PDF-", b"PK\3\4")):
-        return None
-    _, _, charset = content_type.lower().partition("charset=")
-    text = decoded(answer.body, charset=charset.partition(";")[0].strip(" \"'"))
-    is_html = answer.mime_type in HTML_TYPES or _LOOKS_LIKE_HTML.match(text)
-    return text if is_html else None
+        return False
+    return not answer.body.startswith((b"%PDF-", b"PK\3\4"))
 
 
 @lru_cache(maxsize=1)

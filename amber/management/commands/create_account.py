@@ -1,10 +1,13 @@
 """Make an account from a script: prints ids, and the API key, as one line of JSON.
 
-An account that exists is used as it is: its password is not changed.
+An account that exists is used as it is: its password is not changed. Takes no password as an argument:
+those are in the shell's history, and everybody on the machine sees them in the list of processes.
 """
 
 import json
+import sys
 from argparse import ArgumentParser
+from getpass import getpass
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -20,19 +23,36 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--email", required=True)
-        parser.add_argument("--password", help="Without one, nobody signs in by password.")
+        parser.add_argument(
+            "--password-stdin",
+            action="store_true",
+            help="Read a password from standard input; at a terminal, ask for it. "
+            "Without one, nobody signs in by password.",
+        )
         parser.add_argument("--organization", help="Its name: joined, or made if absent.")
         parser.add_argument("--api-key", action="store_true", help="Make a key there too.")
 
     def handle(self, *_: str, **options: Any) -> None:
         try:
-            user = account(options["email"], options["password"])
+            password = read_password() if options["password_stdin"] else None
+            user = account(options["email"], password)
             organization = organization_of(user, options["organization"])
             secret = api_key(user, organization) if options["api_key"] else None
         except AmberError as error:
             raise CommandError(f"{error.message} {error.fields or ''}") from error
         made = {"user_id": str(user.pk), "organization_id": str(organization.pk)}
         self.stdout.write(json.dumps({**made, "api_key": secret}))
+
+
+def read_password() -> str:
+    """The first line of standard input, or what is typed at the terminal. Raises CommandError."""
+    is_typed = sys.stdin.isatty()
+    password = getpass() if is_typed else sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise CommandError("The password is empty.")
+    if is_typed and getpass("Password again: ") != password:
+        raise CommandError("These are two different passwords.")
+    return password
 
 
 def account(email: str, password: str | None) -> User:

@@ -1,0 +1,103 @@
+"""One daemon thread a process: notices when a thread holds the interpreter for seconds.
+
+While C code holds the interpreter (`re` over a hostile text, say), no other thread runs: no turn goes
+on, no request is answered. Such a time is told of twice. While it lasts, `faulthandler`'s own thread,
+which needs no interpreter, writes all stacks to standard error; once it is over, one warning names the
+thread that used the time, with its stack, and `held_count` grows.
+
+A process that was suspended, or a machine too busy to run it, is not taken for one: then the process has
+used next to no processor time. Ends nothing, and interrupts nobody.
+"""
+
+import faulthandler
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+logger = structlog.get_logger(__name__)
+
+TICK_SECONDS = 1.0
+LATE_SECONDS = 2.0
+"""A tick that is later than this is told of. Pauses of the garbage collector and of pages with many
+rows stay below half a second."""
+LEAST_HELD_SECONDS = 1.0
+"""Of processor time that one thread must have used meanwhile. Less, and the process was not running:
+threads that share the interpreter let the watch in after milliseconds each."""
+MOST_STACK_CHARS = 8_000
+
+
+@dataclass(slots=True)
+class _State:
+    held_count: int = 0
+    thread: threading.Thread | None = field(default=None)
+
+
+_state = _State()
+
+
+def start() -> None:
+    """Watch this process. In a forked child once more: threads are not inherited."""
+    if _state.thread is None or not _state.thread.is_alive():
+        _state.thread = threading.Thread(target=_watch, name="interpreter-watch", daemon=True)
+        _state.thread.start()
+
+
+def held_count() -> int:
+    """Return how many times the interpreter was held for too long since the process began."""
+    return _state.held_count
+
+
+def _watch() -> None:
+    while True:
+        _tick()
+
+
+def _tick() -> None:
+    """Sleep for a tick; cost 0.2 ms. Told of is what comes late out of its sleep."""
+    if sys.__stderr__ is not None:
+        # Arming it anew disarms what the last tick armed, so it fires only where none comes.
+        faulthandler.dump_traceback_later(TICK_SECONDS + LATE_SECONDS, file=sys.__stderr__)
+    before = _seconds_by_thread()
+    due_at = time.monotonic() + TICK_SECONDS
+    time.sleep(TICK_SECONDS)
+    late_seconds = time.monotonic() - due_at
+    if late_seconds > LATE_SECONDS:
+        _tell(late_seconds, before)
+
+
+def _tell(late_seconds: float, before: Mapping[int, float]) -> None:
+    used = {
+        ident: seconds - before.get(ident, 0.0) for ident, seconds in _seconds_by_thread().items()
+    }
+    ident = max(used, key=lambda each: used[each])
+    times = {"seconds": round(late_seconds, 1), "cpu_seconds": round(used[ident], 1)}
+    if used[ident] < LEAST_HELD_SECONDS:
+        logger.info("process_was_not_running", **times)
+        return
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    # The holder lets go where its call of C code returns, so its frame is still that call's.
+    frame = sys._current_frames().get(ident)
+    logger.warning(
+        "interpreter_held",
+        **times,
+        thread=names.get(ident, str(ident)),
+        held_stack="".join(traceback.format_stack(frame))[-MOST_STACK_CHARS:] if frame else "",
+    )
+    _state.held_count += 1
+
+
+def _seconds_by_thread() -> dict[int, float]:
+    """Return the CPU time of each thread so far; a microsecond each."""
+    seconds = {}
+    for thread in threading.enumerate():
+        if thread.ident is not None and thread.is_alive():
+            try:
+                seconds[thread.ident] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+            except OSError:  # it ended meanwhile
+                continue
+    return seconds

@@ -1,0 +1,36 @@
+"""Objects that refer to each other do not wait for hours until they are collected."""
+
+import subprocess
+import sys
+
+from amber.lib import garbage
+
+_MANY_TURNS = """
+from collections import deque
+from amber.lib import garbage
+
+class Turn:
+    alive = 0
+    def __init__(self):
+        self.myself = [self]
+        Turn.alive += 1
+    def __del__(self):
+        Turn.alive -= 1
+
+garbage.set_aside()
+under_way, most = deque(maxlen=UNDER_WAY), 0
+for _ in range(300_000):
+    under_way.append(Turn())
+    most = max(most, Turn.alive)
+print(most)
+"""
+_UNDER_WAY = 20_000
+"""As many as a young collection finds under way, and therefore passes on."""
+
+
+def test_bounds_what_ended_turns_leave():
+    program = _MANY_TURNS.replace("UNDER_WAY", str(_UNDER_WAY))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr == ""
+    bound = garbage.YOUNG_OBJECTS * garbage.YOUNG_COLLECTIONS * garbage.MIDDLE_COLLECTIONS
+    assert _UNDER_WAY <= int(done.stdout) <= _UNDER_WAY + bound

@@ -1,0 +1,349 @@
+"""Hours of turns at once: how much memory each process gains, and whether it goes on gaining.
+
+Twenty turns are always in flight: questions in new chats and in chats that grow, some with a tool,
+some with a library; a few turns have a second viewer, a few lose theirs. Documents come all the while.
+What a process gains first is no growth: threads start, caches fill. So the slope is that of the second
+half: the median of the slopes between all pairs of samples (Theil-Sen), which a peak does not move.
+
+Answers come slowly, so that a run of hours leaves the machine to others; `--dense` asks as fast as it
+goes, for what grows with the number of turns. Refuses to say why memory grows.
+"""
+
+import asyncio
+import json
+import random
+import re
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from itertools import combinations, count
+from typing import Any
+
+import aiohttp
+import psutil
+import redis
+import uvloop
+
+from bench.ingestion import new_text
+from bench.loadgen import say
+from bench.report import Finding
+from bench.stand import Memory, RunningAmber, Stand, memory
+
+TURNS_AT_ONCE = 20
+LIBRARIES = 4
+READ_SECONDS = 300
+AT_MOST: dict[str, float] = {"web": 2, "chat": 2, "ingest": 2}
+"""MB an hour: what noise looks like over an hour. Servers cache what is stored, and more is."""
+SHOWN_SECONDS = 600
+"""Of one line of the table."""
+_LAST_EVENT = re.compile(r"^event: turn\.(completed|incomplete|failed|cancelled)$", re.MULTILINE)
+
+Call = Callable[..., Awaitable[Any]]
+_numbers = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the provider answers, how often a document comes, how often memory is read."""
+
+    first_token_ms: float
+    token_ms: float
+    tokens: tuple[int, int]
+    document_seconds: float
+    sample_seconds: float
+
+
+STEADY = Pace(300, 100, (60, 180), 6.0, 30.0)
+"""Three turns in two seconds, 190 tokens a second in all: a quarter of a core with everything."""
+DENSE = Pace(0, 0, (3, 8), 0.3, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was held at a moment, in MB, by process or server."""
+
+    seconds: float
+    turns: int
+    documents: int
+    held: dict[str, Memory]
+
+
+@dataclass(slots=True)
+class Soak:
+    """What the load has done so far, and what it is to ask next."""
+
+    pace: Pace
+    ends_at: float
+    turns: int = 0
+    documents: int = 0
+    errors: list[str] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.ends_at
+
+
+def soak(stand: Stand, provider_url: str, *, minutes: float, is_dense: bool) -> list[Finding]:
+    pace = DENSE if is_dense else STEADY
+    with stand.amber(provider_url) as amber:
+        server = redis.Redis.from_url(stand.remembered()["REDIS_URL"])
+        state = Soak(pace, ends_at=time.monotonic() + minutes * 60)
+        try:
+            uvloop.run(_run(state, amber, server))
+        finally:
+            server.close()
+    say(table(state.samples))
+    return _findings(state)
+
+
+async def _run(state: Soak, amber: RunningAmber, server: redis.Redis) -> None:
+    async with _signed_in(amber) as session:
+        call = _caller(session)
+        people = await _prepare(call)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_sample_often(state, amber, server))
+            group.create_task(_ingest_often(state, call, people.libraries))
+            for place in range(TURNS_AT_ONCE):
+                group.create_task(_ask_often(state, session, call, people, place))
+
+
+# -- The load --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    plain: str
+    readers: Sequence[str]
+    """Assistants with a library each."""
+    libraries: Sequence[str]
+
+
+@asynccontextmanager
+async def _signed_in(amber: RunningAmber) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(
+        f"{amber.url}/api/v1/",
+        headers={"Authorization": f"Bearer {amber.api_key}"},
+        timeout=aiohttp.ClientTimeout(READ_SECONDS),
+        # A connection that lay idle may be closed just as it is taken again.
+        connector=aiohttp.TCPConnector(limit=0, force_close=True),
+    ) as session:
+        yield session
+
+
+def _caller(session: aiohttp.ClientSession) -> Call:
+    async def call(method: str, path: str, body: Any = None) -> Any:
+        async with session.request(method, path, json=body) as answer:
+            answer.raise_for_status()
+            return await answer.json() if answer.content_type == "application/json" else None
+
+    return call
+
+
+async def _prepare(call: Call) -> Prepared:
+    plain = (await call("GET", "assistants/"))["results"][0]["id"]
+    libraries = [
+        (await call("POST", "libraries/", {"name": f"Shelf {n}"}))["id"] for n in range(LIBRARIES)
+    ]
+    readers = [
+        (await call("POST", "assistants/", {"name": "Reads", "model": "auto", "library_id": pk}))
+        for pk in libraries
+    ]
+    return Prepared(plain, [made["id"] for made in readers], libraries)
+
+
+async def _ingest_often(state: Soak, call: Call, libraries: Sequence[str]) -> None:
+    while not state.is_over:
+        began = time.monotonic()
+        path = f"libraries/{libraries[state.documents % LIBRARIES]}/documents/"
+        document = {"name": "shelf.txt", "text": f"{_rare_words()}. {new_text()}"}
+        with _noting(state):
+            await call("POST", path, document)
+        state.documents += 1
+        spent = time.monotonic() - began
+        await asyncio.sleep(max(0.0, state.pace.document_seconds - spent))
+
+
+@contextmanager
+def _noting(state: Soak) -> Iterator[None]:
+    """One failure does not end the hours; each is told at the end."""
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, RuntimeError) as error:
+        state.errors.append(f"{type(error).__name__}: {error}"[:200])
+        say(f"        {state.errors[-1]}")
+
+
+async def _ask_often(
+    state: Soak, session: aiohttp.ClientSession, call: Call, people: Prepared, place: int
+) -> None:
+    """One place of the twenty. Of ten questions five are asked in new chats, three in this place's
+    own, which grows, two in one that reads a library."""
+    await asyncio.sleep(random.uniform(0, 5))  # so that the places do not ask in step
+    own = await call("POST", "chats/", {"assistant_id": people.plain})
+    reading = await call("POST", "chats/", {"assistant_id": people.readers[place % LIBRARIES]})
+    for n in count(place):
+        if state.is_over:
+            return
+        kind = n % 10
+        question = _question(state.pace, _CALLED.get(kind, ""))
+        with _noting(state):
+            chat = own if kind < 8 else reading
+            if kind < 5:
+                chat = await call("POST", "chats/", {"assistant_id": people.plain})
+            others = int(kind == 0)
+            await _turn(session, chat["id"], question, others=others, is_left=kind == 5)
+        state.turns += 1
+
+
+_CALLED = {3: " call=calculate args=eyJleHByZXNzaW9uIjoiNiAqIDcifQ", 9: " call=search_library"}
+
+
+def _question(pace: Pace, called: str) -> str:
+    tokens = random.randint(*pace.tokens)
+    marks = f"tokens={tokens} ttft={pace.first_token_ms} itl={pace.token_ms}{called}"
+    return f"What of {_rare_words()} moved the {random.choice(_THINGS)}? [[fake {marks}]]"
+
+
+_THINGS = ("stone", "river", "garden", "engine", "window", "paper")
+
+
+def _rare_words() -> str:
+    """Words that nobody has said before, as people's names and numbers are."""
+    return f"{random.choice(_THINGS)}{next(_numbers)} and {random.getrandbits(32):x}"
+
+
+async def _turn(
+    session: aiohttp.ClientSession,
+    chat_id: str,
+    question: str,
+    *,
+    others: int,
+    is_left: bool,
+) -> None:
+    """Ask and watch to the end, with so many others. `is_left`: the asker goes away and comes back."""
+    headers = {"Accept": "text/event-stream"}
+    path, body = f"chats/{chat_id}/messages/", {"role": "human", "content": question}
+    async with AsyncExitStack() as watching:
+        asked = await watching.enter_async_context(session.post(path, json=body, headers=headers))
+        if asked.status != 200:
+            raise RuntimeError(f"{asked.status}: {(await asked.text())[:120]}")
+        first = (await asked.content.readuntil(b"\n\n")).decode()
+        turn_id = json.loads(first.partition("data: ")[2])["turn_id"]
+        if is_left:
+            asked.close()
+        watched = [_watch(session, turn_id) for _ in range(others + is_left)]
+        said = await asyncio.gather(*watched, *([] if is_left else [asked.text()]))
+    for each in said:
+        ended = _LAST_EVENT.search(each)
+        if ended is None or ended[1] != "completed":
+            raise RuntimeError(f"not completed: {each[-120:]}")
+
+
+async def _watch(session: aiohttp.ClientSession, turn_id: str) -> str:
+    async with session.get(f"turns/{turn_id}/events/") as answer:
+        answer.raise_for_status()
+        return await answer.text()
+
+
+# -- What is held ----------------------------------------------------------------------------------
+
+
+async def _sample_often(state: Soak, amber: RunningAmber, server: redis.Redis) -> None:
+    began = time.monotonic()
+    while not state.is_over:
+        with suppress(psutil.NoSuchProcess):  # it ended while it was looked at
+            held = _held(amber, server)
+            sample = Sample(time.monotonic() - began, state.turns, state.documents, held)
+            state.samples.append(sample)
+            say(_line(sample))
+        await asyncio.sleep(state.pace.sample_seconds)
+
+
+def _held(amber: RunningAmber, server: redis.Redis) -> dict[str, Memory]:
+    """Amber's processes, Postgres' as one, and what Redis says of itself."""
+    held = {name: each for name, each in amber.memory().items() if name != "supervisor"}
+    postgres = list(_memory_of(amber.servers(), "postgres"))
+    shares = [each.pss for each in postgres if each.pss is not None]
+    held["postgres"] = Memory(sum(each.rss for each in postgres), sum(shares) if shares else None)
+    used: Any = server.info("memory")
+    held["redis"] = Memory(used["used_memory"] / 2**20, None)
+    return held
+
+
+def _memory_of(processes: Iterable[psutil.Process], name: str) -> Iterator[Memory]:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):  # a connection's, closed meanwhile
+            if name in each.name():
+                yield memory(each)
+
+
+def _size(held: Memory) -> float:
+    """Its share where the system tells it: servers' processes have much in common."""
+    return held.rss if held.pss is None else held.pss
+
+
+def _line(sample: Sample) -> str:
+    sizes = "  ".join(f"{name} {_size(each):.1f}" for name, each in sample.held.items())
+    minutes = sample.seconds / 60
+    return f"    {minutes:6.1f} min  {sample.turns} turns  {sample.documents} documents  {sizes}"
+
+
+def table(samples: Sequence[Sample]) -> str:
+    """The medians of each ten minutes, in MB."""
+    if not samples:
+        return ""
+    names = list(samples[-1].held)
+    rows = [("minutes", "turns", "documents", *names)]
+    for number in range(int(samples[-1].seconds // SHOWN_SECONDS) + 1):
+        start = number * SHOWN_SECONDS
+        these = [each for each in samples if start <= each.seconds < start + SHOWN_SECONDS]
+        sizes = [
+            f"{statistics.median(_size(each.held[name]) for each in these if name in each.held):.1f}"
+            for name in names
+        ]
+        to = f"to {(start + SHOWN_SECONDS) // 60}"
+        rows.append((to, str(these[-1].turns), str(these[-1].documents), *sizes))
+    return "\n".join("  ".join(cell.rjust(10) for cell in row) for row in rows)
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """The median of the slopes between all pairs (https://doi.org/10.2307/2285891); 0 of one point.
+
+    O(n²) pairs: 240 points make 28,680.
+    """
+    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x2 > x1]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def _findings(state: Soak) -> list[Finding]:
+    """The slope of each process over the second half."""
+    last = state.samples[-1]
+    later = [each for each in state.samples if each.seconds >= last.seconds / 2]
+    problems = f"{len(state.errors)} ERRORS ({state.errors[0]}); " if state.errors else ""
+    found = []
+    for name in last.held:
+        points = [(each.seconds / 3600, _size(each.held[name])) for each in later]
+        turns = last.turns - later[0].turns or 1
+        grown = slope(points) * (last.seconds - later[0].seconds) / 3600
+        sizes = [_size(each.held[name]) for each in state.samples]
+        found.append(
+            Finding(
+                f"memory gained, {name}, second half of {last.seconds / 60:.0f} minutes",
+                slope(points),
+                "MB/h",
+                at_most=AT_MOST.get(name),
+                note=f"{problems}{sizes[0]:.1f} MB, at half {points[0][1]:.1f}, at the end"
+                f" {sizes[-1]:.1f}; {grown / turns * 1_000:.2f} MB per 1,000 turns",
+            )
+        )
+        problems = ""
+    found[0].details.update(
+        turns=last.turns,
+        documents=last.documents,
+        errors=state.errors[:20],
+        samples=[asdict(each) for each in state.samples],
+    )
+    return found

@@ -1,0 +1,178 @@
+"""A Redis whose connections are half-open, or that takes no events, is noticed and told of."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import pytest
+import redis
+from django.test import Client
+from structlog.testing import capture_logs
+
+from amber.lib import redis as amber_redis
+from chats import stopping, turn_duty, viewers
+from chats.stopping import Stop
+from chats.stream import Publisher, control_channel, events_key
+from chats.viewers import Hub, Viewer
+from tests.e2e.link import Link
+
+LIMIT_SECONDS = 20
+"""Far more than it takes; without a limit of its own each wait here would be for ever."""
+
+ORGANIZATION, TURN = UUID(int=1), UUID(int=2)
+KEY = events_key(ORGANIZATION, TURN)
+
+
+@pytest.fixture
+def straight() -> Iterator[redis.Redis]:
+    """Past the link, to a stream that is empty."""
+    client = amber_redis.client()
+    client.delete(KEY)
+    yield client
+    client.delete(KEY)
+
+
+@pytest.fixture
+def link(straight: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
+    """To the tests' Redis, for the code under test; waits are short."""
+    monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(viewers, "_BLOCK_MS", 200)
+    monkeypatch.setattr(turn_duty, "_SILENCE_SECONDS", 0.2)
+    url = urlsplit(settings.REDIS_URL)
+    made = Link((url.hostname or "127.0.0.1", url.port or 6379))
+    login = url.netloc.rpartition("@")[0]
+    settings.REDIS_URL = url._replace(netloc=f"{login}@127.0.0.1:{made.port}").geturl()
+    yield made
+    made.close()
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Within the limit; nothing that it started is left."""
+
+    async def limited() -> None:
+        try:
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await work
+        finally:
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+            await amber_redis.close_async_clients()
+
+    asyncio.run(limited())
+
+
+@contextmanager
+def following(hub: Hub) -> Iterator[Viewer]:
+    viewer = Viewer(TURN, KEY)
+    hub.add(viewer)
+    try:
+        yield viewer
+    finally:
+        hub.remove(viewer)
+
+
+async def is_told(viewer: Viewer, straight: redis.Redis, seq: int) -> None:
+    """An event of the turn, which the viewer is told of."""
+    straight.xadd(KEY, {"e": "text.delta", "d": "{}"}, id=f"{seq}-0")
+    event = await viewer.queue.get()
+    assert event is not None
+    assert event.seq == seq
+
+
+@pytest.fixture
+def no_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Viewers are not told by Postgres."""
+    monkeypatch.setattr(viewers, "SILENT_SECONDS", 60)
+    monkeypatch.setattr(viewers, "WELCOME_SECONDS", 60)
+
+
+def test_viewers_are_followed_again_after_a_half_open_connection(link, straight, no_lookups):
+    async def follow() -> None:
+        with following(Hub()) as viewer:
+            await is_told(viewer, straight, 1)
+            assert link.freeze() >= 1
+            await is_told(viewer, straight, 2)
+
+    run(follow())
+
+
+async def becomes(is_following: bool, hub: Hub) -> None:
+    while hub.is_following is not is_following:  # noqa: ASYNC110  (time alone changes it)
+        await asyncio.sleep(0.05)
+
+
+def test_a_hub_that_cannot_read_says_so(link, straight, no_lookups, monkeypatch):
+    monkeypatch.setattr(viewers, "ROUND_SECONDS", 1.0)
+
+    async def follow() -> None:
+        hub = Hub()
+        assert hub.is_following
+        with following(hub) as viewer:
+            await is_told(viewer, straight, 1)
+            assert hub.is_following
+            link.cut()
+            await becomes(False, hub)
+            link.restore()
+            await becomes(True, hub)
+            link.cut()
+            await becomes(False, hub)
+        assert hub.is_following, "nobody watches"
+
+    run(follow())
+
+
+@pytest.mark.django_db
+def test_readiness_names_it(monkeypatch):
+    monkeypatch.setattr("amber.health.are_followed", lambda: False)
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["event_streams"] is False
+    monkeypatch.undo()
+    assert Client().get("/readyz").json()["checks"]["event_streams"] is True
+
+
+def test_the_control_channel_is_heard_until_its_connection_is_half_open(
+    link, straight, monkeypatch
+):
+    stopped: list[tuple[UUID, Stop]] = []
+    monkeypatch.setattr(stopping, "stop", lambda *said: stopped.append(said))
+
+    async def hear() -> None:
+        async with amber_redis.async_blocking_client().pubsub() as pubsub:
+            listening = asyncio.create_task(turn_duty._listen(pubsub))
+            await asyncio.sleep(1)  # some silences
+            assert not listening.done()
+            while not stopped:
+                straight.publish(control_channel(), str(TURN))
+                await asyncio.sleep(0.05)
+            link.freeze()
+            await listening
+
+    with pytest.raises(redis.TimeoutError):
+        run(hear())
+    assert stopped[0] == (TURN, Stop.CANCELLED)
+
+
+def test_events_that_redis_refuses_are_told_of(straight):
+    """As a Redis does that takes no writes; here because something else lies there."""
+    straight.set(KEY, "no stream", ex=60)
+    fenced: list[bool] = []
+    feed: Any = SimpleNamespace(key=KEY, expires_at=0.0, on_fenced=lambda: fenced.append(True))
+
+    async def publish() -> None:
+        publisher = Publisher()
+        publisher.send(feed, "text.delta", 1, b"{}")
+        await publisher.flushed()
+
+    with capture_logs() as logs:
+        run(publish())
+    assert [(each["event"], each["reason"]) for each in logs] == [
+        ("events_dropped", "ResponseError")
+    ]
+    assert not fenced

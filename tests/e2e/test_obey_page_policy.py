@@ -1,0 +1,70 @@
+"""Pages in a real browser under their Content-Security-Policy: they work, and it refuses them nothing."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.browser import chromium, why_there_is_none
+from tests.e2e.platform import Platform
+from tests.e2e.sessions import PASSWORD, new_account
+
+if TYPE_CHECKING:
+    from playwright.sync_api import ConsoleMessage, Page
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(bool(why_there_is_none()), reason=why_there_is_none() or "there is one"),
+]
+PATIENCE_MS = 60_000
+TELL_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (refused) =>
+  console.error(`refused: ${refused.violatedDirective} ${refused.blockedURI} ${refused.sourceFile}`));
+"""
+
+
+def _is_complaint(message: "ConsoleMessage") -> bool:
+    """Nobody has made an icon for the admin; browsers ask for one all the same."""
+    is_icon = str(message.location.get("url", "")).endswith("/favicon.ico")
+    return message.type == "error" and not is_icon
+
+
+@pytest.fixture
+def page() -> Iterator["Page"]:
+    """At its end the browser must have complained of nothing."""
+    with chromium() as browser:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        said: list[str] = []
+        page.on("console", lambda m: said.append(m.text) if _is_complaint(m) else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.add_init_script(TELL_VIOLATIONS)
+        yield page
+        assert said == []
+
+
+def test_the_apis_description(platform: Platform, page: "Page") -> None:
+    page.goto(f"http://127.0.0.1:{platform.port}/api/docs/")
+    page.get_by_text("/api/v1/me/", exact=True).first.click()
+    page.get_by_role("button", name="Try it out").first.click()
+    page.get_by_role("button", name="Execute").first.wait_for()
+
+
+def test_the_admin(platform: Platform, page: "Page") -> None:
+    email = new_account(platform, "olga")
+    promote = "UPDATE accounts_user SET is_staff = true, is_superuser = true WHERE email = %s"
+    assert platform.query(f"{promote} RETURNING id", email)
+    admin = f"http://127.0.0.1:{platform.port}/admin/"
+    page.goto(admin)
+    page.locator("#id_username").fill(email)
+    page.locator("#id_password").fill(PASSWORD)
+    page.locator("#id_password").press("Enter")
+    page.wait_for_url(admin)
+    for path in ("accounts/user/", "providers/languagemodel/add/", "assistants/assistant/"):
+        page.goto(admin + path)
+        page.locator("#main, #content, main").first.wait_for()
+    page.goto(f"{admin}accounts/user/?q=olga")
+    page.get_by_role("link", name=email).first.click()
+    page.get_by_role("button", name="Save", exact=True).first.wait_for()
+    # Alpine.js has evaluated its expressions: nothing waits behind x-cloak.
+    page.wait_for_function("document.querySelectorAll('html[x-cloak]').length === 0")

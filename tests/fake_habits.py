@@ -1,0 +1,83 @@
+"""What the fake provider's models send beyond OpenAI's form, and how they refuse what comes back wrong.
+
+    gemini      signs the first call of each reply (extra_content), and wants this very signature on it
+                as long as the turn runs
+    deepseek    thinks before it speaks (reasoning_content), and wants it back on every answer of a turn
+                that calls tools, later on too; as its older sibling did it refuses the thoughts of
+                other turns
+    strict      refuses every field that OpenAI's form does not have
+
+Pure. Sources: https://ai.google.dev/gemini-api/docs/thought-signatures,
+https://api-docs.deepseek.com/guides/thinking_mode.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+Json = dict[str, Any]
+Habit = Literal["", "gemini", "deepseek", "strict"]
+
+CALL_ID = {"deepseek": "call_deep"}
+"""So that it knows its own calls from others'."""
+
+_MESSAGE_NAMES = {"role", "content", "name", "tool_calls", "tool_call_id", "refusal"}
+_CALL_NAMES = {"id", "type", "function"}
+
+
+def signature(call_id: str) -> Json:
+    return {"google": {"thought_signature": f"signed:{call_id}"}}
+
+
+def thought(call_id: str) -> str:
+    """What was thought before this call, or before the answer that follows it."""
+    return f"I thought of {call_id} for a while."
+
+
+def refused(habit: Habit, messages: Sequence[Json]) -> str:
+    """Why this conversation is refused, or ""."""
+    if habit == "gemini":
+        return _unsigned(messages)
+    if habit == "deepseek":
+        return next(filter(None, map(_thoughtless, _turns(messages))), "")
+    return _unknown(messages) if habit == "strict" else ""
+
+
+def _turns(messages: Sequence[Json]) -> list[list[Json]]:
+    turns: list[list[Json]] = [[]]
+    for message in messages:
+        if message["role"] == "user":
+            turns.append([])
+        turns[-1].append(message)
+    return turns
+
+
+def _unsigned(messages: Sequence[Json]) -> str:
+    for message in _turns(messages)[-1]:
+        for call in (message.get("tool_calls") or [])[:1]:
+            if call.get("extra_content") != signature(call["id"]):
+                return "Function call is missing a thought_signature in functionCall parts."
+    return ""
+
+
+def _thoughtless(turn: Sequence[Json]) -> str:
+    said = [message for message in turn if message["role"] == "assistant"]
+    if not any(message.get("tool_calls") for message in said):
+        has_thoughts = any("reasoning_content" in message for message in said)
+        return "Thoughts of a turn without calls may not come back." if has_thoughts else ""
+    for message in said:
+        call_id = message["tool_calls"][0]["id"] if message.get("tool_calls") else ""
+        is_own = call_id.startswith(CALL_ID["deepseek"])
+        known = message.get("reasoning_content")
+        if known is None or (is_own and known != thought(call_id)):
+            return "The `reasoning_content` in the thinking mode must be passed back to the API."
+    return ""
+
+
+def _unknown(messages: Sequence[Json]) -> str:
+    for message in messages:
+        unknown = {*message} - _MESSAGE_NAMES
+        for call in message.get("tool_calls") or []:
+            unknown |= {*call} - _CALL_NAMES
+        if unknown:
+            return f"Unrecognized request arguments: {sorted(unknown)}"
+    return ""
