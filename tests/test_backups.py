@@ -7,12 +7,16 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from accounts.models import Organization
 from amber.backups import archive, programs, restore
+from amber.backups.backup import make_backup
 from amber.backups.programs import BackupError
+from libraries.models import File
 
 MANIFEST: dict[str, Any] = {"migrations": [], "rows": {}, "files": 0, "missing_files": []}
 
@@ -126,3 +130,83 @@ def test_the_password_stands_on_no_command_line(settings, monkeypatch, db):
     monkeypatch.setitem(connection.settings_dict, "PASSWORD", "s3cret")
     assert "s3cret" not in programs.conninfo()
     assert programs.environment()["PGPASSWORD"] == "s3cret"
+
+
+# -- There and back ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(settings: Any, tmp_path: Path) -> Path:
+    folder = tmp_path / "var" / "files"
+    folder.mkdir(parents=True)
+    settings.MEDIA_ROOT = folder
+    return folder
+
+
+def back_up(folder: Path) -> tuple[Path, Path]:
+    made = make_backup(folder)
+    return made.dump, made.files
+
+
+@pytest.mark.django_db(transaction=True)
+def test_everything_comes_back_and_what_came_later_is_gone(alice, stored, tmp_path):
+    (stored / "note").write_text("as it was")
+    File.objects.create(
+        organization=alice.organization,
+        user=alice.user,
+        name="note",
+        path="note",
+        size=9,
+        mime_type="text/plain",
+        file_hash="0" * 64,
+    )
+    before = Organization.objects.count()
+    dump, files = back_up(tmp_path / "backups")
+    assert {path.stat().st_mode & 0o777 for path in (dump, files)} == {0o600}
+    Organization.objects.create(name="Later")
+    (stored / "note").write_text("changed since")
+    (stored / "later").write_text("came since")
+
+    restored = restore.restore_backup(dump, files)
+    assert (restored.files, restored.missing_files, restored.waiting_migrations) == (1, [], 0)
+    assert Organization.objects.count() == before
+    assert [path.name for path in stored.iterdir()] == ["note"]
+    assert (stored / "note").read_text() == "as it was"
+    assert restored.replaced_files is not None
+    assert (restored.replaced_files / "note").read_text() == "changed since"
+    assert [path.name for path in stored.parent.glob("files.*")] == [restored.replaced_files.name]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["amber chat worker here:7", ""])
+def test_it_is_refused_while_somebody_is_on_the_database(
+    alice, stored, tmp_path, monkeypatch, name
+):
+    monkeypatch.setenv("PGAPPNAME", "amber restore here:8")
+    connection.close()
+    if pool := getattr(connection, "pool", None):
+        pool.close()
+        connection._connection_pools.clear()  # type: ignore[attr-defined]
+    pair = back_up(tmp_path / "backups")
+    with psycopg.connect(programs.conninfo(), application_name=name) as working:
+        with pytest.raises(BackupError, match=f"Stop Amber first.*{name or 'without a name'}"):
+            restore.restore_backup(*pair)
+        assert working.execute("SELECT count(*) FROM accounts_user").fetchone() != (0,)
+    assert restore.restore_backup(*pair).rows > 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_restore_that_fails_changes_nothing(alice, stored, tmp_path):
+    """A row fewer than the manifest promises: noticed before the commit."""
+    (stored / "note").write_text("as it was")
+    dump, files = back_up(tmp_path / "backups")
+    manifest = archive.read_manifest(files)
+    manifest["rows"]["accounts_user"] += 1
+    lying = tmp_path / "lying.tar"
+    archive.write_archive(lying, stored, lambda _: manifest)
+    Organization.objects.create(name="Later")
+    with pytest.raises(BackupError, match="accounts_user has not"):
+        restore.restore_backup(dump, lying)
+    assert Organization.objects.filter(name="Later").exists()
+    assert (stored / "note").read_text() == "as it was"
+    assert [path.name for path in stored.parent.iterdir()] == ["files"]

@@ -9,7 +9,7 @@ Each fault is logged and counted by the part's name in Redis, where every web pr
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.db import InterfaceError, OperationalError
@@ -58,7 +58,7 @@ def count_fault(part: str) -> None:
 
 def fault_counts() -> dict[str, int]:
     """Faults by part since Redis began, of all workers. Raises RedisError."""
-    found: dict[bytes, bytes] = amber_redis.client().hgetall(_faults_key())
+    found: Any = amber_redis.client().hgetall(_faults_key())
     return {part.decode(): int(count) for part, count in found.items()}
 
 
