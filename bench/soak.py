@@ -93,9 +93,9 @@ def soak(stand: Stand, provider_url: str, *, minutes: float, is_dense: bool) -> 
         state = Soak(pace, ends_at=time.monotonic() + minutes * 60)
         try:
             uvloop.run(_run(state, amber, server))
-        finally:
+        finally:  # what broke off after an hour has much to tell, too
             server.close()
-    say(table(state.samples))
+            say(table(state.samples))
     return _findings(state)
 
 
@@ -300,6 +300,8 @@ def table(samples: Sequence[Sample]) -> str:
     for number in range(int(samples[-1].seconds // SHOWN_SECONDS) + 1):
         start = number * SHOWN_SECONDS
         these = [each for each in samples if start <= each.seconds < start + SHOWN_SECONDS]
+        if not these:
+            continue
         sizes = [
             f"{statistics.median(_size(each.held[name]) for each in these if name in each.held):.1f}"
             for name in names
