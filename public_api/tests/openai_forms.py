@@ -185,7 +185,8 @@ class CheckedTransport(httpx2.BaseTransport):
     """Passes everything on, and tells `hear` of each answer once the client is done with it."""
 
     def __init__(self, hear: Callable[[Said], None]) -> None:
-        self._inner = httpx2.HTTPTransport()
+        # No certificates: it speaks to 127.0.0.1 only, and reading them takes 50 ms.
+        self._inner = httpx2.HTTPTransport(verify=False)
         self._hear = hear
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
