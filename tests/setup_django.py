@@ -5,9 +5,11 @@ later, and only if something had read the settings by then.
 """
 
 import os
+from typing import Any
 
 import django
 from django.conf import settings
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from tests import services
 
@@ -20,3 +22,17 @@ settings.PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",
     *settings.PASSWORD_HASHERS,
 ]
+
+# Each test client loads the middleware anew, and this one would look at 199 files each time.
+_static_files: dict[str, Any] = {}
+_find_static_files = WhiteNoiseMiddleware.add_files_from_finders
+
+
+def _find_static_files_once(middleware: WhiteNoiseMiddleware) -> None:
+    if not _static_files:
+        _find_static_files(middleware)
+        _static_files.update(middleware.files)
+    middleware.files.update(_static_files)
+
+
+WhiteNoiseMiddleware.add_files_from_finders = _find_static_files_once
