@@ -19,7 +19,7 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         """drf-spectacular knows the extensions that have been imported; workers do without."""
         if apps.is_installed("drf_spectacular"):
-            import_module("accounts.schema")
+            import_module("accounts.api.schema")
         for label, heading in _HEADINGS.items():
             if apps.is_installed(label):
                 apps.get_app_config(label.rpartition(".")[2]).verbose_name = heading

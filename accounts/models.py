@@ -14,7 +14,7 @@ from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
 from accounts.principal import Principal
-from amber.lib.rows import Row
+from amber.lib.database.rows import Row
 
 
 class Role(models.TextChoices):

@@ -20,7 +20,6 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 
-from accounts.authentication import ACTIVE_ORGANIZATION
 from accounts.closing import close_organization
 from accounts.models import (
     GRANTS,
@@ -33,8 +32,9 @@ from accounts.models import (
     User,
 )
 from accounts.principal import Principal
+from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
+from amber.lib.database.rows import Row
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
-from amber.lib.rows import Row
 from amber.lib.secrets import is_well_formed, new_api_key, prefix_of, sha256_hex
 
 INVITATION_LIFETIME = timedelta(days=7)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts import views
+from accounts.api import views
 
 urlpatterns = [
     path("me/", views.MeView.as_view(), name="me"),

@@ -12,12 +12,12 @@ django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402
 
-from amber.body_limit import limited  # noqa: E402
-from amber.lib import garbage, interpreter_watch  # noqa: E402
-from amber.lib.egress_policy import EgressPolicy  # noqa: E402
-from amber.metrics import measured  # noqa: E402
-from amber.one_hop import OneHopHandler  # noqa: E402  (what follows reads models)
-from amber.request_log import logged  # noqa: E402
+from amber.lib.egress.policy import EgressPolicy  # noqa: E402
+from amber.lib.workers import garbage, interpreter_watch  # noqa: E402
+from amber.web.body_limit import limited  # noqa: E402
+from amber.web.metrics import measured  # noqa: E402
+from amber.web.request_log import logged  # noqa: E402
+from amber.web.single_thread_handler import OneHopHandler  # noqa: E402  (what follows reads models)
 
 # A wrong list of allowed hosts fails here, not at the first call of a tool.
 EgressPolicy.allowing(settings.AMBER_TOOL_ALLOWED_HOSTS)

@@ -1,6 +1,6 @@
 """The Celery app of the workers. Celery is a doorbell: the work is rows that know their own state.
 
-A worker that consumes gets a keeper (`chats.keeper`): leases, sweeps, heartbeat, draining.
+A worker that consumes gets a keeper (`operations.maintenance.worker`): leases, sweeps, heartbeat, draining.
 """
 
 import os
@@ -20,7 +20,7 @@ app = Celery("amber")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # Without acknowledgement: a lost ring is rung again by the sweep, and each ring saves the worker's
-# main loop two round trips to Redis. Rings name their queue (`amber.lib.ring`).
+# main loop two round trips to Redis. Rings name their queue (`amber.lib.workers.queue`).
 app.conf.task_queues = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)]
 
 logger = structlog.get_logger(__name__)
@@ -82,23 +82,23 @@ def _nothing_to_acknowledge(*_: Any, **__: Any) -> None:
 
 
 def _feel() -> None:
-    from amber.lib.worker import this_worker
+    from amber.lib.workers.worker import this_worker
 
     this_worker().consuming_at = time.monotonic()
 
 
 @worker_process_init.connect
 def _watch_child(**_: Any) -> None:
-    from amber.lib import interpreter_watch
+    from amber.lib.workers import interpreter_watch
 
     interpreter_watch.start()
 
 
 @worker_ready.connect
 def _start_keeper(sender: Any, **_: Any) -> None:
-    from amber.lib import interpreter_watch
-    from amber.lib.worker import this_worker
-    from chats.keeper import Keeper
+    from amber.lib.workers import interpreter_watch
+    from amber.lib.workers.worker import this_worker
+    from operations.maintenance.worker import Keeper
 
     interpreter_watch.start()
     queue = next(iter(sender.app.amqp.queues.consume_from))
@@ -109,13 +109,13 @@ def _start_keeper(sender: Any, **_: Any) -> None:
 
 def _duty(queue: str) -> Any:
     """Each worker reads what its own queue is about: the other's is 5 MB."""
-    from amber.lib.worker import this_worker
+    from amber.lib.workers.worker import this_worker
 
     if queue == "chat":
-        from chats.turn_duty import TurnDuty
+        from operations.maintenance.turns import TurnDuty
 
         return TurnDuty(this_worker())
-    from chats.document_duty import DocumentDuty
+    from operations.maintenance.documents import DocumentDuty
 
     return DocumentDuty(this_worker())
 

@@ -8,8 +8,8 @@ import structlog
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 
-from amber import environment as env
-from amber.lib.log_redaction import hide_link_keys
+from amber.lib import environment as env
+from amber.lib.mail.log_redaction import hide_link_keys
 
 django_stubs_ext.monkeypatch()
 
@@ -179,21 +179,21 @@ INSTALLED_APPS = [
     *([] if _IS_WORKER else _WEB_APPS),
 ]
 MIDDLEWARE = [
-    "amber.lib.wire.refuse_nul_in_address",
-    "amber.lib.api.AmberErrorMiddleware",
+    "amber.lib.rest.wire.refuse_nul_in_address",
+    "amber.lib.rest.api.AmberErrorMiddleware",
     "public_api.cors_middleware.CookielessCorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "amber.answer_policy.keep_out_of_caches",
+    "amber.web.answer_policy.keep_out_of_caches",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "amber.answer_policy.PagePolicyMiddleware",
+    "amber.web.answer_policy.PagePolicyMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.auth_guard.StrictAuthJsonMiddleware",
+    "accounts.auth_pages.guard.StrictAuthJsonMiddleware",
 ]
 ROOT_URLCONF = "amber.urls"
 LOGIN_REDIRECT_URL = "/admin/"
@@ -201,7 +201,7 @@ UNFOLD = {
     "SITE_TITLE": "Amber",
     "SITE_HEADER": "Amber",
     "SITE_URL": "/api/docs/",
-    "LOGIN": {"form": "accounts.admin_login.SignInForm"},
+    "LOGIN": {"form": "accounts.auth_pages.admin_login.SignInForm"},
 }
 ASGI_APPLICATION = "amber.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
@@ -257,8 +257,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
-SOCIALACCOUNT_ADAPTER = "accounts.adapter.SocialAccountAdapter"
+ACCOUNT_ADAPTER = "accounts.auth_pages.adapter.AccountAdapter"
+SOCIALACCOUNT_ADAPTER = "accounts.auth_pages.adapter.SocialAccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
@@ -277,7 +277,7 @@ HEADLESS_FRONTEND_URLS = {
     }.items()
 }
 ALLAUTH_TRUSTED_PROXY_COUNT = env.integer("AMBER_TRUSTED_PROXIES", 0)
-CSRF_FAILURE_VIEW = "amber.lib.api.csrf_failure"
+CSRF_FAILURE_VIEW = "amber.lib.rest.api.csrf_failure"
 CSRF_COOKIE_HTTPONLY = False
 SESSION_COOKIE_SAMESITE = "Lax"
 globals().update(env.mail_server("AMBER_SMTP_URL"))
@@ -292,14 +292,14 @@ DEFAULT_FROM_EMAIL = env.text("AMBER_EMAIL_FROM", "amber@localhost")
 
 # -- REST ----------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.PrincipalAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["accounts.authentication.HasPrincipal"],
-    "DEFAULT_PAGINATION_CLASS": "amber.lib.pages.NewestFirst",
-    "DEFAULT_RENDERER_CLASSES": ["amber.lib.wire.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["amber.lib.wire.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "amber.lib.described.DescribedSchema",
-    "DEFAULT_METADATA_CLASS": "amber.lib.wire.NoMetadata",
-    "EXCEPTION_HANDLER": "amber.lib.api.exception_handler",
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.sign_in.authentication.PrincipalAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.sign_in.authentication.HasPrincipal"],
+    "DEFAULT_PAGINATION_CLASS": "amber.lib.rest.pages.NewestFirst",
+    "DEFAULT_RENDERER_CLASSES": ["amber.lib.rest.wire.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["amber.lib.rest.wire.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "amber.lib.rest.openapi_descriptions.DescribedSchema",
+    "DEFAULT_METADATA_CLASS": "amber.lib.rest.wire.NoMetadata",
+    "EXCEPTION_HANDLER": "amber.lib.rest.api.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
@@ -330,11 +330,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "chats.schema.document_events",
-        "public_api.guest_schema.document_guest_events",
-        "amber.lib.schema.document_errors",
-        "amber.lib.described.document_groups",
-        "amber.openapi_examples.document_examples",
+        "chats.api.schema.document_events",
+        "public_api.guests.schema.document_guest_events",
+        "amber.lib.rest.schema.document_errors",
+        "amber.lib.rest.openapi_descriptions.document_groups",
+        "amber.web.openapi_examples.document_examples",
     ],
 }
 

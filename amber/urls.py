@@ -5,13 +5,13 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from amber import health
-from amber.openapi_view import SchemaView
+from amber.web import health
+from amber.web.openapi_view import SchemaView
 
-handler400 = "amber.lib.api.handler400"
-handler403 = "amber.lib.api.handler403"
-handler404 = "amber.lib.api.handler404"
-handler500 = "amber.lib.api.handler500"
+handler400 = "amber.lib.rest.api.handler400"
+handler403 = "amber.lib.rest.api.handler403"
+handler404 = "amber.lib.rest.api.handler404"
+handler500 = "amber.lib.rest.api.handler500"
 
 admin.autodiscover()
 
@@ -21,7 +21,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("admin/", admin.site.urls),
-    path("", include("accounts.auth_urls")),
+    path("", include("accounts.auth_pages.urls")),
     path("api/v1/", include("accounts.urls")),
     path("api/v1/", include("providers.urls")),
     path("api/v1/", include("memory.urls")),

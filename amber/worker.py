@@ -10,7 +10,7 @@ import socket
 import sys
 import warnings
 
-from amber.lib import garbage
+from amber.lib.workers import garbage
 from amber.processes import name_process
 
 ROLE_VARIABLE = "AMBER_ROLE"

@@ -11,7 +11,7 @@ from rest_framework.exceptions import ValidationError
 from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 
-from accounts.serializers import browser_origin
+from accounts.api.serializers import browser_origin
 from amber.lib.errors import Invalid
 from amber.lib.operator_pages import PagedAdmin
 from assistants import services

@@ -12,10 +12,10 @@ from uuid import UUID
 import structlog
 from django.db.models import Q, QuerySet
 
+from amber.lib.database.cached_sql import prepared
 from amber.lib.errors import Unavailable
-from amber.lib.prepared import prepared
 from assistants.models import Assistant, AssistantTool
-from tools.connected import functions_of
+from tools.connections.connected import functions_of
 from tools.protocol import OfferedTool
 
 logger = structlog.get_logger(__name__)

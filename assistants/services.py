@@ -15,12 +15,12 @@ from accounts.principal import Principal
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
-from assistants.scene_presets import SCENE_PRESETS
+from assistants.scenes.presets import SCENE_PRESETS
 from assistants.slugs import first_free, slug_base
 from providers.registry import is_known_alias
-from tools.connected import function_names
+from tools.calling.registry import builtin_names
+from tools.connections.connected import function_names
 from tools.models import Tool
-from tools.registry import builtin_names
 
 MAX_REFUSAL_CHARS: Final = 2_000
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from assistants import views
+from assistants.api import views
 
 urlpatterns = [
     path("assistants/", views.AssistantsView.as_view(), name="assistants"),

@@ -146,7 +146,7 @@ def _owner() -> Any:
 
 
 def _measured(assistant: Any, size: int) -> dict[str, Any]:
-    from chats.blocks import seal
+    from chats.digest.blocks import seal
 
     told = facts(min(size // 50, 100))
     chat = _chat(assistant, size, told)
@@ -167,8 +167,8 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
 
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
     """Filler, with the facts spread evenly over the first nine tenths."""
-    from chats import transcript
-    from chats.imported_tree import build_tree
+    from chats.messages import transcript
+    from chats.messages.imported_tree import build_tree
     from chats.models import Chat, ChatMessage
 
     rng = random.Random(size)
@@ -242,12 +242,12 @@ def _turn(chat: Any, question: str) -> Any:
 
 
 def _prepared(turn: Any) -> Any:
-    from chats import context
-    from chats.lookups import embed_question
+    from chats.context import gathering
+    from chats.context.lookups import embed_question
 
-    gathered = context.gather(turn)
+    gathered = gathering.gather(turn)
     embedded = asyncio.run(embed_question(gathered.wanted))
-    prepared = context.prepare(turn, gathered, embedded)
+    prepared = gathering.prepare(turn, gathered, embedded)
     turn.chat.active_leaf_id = turn.question.parent_id
     return prepared
 

@@ -103,7 +103,7 @@ def _fill(world: World, model: Any, size: int) -> Any:
 
 def _write(world: World, library: Any, size: int) -> None:
     """A document: most of its chunks are of one topic."""
-    from libraries.chunk_writer import ChunkRow, write_chunks
+    from libraries.chunking.chunk_writer import ChunkRow, write_chunks
     from libraries.models import Document
 
     topic = int(world.rng.integers(TOPICS))
@@ -138,8 +138,8 @@ def _settle(libraries: list[list[Any]]) -> None:
     """What the chores and autovacuum would do later."""
     from django.db import connection
 
-    from libraries.survey import survey
-    from libraries.vector_index import tend_indexes
+    from libraries.embedding.vector_index import tend_indexes
+    from libraries.retrieval.survey import survey
 
     tend_indexes()
     for group in libraries:
@@ -158,8 +158,8 @@ class Asked:
 
 def _measured(world: World, libraries: list[Any]) -> dict[str, Any]:
     from libraries.models import Library
-    from libraries.scope import scopes_of
-    from libraries.vector_arm import is_index_worth_it
+    from libraries.retrieval.scope import scopes_of
+    from libraries.retrieval.vector_retriever import is_index_worth_it
 
     ids = [library.pk for library in libraries]
     rows = list(Library.objects.filter(pk__in=ids).select_related("embedding_model__provider"))
@@ -205,7 +205,7 @@ def _searched(asked: Asked) -> Searched:
     """The question's vector is there already: no embedder is measured."""
     from django.db import connection
 
-    from libraries.search import search
+    from libraries.retrieval.search import search
 
     done = Searched()
 
@@ -245,8 +245,8 @@ JOIN libraries_document d ON d.id = c.document_id WHERE c.id = ANY(%s)
 def _bare(asked: Asked, *, is_by_index: bool) -> int:
     from django.db import connection
 
-    from libraries.chunk_words import words_asked
-    from libraries.halfvec import halfvec_text
+    from libraries.chunking.chunk_words import words_asked
+    from libraries.embedding.halfvec import halfvec_text
 
     library, vector = asked.library, halfvec_text(asked.vector)
     model_id = library.embedding_model_id
@@ -275,14 +275,14 @@ def _recall(asked: Asked) -> float:
     """Of the ten nearest chunks, the share that Amber's way to the vectors has among its first ten."""
     from django.db import connection, transaction
 
-    from libraries import vector_arm
-    from libraries.halfvec import halfvec_text
-    from libraries.scope import scopes_of
+    from libraries.embedding.halfvec import halfvec_text
+    from libraries.retrieval import vector_retriever
+    from libraries.retrieval.scope import scopes_of
 
     scope = scopes_of([asked.library], None)[0]
     with transaction.atomic(), connection.cursor() as cursor:
-        vector_arm.prepare_connection()
-        hits = vector_arm.find_by_vector(vector_arm.Asked(scope, asked.vector)).hits
+        vector_retriever.prepare_connection()
+        hits = vector_retriever.find_by_vector(vector_retriever.Asked(scope, asked.vector)).hits
         values = [scope.model.pk, asked.library.pk, halfvec_text(asked.vector)]
         cursor.execute(_EXACT.format(limit=K), values)
         nearest = {row[0] for row in cursor.fetchall()}

@@ -14,17 +14,17 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from accounts.authentication import browser_session
 from accounts.models import Role, User
 from accounts.principal import Principal
+from accounts.sign_in.authentication import browser_session
 from amber.lib.operator_pages import ReadOnlyAdmin, readable_json
 from assistants.models import Assistant
 from chats import services
-from chats.manifest import without_texts
-from chats.manifest_serializers import in_order
+from chats.api.manifest_serializers import in_order
+from chats.api.serializers import TryInput
+from chats.context.manifest import without_texts
 from chats.models import Chat, Turn
-from chats.serializers import TryInput
-from chats.stream_view import event_stream
+from chats.streaming.stream_view import event_stream
 
 
 @admin.register(Chat)

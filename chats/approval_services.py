@@ -5,15 +5,15 @@ from functools import partial
 
 from django.db import transaction
 
-from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
+from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Conflict, Invalid, Missing
-from chats.admission import readmit
-from chats.approval import decided, is_decided
-from chats.endings import lock_turn
+from chats.messages.wire import turn_wire
 from chats.models import Turn, TurnStatus
-from chats.rings import ring_turn
-from chats.wire import turn_wire
+from chats.queue import ring_turn
+from chats.turns.admission import readmit
+from chats.turns.approval import decided, is_decided
+from chats.turns.endings import lock_turn
 
 
 @transaction.atomic(durable=True)

@@ -13,12 +13,12 @@ class ChatsConfig(AppConfig):
     def ready(self) -> None:
         from accounts.registry import register_organization_closer
 
-        import_module("chats.search_tool")
+        import_module("chats.context.search_tool")
         register_organization_closer(_hide_organization)
 
 
 def _hide_organization(organization_id: UUID) -> None:
     """Models can be imported only once all apps are there."""
-    from chats.erasure_services import hide_organization
+    from operations.privacy.erasure_services import hide_organization
 
     hide_organization(organization_id)

@@ -12,15 +12,15 @@ from django.conf import settings
 
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
-from chats.call_options import CallOptions
-from chats.knowledge import Knowledge, Request, cited_in, look_into
+from chats.context.call_options import CallOptions
+from chats.context.knowledge import Knowledge, Request, cited_in, look_into
 from chats.models import MessageRole, Turn
 from chats.services import start_stateless_turn
-from engine.model import ProviderError
-from engine.prompt import ask_prompt
-from engine.recall import question_of
-from engine.tokens import DEFAULT_ENCODING
-from libraries.embedding_store import embed_query
+from engine.context.recall import question_of
+from engine.history.prompt import ask_prompt
+from engine.provider.model import ProviderError
+from engine.text.tokens import DEFAULT_ENCODING
+from libraries.embedding.store import embed_query
 from libraries.models import Library
 
 ASK_INSTRUCTIONS = (

@@ -11,22 +11,22 @@ from uuid import UUID
 
 from django.db import transaction
 
-from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
+from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Conflict, Invalid
 from assistants.models import Assistant
-from chats import transcript
-from chats.admission import admit, dismiss
-from chats.call_options import CallOptions
-from chats.endings import lock_turn
+from chats.context.call_options import CallOptions
+from chats.events.stream import announce_cancel
+from chats.messages import transcript
+from chats.messages.questions import name_by, question_at
+from chats.messages.roles import ASKING_ROLES
+from chats.messages.turn_messages import open_calls
+from chats.messages.wire import turn_wire
 from chats.models import Chat, ChatMessage, MessageRole, Turn
-from chats.questions import name_by, question_at
-from chats.rings import ring_turn
-from chats.roles import ASKING_ROLES
-from chats.stream import announce_cancel
-from chats.turn_messages import open_calls
-from chats.wire import turn_wire
+from chats.queue import ring_turn
+from chats.turns.admission import admit, dismiss
+from chats.turns.endings import lock_turn
 from libraries.models import File
 
 Entry = Mapping[str, Any]

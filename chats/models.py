@@ -12,9 +12,9 @@ from pgvector.django import HalfVectorField
 
 from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
-from amber.lib.lease import Leased, LeasedQuerySet
-from amber.lib.rows import Row
-from amber.lib.tsvector import TokenVectorField
+from amber.lib.database.lease import Leased, LeasedQuerySet
+from amber.lib.database.rows import Row
+from amber.lib.search.tsvector import TokenVectorField
 from assistants.models import Assistant, ScenePrompt
 from libraries.models import File
 
@@ -268,11 +268,11 @@ class Turn(TenantRow, Leased):
     `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?,
     "provider_fields"?}]}, oldest first; `output` what a stateless turn wrote, in the form of
     REST, and beside it the `provider_fields` by message id.
-    `options` is what the caller asked for beyond that (`chats.call_options`).
+    `options` is what the caller asked for beyond that (`chats.context.call_options`).
     `seq` is that of the last event which the stored state includes. `step` counts stored replies
     of the model. `tip` is where the next message is appended. `partial_text` is the text of the
     step under way, as far as it was shown; it becomes a message when the turn ends. `is_budgeted`:
-    budgets apply, and hold something for it while it lives (`chats.admission`).
+    budgets apply, and hold something for it while it lives (`chats.turns.admission`).
     """
 
     chat = models.ForeignKey(
@@ -401,7 +401,7 @@ class ErasureQuerySet(TenantQuerySet):
 class Erasure(TenantRow):
     """A person's wish that what they left in an organization be deleted; done when `ended_at` is set.
 
-    What they asked for is out of sight from the first moment; `chats.erasing` deletes it. `account`:
+    What they asked for is out of sight from the first moment; `operations.privacy.person_erasure` deletes it. `account`:
     everywhere, and the account itself at last, with this row. `doomed` are ids by kind of rows
     that nobody owns any more, to be deleted.
     """
@@ -431,14 +431,14 @@ class WorkerHeartbeat(Row):
     queue = models.CharField(max_length=40)
     beat_at = models.DateTimeField()
     held_count = models.PositiveIntegerField(default=0, db_default=0)
-    """How often a thread of it held the interpreter for too long (`amber.lib.interpreter_watch`)."""
+    """How often a thread of it held the interpreter for too long (`amber.lib.workers.interpreter_watch`)."""
 
     def __str__(self) -> str:
         return f"{self.worker} on {self.queue}"
 
 
 class Chore(Row):
-    """When a periodic chore was last rung; `chats.chores` names them and their intervals."""
+    """When a periodic chore was last rung; `operations.maintenance.periodic_jobs` names them and their intervals."""
 
     name = models.CharField(max_length=80, unique=True)
     rung_at = models.DateTimeField(null=True, blank=True)

@@ -13,27 +13,27 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts.access import find_visible
-from accounts.allowance import refuse_beyond
-from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
+from accounts.tenancy.access import find_visible
+from accounts.tenancy.allowance import refuse_beyond
+from accounts.tenancy.idempotency import settle
+from amber.lib.database.cached_sql import prepared
 from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
-from amber.lib.prepared import prepared
 from assistants.models import Assistant
-from chats import transcript
-from chats.admission import admit, dismiss
-from chats.block_paths import forget_message
-from chats.call_options import NO_OPTIONS, CallOptions
-from chats.endings import Ending, end_outside, lock_turn
+from chats.context.call_options import NO_OPTIONS, CallOptions
+from chats.events.stream import announce_cancel
+from chats.messages import transcript
+from chats.messages.block_paths import forget_message
+from chats.messages.evidence import withdraw_messages
+from chats.messages.questions import name_by, question_at
+from chats.messages.roles import ASKING_ROLES, POSTED_ROLES
+from chats.messages.wire import chat_wire, turn_wire
 from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
-from chats.questions import name_by, question_at
-from chats.rings import ring_turn
-from chats.roles import ASKING_ROLES, POSTED_ROLES
-from chats.stream import announce_cancel
-from chats.wire import chat_wire, turn_wire
-from chats.withdrawal import withdraw_messages
+from chats.queue import ring_turn
+from chats.turns.admission import admit, dismiss
+from chats.turns.endings import Ending, end_outside, lock_turn
 from libraries.models import File
 
 

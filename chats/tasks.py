@@ -1,4 +1,4 @@
-"""Celery's tasks for turns and chores: a ring (`chats.rings`) names a row, the row knows what to do.
+"""Celery's tasks for turns and chores: a ring (`chats.queue`) names a row, the row knows what to do.
 
 Read by workers only.
 """
@@ -7,16 +7,19 @@ from uuid import UUID
 
 from celery import shared_task
 
-from amber.lib.worker import this_worker
-from chats import blocks, chores
+from amber.lib.workers.worker import this_worker
+from chats.digest import blocks
 from chats.models import TurnStatus
-from chats.rings import ring_turn
+from chats.queue import ring_turn
+from operations.maintenance import periodic_jobs
 
 
 @shared_task(name="chats.run_turn")
 def run_turn(turn_id: str) -> None:
     """Ringing twice is a no-op: the turn is claimed by compare-and-set."""
-    from chats import runner  # with all that answers: 6 MB, in workers that have turns to run
+    from chats.running import (
+        runner,  # with all that answers: 6 MB, in workers that have turns to run
+    )
 
     worker = this_worker()
     if worker.is_draining:
@@ -28,7 +31,7 @@ def run_turn(turn_id: str) -> None:
 
 @shared_task(name="chats.run_chore")
 def run_chore(name: str) -> None:
-    chores.run(name)
+    periodic_jobs.run(name)
 
 
 @shared_task(name="chats.seal_chat")

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from chats import turn_views, views
-from chats.ask_views import AskView
-from chats.person_views import EraseView, PersonExportView
-from chats.source_views import MemorySourcesView
-from chats.stream_view import TurnEventsView
+from chats.api import turn_views, views
+from chats.api.ask_views import AskView
+from chats.api.source_views import MemorySourcesView
+from chats.streaming.stream_view import TurnEventsView
+from operations.api.person_views import EraseView, PersonExportView
 
 app_name = "chats"
 

@@ -14,7 +14,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from engine.happenings import (
+from engine.history.neighbours import merge_neighbours
+from engine.history.normaliser import call_entry, produced_message
+from engine.history.prompt import is_empty
+from engine.history.sent_at import SentAtStripper
+from engine.loop_events import (
     CallFinished,
     CallStarted,
     HandedBack,
@@ -23,14 +27,10 @@ from engine.happenings import (
     Text,
     Waiting,
 )
-from engine.history import call_entry, produced_message
 from engine.messages import ProviderMessage, ToolCall
-from engine.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
-from engine.neighbours import merge_neighbours
-from engine.prompt import is_empty
+from engine.provider.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
+from engine.provider.reply import OnRetry, Patience, reply
 from engine.provider_fields import is_calling
-from engine.reply import OnRetry, Patience, reply
-from engine.sent_at import SentAtStripper
 from engine.tools import Toolbox, ToolResult
 
 
@@ -170,7 +170,7 @@ def _round(
 ) -> list[ProviderMessage]:
     """The calling message, its results in call order, and what they brought in the order it came.
 
-    The same messages as `engine.history` makes of the stored rows.
+    The same messages as `engine.history.normaliser` makes of the stored rows.
     """
     calling: ProviderMessage = {
         "role": "assistant",

@@ -1,7 +1,7 @@
 """The values a chat is made of, as the engine sees them: frozen, without a database.
 
 The roles and their meaning are the table of docs/architecture.md ("Roles"). What a model
-provider understands is made from these by `engine.history.normalise`.
+provider understands is made from these by `engine.history.normaliser.normalise`.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,8 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
 from amber.lib.operator_pages import ReadOnlyAdmin
-from libraries import document_services, repository_services
+from libraries.git import services
+from libraries.ingestion import document_services
 from libraries.models import Document, DocumentStatus, File, Library, Repository
 
 
@@ -218,7 +219,7 @@ class RepositoryAdmin(ReadOnlyAdmin):
     @admin.action(description="Cancel the chosen imports")
     def cancel_imports(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
         for repository in repositories:
-            repository_services.cancel_import(repository)
+            services.cancel_import(repository)
         messages.success(request, "Ended; what was imported stays.")
 
     @admin.display

@@ -22,8 +22,8 @@ from accounts.models import (
 )
 from accounts.principal import Principal
 from accounts.registry import assistant_libraries
-from amber.lib.lease import Leased, LeasedQuerySet
-from amber.lib.tsvector import TokenVectorField
+from amber.lib.database.lease import Leased, LeasedQuerySet
+from amber.lib.search.tsvector import TokenVectorField
 from providers.models import EmbeddingModel
 
 
@@ -363,7 +363,7 @@ class DocumentChunk(TenantRow):
 
 
 class VectorSurvey(TenantRow):
-    """What a sample of a library's chunks tells about its vectors (`libraries.survey`).
+    """What a sample of a library's chunks tells about its vectors (`libraries.retrieval.survey`).
 
     `lifts`: per script, how far chunks that share rare words lie nearer to each other than others
     do; 0 is chance, 1 as near as any. `sample` are those chunks.

@@ -1,7 +1,7 @@
-"""Verbs that write libraries. Documents: `libraries.document_services`.
+"""Verbs that write libraries. Documents: `libraries.ingestion.document_services`.
 
 Refuses embedding models that operators do not offer, and pieces larger than the model reads. A
-deleted library is gone at once for everybody; its rows go in batches (`libraries.erasure`).
+deleted library is gone at once for everybody; its rows go in batches (`libraries.ingestion.leftovers`).
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from django.db.models import Case, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
+from accounts.tenancy.idempotency import settle
+from amber.lib.database.lease import RUNNING
 from amber.lib.errors import Conflict, Forbidden, Invalid
-from amber.lib.lease import RUNNING
-from libraries import switching
-from libraries.endings import AFRESH
+from libraries.ingestion import switching
+from libraries.ingestion.endings import AFRESH
 from libraries.models import Document, DocumentStage, DocumentStatus, Library
-from libraries.rings import ring_erasure, ring_ingest
+from libraries.queue import ring_erasure, ring_ingest
 from libraries.wire import library_wire
 from providers.models import EmbeddingModel
 from providers.registry import default_embedding_model

@@ -10,8 +10,9 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
-from amber.lib.guard import guard_row
-from libraries import endings, importing
+from amber.lib.workers.guard import guard_row
+from libraries.git import importing
+from libraries.ingestion import endings
 from libraries.models import Document, Repository
 
 logger = structlog.get_logger(__name__)

@@ -1,4 +1,4 @@
-"""Celery's tasks for documents: a ring (`libraries.rings`) names nothing, the queue is in the database.
+"""Celery's tasks for documents: a ring (`libraries.queue`) names nothing, the queue is in the database.
 
 A worker that is rung takes documents for a while and then rings for whoever comes next, so that
 chores in the same queue have their turn too. Read by workers only.
@@ -8,9 +8,10 @@ from typing import Final
 
 from celery import shared_task
 
-from amber.lib.worker import this_worker
-from libraries import erasure, import_threads, indexing
-from libraries.rings import ring_ingest
+from amber.lib.workers.worker import this_worker
+from libraries.git import import_threads
+from libraries.ingestion import indexing, leftovers
+from libraries.queue import ring_ingest
 
 SLICE_SECONDS: Final = 5.0
 
@@ -23,7 +24,7 @@ def ingest() -> None:
 
 @shared_task(name="libraries.erase")
 def erase() -> None:
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
 
 
 @shared_task(name="libraries.import_repositories")

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from libraries import document_views, file_views, repository_views, search_views, views
+from libraries.api import document_views, file_views, repository_views, search_views, views
 
 app_name = "libraries"
 

@@ -8,7 +8,7 @@ from pgvector.django import HalfVectorField
 
 from accounts.models import Membership, Organization, OwnedQuerySet, TenantRow, User
 from accounts.principal import Principal
-from amber.lib.tsvector import TokenVectorField
+from amber.lib.search.tsvector import TokenVectorField
 
 
 class MemoryQuerySet(OwnedQuerySet):

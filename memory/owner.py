@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from accounts.principal import Principal
-from amber.lib.hybrid import pool_word
+from amber.lib.search.hybrid import pool_word
 
 
 @dataclass(frozen=True, slots=True)

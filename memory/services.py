@@ -8,10 +8,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
+from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Conflict, Invalid, Missing
-from memory.facts import (
+from memory.facts.fact_matching import fingerprint
+from memory.facts.facts import (
     Embedded,
     Fact,
     Outcome,
@@ -24,7 +25,6 @@ from memory.facts import (
 )
 from memory.models import Memory
 from memory.owner import Owner
-from memory.sameness import fingerprint
 from memory.wire import memory_wire
 
 
@@ -37,7 +37,7 @@ def add_memory(
     replaces: UUID | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> tuple[Memory, Outcome]:
-    """See `memory.facts.remember`."""
+    """See `memory.facts.facts.remember`."""
     memory, outcome = remember(owner, fact, embedded=embedded, replaces=replaces)
     settle(claim, status=status_of((memory, outcome)), answer=memory_wire(memory))
     return memory, outcome

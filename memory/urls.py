@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from memory import views
+from memory.api import views
 
 app_name = "memory"
 

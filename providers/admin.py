@@ -18,8 +18,10 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 from accounts.models import Organization
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
-from providers import budget_services, budgets, services
-from providers.budget_counters import open_counters, with_used
+from providers import services
+from providers.budgets import reservations
+from providers.budgets import services as budget_services
+from providers.budgets.counters import open_counters, with_used
 from providers.keys import seal_api_key
 from providers.models import (
     OFFLINE_URL,
@@ -29,8 +31,8 @@ from providers.models import (
     Provider,
     UsageRecord,
 )
-from providers.usage_chart import chart_of
-from providers.usage_report import UsageFilters, grouped
+from providers.usage.chart import chart_of
+from providers.usage.report import UsageFilters, grouped
 
 _OF_ALL_MODELS: Final = {
     "alias": "The name that people and programs use. It can be pointed at another model later.",
@@ -224,7 +226,7 @@ class BudgetAdmin(OperatorAdmin):
         super().save_model(request, obj, form, change)
         if not change:
             open_counters(obj)
-        budgets.forget_absence()
+        reservations.forget_absence()
 
 
 def _make(

@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 from django.core.exceptions import ImproperlyConfigured
 
-from amber import environment as env
+from amber.lib import environment as env
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 OPENAI_MODEL: Final = "gpt-4o-mini"

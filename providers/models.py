@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from accounts.models import TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
-from amber.lib.rows import Row
+from amber.lib.database.rows import Row
 
 OFFLINE_URL = "offline:"
 """`base_url` of the built-in provider that needs no network."""

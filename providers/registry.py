@@ -15,15 +15,15 @@ from typing import cast
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
+from amber.lib.database.cached_sql import prepared
 from amber.lib.errors import Unavailable
-from amber.lib.prepared import prepared
-from engine.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
-from engine.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
-from engine.offline import OfflineModel
-from engine.openai_model import OpenAIModel
+from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
+from engine.provider.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
+from engine.provider.offline import OfflineModel
+from engine.provider.openai_model import OpenAIModel
+from engine.provider.reply import DEFAULT_PATIENCE, Patience
+from engine.provider.speech import OpenAISpeech
 from engine.provider_fields import sender_of
-from engine.reply import DEFAULT_PATIENCE, Patience
-from engine.speech import OpenAISpeech
 from providers.keys import unseal_api_key
 from providers.models import (
     AUTO_ALIAS,

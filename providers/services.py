@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from amber.lib.errors import Invalid
 from amber.lib.secrets import UnsealError
-from engine.embedding import OFFLINE_DIMENSIONS
+from engine.provider.embedding import OFFLINE_DIMENSIONS
 from providers import keys
 from providers.environment import ProviderEnvironment, read_environment
 from providers.models import OFFLINE_URL, EmbeddingModel, LanguageModel, Provider

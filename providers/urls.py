@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from providers import budget_views, views
+from providers.api import budget_views, views
 
 urlpatterns = [
     path("models/", views.ModelsView.as_view(), name="models"),

@@ -10,6 +10,6 @@ class PublicApiConfig(AppConfig):
     verbose_name = "Public API"
 
     def ready(self) -> None:
-        import_module("public_api.webhook_start")
+        import_module("public_api.webhooks.start")
         if apps.is_installed("corsheaders"):  # workers have no pages, and no middleware to ask
             import_module("public_api.web_start")

@@ -3,7 +3,7 @@ guests are served.
 
 A browser asks before it sends the key, so its question is answered for the origins of all live keys
 of the installation; the request itself is held to its own key's origins, or its assistant's
-(`accounts.authentication`). Cookies count for nothing at these addresses, and browsers are told so
+(`accounts.sign_in.authentication`). Cookies count for nothing at these addresses, and browsers are told so
 (`public_api.cors_middleware`): what any page may read is what anybody could fetch.
 """
 

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from accounts.models import Membership, Role, TenantQuerySet, TenantRow, User
 from accounts.principal import Principal
-from amber.lib.lease import Leased, LeasedQuerySet
+from amber.lib.database.lease import Leased, LeasedQuerySet
 from chats.models import Turn
 
 MAX_URL_CHARS: Final = 2_000

@@ -12,13 +12,13 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.errors import Invalid
 from assistants.models import Assistant
-from chats.call_options import CallOptions
 from chats.call_services import begin_chat, continue_chat
+from chats.context.call_options import CallOptions
 from chats.models import MessageRole, Turn
 from chats.services import start_stateless_turn
 from providers.registry import is_known_alias
-from public_api.answerers import stored_chat
-from public_api.openai_messages import (
+from public_api.openai.answerers import stored_chat
+from public_api.openai.messages import (
     Entry,
     GivenMessage,
     after_last_answer,
@@ -26,7 +26,7 @@ from public_api.openai_messages import (
     prompts_of,
     to_input,
 )
-from public_api.sent_images import erase_images, unsaved_images
+from public_api.openai.sent_images import erase_images, unsaved_images
 
 
 def start_turn(

@@ -2,10 +2,10 @@
 
 from django.urls import include, path
 
-from public_api.completions_view import CompletionsView
-from public_api.embeddings_view import EmbeddingsView
-from public_api.models_view import OpenAIModelsView, OpenAIModelView
-from public_api.responses_views import (
+from public_api.completions.view import CompletionsView
+from public_api.embeddings.view import EmbeddingsView
+from public_api.openai.models_view import OpenAIModelsView, OpenAIModelView
+from public_api.responses.views import (
     CancelResponseView,
     InputItemsView,
     ResponsesView,
@@ -17,8 +17,8 @@ app_name = "public_api"
 
 urlpatterns = [
     path("chat", ChatProxyView.as_view(), name="chat"),
-    path("api/v1/", include("public_api.guest_urls")),
-    path("api/v1/", include("public_api.webhook_urls")),
+    path("api/v1/", include("public_api.guests.urls")),
+    path("api/v1/", include("public_api.webhooks.urls")),
     path("v1/models", OpenAIModelsView.as_view(), name="models"),
     path("v1/models/<path:model_name>", OpenAIModelView.as_view(), name="model"),
     path("v1/chat/completions", CompletionsView.as_view(), name="completions"),

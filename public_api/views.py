@@ -8,21 +8,21 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from accounts.access import get_visible
-from accounts.authentication import PrincipalAuthentication, principal_of
-from accounts.idempotency import Replay, once
+from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.models import Scope
 from accounts.principal import Principal
-from accounts.schema import IDEMPOTENCY_KEY
-from amber.lib import wide_json
+from accounts.sign_in.authentication import PrincipalAuthentication, principal_of
+from accounts.tenancy.access import get_visible
+from accounts.tenancy.idempotency import Replay, once
 from amber.lib.errors import Forbidden, Missing
-from amber.lib.later import LaterResponse
-from amber.lib.wire import validated
+from amber.lib.json_text import numbers
+from amber.lib.rest.async_response import LaterResponse
+from amber.lib.rest.wire import validated
+from chats.messages.turn_messages import entries_of_turn
 from chats.models import Turn
-from chats.turn_end import wait_for_end
-from chats.turn_messages import entries_of_turn
-from public_api.openai_messages import from_output
-from public_api.serializers import ChatProxyInput, ChatProxySerializer
+from chats.streaming.turn_follower import wait_for_end
+from public_api.openai.messages import from_output
+from public_api.openai.serializers import ChatProxyInput, ChatProxySerializer
 from public_api.services import start_chat
 
 
@@ -80,4 +80,4 @@ async def _answer(turn: Turn, sent: list[Any], *, is_kept: bool) -> HttpResponse
     if ended.output is None:
         raise Missing
     messages = [*sent, *from_output(entries_of_turn(ended))]
-    return HttpResponse(wide_json.write({"messages": messages}), content_type="application/json")
+    return HttpResponse(numbers.write({"messages": messages}), content_type="application/json")

@@ -2,9 +2,9 @@
 
 from corsheaders.signals import check_request_enabled
 
-from amber.lib.api import speak_form
+from amber.lib.rest.api import speak_form
 from public_api import cors
-from public_api.openai_errors import PREFIX, openai_form
+from public_api.openai.errors import PREFIX, openai_form
 
 speak_form(PREFIX, openai_form)
 check_request_enabled.connect(cors.allow_registered_origin, dispatch_uid="public_api")

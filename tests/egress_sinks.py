@@ -15,24 +15,24 @@ from django.utils import timezone
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.ids import new_id
 from amber.lib.tests.local_server import LocalServer, Request
-from amber.lib.worker import Worker
-from libraries import importing
-from libraries.repository_services import start_import
+from amber.lib.workers.worker import Worker
+from libraries.git import importing
+from libraries.git.services import start_import
+from libraries.ingestion.url_services import add_from_url, refresh_document
 from libraries.tests.ledger import new_document, new_library
-from libraries.url_services import add_from_url, refresh_document
 from public_api.models import Webhook, WebhookDelivery
-from public_api.openai_messages import RemoteImage
-from public_api.sent_images import unsaved_images
-from public_api.webhook_delivery import deliver_due
-from public_api.webhook_services import create_webhook, delete_webhook
+from public_api.openai.messages import RemoteImage
+from public_api.openai.sent_images import unsaved_images
+from public_api.webhooks.delivery import deliver_due
+from public_api.webhooks.services import create_webhook, delete_webhook
 from tests.personas import Persona
+from tools.connections.trials import try_function
 from tools.models import Tool, ToolKind
 from tools.protocol import ToolContext, ToolError
 from tools.services import create_tool, refresh_tool, update_tool
 from tools.tests.services import call as call_builtin
 from tools.tests.services import say_json
 from tools.tests.tool_service import function
-from tools.trials import try_function
 
 KINDS: Final = tuple(ToolKind)
 

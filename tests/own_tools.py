@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools import registry
+from tools.calling import registry
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from accounts import services
-from accounts.authentication import ACTIVE_ORGANIZATION
-from accounts.guest_tokens import new_guest_token, read_guest_token
 from accounts.models import ApiKey, Organization, Role, User
 from accounts.principal import Principal
 from accounts.registry import public_assistant
+from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
+from accounts.sign_in.guest_tokens import new_guest_token, read_guest_token
 from assistants.models import Assistant
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amber.body_limit import FORM_BYTES, limited
+from amber.web.body_limit import FORM_BYTES, limited
 
 Json = dict[str, Any]
 MOST_BYTES = 1_000

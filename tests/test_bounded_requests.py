@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from rest_framework import fields, serializers
 
-from amber.lib.bounded_fields import BoundedDictField, BoundedListField
-from public_api import function_fields
-from public_api.completions_serializers import CompletionInput
-from public_api.responses_serializers import ResponseInput
-from public_api.serializers import ChatProxyInput
+from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField
+from public_api.completions.serializers import CompletionInput
+from public_api.openai import function_fields
+from public_api.openai.serializers import ChatProxyInput
+from public_api.responses.serializers import ResponseInput
 from tests.patterns import modules
 
 TOOL: dict[str, Any] = {

@@ -18,7 +18,12 @@ MODULES = [
     if not {"tests", "migrations"} & set(path.relative_to(ROOT).parts)
 ]
 SWALLOWS_EVERYTHING = {
-    *("amber/lib/guard.py", "chats/runner.py", "libraries/indexing.py", "tools/toolbox.py")
+    *(
+        "amber/lib/workers/guard.py",
+        "chats/running/runner.py",
+        "libraries/ingestion/indexing.py",
+        "tools/calling/toolbox.py",
+    )
 }
 """A turn, a document reaches a state whatever happens; a tool's fault is a result; a worker's
 maintenance goes on. All log with the trace."""

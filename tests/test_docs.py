@@ -12,7 +12,7 @@ from django.urls import Resolver404, resolve
 
 from amber.lib.errors import CODES, RETRYABLE
 from engine.events import EVENT_TYPES, LAST_EVENTS
-from tools.registry import builtin_names
+from tools.calling.registry import builtin_names
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -9,7 +9,8 @@ import pytest
 
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
-from chats import services, transcript
+from chats import services
+from chats.messages import transcript
 from chats.models import Chat, ChatMessage, Turn
 from libraries.models import File
 from tests.personas import Guest, api, visit

@@ -28,11 +28,13 @@ PAGES = ("rest_framework.views", "drf_spectacular", "unfold", "corsheaders", "re
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        pytest.param(WEB, ("celery", "kombu", "httpx2", "openai", "chats.runner"), id="web"),
+        pytest.param(
+            WEB, ("celery", "kombu", "httpx2", "openai", "chats.running.runner"), id="web"
+        ),
         pytest.param(WORKER.format(queue="chat"), PAGES, id="chat"),
         pytest.param(
             WORKER.format(queue="ingest"),
-            (*PAGES, "httpx2", "openai", "uvloop", "chats.runner"),
+            (*PAGES, "httpx2", "openai", "uvloop", "chats.running.runner"),
             id="ingest",
         ),
     ],

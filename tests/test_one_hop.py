@@ -8,8 +8,8 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from amber.lib.later import LaterResponse
-from amber.one_hop import OneHopHandler
+from amber.lib.rest.async_response import LaterResponse
+from amber.web.single_thread_handler import OneHopHandler
 
 WAIT_SECONDS = 10
 

@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
-from amber.openapi_examples import EXAMPLES
+from amber.web.openapi_examples import EXAMPLES
 from engine.events import EVENT_TYPES
 from tests.personas import api
 from tests.routes import METHODS, Route, all_routes, openai_routes
@@ -161,7 +161,9 @@ def test_every_operation_says_in_a_line_what_it_does(document):
         for method, operation in operations.items():
             summary = operation.get("summary", "")
             assert 0 < len(summary) <= 120, f"{method} {path} has no docstring, or a long sentence"
-            assert set(operation["tags"]) <= groups, f"{method} {path}: amber/lib/described.py"
+            assert set(operation["tags"]) <= groups, (
+                f"{method} {path}: amber/lib/rest/openapi_descriptions.py"
+            )
 
 
 def test_what_is_said_of_an_operation_is_its_own(document):

@@ -9,10 +9,10 @@ import pytest
 from amber.lib.errors import Unavailable
 from assistants.models import Assistant
 from chats.tests.event_streams import read_parts
-from memory.embedding import embed_waiting
-from memory.facts import Fact, remember, valid_of
+from memory.facts.facts import Fact, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
+from memory.recall.embedding import embed_waiting
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona, api, found
 
@@ -37,7 +37,7 @@ def away(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise Unavailable("No embedding model is enabled.")
 
-    monkeypatch.setattr("memory.embedding.default_embedding_model", refuse)
+    monkeypatch.setattr("memory.recall.embedding.default_embedding_model", refuse)
 
 
 def new_assistant(persona: Persona, slug: str = "a", **fields: Any) -> Assistant:

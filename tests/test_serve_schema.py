@@ -6,8 +6,8 @@ import orjson
 import pytest
 import yaml
 
-from amber import openapi_view
-from amber.openapi_view import CACHE_CONTROL
+from amber.web import openapi_view
+from amber.web.openapi_view import CACHE_CONTROL
 from tests.personas import api
 
 URL = "/api/schema/"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from amber import environment
+from amber.lib import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "AMBER_ANY"

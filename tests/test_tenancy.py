@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from accounts.models import Invitation
 from assistants.models import Assistant, AssistantTool, ScenePrompt
-from chats import transcript
+from chats.messages import transcript
 from chats.models import Chat, Turn
 from chats.tests.event_streams import read_parts
 from libraries.models import Document, File, Library, Repository
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import Budget, EmbeddingModel, Provider
 from public_api.models import Webhook, WebhookDelivery

@@ -20,8 +20,8 @@ from uuid import UUID
 import pytest
 
 from amber.processes import wait_until
-from tools.arguments import check_arguments
-from tools.discovery import DiscoverySource
+from tools.calling.arguments import check_arguments
+from tools.discovery.source import DiscoverySource
 from tools.protocol import ToolContext, ToolError, ToolOutput
 from tools.source import Connection, DiscoveryError
 

@@ -13,8 +13,8 @@ from django.test import Client
 
 from accounts import services
 from accounts.tests.test_sign_in_users import new_browser, post
-from amber.environment import mail_server
-from amber.lib.log_redaction import LINK_PATHS
+from amber.lib.environment import mail_server
+from amber.lib.mail.log_redaction import LINK_PATHS
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "1f-c9xk2l-5a6b7c8d9e"

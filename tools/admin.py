@@ -17,14 +17,14 @@ from unfold.decorators import action
 
 from accounts.models import Role, User
 from accounts.principal import Principal
-from amber.lib import wide_json
 from amber.lib.errors import AmberError
+from amber.lib.json_text import numbers
 from amber.lib.operator_pages import ReadOnlyAdmin
+from tools.connections.refreshing import in_words
+from tools.connections.trial_form import TrialForm
+from tools.connections.trials import try_function
 from tools.models import Tool, ToolCallRecord
-from tools.refreshing import in_words
 from tools.services import refresh_tool
-from tools.trial_form import TrialForm
-from tools.trials import try_function
 
 
 @admin.register(Tool)
@@ -78,7 +78,7 @@ class ToolAdmin(ReadOnlyAdmin):
 
     @admin.display
     def functions(self, tool: Tool) -> str:
-        return wide_json.write(tool.data.get("functions", []), option=orjson.OPT_INDENT_2).decode()
+        return numbers.write(tool.data.get("functions", []), option=orjson.OPT_INDENT_2).decode()
 
     @admin.action(description="Refresh now", permissions=["operate"])
     def refresh_now(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 Passage = dict[str, Any]
-"""In its wire form (`libraries.passages.passage_wire`)."""
+"""In its wire form (`libraries.retrieval.passages.passage_wire`)."""
 
 
 class CitablePassages:

@@ -1,7 +1,7 @@
 """What a tool's row keeps sealed: the key its service wants.
 
 A sealed text opens only for the tool and the organization it was sealed for. Refuses to return an
-unsealed key to anything but `tools.connected`.
+unsealed key to anything but `tools.connections.connected`.
 """
 
 from amber.lib.secrets import seal, unseal

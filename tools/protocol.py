@@ -1,6 +1,6 @@
 """What every tool is to Amber, wherever it comes from, and what a call is told about its turn.
 
-One file per source of tools implements `OfferedTool`; `tools.toolbox` makes of them what the
+One file per source of tools implements `OfferedTool`; `tools.calling.toolbox` makes of them what the
 engine knows (`engine.tools.Toolbox`). Refuses to know any source.
 """
 

@@ -1,7 +1,7 @@
 """Verbs that write tools: create, update, refresh, delete.
 
 A tool's service is asked before anything is written, outside of any transaction: a tool exists only
-if its service described itself. Asking needs a place (`tools.places`: RateLimited, Unavailable). The
+if its service described itself. Asking needs a place (`tools.connections.places`: RateLimited, Unavailable). The
 key is kept sealed, and only for the origin it was given for.
 """
 
@@ -12,20 +12,20 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.idempotency import settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
+from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
-from tools.connected import function_names
-from tools.discovering import discover
+from tools.calling.recorded import EVERY_FUNCTION
+from tools.connections.connected import function_names
+from tools.connections.inspection import discover
+from tools.connections.places import place_for
+from tools.connections.refreshing import check_key_stays, described, question_of, refresh
+from tools.connections.sources import source_of
 from tools.keys import seal_api_key
 from tools.models import PastedDocument, Tool, ToolKind
-from tools.places import place_for
-from tools.recorded import EVERY_FUNCTION
-from tools.refreshing import check_key_stays, described, question_of, refresh
 from tools.source import Discovered
-from tools.sources import source_of
 from tools.wire import tool_wire
 
 MAX_ASK_FIRST: Final = 256

@@ -1,7 +1,7 @@
 """What every source of functions can do: find out what a service offers, and call it.
 
-One file per kind of tool implements `Source` (`tools.discovery`, `tools.openapi`, `tools.mcp_server`);
-`tools.sources` is the table of them. A source knows no row and no database: it is given a
+One file per kind of tool implements `Source` (`tools.discovery.source`, `tools.openapi.source`, `tools.mcp.source`);
+`tools.connections.sources` is the table of them. A source knows no row and no database: it is given a
 `Connection` and what discovery found the last time (`Discovered.data`, which becomes `Tool.data`).
 """
 

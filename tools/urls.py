@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from tools import views
+from tools.api import views
 
 urlpatterns = [
     path("tools/", views.ToolsView.as_view(), name="tools"),

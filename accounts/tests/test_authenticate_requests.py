@@ -11,8 +11,8 @@ from django.test import AsyncClient, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.authentication import authenticate
 from accounts.models import ApiKey, Scope, User
+from accounts.sign_in.authentication import authenticate
 from amber.lib.errors import Forbidden
 from amber.lib.secrets import new_api_key
 from tests.personas import Persona, api

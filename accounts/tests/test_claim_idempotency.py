@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from accounts.idempotency import ABANDONED_AFTER, Replay, begin, release, settle
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
+from accounts.tenancy.idempotency import ABANDONED_AFTER, Replay, begin, release, settle
 from amber.lib.errors import Conflict, Invalid
 from tests.personas import Persona
 

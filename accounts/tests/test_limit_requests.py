@@ -10,8 +10,8 @@ from django.db import connections
 from django.test import RequestFactory
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from accounts import rates
 from accounts.principal import Principal
+from accounts.sign_in import rates
 from amber.lib.errors import RateLimited
 from amber.lib.rates import Rate, take
 from tests.personas import api

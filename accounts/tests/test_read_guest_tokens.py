@@ -10,8 +10,8 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.guest_tokens import MARK, new_guest_token, read_guest_token
 from accounts.registry import PublicAssistant
+from accounts.sign_in.guest_tokens import MARK, new_guest_token, read_guest_token
 from amber.lib.secrets import authenticated, new_secret_key
 
 OPEN = PublicAssistant(uuid4(), uuid4(), guest_epoch=3)

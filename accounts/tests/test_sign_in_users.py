@@ -13,7 +13,7 @@ from django.core import mail
 from django.test import Client
 
 from accounts import services
-from accounts.adapter import SocialAccountAdapter
+from accounts.auth_pages.adapter import SocialAccountAdapter
 from accounts.models import Invitation, Organization, User
 from amber.lib.ids import new_id
 from tests.personas import api

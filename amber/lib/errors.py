@@ -10,7 +10,7 @@
     ├── RateLimited        429  come back after `retry_after_seconds`
     └── Unavailable        503  something Amber needs is away
 
-`amber/lib/api.py` turns them into HTTP, in one place; a turn's runner turns them into events, in
+`amber/lib/rest/api.py` turns them into HTTP, in one place; a turn's runner turns them into events, in
 one place. CODES is the whole table of codes (docs/errors.md is made from it, and tested).
 """
 

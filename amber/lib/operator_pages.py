@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
-from amber.lib import wide_json
+from amber.lib.json_text import numbers
 
 MAX_COUNTED_ROWS: Final = 1_000
 _WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
@@ -80,4 +80,4 @@ def _lines(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else wide_json.write(value).decode()
+    return value if isinstance(value, str) else numbers.write(value).decode()

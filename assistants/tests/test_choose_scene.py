@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from assistants.models import ScenePrompt
-from assistants.scene_choice import choose_scene, vectors_of_scenes
-from assistants.scene_presets import SCENE_PRESETS
-from engine.embedding import OfflineEmbedder
+from assistants.scenes.choice import choose_scene, vectors_of_scenes
+from assistants.scenes.presets import SCENE_PRESETS
+from engine.provider.embedding import OfflineEmbedder
 
 
 def embed(texts: Sequence[str]) -> Any:

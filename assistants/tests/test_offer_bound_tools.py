@@ -4,13 +4,13 @@ import pytest
 
 from assistants.bound_tools import bound_tools
 from assistants.models import Assistant, AssistantTool
-from assistants.recipe import recipe_of, toolbox_of
+from assistants.turn_config import recipe_of, toolbox_of
+from tools.calling.result_files import ResultFiles
+from tools.calling.toolbox import ToolLimits
 from tools.keys import seal_api_key
 from tools.models import Tool
 from tools.protocol import ToolContext
-from tools.result_files import ResultFiles
 from tools.tests.tool_service import function
-from tools.toolbox import ToolLimits
 
 pytestmark = pytest.mark.django_db
 

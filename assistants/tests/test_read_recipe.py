@@ -5,11 +5,11 @@ from uuid import UUID
 import pytest
 
 from assistants.models import Assistant, ScenePrompt
-from assistants.recipe import Recipe, clamped_temperature, in_scene, recipe_of, toolbox_of
+from assistants.turn_config import Recipe, clamped_temperature, in_scene, recipe_of, toolbox_of
 from engine.messages import Author
+from tools.calling.result_files import ResultFiles
+from tools.calling.toolbox import ToolLimits
 from tools.protocol import ToolContext
-from tools.result_files import ResultFiles
-from tools.toolbox import ToolLimits
 
 
 def named(**fields: object) -> Assistant:

@@ -1,4 +1,4 @@
-from accounts.credentials import credential_of, still_good
+from accounts.sign_in.credentials import credential_of, still_good
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
 from tests.personas import visit

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from amber.lib import redis as amber_redis
-from amber.lib.bridge import worker_loop
+from amber.lib.workers.thread_bridge import worker_loop
 from chats.tests.rows import new_assistant
 from providers.keys import seal_api_key
 from providers.models import LanguageModel, Provider

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from amber.lib import redis as amber_redis
+from chats.events.stream import events_key
 from chats.models import Turn
-from chats.stream import events_key
 
 Sse = tuple[int, str, dict[str, Any]]
 """Number, name and data of one event."""

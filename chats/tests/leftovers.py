@@ -5,11 +5,11 @@ from typing import Any
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from chats import blocks
+from chats.digest import blocks
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.rows import converse, new_file, new_turn, say
 from libraries.models import Embedding, File
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.models import Memory
 from memory.owner import Owner
 from tests.personas import Persona

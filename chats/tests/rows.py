@@ -5,8 +5,8 @@ from typing import Any
 
 from accounts.models import User
 from assistants.models import Assistant
-from chats import transcript
-from chats.imported_tree import build_tree
+from chats.messages import transcript
+from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, Turn
 from libraries.models import File
 from tests.personas import Persona

@@ -14,13 +14,15 @@ from typing import Any
 from django.db import connections
 from pydantic import TypeAdapter
 
-from chats import context, runner, services, stopping
-from chats.lookups import embed_question
+from chats import services
+from chats.context import gathering
+from chats.context.lookups import embed_question
+from chats.messages.turn_messages import messages_of_turn
 from chats.models import Chat, Turn, TurnStatus
-from chats.stopping import Stop
+from chats.running import runner, stopping
+from chats.running.stopping import Stop
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
-from chats.turn_messages import messages_of_turn
 from engine.events import AnyEvent, Event, Transcript, fold
 from tests.personas import Persona
 
@@ -130,7 +132,7 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
         assert after == before + 1 or (after % 1_000_000 == 1 and after > before)
 
 
-def prepared_for(turn: Turn) -> context.Prepared:
+def prepared_for(turn: Turn) -> gathering.Prepared:
     """The turn's next request, as its runner would compose it."""
-    gathered = context.gather(turn)
-    return context.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))
+    gathered = gathering.gather(turn)
+    return gathering.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))

@@ -10,12 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
-from chats import services, sweep
-from chats.admission import release_leftovers
-from chats.call_options import CallOptions
+from chats import services
 from chats.call_services import continue_chat
+from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.stopping import Stop
+from chats.running.stopping import Stop
 from chats.tests.rows import (
     error_of,
     messages,
@@ -28,12 +27,14 @@ from chats.tests.rows import (
 )
 from chats.tests.runs import ask, ask_in, marker, run, running
 from chats.tests.test_end_turn import expire
+from chats.turns import sweep
+from chats.turns.admission import release_leftovers
 from engine.tools import ToolSpec
-from providers import budgets
+from providers.budgets import reservations
 from providers.models import OFFLINE_URL, BudgetReservation, LanguageModel, Provider, UsageRecord
 from providers.tests.budgets import held, new_budget
 from tests.personas import api
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,7 +50,7 @@ def model(new_model: Any) -> LanguageModel:
 
 @pytest.fixture(autouse=True)
 def nothing_remembered():
-    budgets.forget_absence()
+    reservations.forget_absence()
 
 
 def used_tokens() -> int:
@@ -313,7 +314,7 @@ def test_a_worker_that_knows_of_no_budget_counts_what_was_reserved(alice):
     """The first budget was made when this process had just looked."""
     budget = new_budget(alice, 10_000)
     turn = ask(alice)
-    budgets._absent[alice.organization.pk] = float("inf")
+    reservations._absent[alice.organization.pk] = float("inf")
     assert run(turn) == TurnStatus.COMPLETED
     assert_settled(budget)
 
@@ -324,7 +325,7 @@ def test_a_worker_that_knows_of_no_budget_counts_what_was_reserved(alice):
 @pytest.fixture
 def calls(monkeypatch):
     """What the one tool was called with; it asks first if its name says so."""
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
     made: list[str] = []
 
     @register_tool
@@ -375,7 +376,7 @@ def test_a_budget_made_while_a_turn_waited_applies_when_it_goes_on(alice, calls)
     turn = waiting_turn(alice)
     decisions = {"decisions": {turn.waiting_calls[0]["call_id"]: True}}
     budget = new_budget(alice, 0)
-    budgets.forget_absence()
+    reservations.forget_absence()
     answer = api(alice).post(of_turn(turn, "approve/"), decisions)
     assert error_of(answer) == (429, "budget_exceeded")
     budget.limit = 100_000

@@ -7,12 +7,13 @@ import pytest
 from django.db import OperationalError
 
 from amber.lib import redis as amber_redis
-from chats import services, sweep
-from chats.approval import DECLINED
+from chats import services
+from chats.events.stream import events_key
+from chats.messages.turn_messages import messages_of_turn
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.resumption import UNKNOWN_OUTCOME
-from chats.stopping import Stop
-from chats.stream import events_key
+from chats.running.resumption import UNKNOWN_OUTCOME
+from chats.running.stopping import Stop
+from chats.running.writer import TurnWriter
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
 from chats.tests.rows import ABSENT, error_of, fields_of, new_assistant, of_turn, path_of
 from chats.tests.runs import (
@@ -25,11 +26,11 @@ from chats.tests.runs import (
     seen_of,
 )
 from chats.tests.test_end_turn import expire
-from chats.turn_messages import messages_of_turn
-from chats.turn_writer import TurnWriter
+from chats.turns import sweep
+from chats.turns.approval import DECLINED
 from providers.models import OFFLINE_URL, LanguageModel, Provider, UsageRecord
 from tests.personas import api, visit
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +41,7 @@ TWICE = '/send {"to": "ann"}\n/send {"to": "bob"}'
 @pytest.fixture
 def sent(monkeypatch):
     """What the tool did that asks first; beside it a tool that does not ask."""
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
     done: list[str] = []
 
     @register_tool
@@ -378,7 +379,7 @@ def test_an_approval_serves_one_call_unless_it_is_safe(
     alice, offline, monkeypatch, idempotent, made
 ):
     """The worker dies between the call and its result."""
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
     times: list[int] = []
 
     @register_tool(asks_first=True, idempotent=idempotent)

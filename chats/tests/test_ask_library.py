@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from chats.asking import answer_of, ask_library
-from chats.dialog import dialog_turns
+from chats.messages.dialog import dialog_turns
 from chats.models import Turn
 from chats.tests.rows import ABSENT, converse, new_chat, say
 from chats.tests.runs import run

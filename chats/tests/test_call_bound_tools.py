@@ -22,7 +22,7 @@ KEY = "key-of-the-weather"
 
 @pytest.fixture(autouse=True)
 def only_our_tools(monkeypatch):
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from chats import transcript
+from chats.messages import transcript
 from chats.models import Chat, ChatMessage, Turn
 from chats.services import delete_chat
 from chats.tests.rows import converse, fill, new_chat, new_turn, of_chat, of_message, path_of, say

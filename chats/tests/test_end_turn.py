@@ -10,10 +10,11 @@ from django.db.models import F
 from django.utils import timezone
 
 from amber.lib import redis as amber_redis
-from chats import resumption, services, stopping, sweep
+from chats import services
+from chats.events.stream import events_key
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.stopping import Stop
-from chats.stream import events_key
+from chats.running import resumption, stopping
+from chats.running.stopping import Stop
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
 from chats.tests.runs import (
@@ -27,9 +28,10 @@ from chats.tests.runs import (
     seen_of,
     text_of,
 )
+from chats.turns import sweep
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +42,7 @@ SIX = "[[fake tokens=6]]"
 
 @pytest.fixture(autouse=True)
 def only_our_tools(monkeypatch):
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
 
 
 @pytest.fixture(autouse=True)
@@ -234,7 +236,7 @@ def test_our_own_faults_fail_the_turn_without_telling_secrets(alice, new_model, 
     def break_down(*_: Any) -> None:
         raise RuntimeError("the password is 1234")
 
-    monkeypatch.setattr("chats.context.compose", break_down)
+    monkeypatch.setattr("chats.context.gathering.compose", break_down)
     new_model()
     turn = ask(alice)
     assert run(turn) == TurnStatus.FAILED
@@ -381,7 +383,7 @@ def test_a_crash_in_mid_answer_takes_the_half_back(alice, new_model):
 
 
 def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatch):
-    monkeypatch.setattr("chats.partial_text.PARTIAL_SECONDS", 0.05)
+    monkeypatch.setattr("chats.running.partial_text.PARTIAL_SECONDS", 0.05)
     new_model("fake-hang-mid")
     turn = ask(alice, "fake-hang-mid")
     with running(turn) as this:

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from accounts.models import Invitation, Membership, Organization
-from chats import organization_erasing
-from chats.chores import CHORES
 from chats.models import Chat, Turn
-from chats.organization_erasing import erase_organizations
 from chats.tests.leftovers import is_gone, is_stored, new_stored_file
 from chats.tests.rows import new_assistant
 from chats.tests.test_erase_people import Estate, embedder
 from libraries.models import Document, File, Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from memory.models import Memory
+from operations.maintenance.periodic_jobs import CHORES
+from operations.privacy import organization_erasure
+from operations.privacy.organization_erasure import erase_organizations
 from tests.personas import Persona, api, visit
 
 __all__ = ["embedder"]
@@ -25,8 +25,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
-    monkeypatch.setattr("chats.erasure_services.ring_chore", heard.append)
-    monkeypatch.setattr("chats.erasure_services.ring_erasure", lambda: heard.append("libraries"))
+    monkeypatch.setattr("operations.privacy.erasure_services.ring_chore", heard.append)
+    monkeypatch.setattr(
+        "operations.privacy.erasure_services.ring_erasure", lambda: heard.append("libraries")
+    )
     return heard
 
 
@@ -90,7 +92,7 @@ def test_a_worker_that_was_killed_is_followed_by_another(alice, embedder, monkey
     left = Estate(alice, embedder)
     close(alice)
     with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr(organization_erasing, "delete_files", _die)
+        patched.setattr(organization_erasure, "delete_files", _die)
         erase_organizations()
     assert is_gone(left.chat)
     assert is_stored(left.file)
@@ -103,7 +105,7 @@ def test_the_row_stays_while_a_file_does(alice, monkeypatch):
     """One that a turn brought while it was being stopped."""
     close(alice)
     with monkeypatch.context() as patched:
-        patched.setattr(organization_erasing, "delete_files", lambda _: 0)
+        patched.setattr(organization_erasure, "delete_files", lambda _: 0)
         file = new_stored_file(alice)
         erase_organizations()
     assert File.objects.filter(pk=file.pk).exists()
@@ -113,7 +115,10 @@ def test_the_row_stays_while_a_file_does(alice, monkeypatch):
 
 
 def test_it_is_a_chore():
-    assert CHORES["erase_organizations"].run == "chats.organization_erasing.erase_organizations"
+    assert (
+        CHORES["erase_organizations"].run
+        == "operations.privacy.organization_erasure.erase_organizations"
+    )
 
 
 def test_operators_close_it_too(alice, admin_client):

@@ -8,16 +8,16 @@ from django.utils.module_loading import import_string
 
 from accounts.models import ApiKey, IdempotencyRecord, Membership, Organization, Role, User
 from assistants.models import Assistant
-from chats import erasing
-from chats.chores import CHORES
-from chats.erasing import erase, erase_people
 from chats.models import Chat, ChatMessage, Erasure, MessageBlock, Turn
 from chats.tests.leftovers import furnish, is_gone, is_stored, new_stored_file, rows_in
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
 from libraries.models import Document, DocumentChunk, Embedding, File, Library
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.models import Memory
 from memory.owner import Owner
+from operations.maintenance.periodic_jobs import CHORES
+from operations.privacy import person_erasure
+from operations.privacy.person_erasure import erase, erase_people
 from providers.models import EmbeddingModel, UsageRecord
 from tests.personas import Persona, api, join
 from tools.models import Tool, ToolCallRecord
@@ -30,8 +30,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
-    monkeypatch.setattr("chats.erasure_services.ring_chore", heard.append)
-    monkeypatch.setattr("chats.erasure_services.ring_erasure", lambda: heard.append("libraries"))
+    monkeypatch.setattr("operations.privacy.erasure_services.ring_chore", heard.append)
+    monkeypatch.setattr(
+        "operations.privacy.erasure_services.ring_erasure", lambda: heard.append("libraries")
+    )
     return heard
 
 
@@ -224,8 +226,8 @@ def test_it_goes_on_where_time_ran_out(alice, embedder, monkeypatch):
     Estate(alice, embedder)
     for _ in range(3):
         furnish(new_chat(alice, assistant=new_assistant(alice)), alice)
-    monkeypatch.setattr(erasing, "CHATS_AT_ONCE", 1)
-    monkeypatch.setattr(erasing, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(person_erasure, "CHATS_AT_ONCE", 1)
+    monkeypatch.setattr(person_erasure, "ROWS_AT_ONCE", 1)
     ask(alice)
     erasure = Erasure.objects.get()
     rounds = 0
@@ -304,7 +306,7 @@ def test_what_was_left_in_organizations_they_left_goes_too(alice, bob):
 def test_the_assistant_of_a_chat_that_others_keep_is_let_go_in_batches(
     alice, bob, embedder, monkeypatch
 ):
-    monkeypatch.setattr(erasing, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(person_erasure, "ROWS_AT_ONCE", 2)
     assistant = new_assistant(alice, public=True)
     chat = new_chat(bob, assistant=assistant)
     for _ in range(5):

@@ -10,10 +10,8 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from accounts.models import ApiKey
-from chats import removal, retention, services
+from chats import services
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from chats.removal import remove_chat
-from chats.retention import expire_old_chats, remove_expired_chats
 from chats.tests.leftovers import (
     cached_vectors,
     furnish,
@@ -24,9 +22,12 @@ from chats.tests.leftovers import (
 )
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn, of_chat, say
 from libraries.models import Document, File, Library
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.models import Memory
 from memory.owner import Owner
+from operations.privacy import chat_deletion, retention
+from operations.privacy.chat_deletion import remove_chat
+from operations.privacy.retention import expire_old_chats, remove_expired_chats
 from providers.models import EmbeddingModel, UsageRecord
 from tests.personas import Persona, api
 
@@ -147,7 +148,7 @@ def test_a_guests_memory_goes_with_what_it_rests_on(alice):
 
 def test_a_chat_of_many_batches_goes(alice, monkeypatch):
     for name in ("MESSAGES_AT_ONCE", "TURNS_AT_ONCE", "BLOCKS_AT_ONCE"):
-        monkeypatch.setattr(removal, name, 3)
+        monkeypatch.setattr(chat_deletion, name, 3)
     chat = new(alice)
     furnish(chat, alice)
     for _ in range(8):

@@ -11,7 +11,7 @@ from chats.models import Turn
 from chats.tests.rows import new_assistant, new_chat, of_turn
 from chats.tests.runs import ask_in, run
 from chats.tests.test_seal_chats import embedder
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.models import Memory
 from memory.owner import Owner
 from memory.services import forget_memory

@@ -2,11 +2,11 @@
 
 import pytest
 
-from chats import services, sweep
-from chats.call_options import CallOptions
+from chats import services
 from chats.call_services import continue_chat
+from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.resumption import UNKNOWN_OUTCOME
+from chats.running.resumption import UNKNOWN_OUTCOME
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
 from chats.tests.runs import (
@@ -17,8 +17,9 @@ from chats.tests.runs import (
     run,
 )
 from chats.tests.test_end_turn import expire, take_over
+from chats.turns import sweep
 from engine.tools import ToolSpec
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,7 +70,7 @@ def test_a_worker_that_dies_behind_the_call_leaves_the_next_one_to_end_the_turn(
     alice, ask, monkeypatch
 ):
     """The call is stored, and nobody may make it here or call its outcome unknown."""
-    from chats.turn_writer import TurnWriter
+    from chats.running.writer import TurnWriter
 
     hand_back = TurnWriter.hand_back
 

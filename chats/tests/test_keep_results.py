@@ -14,8 +14,9 @@ from django.utils import timezone
 from PIL import Image
 
 from chats import services
-from chats.chores import delete_expired_files
+from chats.messages.turn_messages import messages_of_turn
 from chats.models import ChatMessage, Turn, TurnStatus
+from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
 from chats.tests.runs import (
@@ -28,14 +29,13 @@ from chats.tests.runs import (
 )
 from chats.tests.test_approve_calls import die
 from chats.tests.test_end_turn import take_over
-from chats.turn_messages import messages_of_turn
-from chats.turn_writer import TurnWriter
 from libraries.models import File
+from operations.maintenance.periodic_jobs import delete_expired_files
 from tests.personas import api
+from tools.calling.registry import register_tool
+from tools.calling.result_files import MAX_FILES
+from tools.calling.toolbox import NOTHING_RETURNED
 from tools.protocol import ProducedFile, ToolOutput
-from tools.registry import register_tool
-from tools.result_files import MAX_FILES
-from tools.toolbox import NOTHING_RETURNED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,7 +44,7 @@ WORDS = "word " * 20_000
 
 @pytest.fixture(autouse=True)
 def storage(monkeypatch, settings, tmp_path):
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
     settings.MEDIA_ROOT = tmp_path
 
 

@@ -13,16 +13,17 @@ from django.db import connection
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 
-from amber import metrics
 from amber.lib import redis as amber_redis
-from amber.lib.guard import fault_counts
-from amber.lib.renewal import renewing
-from amber.lib.worker import Worker
+from amber.lib.workers.guard import fault_counts
+from amber.lib.workers.renewal import renewing
+from amber.lib.workers.worker import Worker
 from amber.processes import wait_until
-from chats import chores, endings, sweep
-from chats.keeper import Keeper
+from amber.web import metrics
 from chats.models import Chore, Turn, WorkerHeartbeat
 from chats.tests.rows import new_assistant, new_chat, new_turn
+from chats.turns import endings, sweep
+from operations.maintenance import periodic_jobs
+from operations.maintenance.worker import Keeper
 
 WAIT_SECONDS = 20
 LEASE_SECONDS = 2.0
@@ -108,11 +109,13 @@ def test_an_outage_is_survived_too(kept, quick, settings, monkeypatch):
 @pytest.mark.django_db(transaction=True)
 def test_faults_are_told_at_metrics():
     with pytest.raises(ImportError):
-        chores.add_chore("broken_job", every_seconds=60, run="chats.chores.absent")
+        periodic_jobs.add_chore(
+            "broken_job", every_seconds=60, run="operations.maintenance.periodic_jobs.absent"
+        )
         try:
-            chores.run("broken_job")
+            periodic_jobs.run("broken_job")
         finally:
-            del chores.CHORES["broken_job"]
+            del periodic_jobs.CHORES["broken_job"]
     said = told_to_prometheus()
     assert 'amber_maintenance_faults_total{part="broken_job"} 1.0' in said
 
@@ -129,18 +132,18 @@ def test_rows_that_are_there_twice_stop_no_periodic_job(db):
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE chats_chore DROP CONSTRAINT chats_chore_name_key")
     Chore.objects.bulk_create([Chore(name="erase_people"), Chore(name="erase_people")])
-    assert sorted(chores.due_chores()) == sorted(chores.CHORES)
-    assert chores.due_chores() == []
+    assert sorted(periodic_jobs.due_chores()) == sorted(periodic_jobs.CHORES)
+    assert periodic_jobs.due_chores() == []
 
 
 def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
-    real = chores._take
+    real = periodic_jobs._take
 
     def take(name: str, every_seconds: int) -> bool:
         return duplicates() if name == "erase_people" else real(name, every_seconds)
 
-    monkeypatch.setattr(chores, "_take", take)
-    assert set(chores.due_chores()) == set(chores.CHORES) - {"erase_people"}
+    monkeypatch.setattr(periodic_jobs, "_take", take)
+    assert set(periodic_jobs.due_chores()) == set(periodic_jobs.CHORES) - {"erase_people"}
     assert fault_counts() == {"ring_due_chores": 1}
 
 

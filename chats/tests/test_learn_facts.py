@@ -8,18 +8,18 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from chats import digest as digesting
 from chats import services
-from chats.digest import digest, digest_turns
-from chats.learning import learn
+from chats.digest import digest as digesting
+from chats.digest.digest import digest, digest_turns
+from chats.digest.learning import learn
 from chats.models import Chat, MessageBlock, Turn
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn, say
 from chats.tests.runs import ask_in, marker, prepared_for, run
-from memory.extraction import find
-from memory.facts import Fact, remember, valid_of
+from memory.extraction.fact_finding import find
+from memory.facts.facts import Fact, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
-from providers import budgets
+from providers.budgets import reservations
 from providers.models import (
     OFFLINE_URL,
     Budget,
@@ -149,7 +149,7 @@ class Spy:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.texts: list[str] = []
-        monkeypatch.setattr("chats.learning.find", self)
+        monkeypatch.setattr("chats.digest.learning.find", self)
 
     def __call__(self, owner: Owner, messages: Any, **_: Any) -> list[Any]:
         self.texts += [message.text for message in messages]
@@ -214,7 +214,7 @@ def test_a_chat_that_is_deleted_while_the_model_thinks_teaches_nothing(alice, mo
         Chat.objects.filter(pk=chat.pk).update(expired_at=timezone.now())
         return found
 
-    monkeypatch.setattr("chats.learning.find", find_and_lose)
+    monkeypatch.setattr("chats.digest.learning.find", find_and_lose)
     digest(chat.pk, [turn.pk])
     assert not Memory.objects.exists()
 
@@ -291,7 +291,7 @@ def test_a_budget_that_is_used_up_lets_learning_wait(alice, new_model, settings)
     turn = ask_in(chat_of(alice), alice, "My cat is called Biscuit.")
     run(turn)
     budget = new_budget(alice, 1_500)
-    budgets.forget_absence()
+    reservations.forget_absence()
     Turn.objects.update(digest_at=timezone.now())
     digest_turns()
     assert Turn.objects.get(pk=turn.pk).digest_at is not None

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from amber.lib.lease import Fenced
+from amber.lib.database.lease import Fenced
 from chats.models import Turn
 
 LEASE = {"lease_seconds": 20.0}

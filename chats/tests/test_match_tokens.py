@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.db.models import Q
 
-from amber.lib.tsvector import TokenVectorField
-from amber.lib.words import tsquery_literal, tsvector_literal
+from amber.lib.search.tsvector import TokenVectorField
+from amber.lib.search.words import tsquery_literal, tsvector_literal
 from chats.models import Chat, ChatMessage
 
 PAIRS = [

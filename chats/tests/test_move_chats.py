@@ -3,8 +3,8 @@
 import pytest
 
 from assistants.models import Assistant
+from chats.api.serializers import MAX_IMPORTED_MESSAGES
 from chats.models import Chat, ChatMessage, MessageBlock
-from chats.serializers import MAX_IMPORTED_MESSAGES
 from chats.tasks import seal_chat
 from chats.tests.rows import (
     ALL,
@@ -50,7 +50,7 @@ def test_an_imported_chat_is_sealed_before_anybody_asks(
     alice, monkeypatch, django_capture_on_commit_callbacks
 ):
     rung: list[object] = []
-    monkeypatch.setattr("chats.transfer.ring_sealing", rung.append)
+    monkeypatch.setattr("chats.messages.transfer.ring_sealing", rung.append)
     said = [
         {"role": role, "content": f"{role} {n}: " + "words about the harbour " * 40}
         for n in range(40)

@@ -14,10 +14,12 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from amber.lib import redis as amber_redis
-from chats import stopping, turn_duty, viewers
-from chats.stopping import Stop
-from chats.stream import Publisher, control_channel, events_key
-from chats.viewers import Hub, Viewer
+from chats.events import viewers
+from chats.events.stream import Publisher, control_channel, events_key
+from chats.events.viewers import Hub, Viewer
+from chats.running import stopping
+from chats.running.stopping import Stop
+from operations.maintenance import turns
 from tests.e2e.link import Link
 
 LIMIT_SECONDS = 20
@@ -41,7 +43,7 @@ def link(straight: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) 
     """To the tests' Redis, for the code under test; waits are short."""
     monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 1.0)
     monkeypatch.setattr(viewers, "_BLOCK_MS", 200)
-    monkeypatch.setattr(turn_duty, "_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(turns, "_SILENCE_SECONDS", 0.2)
     url = urlsplit(settings.REDIS_URL)
     made = Link((url.hostname or "127.0.0.1", url.port or 6379))
     login = url.netloc.rpartition("@")[0]
@@ -129,7 +131,7 @@ def test_a_hub_that_cannot_read_says_so(link, straight, no_lookups, monkeypatch)
 
 @pytest.mark.django_db
 def test_readiness_names_it(monkeypatch):
-    monkeypatch.setattr("amber.health.are_followed", lambda: False)
+    monkeypatch.setattr("amber.web.health.are_followed", lambda: False)
     answer = Client().get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["checks"]["event_streams"] is False
@@ -145,7 +147,7 @@ def test_the_control_channel_is_heard_until_its_connection_is_half_open(
 
     async def hear() -> None:
         async with amber_redis.async_blocking_client().pubsub() as pubsub:
-            listening = asyncio.create_task(turn_duty._listen(pubsub))
+            listening = asyncio.create_task(turns._listen(pubsub))
             await asyncio.sleep(1)  # some silences
             assert not listening.done()
             while not stopped:

@@ -1,6 +1,6 @@
 """A manifest is read from the top, whatever order Postgres kept its names in."""
 
-from chats.manifest_serializers import in_order
+from chats.api.manifest_serializers import in_order
 
 
 def test_the_model_comes_first_and_nothing_is_lost():

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from amber.lib.errors import AmberError, Invalid
-from chats import context
-from chats.manifest import messages_again, request_hash
+from chats.context import gathering
+from chats.context.manifest import messages_again, request_hash
 from chats.models import Chat, Turn
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, new_turn, say
 from chats.tests.runs import ask_in, prepared_for, run
@@ -20,7 +20,7 @@ PIXEL = b"\x89PNG not really a picture"
 
 @pytest.fixture(autouse=True)
 def only_our_tools(monkeypatch):
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +33,13 @@ def chat(alice):
     return new_chat(alice, assistant=new_assistant(alice, name="Iris", prompt="You are Iris."))
 
 
-def prepare(chat: Chat, **fields: Any) -> context.Prepared:
+def prepare(chat: Chat, **fields: Any) -> gathering.Prepared:
     """As for a question at the end of the chat."""
     chat.refresh_from_db()
     return prepared_for(new_turn(chat, **({"assistant": chat.assistant} | fields)))
 
 
-def asked(prepared: context.Prepared) -> list[tuple[str, str]]:
+def asked(prepared: gathering.Prepared) -> list[tuple[str, str]]:
     """(role, text), the times taken off."""
     return [(m["role"], _plain(m["content"])) for m in prepared.request.messages]
 

@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from accounts.access import find_visible
-from amber.lib.prepared import prepared, raw_rows
+from accounts.tenancy.access import find_visible
+from amber.lib.database.cached_sql import prepared, raw_rows
 from chats.models import Chat, ChatMessage, Turn
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
 

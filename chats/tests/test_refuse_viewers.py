@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def watchful(monkeypatch, settings):
-    monkeypatch.setattr("chats.viewers.WELCOME_SECONDS", 0.05)
+    monkeypatch.setattr("chats.events.viewers.WELCOME_SECONDS", 0.05)
     settings.AMBER_STREAM_HEARTBEAT_SECONDS = 0.1
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from chats.manifest import messages_again, request_hash
+from chats.context.manifest import messages_again, request_hash
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.reply_rows import logger as reply_logger
+from chats.running.reply_rows import logger as reply_logger
+from chats.running.writer import TurnWriter
 from chats.services import update_chat
-from chats.sweep import sweep_turns
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import messages, new_assistant, of_chat, of_turn
 from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
 from chats.tests.test_end_turn import expire, take_over
-from chats.turn_writer import TurnWriter
-from engine import openai_model
+from chats.turns.sweep import sweep_turns
+from engine.provider import openai_model
 from tests.personas import api
 
 pytestmark = pytest.mark.django_db(transaction=True)

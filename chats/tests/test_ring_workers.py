@@ -11,11 +11,12 @@ from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
 from amber.lib import redis as amber_redis
-from amber.lib.worker import Worker
-from chats import chores, tasks
+from amber.lib.workers.worker import Worker
+from chats import tasks
 from chats.models import Chore, Turn, TurnStatus, WorkerHeartbeat
-from chats.rings import ring_chore, ring_turn
+from chats.queue import ring_chore, ring_turn
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
+from operations.maintenance import periodic_jobs
 from tools.models import Tool, ToolCallRecord
 
 CHAT_QUEUE, INGEST_QUEUE = "amber:celery:chat", "amber:celery:ingest"
@@ -67,7 +68,7 @@ def runs(monkeypatch):
         outcome["ran"].append((str(turn_id), worker))
         return outcome["status"]
 
-    monkeypatch.setattr("chats.runner.run", run)
+    monkeypatch.setattr("chats.running.runner.run", run)
     worker = Worker("w1")
     monkeypatch.setattr("chats.tasks.this_worker", lambda: worker)
     return outcome | {"worker": worker, "outcome": outcome}
@@ -96,16 +97,16 @@ def test_a_worker_on_its_way_out_passes_the_ring_on(runs):
 
 
 def test_each_chore_is_due_once_per_interval(db):
-    assert sorted(chores.due_chores()) == sorted(chores.CHORES)
-    assert chores.due_chores() == []
+    assert sorted(periodic_jobs.due_chores()) == sorted(periodic_jobs.CHORES)
+    assert periodic_jobs.due_chores() == []
     Chore.objects.filter(name="erase_stateless").update(
         rung_at=timezone.now() - timedelta(seconds=61)
     )
-    assert chores.due_chores() == ["erase_stateless"]
+    assert periodic_jobs.due_chores() == ["erase_stateless"]
 
 
 def test_every_chore_runs_on_nothing(db):
-    for name in chores.CHORES:
+    for name in periodic_jobs.CHORES:
         tasks.run_chore(name)
 
 
@@ -128,7 +129,7 @@ def test_stateless_texts_are_erased_after_their_time(alice, settings):
     old = stateless(alice, ended_seconds_ago=61, status="completed", partial_text="secret")
     fresh = stateless(alice, ended_seconds_ago=1, status="completed")
     live = stateless(alice, ended_seconds_ago=None, status="running")
-    chores.erase_stateless()
+    periodic_jobs.erase_stateless()
     for turn in (old, fresh, live):
         turn.refresh_from_db()
     assert (old.input, old.output, old.partial_text) == (None, None, "")
@@ -141,7 +142,7 @@ def test_turns_of_chats_keep_what_they_have(alice, settings):
     chat = new_chat(alice, assistant=new_assistant(alice))
     say(chat)
     turn = new_turn(chat, status="completed", manifest={"model": "m"}, ended_at=timezone.now())
-    chores.erase_stateless()
+    periodic_jobs.erase_stateless()
     turn.refresh_from_db()
     assert turn.manifest == {"model": "m"}
     assert chat.messages.count() == 1
@@ -157,8 +158,8 @@ def test_old_keys_and_dead_workers_are_forgotten(alice):
         WorkerHeartbeat.objects.create(
             worker=name, queue="chat", beat_at=past + timedelta(minutes=5)
         )
-    chores.forget_idempotency_keys()
-    chores.forget_dead_workers()
+    periodic_jobs.forget_idempotency_keys()
+    periodic_jobs.forget_dead_workers()
     assert IdempotencyRecord.objects.get().key == "new"
     assert WorkerHeartbeat.objects.get().worker == "new"
 
@@ -173,5 +174,5 @@ def test_the_log_of_tool_calls_goes_after_its_time(alice, settings):
         )
         past = timezone.now() - timedelta(days=age_days)
         ToolCallRecord.objects.filter(pk=line.pk).update(created_at=past)
-    chores.forget_tool_calls()
+    periodic_jobs.forget_tool_calls()
     assert ToolCallRecord.objects.get().function == "1"

@@ -10,9 +10,9 @@ import pytest
 from amber.lib import redis as amber_redis
 from amber.processes import wait_until
 from chats import services
+from chats.events.stream import events_key
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.runner import TurnRun
-from chats.stream import events_key
+from chats.running.runner import TurnRun
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import (
     converse,
@@ -32,7 +32,7 @@ from chats.tests.runs import (
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
 from tests.personas import api
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,7 +41,7 @@ SIX = "[[fake tokens=6]]"
 
 @pytest.fixture(autouse=True)
 def only_our_tools(monkeypatch):
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
 
 
 def test_answers(alice, new_model):

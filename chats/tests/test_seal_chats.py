@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from chats import digest as digests
 from chats import services
-from chats.blocks import embed_waiting, seal
-from chats.digest import digest_turns
-from chats.manifest import request_hash, without_texts
+from chats.context.manifest import request_hash, without_texts
+from chats.context.recall import recall
+from chats.context.search_tool import search_conversation
+from chats.digest import digest as digests
+from chats.digest.blocks import embed_waiting, seal
+from chats.digest.digest import digest_turns
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from chats.recall import recall
-from chats.search_tool import search_conversation
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn, of_turn, say
 from chats.tests.runs import ask_in, prepared_for
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona, api

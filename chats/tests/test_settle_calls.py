@@ -9,14 +9,15 @@ import pytest
 from django.utils import timezone
 
 from assistants.models import Assistant
-from chats import services, sweep
+from chats import services
 from chats.models import Turn, TurnStatus
-from chats.stopping import Stop
+from chats.running.stopping import Stop
 from chats.tests.runs import ask, marker, run, running, text_of
+from chats.turns import sweep
 from engine import loop
 from providers.models import LanguageModel, UsageRecord
 from tests.fake_answers import answer_text
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,8 +26,8 @@ THREE = answer_text(3)
 
 @pytest.fixture(autouse=True)
 def only_our_tools(monkeypatch):
-    monkeypatch.setattr("tools.registry._tools", {})
-    monkeypatch.setattr("chats.partial_text.PARTIAL_SECONDS", 0.05)
+    monkeypatch.setattr("tools.calling.registry._tools", {})
+    monkeypatch.setattr("chats.running.partial_text.PARTIAL_SECONDS", 0.05)
 
 
 def expire(turn: Any) -> None:

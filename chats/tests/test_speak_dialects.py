@@ -8,7 +8,7 @@ import pytest
 from chats.models import ChatMessage, TurnStatus
 from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, run
 from tests.fake_answers import answer_text
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,7 +19,7 @@ SERVERS = ["fake-parallel-tools", "fake-json-parallel-tools"]
 
 @pytest.fixture(autouse=True)
 def two_tools(monkeypatch):
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
 
     @register_tool
     def clock(city: Annotated[str, "Where"]) -> str:

@@ -7,17 +7,17 @@ import pytest
 from pydantic import TypeAdapter
 
 from amber.lib import redis as amber_redis
+from chats.events.stream import events_key
+from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
+from chats.running.stopping import Stop
 from chats.services import cancel_turn, delete_chat
-from chats.stopping import Stop
-from chats.stream import events_key
 from chats.tests.event_streams import Sse, read_sse, stream_of
 from chats.tests.rows import of_turn
 from chats.tests.runs import ask, marker, run, running, text_of
-from chats.turn_messages import messages_of_turn
 from engine.events import AnyEvent, Event, Transcript, fold
 from tests.personas import Persona, api
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +26,7 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
 
 @pytest.fixture(autouse=True)
 def one_tool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.registry._tools", {})
+    monkeypatch.setattr("tools.calling.registry._tools", {})
 
     @register_tool
     def weather() -> str:

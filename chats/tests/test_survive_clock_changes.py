@@ -11,11 +11,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from amber.processes import wait_until
-from chats import chores, sweep
-from chats.heartbeat import consuming_queues
 from chats.models import Chore, Turn, TurnStatus, WorkerHeartbeat
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, run, running, text_of
+from chats.turns import sweep
 from libraries.models import Document, Repository
+from operations.maintenance import periodic_jobs
+from operations.maintenance.heartbeats import consuming_queues
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,12 +69,12 @@ def test_a_turn_whose_ring_was_lost_is_rung_for(alice):
 
 
 def test_periodic_jobs_are_due_again():
-    chores.due_chores()
+    periodic_jobs.due_chores()
     Chore.objects.update(rung_at=F("rung_at") + BACK)
-    due = chores.due_chores()
+    due = periodic_jobs.due_chores()
     assert "digest_turns" in due
     assert "expire_old_chats" not in due, "an hour apart: the ten minutes do not matter"
-    assert chores.due_chores() == []
+    assert periodic_jobs.due_chores() == []
 
 
 def test_a_dead_worker_does_not_consume_until_then():

@@ -7,18 +7,18 @@ import orjson
 import pytest
 from django.db import connections
 
-from amber.lib import json_stream
-from amber.lib.json_stream import json_pieces
+from amber.lib.json_text import stream
+from amber.lib.json_text.stream import json_pieces
 from assistants.models import AssistantTool, ScenePrompt
-from chats import person_export
+from chats.messages.wire import chat_wire
 from chats.models import Chat
-from chats.person_export import person_document
 from chats.tests.event_streams import read_parts
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, say
-from chats.wire import chat_wire
 from libraries.models import Document, Library
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.owner import Owner
+from operations.privacy import person_export
+from operations.privacy.person_export import person_document
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider, UsageRecord
 from tests.personas import Persona, api
 from tools.models import Tool
@@ -140,7 +140,7 @@ def test_a_long_chat_is_read_in_batches_and_lost_nowhere(alice, monkeypatch):
 
 def test_it_is_never_in_memory_as_a_whole(alice, monkeypatch):
     """Pieces come while later chats have not been read."""
-    monkeypatch.setattr(json_stream, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(stream, "PIECE_BYTES", 1_000)
     for _ in range(5):
         fill(new_chat(alice), 40)
     read: list[Any] = []
@@ -149,7 +149,7 @@ def test_it_is_never_in_memory_as_a_whole(alice, monkeypatch):
         read.append(chat)
         return chat_wire(chat)
 
-    monkeypatch.setattr("chats.person_export.chat_wire", wire)
+    monkeypatch.setattr("operations.privacy.person_export.chat_wire", wire)
     seen_at_piece = []
     document = person_document(alice.principal, alice.user, address="")
     for piece in json_pieces(document):
@@ -161,7 +161,7 @@ def test_it_is_never_in_memory_as_a_whole(alice, monkeypatch):
 
 
 def test_no_connection_is_held_between_pieces(alice, monkeypatch):
-    monkeypatch.setattr(json_stream, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(stream, "PIECE_BYTES", 1_000)
     fill(new_chat(alice), 40)
     closed: list[int] = []
     close_all = connections.close_all
@@ -170,7 +170,7 @@ def test_no_connection_is_held_between_pieces(alice, monkeypatch):
         closed.append(1)
         close_all()
 
-    monkeypatch.setattr("amber.lib.json_stream.connections.close_all", close)
+    monkeypatch.setattr("amber.lib.json_text.stream.connections.close_all", close)
     answer = api(alice).get(ADDRESS)
     read_parts(answer, 3)
     assert len(closed) >= 3

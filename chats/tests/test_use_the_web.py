@@ -8,7 +8,7 @@ from chats.models import TurnStatus
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of
 from chats.tests.rows import say as say_in
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, prepared_for, run
-from engine.prompt import WEB_SEARCH_PROMPT
+from engine.history.prompt import WEB_SEARCH_PROMPT
 from libraries.models import File
 from tools.tests.services import say_json, url_of
 

@@ -7,8 +7,8 @@ from django.db import IntegrityError
 from django.db.models import F
 from django.utils import timezone
 
-from amber.lib.row_writes import insert_row, update_row
-from amber.lib.words import tsquery_literal, tsvector_literal
+from amber.lib.database.cached_update import insert_row, update_row
+from amber.lib.search.words import tsquery_literal, tsvector_literal
 from chats.models import ChatMessage, Turn
 from chats.tests.rows import new_chat, new_turn, say
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine.history import HistoryProfile, normalise
+from engine.history.normaliser import HistoryProfile, normalise
 from engine.messages import Attachment, Author, Message, ToolCall
 
 CASES = Path(__file__).with_name("cases") / "history.json"

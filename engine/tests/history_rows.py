@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from engine.history import HistoryProfile, normalise
+from engine.history.normaliser import HistoryProfile, normalise
 from engine.messages import Attachment, Author, Message, ToolCall
 
 AT = datetime(2024, 3, 21, 3, 14, 1, tzinfo=UTC)

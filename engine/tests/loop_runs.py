@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import loop
-from engine.happenings import (
-    Happening,
-    Reply,
-)
-from engine.model import ModelRequest
-from engine.reply import Patience
+from engine.loop_events import Happening, Reply
+from engine.provider.model import ModelRequest
+from engine.provider.reply import Patience
 from engine.tests.scripted_model import ScriptedModel, forever
 from engine.tools import NoTools, ToolResult, ToolSpec
 

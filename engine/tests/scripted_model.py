@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.messages import ToolCall
-from engine.model import (
+from engine.provider.model import (
     CallChunk,
     ModelProfile,
     ModelRequest,

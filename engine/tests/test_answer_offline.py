@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import offline
+from engine.history.prompt import ask_prompt
 from engine.messages import ProducedMessage, ProviderMessage
-from engine.model import CallChunk, ModelRequest, ReplyEnd, ReplyPart, TextChunk
-from engine.offline import INTRODUCTION, MAX_QUOTES, OfflineModel
-from engine.prompt import ask_prompt
+from engine.provider import offline
+from engine.provider.model import CallChunk, ModelRequest, ReplyEnd, ReplyPart, TextChunk
+from engine.provider.offline import INTRODUCTION, MAX_QUOTES, OfflineModel
 from engine.tools import ToolSpec
 
 CLOCK = ToolSpec("current_time", "Tells the time.")

@@ -9,8 +9,8 @@ import tiktoken_ext.openai_public as official  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import tokens
-from engine.tokens import (
+from engine.text import tokens
+from engine.text.tokens import (
     at_most_message_tokens,
     at_most_tokens,
     count_message,
@@ -69,7 +69,7 @@ def test_importing_loads_no_tiktoken_and_counting_needs_no_network_or_cache(tmp_
     script = (
         "import socket, sys\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
-        "from engine.tokens import at_most_tokens, count_text\n"
+        "from engine.text.tokens import at_most_tokens, count_text\n"
         "at_most_tokens('x')\n"
         "assert 'tiktoken' not in sys.modules\n"
         "socket.socket = None\n"

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.embedding import MAX_BATCH_CHARS, Embedder, OfflineEmbedder, OpenAIEmbedder, batches
-from engine.model import ProviderError, Usage
-from engine.openai_model import preload
-from engine.reply import Patience
+from engine.provider.embedding import (
+    MAX_BATCH_CHARS,
+    Embedder,
+    OfflineEmbedder,
+    OpenAIEmbedder,
+    batches,
+)
+from engine.provider.model import ProviderError, Usage
+from engine.provider.openai_model import preload
+from engine.provider.reply import Patience
 from tests.fake_answers import vector
 from tests.fixtures_provider import RunningProvider
 
@@ -138,8 +144,8 @@ def test_rows_are_sorted_and_normalised() -> None:
 @given(st.lists(st.text(max_size=5)), st.integers(1, 4), st.integers(1, 12))
 def test_batches_keep_every_text(texts: list[str], most: int, chars: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.embedding.MAX_BATCH_TEXTS", most)
-        patch.setattr("engine.embedding.MAX_BATCH_CHARS", chars)
+        patch.setattr("engine.provider.embedding.MAX_BATCH_TEXTS", most)
+        patch.setattr("engine.provider.embedding.MAX_BATCH_CHARS", chars)
         found = list(batches(texts))
     assert [text for batch in found for text in batch] == texts
     assert all(0 < len(batch) <= most for batch in found)

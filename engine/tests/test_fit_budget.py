@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.budget import BudgetError, cut_text, fit
+from engine.context.budget import BudgetError, cut_text, fit
 from engine.messages import ProducedMessage
 
 

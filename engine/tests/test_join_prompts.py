@@ -2,7 +2,7 @@
 
 import json
 
-from engine import prompt
+from engine.history import prompt
 from engine.tests.history_cases import CASES
 
 

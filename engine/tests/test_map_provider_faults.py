@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.provider_faults import MAX_DETAIL_CHARS, fault_of_event, fault_of_status, retry_after
+from engine.provider.faults import MAX_DETAIL_CHARS, fault_of_event, fault_of_status, retry_after
 
 TOO_LONG = [
     # as OpenAI, vLLM (two), SGLang, llama.cpp, Ollama, Anthropic, Bedrock, Gemini, Mistral,

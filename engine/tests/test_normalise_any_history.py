@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.fences import collapse_newlines
-from engine.history import NoHumanMessage
+from engine.history.fences import collapse_newlines
+from engine.history.normaliser import NoHumanMessage
 from engine.messages import Message, ToolCall
 from engine.tests.history_rows import (
     ADA,

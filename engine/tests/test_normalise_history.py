@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from engine.history import NoHumanMessage
+from engine.history.normaliser import NoHumanMessage
+from engine.history.prompt import LIBRARY_EMPTY_PROMPT, LIBRARY_PROMPT, TOOL_FAILED
 from engine.messages import Message, ToolCall
-from engine.prompt import LIBRARY_EMPTY_PROMPT, LIBRARY_PROMPT, TOOL_FAILED
 from engine.tests.history_cases import CASES, load_cases, main, run_case
 from engine.tests.history_rows import (
     AT,

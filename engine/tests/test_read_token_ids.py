@@ -3,8 +3,8 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import tokens
-from engine.token_ids import UnknownTokenError, text_of_tokens
+from engine.text import tokens
+from engine.text.token_ids import UnknownTokenError, text_of_tokens
 
 ENCODINGS = sorted(tokens.ENCODINGS)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.recall import MIN_RELEVANCE, choose, question_of, relevances
-from engine.small_talk import is_small_talk
+from engine.context.recall import MIN_RELEVANCE, choose, question_of, relevances
+from engine.text.small_talk import is_small_talk
 
 
 @dataclass

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import openai_model
-from engine.budget import fit
+from engine.context.budget import fit
 from engine.messages import Message, ProducedMessage, ProviderMessage, ToolCall
-from engine.model import ModelProfile, ModelRequest, ProviderError, ReplyEnd, TextChunk
-from engine.openai_model import OpenAIModel
+from engine.provider import openai_model
+from engine.provider.model import ModelProfile, ModelRequest, ProviderError, ReplyEnd, TextChunk
+from engine.provider.openai_model import OpenAIModel
 from engine.provider_fields import (
     MAX_FIELDS_BYTES,
     FieldGatherer,
@@ -30,7 +30,7 @@ from engine.tests.history_rows import answer, calling, human, result, run, said,
 from engine.tests.loop_runs import Tools, at_once, replies
 from engine.tests.loop_runs import run as loop_run
 from engine.tests.scripted_model import ScriptedModel, calls, says
-from engine.tokens import count_message
+from engine.text.tokens import count_message
 from engine.tools import ToolSpec
 from tests.fake_habits import signature, thought
 from tests.fixtures_provider import RunningProvider

@@ -6,15 +6,9 @@ from contextlib import aclosing
 import pytest
 
 from engine import loop
-from engine.happenings import (
-    CallFinished,
-    CallStarted,
-    Happening,
-    Reply,
-    Text,
-)
+from engine.loop_events import CallFinished, CallStarted, Happening, Reply, Text
 from engine.messages import ToolCall
-from engine.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
+from engine.provider.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
 from engine.tests.loop_runs import (
     ASKED,
     OPTIONS,

@@ -6,12 +6,9 @@ from contextlib import aclosing
 import pytest
 
 from engine import loop
-from engine.happenings import (
-    HandedBack,
-    Waiting,
-)
+from engine.loop_events import HandedBack, Waiting
 from engine.messages import Attachment, is_asked
-from engine.model import ModelProfile, ModelRequest
+from engine.provider.model import ModelProfile, ModelRequest
 from engine.tests.loop_runs import (
     ASKED,
     OPTIONS,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.blocks import (
+from engine.context.blocks import (
     SealedBlock,
     Spoken,
     block_hash,

@@ -16,12 +16,12 @@ import orjson
 import pytest
 
 from engine import loop
-from engine.happenings import CallFinished, Happening, Reply
-from engine.history import HistoryProfile, normalise
+from engine.history.normaliser import HistoryProfile, normalise
+from engine.loop_events import CallFinished, Happening, Reply
 from engine.messages import Attachment, Message, ToolCall
-from engine.model import ModelProfile, ModelRequest
-from engine.openai_model import OpenAIModel
-from engine.reply import Patience
+from engine.provider.model import ModelProfile, ModelRequest
+from engine.provider.openai_model import OpenAIModel
+from engine.provider.reply import Patience
 from engine.tools import ToolResult, ToolSpec
 from tests.fake_answers import answer_text
 from tests.fixtures_provider import RunningProvider

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from engine.model import ProviderError
-from engine.speech import OpenAISpeech
+from engine.provider.model import ProviderError
+from engine.provider.speech import OpenAISpeech
 from tests.fixtures_provider import RunningProvider
 
 

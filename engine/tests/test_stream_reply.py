@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engine.messages import ProviderMessage, ToolCall
-from engine.model import (
+from engine.provider.model import (
     CallChunk,
     ModelProfile,
     ModelRequest,
@@ -21,8 +21,8 @@ from engine.model import (
     ReplyEnd,
     TextChunk,
 )
-from engine.openai_model import OpenAIModel, close_clients, preload, shared_client
-from engine.reply import Patience, reply
+from engine.provider.openai_model import OpenAIModel, close_clients, preload, shared_client
+from engine.provider.reply import Patience, reply
 from engine.tools import ToolSpec
 from tests.fake_answers import PARROTED_TIME, answer_text
 from tests.fixtures_provider import RunningProvider

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.sent_at import SentAtStripper, sent_at, stamp, time_zone
+from engine.history.sent_at import SentAtStripper, sent_at, stamp, time_zone
 
 AT = datetime(2024, 3, 21, 3, 14, 1, 999_999, tzinfo=UTC)
 PREFIX = "[Sent at 2024-03-21 03:14:01]"

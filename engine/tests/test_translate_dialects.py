@@ -4,8 +4,8 @@ from typing import Any
 import orjson
 import pytest
 
-from engine.dialects import as_json, request_fields
 from engine.messages import ProviderMessage
+from engine.provider.dialects import as_json, request_fields
 from engine.tools import ToolSpec
 
 WEATHER = ToolSpec(

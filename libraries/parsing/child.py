@@ -19,11 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from libraries.parsing.any_document import read_any
 from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
+from libraries.parsing.formats.any_document import read_any
+from libraries.parsing.formats.office_package import checked_parts
 from libraries.parsing.frames import frame, read_frame
 from libraries.parsing.kinds import Kind, zip_kind
-from libraries.parsing.office_package import checked_parts
 from libraries.parsing.result import ParsedText, Unreadable, joined_pages, refuse_long, storable
 
 IDLE_SECONDS: Final = 30.0
@@ -94,7 +94,7 @@ def read_document(header: Mapping[str, str], content: bytes) -> ParsedText:
     (with `url` and `mime_type`). Raises Unreadable."""
     kind = header["kind"]
     if kind == "WEB_PAGE":
-        from libraries.parsing.web_page_text import markdown_of_web_page
+        from libraries.parsing.formats.web_page_text import markdown_of_web_page
 
         page = markdown_of_web_page(content, url=header["url"], mime_type=header["mime_type"])
         if page is not None:
@@ -119,24 +119,24 @@ def read_document(header: Mapping[str, str], content: bytes) -> ParsedText:
 
 def _pages_reader(kind: Kind) -> Callable[[bytes], Any]:
     if kind is Kind.PDF:
-        from libraries.parsing.pdf_pages import pages_of_pdf
+        from libraries.parsing.formats.pdf_pages import pages_of_pdf
 
         return pages_of_pdf
-    from libraries.parsing.slide_pages import pages_of_slides
+    from libraries.parsing.formats.slide_pages import pages_of_slides
 
     return pages_of_slides
 
 
 def _text_reader(kind: Kind) -> Callable[[bytes], str]:
     if kind is Kind.WORD:
-        from libraries.parsing.word_text import markdown_of_word
+        from libraries.parsing.formats.word_text import markdown_of_word
 
         return markdown_of_word
     if kind is Kind.SHEETS:
-        from libraries.parsing.sheet_tables import markdown_of_sheets
+        from libraries.parsing.formats.sheet_tables import markdown_of_sheets
 
         return markdown_of_sheets
-    from libraries.parsing.html_text import markdown_of_html
+    from libraries.parsing.formats.html_text import markdown_of_html
 
     return markdown_of_html
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
-from libraries import file_services
+from libraries.files import services
 from libraries.models import File
 from tests.personas import Persona, api
 
@@ -43,7 +43,7 @@ def send(persona: Persona, body: bytes, content_type: str) -> Any:
 
 
 def stored(persona: Persona, name: str = "notes.txt", data: bytes = b"Milk and honey") -> File:
-    return file_services.store_upload(persona.principal, name=name, data=data)
+    return services.store_upload(persona.principal, name=name, data=data)
 
 
 def address(file: File) -> str:

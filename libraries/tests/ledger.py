@@ -11,10 +11,10 @@ from typing import Any
 from django.db import connections
 from django.utils import timezone
 
-from amber.lib.worker import Worker
-from libraries import indexing, intake
-from libraries.chunking import chunk
-from libraries.intake import Given
+from amber.lib.workers.worker import Worker
+from libraries.chunking.chunker import chunk
+from libraries.ingestion import indexing, intake
+from libraries.ingestion.intake import Given
 from libraries.models import Document, DocumentChunk, Library
 from providers.models import EmbeddingModel, Provider
 from tests.personas import Persona

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from django.db.models import F
 
-from libraries.chunk_writer import ChunkRow, write_chunks
-from libraries.embedding_store import embed_texts
+from libraries.chunking.chunk_writer import ChunkRow, write_chunks
+from libraries.embedding.store import embed_texts
 from libraries.models import Document, Library
 
 

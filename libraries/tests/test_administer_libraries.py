@@ -5,8 +5,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
+from libraries.git.tokens import seal_token
 from libraries.models import Document, Library, Repository
-from libraries.repository_tokens import seal_token
 from libraries.tests.ledger import ingest, new_document, new_library
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from libraries import erasure, importing, intake
+from libraries.git import importing
+from libraries.ingestion import intake, leftovers
+from libraries.ingestion.document_deletion import remove_document
 from libraries.models import Document, DocumentChunk, File, Repository
-from libraries.removal import remove_document
 from libraries.tests.ledger import assert_counted, ingest, new_document, new_library
 from libraries.tests.rings import heard
 from libraries.tests.test_import_repositories import (
@@ -79,7 +80,7 @@ def test_one_that_waits_is_not_begun(bob, library, server):
 def test_a_running_one_stores_nothing_more(bob, library, server, monkeypatch):
     ask(bob, library, server.url("pumps.git"))
     repository = run_interrupted(
-        monkeypatch, "libraries.intake.put", intake.put, partial(cancel, bob)
+        monkeypatch, "libraries.ingestion.intake.put", intake.put, partial(cancel, bob)
     )
     assert Document.objects.count() == 1
     shown = api(bob).get(address(repository)).json()
@@ -91,7 +92,7 @@ def test_a_running_one_removes_nothing_more(bob, library, source, server, monkey
     imported(bob, library, server.url("pumps.git"))
     source.commit({"README.md": FILES["README.md"]})
     ask(bob, library, server.url("pumps.git"))
-    where = "libraries.importing.remove_document"
+    where = "libraries.git.importing.remove_document"
 
     def fenced_before_the_commit(repository: Any) -> None:
         Repository.objects.filter(pk=repository.pk).update(fence=99)
@@ -102,7 +103,7 @@ def test_a_running_one_removes_nothing_more(bob, library, source, server, monkey
 
 def test_the_next_import_goes_on_from_there(bob, library, server, monkeypatch):
     ask(bob, library, server.url("pumps.git"))
-    run_interrupted(monkeypatch, "libraries.intake.put", intake.put, partial(cancel, bob))
+    run_interrupted(monkeypatch, "libraries.ingestion.intake.put", intake.put, partial(cancel, bob))
     assert ask(bob, library, server.url("pumps.git")).status_code == 202
     repository = work()
     assert (repository.status, repository.progress["unchanged"]) == ("ready", 1)
@@ -133,7 +134,7 @@ def test_its_documents_go_with_it_and_no_others(bob, library, server, rings):
     assert api(bob).get(address(repository)).status_code == 404
     assert api(bob).get(f"/api/v1/libraries/{library.pk}/import/").json()["results"] == []
     assert Repository.objects.get().token_sealed == ""
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert not Repository.objects.exists()
     assert list(Document.objects.values_list("pk", flat=True)) == [mine.pk]
     assert set(DocumentChunk.objects.values_list("document", flat=True)) == {mine.pk}
@@ -143,9 +144,9 @@ def test_its_documents_go_with_it_and_no_others(bob, library, server, rings):
 
 def test_a_running_one_that_is_deleted_stores_nothing_more(bob, library, server, monkeypatch):
     ask(bob, library, server.url("pumps.git"))
-    run_interrupted(monkeypatch, "libraries.intake.put", intake.put, partial(delete, bob))
+    run_interrupted(monkeypatch, "libraries.ingestion.intake.put", intake.put, partial(delete, bob))
     assert Document.objects.count() == 1
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert not Document.objects.exists()
 
 
@@ -160,10 +161,10 @@ def test_an_eraser_that_was_killed_is_followed_by_another(bob, library, server, 
         removed.append(remove_document(pk, **more))
 
     with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr("libraries.erasure.remove_document", killed)
-        erasure.erase_leftovers()
+        patched.setattr("libraries.ingestion.leftovers.remove_document", killed)
+        leftovers.erase_leftovers()
     assert Document.objects.count() == len(FILES) - 1
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert not Repository.objects.exists()
     assert not Document.objects.exists()
 
@@ -173,7 +174,7 @@ def test_the_same_repository_waits_until_it_is_gone(bob, library, server):
     delete(bob, repository)
     answer = ask(bob, library, server.url("pumps.git"))
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict")
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert imported(bob, library, server.url("pumps.git")).status == "ready"
     assert texts(library) == FILES
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine.tokens import count_text
-from libraries.chunking import chunk
+from engine.text.tokens import count_text
+from libraries.chunking.chunker import chunk
 
 
 def contents(text, **options):

@@ -9,9 +9,10 @@ import pytest
 from django.db import connections, transaction
 from django.utils import timezone
 
-from amber.lib.worker import Worker
-from libraries import claims, holds, indexing, sweep
-from libraries.claims import claim_batch
+from amber.lib.workers.worker import Worker
+from libraries import sweep
+from libraries.ingestion import claims, holds, indexing
+from libraries.ingestion.claims import claim_batch
 from libraries.models import Document, DocumentStage, DocumentStatus
 from libraries.tests.ledger import (
     beside,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libraries.file_names import MAX_NAME_CHARS, clean_name, name_of_url
+from libraries.files.names import MAX_NAME_CHARS, clean_name, name_of_url
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libraries.file_text import capped_text, decoded_text
+from libraries.files.text import capped_text, decoded_text
 
 WORDS = "Straße, 东京，café: 1 €\r\n\tend\n"
 

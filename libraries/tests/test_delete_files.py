@@ -5,7 +5,7 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 from django.utils import timezone
 
-from libraries import file_bytes
+from libraries.files import storage
 from libraries.models import Document, File, Library
 from libraries.tests.files import address, stored
 from providers.models import EmbeddingModel, Provider
@@ -69,10 +69,10 @@ def test_deletes_expired_files_in_turn(alice, media, django_capture_on_commit_ca
     File.objects.update(expired_at=timezone.now() - timedelta(seconds=1))
     kept = stored(alice, "kept")
     with (
-        patch.object(file_bytes, "DELETED_AT_ONCE", 2),
+        patch.object(storage, "DELETED_AT_ONCE", 2),
         django_capture_on_commit_callbacks(execute=True),
     ):
-        counts = [file_bytes.delete_files(File.objects.expired()) for _ in range(3)]
+        counts = [storage.delete_files(File.objects.expired()) for _ in range(3)]
     assert counts == [2, 1, 0]
     assert File.objects.get() == kept
     assert len(media()) == 1

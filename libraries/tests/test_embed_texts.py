@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from django.db import connections
 
-from engine.embedding import MAX_BATCH_TEXTS
-from engine.model import ProviderError
-from libraries.embedding_store import embed_query, embed_texts
+from engine.provider.embedding import MAX_BATCH_TEXTS
+from engine.provider.model import ProviderError
+from libraries.embedding.store import embed_query, embed_texts
 from libraries.models import Embedding
 from libraries.tests.ledger import new_model
 from providers.models import UsageRecord

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, PngImagePlugin
 
-from libraries.file_images import UnusableImage, announced_format, encoded_anew
+from libraries.files.images import UnusableImage, announced_format, encoded_anew
 from libraries.tests.files import opened, picture
 
 FORMATS = ["JPEG", "PNG", "GIF", "WEBP"]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from libraries.evaluation import Outcome, evaluate, ndcg, recall, reciprocal_rank, summary
 from libraries.models import Library
-from libraries.question_sets import Question, QuestionSetError, read_question_set
+from libraries.retrieval.evaluation import Outcome, evaluate, ndcg, recall, reciprocal_rank, summary
+from libraries.retrieval.question_sets import Question, QuestionSetError, read_question_set
 from libraries.tests.ledger import new_library, new_model
 from libraries.tests.questions import question_set
 from libraries.tests.shelf import random_vectors, shelve

@@ -6,12 +6,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from libraries import word_arm
 from libraries.models import Document
-from libraries.scope import Filters, scopes_of
+from libraries.retrieval import keyword_retriever
+from libraries.retrieval.keyword_retriever import find_by_words
+from libraries.retrieval.scope import Filters, scopes_of
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import shelve
-from libraries.word_arm import find_by_words
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +102,7 @@ def test_filtered_documents_are_counted_among_themselves(library):
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(word_arm, "MOST_HITS", 5)
+    monkeypatch.setattr(keyword_retriever, "MOST_HITS", 5)
 
 
 def test_a_common_word_chooses_no_chunk_but_still_ranks(library, few):
@@ -116,7 +116,7 @@ def test_of_common_words_alone_some_are_found(library, few):
 
 
 def test_no_more_than_the_candidates(library, monkeypatch):
-    monkeypatch.setattr(word_arm, "CANDIDATES", 7)
+    monkeypatch.setattr(keyword_retriever, "CANDIDATES", 7)
     arm = find_by_words(scopes_of([library], None), "machine")
     assert len(arm.hits) == 7
     assert arm.floor == arm.hits[-1].score > 0

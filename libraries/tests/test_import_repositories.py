@@ -11,8 +11,9 @@ import pytest
 from amber.lib.tests.guarded_client import guarded
 from amber.lib.tests.local_server import LocalServer
 from amber.lib.tests.test_fetch_egress import certificate_for
-from amber.lib.worker import Worker
-from libraries import import_threads, importing, sweep
+from amber.lib.workers.worker import Worker
+from libraries import sweep
+from libraries.git import import_threads, importing
 from libraries.models import Document, DocumentChunk, Repository
 from libraries.tests.git_server import HAS_GIT, GitServer
 from libraries.tests.git_server import Repository as GitRepository

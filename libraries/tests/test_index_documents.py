@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from libraries import document_services, erasure, holds, indexing, intake, services, sweep
-from libraries.chunking import chunk
-from libraries.claims import claim_batch
-from libraries.embedding_store import embed_texts
+from libraries import services, sweep
+from libraries.chunking.chunker import chunk
+from libraries.embedding.store import embed_texts
+from libraries.ingestion import document_services, holds, indexing, intake, leftovers
+from libraries.ingestion.claims import claim_batch
 from libraries.models import Document, DocumentChunk, File
 from libraries.tests.ledger import (
     Killed,
@@ -34,10 +35,10 @@ __all__ = ["fake_provider"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 STEPS = {
-    "parsing": "libraries.stages.parse",
-    "chunking": "libraries.stages.chunk",
-    "embedding": "libraries.stages.embed_texts",
-    "publishing": "libraries.publication.write_chunks",
+    "parsing": "libraries.ingestion.stages.parse",
+    "chunking": "libraries.ingestion.stages.chunk",
+    "embedding": "libraries.ingestion.stages.embed_texts",
+    "publishing": "libraries.ingestion.publication.write_chunks",
 }
 
 
@@ -195,7 +196,7 @@ def test_deleting_the_library_leaves_nothing_and_the_worker_lives(alice, monkeyp
     document = new_document(other)
     with struck(monkeypatch, STEPS[step], lambda: services.delete_library(library)):
         ingest()
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert Document.objects.get().pk == document.pk
     document.refresh_from_db()
     assert document.status == "ready"
@@ -257,7 +258,7 @@ def test_a_busy_provider_is_waited_for(alice, fake_provider, fault):
 
 
 def wake(library: Any) -> None:
-    from libraries import claims
+    from libraries.ingestion import claims
 
     claims.rest(library.embedding_model_id, 0)
 
@@ -319,13 +320,13 @@ def test_a_text_that_the_provider_refuses_fails_alone(library, monkeypatch):
     real = embed_texts
 
     def choosy(texts: Any, **kwargs: Any) -> Any:
-        from engine.provider_faults import fault
+        from engine.provider.faults import fault
 
         if any("Outrageous" in text for text in texts):
             raise fault("provider_rejected", "no such language here")
         return real(texts, **kwargs)
 
-    monkeypatch.setattr("libraries.stages.embed_texts", choosy)
+    monkeypatch.setattr("libraries.ingestion.stages.embed_texts", choosy)
     ingest()
     assert_ready(good, "Harmless.")
     bad.refresh_from_db()
@@ -340,7 +341,7 @@ def test_what_nobody_thought_of_fails_one_document_with_a_trace(library, monkeyp
     def broken(text: str, **kwargs: Any) -> Any:
         return 1 // 0 if "Outrageous" in text else real(text, **kwargs)
 
-    monkeypatch.setattr("libraries.stages.chunk", broken)
+    monkeypatch.setattr("libraries.ingestion.stages.chunk", broken)
     ingest()
     assert_ready(good, "Harmless.")
     bad.refresh_from_db()

@@ -204,17 +204,17 @@ class TestDelete:
         assert api(bob).post(ALL, {"name": "N", "default": True}).status_code == 201
 
     def test_nothing_is_left_behind(self, bob, media, monkeypatch):
-        from libraries import erasure
+        from libraries.ingestion import leftovers
 
-        monkeypatch.setattr(erasure, "CHUNKS_AT_ONCE", 7)
-        monkeypatch.setattr(erasure, "DOCUMENTS_AT_ONCE", 2)
+        monkeypatch.setattr(leftovers, "CHUNKS_AT_ONCE", 7)
+        monkeypatch.setattr(leftovers, "DOCUMENTS_AT_ONCE", 2)
         library, kept = new_library(bob), new_library(bob)
         for _ in range(5):
             new_document(library)
         stays = new_document(kept)
         ingest()
         api(bob).delete(one(library))
-        erasure.erase_leftovers()
+        leftovers.erase_leftovers()
         assert Library.objects.get() == kept
         assert Document.objects.get().pk == stays.pk
         assert not DocumentChunk.objects.exclude(document=stays).exists()

@@ -8,8 +8,8 @@ import pytest
 from django.db import connections
 
 from amber.lib.errors import Conflict
-from libraries import intake
-from libraries.intake import Outcome
+from libraries.ingestion import intake
+from libraries.ingestion.intake import Outcome
 from libraries.models import Document, File
 from libraries.tests.ledger import given, ingest, new_document, new_library
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from libraries import rerank
-from libraries.rerank import RerankError
-from libraries.search import search
+from libraries.retrieval import rerank
+from libraries.retrieval.rerank import RerankError
+from libraries.retrieval.search import search
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import shelve
 

@@ -7,8 +7,8 @@ import pytest
 from django.core import signing
 from django.utils import timezone
 
-from libraries import file_links
-from libraries.file_links import STEP_SECONDS, signed_content_url
+from libraries.files import links
+from libraries.files.links import STEP_SECONDS, signed_content_url
 from libraries.models import File
 from libraries.tests.files import body_of, content, picture, stored
 from tests.personas import api
@@ -20,7 +20,7 @@ PUBLIC = "https://amber.example.com"
 def now(monkeypatch):
     """Seconds, to be moved; half an hour past the hour."""
     clock = {"time": 1_000 * STEP_SECONDS + 1_800.0}
-    monkeypatch.setattr("libraries.file_links.time.time", lambda: clock["time"])
+    monkeypatch.setattr("libraries.files.links.time.time", lambda: clock["time"])
     return clock
 
 
@@ -90,7 +90,7 @@ def test_links_are_for_images_and_need_a_public_address(alice, image, settings):
     text = stored(alice)
     with pytest.raises(ValueError, match="images"):
         signed_content_url(text)
-    signature = file_links._signer().sign(str(text.pk)).partition(":")[2]
+    signature = links._signer().sign(str(text.pk)).partition(":")[2]
     assert ask(f"{content(text)}?signature={signature}").status_code == 404
     settings.AMBER_PUBLIC_URL = ""
     with pytest.raises(ValueError, match="AMBER_PUBLIC_URL"):

@@ -5,10 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.embedding import OfflineEmbedder
+from engine.provider.embedding import OfflineEmbedder
 from libraries.models import Library, VectorSurvey
-from libraries.scripts import OTHER, script_of
-from libraries.survey import LEAST, SAMPLE, lift, lift_of, survey, survey_libraries, surveys_of
+from libraries.retrieval.scripts import OTHER, script_of
+from libraries.retrieval.survey import (
+    LEAST,
+    SAMPLE,
+    lift,
+    lift_of,
+    survey,
+    survey_libraries,
+    surveys_of,
+)
 from libraries.tests.ledger import new_library, new_model
 from libraries.tests.shelf import random_vectors, shelve
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from libraries import document_services, erasure, intake, services, switching
+from libraries import services
+from libraries.ingestion import document_services, intake, leftovers, switching
 from libraries.models import Document, DocumentChunk
 from libraries.tests.ledger import (
     assert_chunked,
@@ -53,7 +54,7 @@ def test_search_goes_on_with_the_old_model_until_all_have_both(library, upcoming
 
     for document in documents:
         document.refresh_from_db()
-    with struck(monkeypatch, "libraries.publication.write_chunks", still_found):
+    with struck(monkeypatch, "libraries.ingestion.publication.write_chunks", still_found):
         ingest()
     library.refresh_from_db()
     assert (library.embedding_model, library.next_embedding_model) == (upcoming, None)
@@ -63,7 +64,7 @@ def test_search_goes_on_with_the_old_model_until_all_have_both(library, upcoming
         assert_chunked(document)
         assert all(len(row.vector) == 32 for row in chunks_of(document))
     assert_counted(library)
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert models_in(library) == {upcoming.pk}
 
 
@@ -130,7 +131,7 @@ def test_a_change_can_be_called_off(library, upcoming):
     assert (library.embedding_model, library.next_embedding_model) == (old, None)
     assert set(Document.objects.values_list("status", "error")) == {("ready", "")}
     ingest()
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert models_in(library) == {old.pk}
     assert_counted(library)
 
@@ -144,7 +145,7 @@ def test_a_change_called_off_while_it_is_written_leaves_nothing(library, upcomin
     def call_off() -> None:
         services.update_library(library, changes={"embedding_model": old.alias})
 
-    with struck(monkeypatch, "libraries.publication.write_chunks", call_off):
+    with struck(monkeypatch, "libraries.ingestion.publication.write_chunks", call_off):
         ingest()
     document.refresh_from_db()
     assert (document.status, document.stage) == ("ready", "ready")
@@ -160,11 +161,11 @@ def test_a_third_model_takes_the_place_of_the_second(library, upcoming, monkeypa
     def change_again() -> None:
         services.update_library(library, changes={"embedding_model": "third"})
 
-    with struck(monkeypatch, "libraries.publication.write_chunks", change_again):
+    with struck(monkeypatch, "libraries.ingestion.publication.write_chunks", change_again):
         ingest()
     library.refresh_from_db()
     assert (library.embedding_model, library.next_embedding_model) == (third, None)
-    erasure.erase_leftovers()
+    leftovers.erase_leftovers()
     assert models_in(library) == {third.pk}
     document.refresh_from_db()
     assert_chunked(document)
@@ -176,7 +177,7 @@ def test_a_change_that_nobody_finished_is_finished_by_the_sweep(library, upcomin
     ingest()
     services.update_library(library, changes={"embedding_model": "upcoming"})
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("libraries.stages.switching.finish_switch", bool)
+        patched.setattr("libraries.ingestion.stages.switching.finish_switch", bool)
         ingest()
     library.refresh_from_db()
     assert library.next_embedding_model == upcoming

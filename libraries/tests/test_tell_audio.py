@@ -2,7 +2,7 @@
 
 import pytest
 
-from libraries.file_audio import audio_kind
+from libraries.files.audio import audio_kind
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from libraries import vector_arm, vector_index
+from libraries.embedding import vector_index
+from libraries.embedding.vector_index import index_name, rows_indexed, tend_indexes
 from libraries.models import DocumentChunk, Library
-from libraries.scope import Scope
-from libraries.search import search
+from libraries.retrieval import vector_retriever
+from libraries.retrieval.scope import Scope
+from libraries.retrieval.search import search
 from libraries.tests.ledger import new_library, new_model
 from libraries.tests.shelf import random_vectors, shelve
-from libraries.vector_index import index_name, rows_indexed, tend_indexes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,17 +147,17 @@ def by_index(library, monkeypatch):
     """Every search goes by the index, and says so."""
     tend_indexes()
     used: list[bool] = []
-    real = vector_arm._by_index
+    real = vector_retriever._by_index
 
     def noted(asked: Any) -> Any:
         arm = real(asked)
         used.append(arm is not None)
         return arm
 
-    monkeypatch.setattr(vector_arm, "_by_index", noted)
-    monkeypatch.setattr(vector_arm, "EXACT_CHUNKS", 10)
-    monkeypatch.setattr(vector_arm, "INDEX_COST", 0)
-    monkeypatch.setattr(vector_arm, "HITS", 20)
+    monkeypatch.setattr(vector_retriever, "_by_index", noted)
+    monkeypatch.setattr(vector_retriever, "EXACT_CHUNKS", 10)
+    monkeypatch.setattr(vector_retriever, "INDEX_COST", 0)
+    monkeypatch.setattr(vector_retriever, "HITS", 20)
     return used
 
 
@@ -171,9 +172,9 @@ def test_the_index_finds_what_comparing_all_finds(library, by_index, monkeypatch
     for seed in range(10):
         vector = random_vectors(1, 64, seed + 7)[0]
         nearest = found(library, vector)
-        monkeypatch.setattr(vector_arm, "EXACT_CHUNKS", 1_000)
+        monkeypatch.setattr(vector_retriever, "EXACT_CHUNKS", 1_000)
         assert found(library, vector) == nearest
-        monkeypatch.setattr(vector_arm, "EXACT_CHUNKS", 10)
+        monkeypatch.setattr(vector_retriever, "EXACT_CHUNKS", 10)
     assert by_index == [True] * 10
 
 
@@ -192,7 +193,7 @@ def test_a_small_tenant_finds_all_of_its_own(library, alice, mallory, by_index):
 
 
 def test_where_the_index_finds_too_few_all_are_compared(library, alice, by_index, monkeypatch):
-    monkeypatch.setattr(vector_arm, "HITS", 30)
+    monkeypatch.setattr(vector_retriever, "HITS", 30)
     small = new_library(alice, embedding_model=library.embedding_model)
     fill(small, 25, seed=5)
     assert len(found(small, random_vectors(1, 64)[0], k=25)) == 25
@@ -211,6 +212,6 @@ def test_where_the_index_finds_too_few_all_are_compared(library, alice, by_index
     ids=str,
 )
 def test_the_way_is_chosen_by_what_it_costs(monkeypatch, count, indexed, is_worth_it):
-    monkeypatch.setattr(vector_arm, "rows_indexed", lambda model: indexed)
+    monkeypatch.setattr(vector_retriever, "rows_indexed", lambda model: indexed)
     scope = Scope(new_model(), (), None, count)
-    assert vector_arm.is_index_worth_it(scope) is is_worth_it
+    assert vector_retriever.is_index_worth_it(scope) is is_worth_it

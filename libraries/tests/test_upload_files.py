@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from accounts.models import IdempotencyRecord
 from amber.lib.errors import Conflict
-from libraries import file_services
+from libraries.files import services
 from libraries.models import File
 from libraries.tests.files import FILES, HTML, SVG, opened, picture, send, upload
 from tests.personas import api
@@ -218,14 +218,14 @@ def test_a_refused_upload_gives_its_key_back(alice):
 
 def test_a_row_that_fails_leaves_no_bytes(alice, media):
     with patch.object(File, "save", side_effect=DatabaseError), pytest.raises(DatabaseError):
-        file_services.store_upload(alice.principal, name="a.txt", data=b"x")
+        services.store_upload(alice.principal, name="a.txt", data=b"x")
     assert media() == []
 
 
 def test_a_claim_that_was_taken_over_leaves_nothing(alice, media):
     claim = IdempotencyRecord(organization=alice.organization)
     with pytest.raises(Conflict):
-        file_services.store_upload(alice.principal, name="a.txt", data=b"x", claim=claim)
+        services.store_upload(alice.principal, name="a.txt", data=b"x", claim=claim)
     assert media() == []
     assert not File.objects.exists()
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from amber.lib.ids import new_id
-from libraries.chunk_words import (
+from libraries.chunking.chunk_words import (
     MAX_COUNTED,
     chunk_words,
     library_word,
@@ -15,7 +15,7 @@ from libraries.chunk_words import (
     tsvector_bytes,
     words_asked,
 )
-from libraries.chunk_writer import ChunkRow, write_chunks
+from libraries.chunking.chunk_writer import ChunkRow, write_chunks
 from libraries.models import Document, DocumentChunk
 from libraries.tests.ledger import new_library, new_model
 

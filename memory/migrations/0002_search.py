@@ -2,7 +2,7 @@ import django.contrib.postgres.indexes
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 
-import amber.lib.tsvector
+import amber.lib.search.tsvector
 
 
 class Migration(migrations.Migration):
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
-            "memory", "search", amber.lib.tsvector.TokenVectorField(null=True)
+            "memory", "search", amber.lib.search.tsvector.TokenVectorField(null=True)
         ),
         AddIndexConcurrently(
             "memory",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from memory.sameness import can_be_same, contradicts, fingerprint, subject_of
-from memory.statements import explicit_statements
+from memory.extraction.explicit_statements import explicit_statements
+from memory.facts.fact_matching import can_be_same, contradicts, fingerprint, subject_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from memory.facts import Fact, remember
+from memory.facts.facts import Fact, remember
 from memory.models import OrganizationMemories, PersonMemories
 from memory.owner import Owner
 from tests.personas import Persona

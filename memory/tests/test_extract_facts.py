@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import orjson
 import pytest
 
-from engine.embedding import OfflineEmbedder
-from engine.model import (
+from engine.provider.embedding import OfflineEmbedder
+from engine.provider.model import (
     ModelProfile,
     ModelRequest,
     ProviderError,
@@ -19,10 +19,10 @@ from engine.model import (
     TextChunk,
     Usage,
 )
-from engine.tokens import count_text
-from memory.decisions import Call, Said
-from memory.extraction import KNOWN_TOKENS, Extractor, find, keep
-from memory.facts import Fact, Outcome, remember, valid_of
+from engine.text.tokens import count_text
+from memory.extraction.extractor import Call, Said
+from memory.extraction.fact_finding import KNOWN_TOKENS, Extractor, find, keep
+from memory.facts.facts import Fact, Outcome, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
 from tests.personas import Persona

@@ -3,8 +3,8 @@
 import pytest
 
 from accounts.models import User
-from memory.facts import Fact, Outcome, remember, valid_of
-from memory.handover import hand_over
+from memory.facts.facts import Fact, Outcome, remember, valid_of
+from memory.facts.handover import hand_over
 from memory.models import Memory
 from memory.owner import Owner
 from tests.personas import Persona

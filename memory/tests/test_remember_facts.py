@@ -10,12 +10,12 @@ from django.db import connections
 from django.utils import timezone
 
 from amber.lib.errors import Conflict, Invalid, Missing
-from engine.embedding import OfflineEmbedder
-from memory.facts import Embedded, Fact, Outcome, remember, valid_of
+from engine.provider.embedding import OfflineEmbedder
+from memory.facts.fact_matching import fingerprint
+from memory.facts.facts import Embedded, Fact, Outcome, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
-from memory.recall import recall
-from memory.sameness import fingerprint
+from memory.recall.recall import recall
 from memory.services import edit_memory, forget_all, forget_memory
 from tests.personas import Persona
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from providers import budgets
-from providers.budget_rules import Spender, Spending
+from providers.budgets import reservations
+from providers.budgets.rules import Spender, Spending
 from providers.models import Budget, BudgetCounter
 from tests.personas import Persona
 
 
 def new_budget(persona: Persona, limit: int | str, **fields: Any) -> Budget:
     """Of the organization, in tokens a day unless said otherwise; this process knows of it."""
-    budgets.forget_absence()
+    reservations.forget_absence()
     fields = {"scope": "organization", "period": "day", "unit": "tokens"} | fields
     return Budget.objects.create(organization=persona.organization, limit=Decimal(limit), **fields)
 

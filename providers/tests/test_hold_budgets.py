@@ -9,19 +9,20 @@ from django.db import connections, transaction
 
 from accounts.services import rotate_api_key
 from amber.lib.errors import RateLimited
-from engine.model import Usage
-from providers import budgets, ledger
-from providers.budget_counters import forget_counters, open_counters
-from providers.budget_rules import Applying, narrowest, period_end, period_start, refusal
+from engine.provider.model import Usage
+from providers.budgets import reservations
+from providers.budgets.counters import forget_counters, open_counters
+from providers.budgets.rules import Applying, narrowest, period_end, period_start, refusal
 from providers.models import Budget, BudgetCounter, BudgetReservation
 from providers.tests.budgets import held, new_budget, spender, tokens
+from providers.usage import ledger
 
 
 def reserve(persona, number=100, money="0", **fields):
     """The holder's id."""
     holder_id = uuid4()
     asked = tokens(number, money)
-    assert budgets.reserve(spender(persona, **fields), lambda: asked, holder_id=holder_id)
+    assert reservations.reserve(spender(persona, **fields), lambda: asked, holder_id=holder_id)
     return holder_id
 
 
@@ -41,19 +42,19 @@ def test_what_is_reserved_counts_until_it_is_released(alice):
     first, second = reserve(alice), reserve(alice)
     assert held(budget) == (0, 200)
     assert is_refused(alice)
-    budgets.release([first])
+    reservations.release([first])
     assert held(budget) == (0, 100)
     assert not is_refused(alice)
-    budgets.release([second])
-    budgets.release([second])
+    reservations.release([second])
+    reservations.release([second])
     assert held(budget) == (0, 100), "released twice, it was given back once"
 
 
 def test_what_was_used_counts_for_good(alice):
     budget = new_budget(alice, 250)
     holder_id = reserve(alice)
-    budgets.count(spender(alice), tokens(180))
-    budgets.release([holder_id])
+    reservations.count(spender(alice), tokens(180))
+    reservations.release([holder_id])
     assert held(budget) == (180, 0)
     assert is_refused(alice)
     assert not is_refused(alice, 70)
@@ -65,10 +66,10 @@ def test_without_a_budget_nothing_is_asked(alice, mallory, django_assert_num_que
     def never():
         raise AssertionError("nobody needs an estimate")
 
-    assert not budgets.reserve(spender(alice), never, holder_id=uuid4())
+    assert not reservations.reserve(spender(alice), never, holder_id=uuid4())
     with django_assert_num_queries(0):
-        assert not budgets.reserve(spender(alice), never, holder_id=uuid4())
-        budgets.count(spender(alice), tokens(5))
+        assert not reservations.reserve(spender(alice), never, holder_id=uuid4())
+        reservations.count(spender(alice), tokens(5))
 
 
 def test_money_is_counted_as_money(alice):
@@ -96,7 +97,7 @@ def test_is_kept_for_each_subject_apart(alice, bob, scope):
         reserve(alice, **whose)
         assert is_refused(alice, **whose)
     if scope != "user":
-        assert not budgets.reserve(spender(alice), lambda: tokens(999), holder_id=uuid4())
+        assert not reservations.reserve(spender(alice), lambda: tokens(999), holder_id=uuid4())
 
 
 def test_the_narrowest_counts(alice):
@@ -124,17 +125,17 @@ def test_a_budget_of_a_key_outlives_its_rotation(alice):
 def test_another_organization_has_its_own(alice, mallory):
     new_budget(alice, 1)
     assert is_refused(alice)
-    assert not budgets.reserve(spender(mallory), lambda: tokens(100), holder_id=uuid4())
+    assert not reservations.reserve(spender(mallory), lambda: tokens(100), holder_id=uuid4())
 
 
 def test_holds_for_the_next_call_what_that_may_use(alice):
     budget = new_budget(alice, 300)
     holder_id = reserve(alice)
-    budgets.count(spender(alice), tokens(60))
-    assert budgets.renew(spender(alice), tokens(200), holder_id=holder_id) is None
+    reservations.count(spender(alice), tokens(60))
+    assert reservations.renew(spender(alice), tokens(200), holder_id=holder_id) is None
     assert held(budget) == (60, 200)
-    budgets.count(spender(alice), tokens(150))
-    error = budgets.renew(spender(alice), tokens(200), holder_id=holder_id)
+    reservations.count(spender(alice), tokens(150))
+    error = reservations.renew(spender(alice), tokens(200), holder_id=holder_id)
     assert error is not None
     assert error.code == "budget_exceeded"
     assert held(budget) == (210, 200), "what was held stays so until the turn's end"
@@ -177,7 +178,7 @@ def test_begins_anew_with_its_period(alice, monkeypatch):
     reserve(alice)
     assert is_refused(alice)
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    monkeypatch.setattr("providers.budgets.timezone.now", lambda: tomorrow)
+    monkeypatch.setattr("providers.budgets.reservations.timezone.now", lambda: tomorrow)
     assert not is_refused(alice)
 
 
@@ -196,7 +197,7 @@ def test_deleting_a_budget_takes_its_counters(alice):
     Budget.objects.filter(pk=budget.pk).delete()
     assert not BudgetCounter.objects.exists()
     assert not BudgetReservation.objects.exists()
-    budgets.release([holder_id])
+    reservations.release([holder_id])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -248,8 +249,8 @@ def test_those_who_use_release_and_reserve_at_once_never_wait_for_each_other_in_
             with transaction.atomic():
                 holder_id = reserve(alice, 10, user_id=user_id)
             with transaction.atomic():
-                budgets.count(spender(alice, user_id=user_id), tokens(7))
-                budgets.release([holder_id])
+                reservations.count(spender(alice, user_id=user_id), tokens(7))
+                reservations.release([holder_id])
         return True
 
     assert all(at_once(10, live))

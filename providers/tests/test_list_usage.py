@@ -3,9 +3,9 @@ from uuid import uuid4
 import pytest
 
 from accounts.principal import Principal
-from engine.model import Usage
-from providers import ledger
+from engine.provider.model import Usage
 from providers.models import UsageRecord
+from providers.usage import ledger
 from tests.personas import Persona, api
 
 ALL = "/api/v1/usage/"

@@ -5,9 +5,10 @@ from django.test import Client
 
 from accounts.models import User
 from amber.lib.operator_pages import CappedPaginator
-from engine.model import Usage
-from providers import keys, ledger
+from engine.provider.model import Usage
+from providers import keys
 from providers.models import LanguageModel, Provider, UsageRecord
+from providers.usage import ledger
 
 PROVIDERS = "/admin/providers/provider/"
 MODELS = "/admin/providers/languagemodel/"

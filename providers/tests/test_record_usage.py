@@ -7,9 +7,9 @@ from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model import Usage
-from providers import ledger
+from engine.provider.model import Usage
 from providers.models import EmbeddingModel, LanguageModel, UsageRecord
+from providers.usage import ledger
 
 
 def priced(**fields: Decimal | None) -> LanguageModel:

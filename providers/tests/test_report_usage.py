@@ -4,9 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from engine.model import Usage
-from providers import ledger
+from engine.provider.model import Usage
 from providers.models import UsageRecord
+from providers.usage import ledger
 from tests.personas import api
 
 ALL = "/api/v1/usage/"
@@ -139,7 +139,7 @@ def test_senseless_questions_are_400(alice, said, field):
 
 
 def test_too_many_groups_are_400(alice, record, monkeypatch):
-    monkeypatch.setattr("providers.usage_report.MAX_GROUPS", 2)
+    monkeypatch.setattr("providers.usage.report.MAX_GROUPS", 2)
     for model in ("a", "b", "c"):
         record(alice, model=model)
     assert api(alice).get(ALL, {"group_by": "model"}).status_code == 400

@@ -1,10 +1,10 @@
 import pytest
 
 from amber.lib.errors import Unavailable
-from engine.embedding import OfflineEmbedder, OpenAIEmbedder
-from engine.model import ModelProfile
-from engine.offline import OfflineModel
-from engine.openai_model import OpenAIModel
+from engine.provider.embedding import OfflineEmbedder, OpenAIEmbedder
+from engine.provider.model import ModelProfile
+from engine.provider.offline import OfflineModel
+from engine.provider.openai_model import OpenAIModel
 from providers import registry
 from providers.keys import seal_api_key
 from providers.models import LanguageModel

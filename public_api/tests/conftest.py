@@ -10,8 +10,8 @@ import pytest
 from django.db import connections
 from openai import OpenAI
 
-from chats import runner, stopping
 from chats.models import Turn
+from chats.running import runner, stopping
 from chats.tests.conftest import fake_provider, new_model, no_connection_left_open, provider
 from chats.tests.runs import WAIT_SECONDS
 from providers.models import LanguageModel

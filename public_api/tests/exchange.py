@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amber.lib import redis as amber_redis
-from amber.one_hop import OneHopHandler
+from amber.web.single_thread_handler import OneHopHandler
 from public_api.tests.openai_forms import Said, faults_of, keep
 
 EXCHANGE_SECONDS = 60

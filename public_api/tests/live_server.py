@@ -11,8 +11,8 @@ import uvicorn
 from openai import OpenAI
 
 from amber.lib import redis as amber_redis
-from amber.one_hop import OneHopHandler
 from amber.processes import wait_until
+from amber.web.single_thread_handler import OneHopHandler
 from chats.tests.runs import WAIT_SECONDS
 from public_api.tests.openai_forms import CheckedTransport, Said, faults_of, keep
 

@@ -10,7 +10,7 @@ from chats.models import Chat, ChatOwner, Turn
 from chats.tests.conftest import rings
 from chats.tests.rows import error_of, fields_of, say
 from libraries.models import File
-from memory.facts import Fact, remember, valid_of
+from memory.facts.facts import Fact, remember, valid_of
 from memory.owner import Owner
 from public_api.tests.visits import ask, get, open_chat
 from tests.personas import api, visit

@@ -11,8 +11,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import ApiKey
-from chats import stopping
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.running import stopping
 from chats.services import cancel_turn
 from chats.tests.rows import new_assistant
 from chats.tests.runs import running
@@ -326,7 +326,7 @@ def test_with_an_idempotency_key_it_may_come_back(client, model):
 
 
 def test_a_key_that_is_revoked_ends_its_streams(client, model, monkeypatch):
-    monkeypatch.setattr("chats.viewers.WELCOME_SECONDS", 0.2)
+    monkeypatch.setattr("chats.events.viewers.WELCOME_SECONDS", 0.2)
     with ask(client, SLOW, stream=True) as stream:
         chunks = iter(stream)
         next(chunks)
@@ -373,7 +373,7 @@ def test_of_fifty_at_once_ten_are_asked_where_the_budget_affords_ten(client, ali
 
 
 def test_nothing_is_kept_but_the_turn_for_a_while(client, alice, model, settings):
-    from chats.chores import erase_stateless
+    from operations.maintenance.periodic_jobs import erase_stateless
 
     ask(client, f"{SIX} secret", tools=[WEATHER], stop="secret")
     assert not Chat.objects.exists()

@@ -6,7 +6,7 @@ from typing import Any
 import openai
 import pytest
 
-from accounts.access import get_visible
+from accounts.tenancy.access import get_visible
 from amber.lib.errors import Missing
 from chats import services
 from chats.models import Chat, ChatMessage, ChatOwner, Turn, TurnStatus

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
-from public_api.openai_messages import (
+from public_api.openai.messages import (
     GivenMessage,
     Image,
     RemoteImage,
@@ -16,7 +16,7 @@ from public_api.openai_messages import (
     images_of,
     to_input,
 )
-from public_api.serializers import MAX_IMAGES, MAX_MESSAGES, MessagesField
+from public_api.openai.serializers import MAX_IMAGES, MAX_MESSAGES, MessagesField
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"

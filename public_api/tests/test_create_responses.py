@@ -7,8 +7,8 @@ import openai
 import pytest
 from openai.types.responses import Response
 
-from chats import stopping
 from chats.models import Chat, Turn, TurnStatus
+from chats.running import stopping
 from chats.tests.rows import new_assistant
 from chats.tests.runs import running
 from public_api.tests.live_server import sdk, until

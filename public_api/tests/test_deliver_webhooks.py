@@ -13,10 +13,11 @@ from amber.lib.tests.local_server import LocalServer
 from chats.models import Chat, Turn
 from chats.services import cancel_turn, start_stateless_turn
 from chats.tests.runs import ask, run
-from public_api import webhook_delivery, webhook_outbox
 from public_api.models import DeliveryStatus, Webhook, WebhookDelivery
-from public_api.webhook_delivery import deliver_due, forget_deliveries
-from public_api.webhook_services import create_webhook, deliver_again, edit_webhook, rotate_secret
+from public_api.webhooks import delivery as webhook_delivery
+from public_api.webhooks import outbox
+from public_api.webhooks.delivery import deliver_due, forget_deliveries
+from public_api.webhooks.services import create_webhook, deliver_again, edit_webhook, rotate_secret
 from tests.personas import api
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,13 +30,13 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 def rung(monkeypatch, settings):
     """How often workers were rung for; and they know at once who has webhooks."""
     heard = []
-    monkeypatch.setattr(webhook_outbox, "KNOWN_SECONDS", -1.0)
-    monkeypatch.setattr("public_api.webhook_outbox.ring_deliveries", lambda: heard.append(1))
-    monkeypatch.setattr("public_api.webhook_services.ring_deliveries", lambda: heard.append(1))
+    monkeypatch.setattr(outbox, "KNOWN_SECONDS", -1.0)
+    monkeypatch.setattr("public_api.webhooks.outbox.ring_deliveries", lambda: heard.append(1))
+    monkeypatch.setattr("public_api.webhooks.services.ring_deliveries", lambda: heard.append(1))
     monkeypatch.setattr("chats.services.ring_turn", lambda pk: None)
     monkeypatch.setattr("chats.services.announce_cancel", lambda pk: None)
     yield heard
-    webhook_outbox.forget_known()
+    outbox.forget_known()
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_who_may_not_know_any_more_is_not_sent_what_waits(
     turn = ask(alice)
     Turn.objects.filter(pk=turn.pk).update(api_key=alice.new_key()[0], status="completed")
     turn.refresh_from_db()
-    webhook_outbox.note_turn(turn)
+    outbox.note_turn(turn)
     answer_with(receiver, status(500))
     for _ in range(attempts):
         deliver_due()
@@ -247,7 +248,7 @@ def test_a_turn_that_waits_tells_which_calls_and_not_what_they_say(
     turn.refresh_from_db()
     turn.status = "waiting"
     turn.waiting_calls = [{"call_id": "c", "name": "pay", "arguments": "secret", "approved": None}]
-    webhook_outbox.note_turn(turn)
+    outbox.note_turn(turn)
     deliver_due()
     (told,) = sent(receiver)
     assert told["turn"]["waiting_calls"] == [{"call_id": "c", "name": "pay"}]
@@ -256,11 +257,11 @@ def test_a_turn_that_waits_tells_which_calls_and_not_what_they_say(
 def test_organizations_without_webhooks_cost_no_query(
     alice, new_model, monkeypatch, django_assert_num_queries
 ):
-    monkeypatch.setattr(webhook_outbox, "KNOWN_SECONDS", 60.0)
+    monkeypatch.setattr(outbox, "KNOWN_SECONDS", 60.0)
     new_model(default=True)
     turn = turn_of(alice)
     with django_assert_num_queries(0):
-        webhook_outbox.note_turn(turn)
+        outbox.note_turn(turn)
 
 
 # -- Trying again --------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ import openai
 import pytest
 
 from chats.tests.rows import new_assistant
-from engine.token_ids import text_of_tokens
+from engine.text.token_ids import text_of_tokens
 from libraries.models import Embedding
-from providers import budgets
+from providers.budgets import reservations
 from providers.models import OFFLINE_URL, BudgetReservation, EmbeddingModel, Provider, UsageRecord
 from providers.tests.budgets import held, new_budget
-from public_api.embeddings import MAX_TEXTS
+from public_api.embeddings.embedder import MAX_TEXTS
 from public_api.tests.live_server import sdk, until
 from tests.personas import api
 
@@ -192,7 +192,7 @@ def test_a_provider_that_fails(client, new_embedding_model, settings, name, rais
 
 
 def test_budgets_hold_and_are_settled(client, alice, new_embedding_model):
-    budgets.forget_absence()
+    reservations.forget_absence()
     budget = new_budget(alice, 1_000)
     new_embedding_model()
     client.embeddings.create(model="vectors", input="x" * 300)
@@ -207,7 +207,7 @@ def test_budgets_hold_and_are_settled(client, alice, new_embedding_model):
 
 
 def test_a_client_that_leaves_gives_back_what_was_held(client, alice, new_embedding_model):
-    budgets.forget_absence()
+    reservations.forget_absence()
     new_budget(alice, 1_000)
     new_embedding_model("fake-hang-first")
     with pytest.raises(openai.APITimeoutError):

@@ -148,7 +148,7 @@ def test_amber_that_is_broken_says_no_more_than_that(alice, monkeypatch, caplog)
     def break_down(*_: Any, **__: Any) -> None:
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr("public_api.models_view.usable_models", break_down)
+    monkeypatch.setattr("public_api.openai.models_view.usable_models", break_down)
     answer = api(key=alice.new_key(scopes=["public"])[1]).get("/v1/models")
     assert_openai_error(answer, 500, "internal")
     assert "the reason" not in answer.content.decode()

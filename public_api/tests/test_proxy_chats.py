@@ -286,7 +286,7 @@ def test_a_turn_that_somebody_cancels_is_409(secret, new_model, worker, monkeypa
 
 def test_without_a_worker_it_gives_up_in_the_end(secret, new_model, monkeypatch, settings):
     settings.AMBER_TURN_SECONDS = 0.1
-    monkeypatch.setattr("chats.turn_end.QUEUE_SECONDS", 0.1)
+    monkeypatch.setattr("chats.streaming.turn_follower.QUEUE_SECONDS", 0.1)
     monkeypatch.setattr("chats.services.ring_turn", lambda pk: None)
     new_model(default=True)
     answer = post(secret, [said(SIX)])

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from rest_framework.exceptions import ValidationError
 
-from amber.lib.api import as_amber_error
-from chats.call_options import CallOptions
-from engine.model import ModelRequest
+from amber.lib.rest.api import as_amber_error
+from chats.context.call_options import CallOptions
+from engine.provider.model import ModelRequest
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
-from public_api.completions_request import CompletionRequest
-from public_api.completions_serializers import CompletionInput
-from public_api.function_fields import MAX_TOOLS_BYTES
-from public_api.openai_errors import error_object
+from public_api.completions.request import CompletionRequest
+from public_api.completions.serializers import CompletionInput
+from public_api.openai.errors import error_object
+from public_api.openai.function_fields import MAX_TOOLS_BYTES
 
 USER = {"role": "user", "content": "Hi"}
 GOOD = {"model": "m", "messages": [USER]}

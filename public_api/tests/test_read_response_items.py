@@ -3,7 +3,7 @@
 import pytest
 from rest_framework.serializers import ValidationError
 
-from public_api.response_items_field import ItemField
+from public_api.responses.items_field import ItemField
 
 
 @pytest.mark.parametrize("kind", [["message"], [None], {"a": 1}, 7, True, "no such"], ids=repr)

@@ -14,7 +14,7 @@ from chats.models import Chat, ChatMessage, Turn
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant
 from chats.tests.runs import marker
-from engine import openai_model
+from engine.provider import openai_model
 from public_api.tests.completions import WEATHER, ask, deltas, said, streamed, text_of
 from public_api.tests.exchange import request
 from public_api.tests.test_create_responses import WEATHER as WEATHER_OF_RESPONSES

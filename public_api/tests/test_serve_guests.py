@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.guest_tokens import read_guest_token
 from accounts.models import ApiKey
+from accounts.sign_in.guest_tokens import read_guest_token
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
 from chats.models import Chat, ChatMessage, ChatOwner, Turn

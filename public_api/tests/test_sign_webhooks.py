@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from public_api.webhook_signing import MARK, new_secret, signature
+from public_api.webhooks.signing import MARK, new_secret, signature
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "public-api.md").read_text()
 BODY = '{"id": "…"}'.encode()

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from amber.lib.errors import CODES, RETRYABLE, AmberError, Invalid, RateLimited
-from public_api.openai_errors import NOT_AT_ONCE, TABLE, error_frame, error_object, openai_form
+from public_api.openai.errors import NOT_AT_ONCE, TABLE, error_frame, error_object, openai_form
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "public-api.md"
 

@@ -18,8 +18,8 @@ from engine.events import (
     TurnSnapshot,
     TurnStarted,
 )
-from public_api.completions_chunks import Chunks, Form, completion
-from public_api.growing_answer import TakenBackError
+from public_api.completions.chunks import Chunks, Form, completion
+from public_api.openai.growing_answer import TakenBackError
 
 ABOUT: Any = {"seq": 1, "turn_id": "t"}
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cached_tokens": 1}

@@ -105,7 +105,7 @@ def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cache = tmp_path_factory.mktemp("tiktoken")
     url = f"https://openaipublic.blob.core.windows.net/encodings/{VOCABULARY}"
     name = hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
-    shutil.copy(ROOT / "engine/encodings" / VOCABULARY, cache / name)
+    shutil.copy(ROOT / "engine/text/encodings" / VOCABULARY, cache / name)
     return cache
 
 

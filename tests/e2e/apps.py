@@ -6,7 +6,7 @@ from typing import Annotated
 from django.apps import AppConfig
 
 from tests.e2e import halting
-from tools.registry import register_tool
+from tools.calling.registry import register_tool
 
 
 class EndToEndConfig(AppConfig):

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 MOMENTS = {
-    "claimed": ("libraries.stages.parse", 1, "before"),
-    "parsed": ("libraries.stages.chunk", 1, "before"),
-    "chunked": ("libraries.stages.embed_texts", 1, "before"),
-    "embedding": ("libraries.stages.embed_texts", 3, "before"),
-    "embedded": ("libraries.publication.publish", 1, "before"),
-    "publishing": ("libraries.publication.write_chunks", 3, "before"),
-    "published": ("libraries.publication.publish", 1, "after"),
+    "claimed": ("libraries.ingestion.stages.parse", 1, "before"),
+    "parsed": ("libraries.ingestion.stages.chunk", 1, "before"),
+    "chunked": ("libraries.ingestion.stages.embed_texts", 1, "before"),
+    "embedding": ("libraries.ingestion.stages.embed_texts", 3, "before"),
+    "embedded": ("libraries.ingestion.publication.publish", 1, "before"),
+    "publishing": ("libraries.ingestion.publication.write_chunks", 3, "before"),
+    "published": ("libraries.ingestion.publication.publish", 1, "after"),
 }
 """A function, which call of it, and on which side of that call."""
 BATCH = 16
@@ -29,8 +29,8 @@ def install() -> None:
     at, file = os.environ.get("E2E_HALT_AT"), os.environ.get("E2E_HALT_FILE")
     if not (at and file):
         return
-    import_module("libraries.stages").WINDOW_CHUNKS = BATCH  # type: ignore[attr-defined]
-    import_module("libraries.publication").PIECE_ROWS = BATCH  # type: ignore[attr-defined]
+    import_module("libraries.ingestion.stages").WINDOW_CHUNKS = BATCH  # type: ignore[attr-defined]
+    import_module("libraries.ingestion.publication").PIECE_ROWS = BATCH  # type: ignore[attr-defined]
     target, call, side = MOMENTS[at]
     module_name, _, name = target.rpartition(".")
     module = import_module(module_name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from libraries.chunking import chunk
+from libraries.chunking.chunker import chunk
 from tests.e2e.client import Client
 from tests.e2e.halting import MOMENTS
 from tests.e2e.platform import Member, Platform

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from public_api.webhook_signing import signature
+from public_api.webhooks.signing import signature
 from tests.e2e.client import Client
 from tests.e2e.platform import Platform
 from tests.fake_answers import answer_text

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Final
 
+from tools.calling.registry import register_tool
 from tools.protocol import ToolError
-from tools.registry import register_tool
 
 MAX_EXPRESSION_CHARS: Final = 1_000
 MAX_DIGITS: Final = 1_000

@@ -3,8 +3,8 @@
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
+from tools.calling.registry import register_tool
 from tools.protocol import ToolContext, ToolError
-from tools.registry import register_tool
 
 
 @register_tool(idempotent=True)

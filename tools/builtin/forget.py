@@ -6,11 +6,11 @@ that the model asks, or names one of them exactly.
 
 from typing import Annotated
 
-from memory.matching import matching
+from memory.recall.matching import matching
 from memory.services import forget_memory
 from tools.builtin.remember import owner_in, uses_memory
+from tools.calling.registry import register_tool
 from tools.protocol import ToolContext, ToolError
-from tools.registry import register_tool
 
 
 @register_tool(when=uses_memory)

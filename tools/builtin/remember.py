@@ -9,13 +9,13 @@ from typing import Annotated
 from uuid import UUID
 
 from amber.lib.errors import Invalid
-from memory.embedding import embedded_or_none
-from memory.facts import Fact, Outcome
-from memory.matching import matching
+from memory.facts.facts import Fact, Outcome
 from memory.owner import Owner
+from memory.recall.embedding import embedded_or_none
+from memory.recall.matching import matching
 from memory.services import add_memory
+from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError
-from tools.registry import register_tool
 
 
 def uses_memory(circumstances: Circumstances) -> bool:

@@ -7,10 +7,10 @@ only the libraries that the turn was allowed.
 
 from typing import Annotated, Final
 
-from engine.prompt import LIBRARY_EMPTY_PROMPT, render_passages
+from engine.history.prompt import LIBRARY_EMPTY_PROMPT, render_passages
 from libraries.models import Library
+from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError, ToolOutput
-from tools.registry import register_tool
 
 MAX_PASSAGES: Final = 10
 """Of up to 1,600 tokens each; usually a quarter of that, so that ten fit a result."""
@@ -29,8 +29,8 @@ def search_library(
 ) -> ToolOutput:
     """Finds passages in the library's documents, by words and by meaning, best first. Cite those
     that you rely on by their numbers, like [3]."""
-    from libraries.passages import passage_wire
-    from libraries.search import search  # with its HTTP client 4 MB
+    from libraries.retrieval.passages import passage_wire
+    from libraries.retrieval.search import search  # with its HTTP client 4 MB
 
     query = query.strip()
     if not query or len(query) > MAX_QUERY_CHARS:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from django.conf import settings
 
-from libraries.file_audio import audio_kind
+from libraries.files.audio import audio_kind
+from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ProducedFile, ToolContext, ToolError, ToolOutput
-from tools.registry import register_tool
 
 
 def _is_offered(_: Circumstances) -> bool:
@@ -38,7 +38,7 @@ async def text_to_speech(
 
 async def _spoken(text: str, context: ToolContext) -> bytes:
     # With the HTTP client 4 MB, which idle processes do without.
-    from tools.speech import form_service, provider_speech
+    from tools.builtin.speech import form_service, provider_speech
 
     if settings.AMBER_TTS_URL:
         return await form_service.speak(

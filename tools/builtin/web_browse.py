@@ -8,10 +8,10 @@ from typing import Annotated, Final
 
 from django.conf import settings
 
-from engine.tokens import at_most_tokens, count_text
-from tools.in_thread import in_thread
+from engine.text.tokens import at_most_tokens, count_text
+from tools.calling.in_thread import in_thread
+from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError
-from tools.registry import register_tool
 
 BUDGET_SHARE: Final = 0.75
 """Of AMBER_TOOL_RESULT_TOKENS: titles and notes take some, and the model may count more tokens than
@@ -32,7 +32,7 @@ async def web_browse(
     start: Annotated[int, "Where to begin, in characters, to read on in a long page"] = 0,
 ) -> str:
     """Reads a page, PDF or Office file of the web as Markdown, with its links."""
-    from tools.web.pages import Page, open_page  # with its HTTP client 4 MB
+    from tools.builtin.web.pages import Page, open_page  # with its HTTP client 4 MB
 
     page: Page = await open_page(url.strip())
     if not 0 <= start < len(page.text):

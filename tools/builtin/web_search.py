@@ -9,10 +9,10 @@ from typing import Annotated, Final, Literal
 
 from django.conf import settings
 
-from engine.prompt import WEB_SEARCH_PROMPT
+from engine.history.prompt import WEB_SEARCH_PROMPT
+from tools.builtin.web.results import MAX_RESULTS, SearchRequest, WebResult, render_results
+from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError
-from tools.registry import register_tool
-from tools.web.results import MAX_RESULTS, SearchRequest, WebResult, render_results
 
 MAX_QUERY_CHARS: Final = 400
 """What Tavily takes."""
@@ -48,7 +48,7 @@ async def web_search(
 
 
 async def _search(request: SearchRequest, context: ToolContext) -> list[WebResult]:
-    from tools.web import searxng, tavily  # with its HTTP client 4 MB
+    from tools.builtin.web import searxng, tavily  # with its HTTP client 4 MB
 
     if settings.AMBER_SEARXNG_URL:
         return await searxng.search(settings.AMBER_SEARXNG_URL, request, context=context)

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from amber.lib.tests.conftest import other, server
-from tools import registry
+from tools.calling import registry
 from tools.protocol import ToolContext
 from tools.tests.tool_service import weather
 

@@ -28,8 +28,8 @@ def forget_peak() -> None:
 
 def main(good: str, urls: list[str]) -> None:
     from amber.lib.ids import new_id
-    from tools.discovering import Question, discover_all
-    from tools.discovery import DiscoverySource
+    from tools.connections.inspection import Question, discover_all
+    from tools.discovery.source import DiscoverySource
     from tools.protocol import ToolContext, ToolError
     from tools.source import Connection
     from tools.tests.tool_service import function

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from amber.lib.tests.local_server import Answer, LocalServer, say
-from tools import registry
+from tools.calling import registry
 from tools.protocol import ToolContext, ToolOutput
 
 

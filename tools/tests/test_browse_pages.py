@@ -13,11 +13,11 @@ from libraries.parsing import web_page
 from libraries.parsing.child_pool import ChildPool
 from libraries.parsing.confinement import ParserLimits
 from libraries.parsing.result import MAX_PAGE_CHARS
+from tools.builtin.web import pages
 from tools.builtin.web_browse import budget_tokens, piece_from
+from tools.calling.registry import offered
 from tools.protocol import Circumstances, ToolError
-from tools.registry import offered
 from tools.tests.services import call, url_of
-from tools.web import pages
 
 PARAGRAPH = "Amber is fossil resin. It has been used for jewellery since the Stone Age. " * 4
 ARTICLE = f"""<!doctype html><html><head><title> On
@@ -169,7 +169,7 @@ def test_a_start_outside_the_page_is_refused_with_its_length(site, browse, start
 
 @pytest.mark.parametrize("text", ["word " * 30_000, "琥珀" * 30_000, "a\n" * 30_000, "🙂" * 9_000])
 def test_a_piece_keeps_to_its_budget_and_wastes_little(text):
-    from engine.tokens import count_text
+    from engine.text.tokens import count_text
 
     limit_tokens = 1_000
     piece = piece_from(text, 10, limit_tokens)

@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from amber.lib.egress import EgressPolicy
-from tools.openapi_plan import FORM, MULTIPART, Place, Plan
-from tools.openapi_request import build_request
+from tools.openapi.plan import FORM, MULTIPART, Place, Plan
+from tools.openapi.request import build_request
 from tools.protocol import ArgumentsError
 
 SERVER = "https://a.example.com/v1"

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from engine.tools import ToolSpec
-from tools.mcp_server import MCPFunction
-from tools.outgoing import ServiceError
+from tools.mcp.source import MCPFunction
+from tools.outgoing.requests import ServiceError
 from tools.protocol import ProducedFile, ToolError, ToolOutput
 from tools.source import Connection
 from tools.tests.mcp_service import PIXEL, Running, Seen, make_server

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from amber.lib.tests.local_server import say, send_to
-from tools.openapi import OpenAPISource
-from tools.outgoing import ServiceError
+from tools.openapi.source import OpenAPISource
+from tools.outgoing.requests import ServiceError
 from tools.protocol import ArgumentsError, Exchange, ProducedFile, ToolOutput
 from tools.source import Connection
 

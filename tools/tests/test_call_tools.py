@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.tools import MAX_OFFERED_TOOLS, Toolbox, ToolResult, ToolSpec
+from tools.calling.result_files import ResultFiles
+from tools.calling.toolbox import ToolLimits, TurnToolbox, allowed_name, offered_names
 from tools.protocol import ToolContext, ToolError, ToolOutput
-from tools.result_files import ResultFiles
-from tools.toolbox import ToolLimits, TurnToolbox, allowed_name, offered_names
 
 
 @dataclass

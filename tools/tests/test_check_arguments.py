@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.arguments import MAX_ARGUMENT_CHARS, check_arguments, parse_arguments
+from tools.calling.arguments import MAX_ARGUMENT_CHARS, check_arguments, parse_arguments
 from tools.protocol import ArgumentsError
 
 SCHEMA = {
@@ -138,7 +138,7 @@ def nested(levels: int) -> dict[str, object]:
 
 @pytest.mark.parametrize("schema", [doubling(), branching()], ids=["doubling", "branching"])
 def test_a_schema_that_would_take_for_ever_is_given_up(schema, monkeypatch):
-    monkeypatch.setattr("tools.argument_check.MAX_SECONDS", 0.1)
+    monkeypatch.setattr("tools.calling.argument_check.MAX_SECONDS", 0.1)
     with pytest.raises(ArgumentsError, match="takes too long"):
         check_arguments(nested(50), schema)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from amber.lib.errors import Invalid
-from tools.mcp_server import MCPSource
+from tools.mcp.source import MCPSource
 from tools.source import Connection
 
 BEARER = {"type": "bearer"}

@@ -7,13 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema.validators import Draft202012Validator
 
-from tools.openapi_functions import (
-    MAX_FUNCTIONS,
-    MAX_SCHEMA_BYTES,
-    MAX_WARNINGS,
-    Request,
-    describe,
-)
+from tools.openapi.functions import MAX_FUNCTIONS, MAX_SCHEMA_BYTES, MAX_WARNINGS, Request, describe
 
 DATA = Path(__file__).parent / "data"
 SHOP = (DATA / "petstore-3.0.yaml").read_bytes()

@@ -4,9 +4,9 @@ import pytest
 
 from amber.lib.egress import FetchError, UnsafeAddress
 from amber.lib.tests.local_server import say, send_to
-from tools.mcp_listing import MAX_FUNCTIONS
-from tools.mcp_server import MCPSource
-from tools.mcp_session import MAX_PAGES
+from tools.mcp.listing import MAX_FUNCTIONS
+from tools.mcp.session import MAX_PAGES
+from tools.mcp.source import MCPSource
 from tools.source import Connection, DiscoveryError
 from tools.tests.mcp_service import Running, Seen, make_server
 from tools.tests.mcp_stub import ABOUT, TOOL, error_of, in_turn, method_of, result_of, stub
@@ -174,7 +174,7 @@ def test_an_address_that_may_not_be_called_is_not_called(discover, server, setti
 
 
 def test_silence_ends(discover, monkeypatch):
-    monkeypatch.setattr("tools.mcp_server.DISCOVERY_SECONDS", 0.3)
+    monkeypatch.setattr("tools.mcp.source.DISCOVERY_SECONDS", 0.3)
 
     def say_nothing(connection, _):
         connection.recv(1)

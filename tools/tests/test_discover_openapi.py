@@ -15,11 +15,12 @@ from amber.lib.errors import Invalid
 from amber.lib.tests.guarded_client import door, guarded, through_door
 from amber.lib.tests.hostile_urls import HOSTILE_URLS
 from amber.lib.tests.local_server import say, send_to
-from tools import openapi, openapi_options, openapi_reader
-from tools.openapi import OpenAPISource
-from tools.openapi_functions import Request, describe
-from tools.openapi_reader import read_in_child
-from tools.outgoing import ServiceError
+from tools.openapi import options as openapi_options
+from tools.openapi import reader, source
+from tools.openapi.functions import Request, describe
+from tools.openapi.reader import read_in_child
+from tools.openapi.source import OpenAPISource
+from tools.outgoing.requests import ServiceError
 from tools.source import Connection, DiscoveryError
 
 DATA = Path(__file__).parent / "data"
@@ -279,9 +280,9 @@ def test_a_schema_that_grows_without_end_is_cut():
 
 
 def test_a_child_that_takes_too_long_or_dies_is_a_problem_of_the_document(monkeypatch):
-    monkeypatch.setattr(openapi_reader, "WALL_SECONDS", 0.001)
+    monkeypatch.setattr(reader, "WALL_SECONDS", 0.001)
     assert list(read_in_child(SHOP, Request()).problems) == ["document"]
-    monkeypatch.setattr(openapi_reader, "WALL_SECONDS", 30)
+    monkeypatch.setattr(reader, "WALL_SECONDS", 30)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     assert list(read_in_child(SHOP, Request()).problems) == ["document"]
 
@@ -302,7 +303,7 @@ def policed(monkeypatch, server, other):
     """Only the door is open; the hostile names resolve as the corpus says."""
 
     def use(policy):
-        for module in (egress, openapi, openapi_options):
+        for module in (egress, source, openapi_options):
             monkeypatch.setattr(module, "installation_policy", lambda: policy)
 
     return use
@@ -320,7 +321,7 @@ def test_no_document_is_fetched_from_a_hostile_address(url, server, policed):
 def test_no_hostile_server_of_a_document_is_called(url, server, policed, context, monkeypatch):
     """Refused when it is found, or at the latest when it is called."""
     policed(guarded(server.port))
-    monkeypatch.setattr(openapi, "read_in_child", describe)  # without a process for each
+    monkeypatch.setattr(source, "read_in_child", describe)  # without a process for each
     text = paths_document(url.format(port=server.port))
     try:
         found = discover(document=text)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tools import schema_check
-from tools.argument_check import SchemaError, misfit
-from tools.schema_check import Verdicts, schema_faults
+from tools.calling import schema_check
+from tools.calling.argument_check import SchemaError, misfit
+from tools.calling.schema_check import Verdicts, schema_faults
 
 GOOD = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
 TURNED = {"properties": {"b": {"type": "integer"}, "a": {"type": "string"}}, "type": "object"}

@@ -9,11 +9,11 @@ from django.test import Client
 from jsonschema.validators import Draft202012Validator
 
 from accounts.models import User
+from tools.calling.registry import offered
+from tools.calling.result_files import ResultFiles
+from tools.calling.toolbox import ToolLimits, TurnToolbox
 from tools.models import Tool
 from tools.protocol import Circumstances
-from tools.registry import offered
-from tools.result_files import ResultFiles
-from tools.toolbox import ToolLimits, TurnToolbox
 
 
 def test_time_and_arithmetic_are_always_offered():
@@ -75,7 +75,7 @@ def test_offering_them_loads_nothing_heavy():
         "import os, sys, django\n"
         "os.environ['AMBER_ROLE'] = 'worker'\n"
         "django.setup()\n"
-        "from tools.registry import builtin_names\n"
+        "from tools.calling.registry import builtin_names\n"
         "assert 'web_browse' in builtin_names()\n"
         f"print(sorted(set({heavy}) & set(sys.modules)))"
     )

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tools.manifest import MAX_FAULTS, MAX_FUNCTIONS, read_manifest
-from tools.schema_check import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH
+from tools.calling.schema_check import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH
+from tools.discovery.manifest import MAX_FAULTS, MAX_FUNCTIONS, read_manifest
 from tools.source import DiscoveryError
 from tools.tests.tool_service import function
 

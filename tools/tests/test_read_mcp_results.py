@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from tools.mcp_results import output_of
+from tools.mcp.results import output_of
 from tools.protocol import ProducedFile, ToolOutput
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.openapi_document import (
+from tools.openapi.document import (
     MAX_DOCUMENT_BYTES,
     DocumentError,
     at_pointer,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from engine.tools import ToolSpec
+from tools.calling.recorded import RecordedTool
 from tools.models import Tool, ToolCallRecord
-from tools.outgoing import ServiceError
+from tools.outgoing.requests import ServiceError
 from tools.protocol import ToolError, ToolOutput
-from tools.recorded import RecordedTool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

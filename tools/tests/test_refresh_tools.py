@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tools import refreshing
+from tools.connections import refreshing
 from tools.models import Tool
 from tools.services import create_tool, update_tool
 from tools.tests.tool_service import function

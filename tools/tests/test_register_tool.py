@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from jsonschema.validators import Draft202012Validator
 
+from tools.calling.registry import BuiltinTool, builtin_names, offered, register_tool
 from tools.protocol import ArgumentsError, Circumstances, ToolContext
-from tools.registry import BuiltinTool, builtin_names, offered, register_tool
 
 pytestmark = pytest.mark.usefixtures("empty_registry")
 

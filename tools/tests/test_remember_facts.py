@@ -5,15 +5,15 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memory.facts import Fact, remember, valid_of
+from memory.facts.facts import Fact, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona
 from tools.builtin.forget import forget as forget_tool
 from tools.builtin.remember import remember as remember_tool
+from tools.calling.registry import offered
 from tools.protocol import Circumstances, ToolContext, ToolError
-from tools.registry import offered
 
 pytestmark = pytest.mark.django_db
 

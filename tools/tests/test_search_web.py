@@ -6,11 +6,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from amber.lib.tests.local_server import LocalServer, say, send_to
-from tools import outgoing
+from tools.builtin.web.results import MAX_EXCERPT_CHARS, read_results, render_results
+from tools.calling.registry import offered
+from tools.outgoing import requests
 from tools.protocol import ArgumentsError, Circumstances, Exchange, ToolError
-from tools.registry import offered
 from tools.tests.services import call, say_json, url_of
-from tools.web.results import MAX_EXCERPT_CHARS, read_results, render_results
 
 ROWS = [
     {"title": "Amber", "url": "https://amber.example/", "content": "Fossil\nresin,  old."},
@@ -33,7 +33,7 @@ GONE = "The web search is not available at the moment. Go on without it."
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr(outgoing, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(requests, "PAUSE_SECONDS", 0)
 
 
 @pytest.fixture

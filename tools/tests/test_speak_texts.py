@@ -8,8 +8,8 @@ from amber.lib.tests.local_server import say, send_to
 from providers.keys import seal_api_key
 from providers.models import OFFLINE_URL, Provider, UsageRecord
 from tests.fixtures_provider import fake_provider
+from tools.calling.registry import offered
 from tools.protocol import Circumstances, ProducedFile, ToolContext, ToolError
-from tools.registry import offered
 from tools.tests.services import call, say_json, url_of
 
 __all__ = ["fake_provider"]

@@ -14,9 +14,9 @@ from amber.lib.tests.guarded_client import guarded
 from amber.lib.tests.hostile_urls import HOSTILE_URLS
 from amber.lib.tests.local_server import raw, say, send_to
 from engine.tools import ToolSpec
-from tools.mcp_line import MAX_REQUESTS
-from tools.mcp_server import MCPFunction
-from tools.outgoing import ServiceError
+from tools.mcp.source import MCPFunction
+from tools.mcp.transport import MAX_REQUESTS
+from tools.outgoing.requests import ServiceError
 from tools.protocol import ToolError, ToolOutput
 from tools.source import Connection
 from tools.tests.mcp_stub import JSON, SSE, WENT, error_of, in_turn, method_of, result_of, stub
@@ -124,7 +124,7 @@ def test_no_stream_of_the_servers_own_is_opened_and_sessions_are_ended(call, ser
 
 
 def test_a_silent_farewell_costs_no_result(call, monkeypatch):
-    monkeypatch.setattr("tools.mcp_line.GOODBYE_SECONDS", 0.1)
+    monkeypatch.setattr("tools.mcp.transport.GOODBYE_SECONDS", 0.1)
     assert call(DELETE=lambda connection, _: connection.recv(1)) == ToolOutput("gone")
 
 
@@ -239,7 +239,7 @@ def test_a_redirect_in_a_circle_ends(call, server):
 @pytest.mark.parametrize("url", HOSTILE_URLS, ids=range(len(HOSTILE_URLS)))
 def test_no_hostile_address_is_connected_to(server, context, monkeypatch, url):
     policy = guarded(server.port)  # the port is open: only the judgement of the address is between
-    monkeypatch.setattr("tools.mcp_session.installation_policy", lambda: policy)
+    monkeypatch.setattr("tools.mcp.session.installation_policy", lambda: policy)
     connection = Connection(url.replace("{port}", str(server.port)), api_key="sesame-key")
     spec = ToolSpec("go", "Goes.", {"type": "object"})
     function = MCPFunction(connection, "", spec, is_idempotent=True, asks_first=False)
@@ -254,7 +254,7 @@ def test_no_hostile_address_is_connected_to(server, context, monkeypatch, url):
 def test_a_cancelled_call_ends_although_the_server_says_nothing_more(
     server, settings, context, monkeypatch
 ):
-    monkeypatch.setattr("tools.mcp_session.FAREWELL_SECONDS", 0.1)
+    monkeypatch.setattr("tools.mcp.session.FAREWELL_SECONDS", 0.1)
     settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{server.port}"]
     called, closed = threading.Event(), threading.Event()
 
@@ -283,5 +283,5 @@ def test_a_cancelled_call_ends_although_the_server_says_nothing_more(
 
 
 def test_a_process_without_mcp_tools_does_not_carry_the_sdk():
-    code = "import tools.mcp_server, sys; sys.exit(bool({'mcp', 'mcp_types'} & sys.modules.keys()))"
+    code = "import tools.mcp.source, sys; sys.exit(bool({'mcp', 'mcp_types'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

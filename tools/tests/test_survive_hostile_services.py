@@ -91,7 +91,7 @@ def test_is_refused_in_words_that_say_nothing_of_the_body(bob, weather, name):
 
 
 def test_a_slow_service_is_not_waited_for(bob, weather, monkeypatch):
-    monkeypatch.setattr("tools.discovering.DISCOVERY_SECONDS", 0.3)
+    monkeypatch.setattr("tools.connections.inspection.DISCOVERY_SECONDS", 0.3)
     weather.route("/manifest", slow)
     with pytest.raises(DiscoveryError, match="did not answer in time"):
         create_tool(bob.principal, given={"kind": "discovery", "discovery_url": weather.url})

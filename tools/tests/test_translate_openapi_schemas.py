@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema.validators import Draft202012Validator
 
-from tools.openapi_schema import SchemaReader, TooManyValuesError
+from tools.openapi.schema import SchemaReader, TooManyValuesError
 
 V30, V31 = "3.0.3", "3.1.0"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mcp_server import MCPSource
+from tools.mcp.source import MCPSource
 from tools.protocol import ToolError
 from tools.source import Connection
 

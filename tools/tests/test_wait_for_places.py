@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.personas import api
+from tools.connections.places import RETRY_AFTER_SECONDS, place_for
 from tools.models import Tool
-from tools.places import RETRY_AFTER_SECONDS, place_for
 from tools.services import create_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,8 +15,8 @@ from rest_framework import exceptions as drf
 from rest_framework.response import Response
 from structlog.testing import capture_logs
 
-from amber.lib import api
 from amber.lib.errors import WHOLE_BODY, AmberError, Conflict, Invalid, RateLimited
+from amber.lib.rest import api
 
 
 def answered(exc: Exception) -> Response:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from amber.lib.bounded_fields import BoundedDictField, BoundedListField
+from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField
 
 
 class Watched(serializers.IntegerField):

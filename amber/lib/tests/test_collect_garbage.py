@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from amber.lib import garbage
+from amber.lib.workers import garbage
 
 _MANY_TURNS = """
 from collections import deque

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from amber.lib.bridge import Hand, run_on_loop, worker_loop
+from amber.lib.workers.thread_bridge import Hand, run_on_loop, worker_loop
 
 
 def test_the_coroutine_waits_on_the_loop_and_its_callables_run_on_the_callers_thread():

@@ -1,7 +1,7 @@
 import pytest
 
 from amber.lib.errors import CODES
-from amber.lib.schema import RESPONSES, document_errors
+from amber.lib.rest.schema import RESPONSES, document_errors
 
 UUID = {"type": "string", "format": "uuid"}
 REFERENCE = "#/components/schemas/Row"

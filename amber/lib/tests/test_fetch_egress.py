@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from amber.lib.addresses import is_allowable, is_public, plain_address
 from amber.lib.egress import (
     EgressPolicy,
     FetchError,
     FetchLimits,
     UnsafeAddress,
 )
-from amber.lib.egress_transport import GuardedBackend
+from amber.lib.egress.addresses import is_allowable, is_public, plain_address
+from amber.lib.egress.transport import GuardedBackend
 from amber.lib.tests.guarded_client import Names, door, get, guarded, reason_of, through_door
 from amber.lib.tests.hostile_urls import HOSTILE_URLS
 from amber.lib.tests.local_server import LocalServer, send_to

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amber.lib import words
-from amber.lib.words import tsquery_literal, tsvector_literal
+from amber.lib.search import words
+from amber.lib.search.words import tsquery_literal, tsvector_literal
 
 LEXEME = re.compile(r"'((?:[^'\\]|''|\\\\)*)'(:\*)?")
 

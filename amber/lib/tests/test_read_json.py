@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from rest_framework.parsers import FormParser
 from rest_framework.request import Request
 
-from amber.lib import wire
 from amber.lib.errors import Invalid
-from amber.lib.json_depth import is_deeper
+from amber.lib.json_text.depth import is_deeper
+from amber.lib.rest import wire
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -11,7 +11,7 @@ from celery.contrib.testing.worker import start_worker
 from kombu import Queue
 
 from amber.lib import redis as amber_redis
-from amber.lib.ring import message, ring, waiting
+from amber.lib.workers.queue import message, ring, waiting
 
 QUEUE, TASK, ARGUMENT = "test-rings", "tests.heard", "0198c0de"
 

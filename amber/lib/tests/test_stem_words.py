@@ -2,7 +2,7 @@
 
 import pytest
 
-from amber.lib.hybrid import indexed, pool_word, stem
+from amber.lib.search.hybrid import indexed, pool_word, stem
 
 
 @pytest.mark.parametrize(

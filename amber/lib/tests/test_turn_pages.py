@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from rest_framework.request import Request
 
 from amber.lib.errors import Invalid
-from amber.lib.pages import NewestFirst
+from amber.lib.rest.pages import NewestFirst
 
 pytestmark = pytest.mark.django_db
 

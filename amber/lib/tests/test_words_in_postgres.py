@@ -5,7 +5,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amber.lib.words import tsquery_literal, tsvector_literal
+from amber.lib.search.words import tsquery_literal, tsvector_literal
 
 pytestmark = pytest.mark.django_db
 

@@ -14,14 +14,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from amber.lib.errors import AmberError
-from amber.lib.worker import this_worker
-from libraries import indexing, intake
-from libraries.evaluation import DEPTHS, Evaluation, Outcome, evaluate, summary
+from amber.lib.workers.worker import this_worker
+from libraries.embedding.vector_index import tend_indexes
+from libraries.ingestion import indexing, intake
 from libraries.models import Document, DocumentStatus, Library
-from libraries.question_sets import QuestionSet, QuestionSetError, read_question_set
-from libraries.search import BOTH_ARMS
-from libraries.survey import survey
-from libraries.vector_index import tend_indexes
+from libraries.retrieval.evaluation import DEPTHS, Evaluation, Outcome, evaluate, summary
+from libraries.retrieval.question_sets import QuestionSet, QuestionSetError, read_question_set
+from libraries.retrieval.search import BOTH_ARMS
+from libraries.retrieval.survey import survey
 
 WORK_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.2

@@ -23,13 +23,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from amber.lib.errors import AmberError
-from libraries import intake
 from libraries.git.fetching import GitRefused
 from libraries.git.local import FolderReader, pack_local_commit
 from libraries.git.packs import PackReader, RepositoryFile, Wanted
-from libraries.intake import Given, Placed
+from libraries.ingestion import intake
+from libraries.ingestion.intake import Given, Placed
 from libraries.models import Document, DocumentStatus, Library
-from libraries.rings import ring_ingest
+from libraries.queue import ring_ingest
 
 REPORTED_EVERY: Final = 100
 LOOK_SECONDS: Final = 2.0

@@ -1,0 +1,225 @@
+"""The shapes of accounts on the wire. What is shown once (`key`, `token`) has shapes of its own."""
+
+import zoneinfo
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from django.utils import timezone
+from rest_framework import serializers
+
+from accounts.models import ApiKey, Invitation, Membership, Organization, Role, Scope, User
+from amber.lib.rest.bounded_fields import BoundedListField
+
+MAX_ORIGINS: Final = 20
+MAX_NAMED_SCOPES: Final = 100
+"""There are fewer; some may be named twice."""
+MAX_PROMPT_CHARS: Final = 200_000
+# Ten years: beyond that, leave it out.
+MAX_RETENTION_DAYS: Final = 3_650
+MAX_OVERLAP_HOURS: Final = 24 * 30
+
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    """The IANA names known here; reading them takes milliseconds, so once."""
+    return frozenset(zoneinfo.available_timezones())
+
+
+class OrganizationSerializer(serializers.ModelSerializer[Organization]):
+    """`role` is the asker's own in it."""
+
+    role = serializers.ChoiceField(choices=Role.choices, read_only=True)
+    name = serializers.CharField(max_length=200)
+    default_prompt = serializers.CharField(
+        max_length=MAX_PROMPT_CHARS, allow_blank=True, required=False, trim_whitespace=False
+    )
+    retention_days = serializers.IntegerField(
+        min_value=1, max_value=MAX_RETENTION_DAYS, allow_null=True, required=False
+    )
+
+    class Meta:
+        model = Organization
+        fields = [
+            "id",
+            "name",
+            "slug",
+            "personal",
+            "role",
+            "retention_days",
+            "default_prompt",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = ["id", "slug", "personal", "created_at", "updated_at"]
+
+
+class NewOrganizationSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200)
+
+
+class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
+    class Meta:
+        model = ApiKey
+        fields = [
+            "id",
+            "name",
+            "prefix",
+            "user_id",
+            "assistant_id",
+            "scopes",
+            "origins",
+            "expires_at",
+            "last_used_at",
+            "revoked_at",
+            "rotated_from_id",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = fields
+
+
+class IssuedApiKeySerializer(ApiKeySerializer):
+    """With the key itself, this once."""
+
+    key = serializers.CharField(read_only=True)
+
+    class Meta(ApiKeySerializer.Meta):
+        fields = [*ApiKeySerializer.Meta.fields, "key"]
+        read_only_fields = fields
+
+
+class ApiKeyChangesSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200)
+    scopes = BoundedListField(
+        child=serializers.ChoiceField(choices=Scope.choices),
+        required=False,
+        max_length=MAX_NAMED_SCOPES,
+        help_text="Empty: everything its user may do with a key.",
+    )
+    origins = BoundedListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=MAX_ORIGINS,
+        help_text="Web pages that may use the key, as `https://example.com`. Empty: unlimited.",
+    )
+    expires_at = serializers.DateTimeField(allow_null=True, required=False)
+
+    def validate_scopes(self, scopes: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(scopes))
+
+    def validate_origins(self, origins: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(browser_origin(text) for text in origins))
+
+    def validate_expires_at(self, expires_at: Any) -> Any:
+        if expires_at is not None and expires_at <= timezone.now():
+            raise serializers.ValidationError("This must lie in the future.")
+        return expires_at
+
+
+class NewApiKeySerializer(ApiKeyChangesSerializer):
+    assistant_id = serializers.UUIDField(
+        allow_null=True, required=False, help_text="The only assistant that the key may use."
+    )
+
+
+class RotationSerializer(serializers.Serializer[Any]):
+    overlap_hours = serializers.FloatField(
+        default=24,
+        min_value=0,
+        max_value=MAX_OVERLAP_HOURS,
+        help_text="How long the old key keeps working.",
+    )
+
+
+class MeSerializer(serializers.ModelSerializer[User]):
+    """`organization` is the active one; `api_key` is the key that asked, if one did."""
+
+    is_operator = serializers.BooleanField(source="is_staff", read_only=True)
+    organization = OrganizationSerializer(read_only=True)
+    api_key = ApiKeySerializer(read_only=True, allow_null=True)
+
+    class Meta:
+        model = User
+        fields = [
+            "id",
+            "email",
+            "name",
+            "time_zone",
+            "is_operator",
+            "organization",
+            "api_key",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = fields
+
+
+class MeChangesSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200, allow_blank=True, required=False)
+    time_zone = serializers.CharField(
+        max_length=64, required=False, help_text="An IANA name, as `Europe/Berlin`."
+    )
+
+    def validate_time_zone(self, name: str) -> str:
+        if name not in time_zones():
+            raise serializers.ValidationError("This is not an IANA time zone.")
+        return name
+
+
+class ActiveOrganizationSerializer(serializers.Serializer[Any]):
+    organization_id = serializers.UUIDField()
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    email = serializers.EmailField(source="user.email", read_only=True)
+    name = serializers.CharField(source="user.name", read_only=True)
+    role = serializers.ChoiceField(choices=Role.choices)
+
+    class Meta:
+        model = Membership
+        fields = ["id", "user_id", "email", "name", "role", "created_at", "updated_at"]
+        read_only_fields = ["id", "user_id", "created_at", "updated_at"]
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    email = serializers.EmailField(max_length=254)
+    role = serializers.ChoiceField(choices=Role.choices, default=Role.MEMBER)
+
+    class Meta:
+        model = Invitation
+        fields = ["id", "email", "role", "invited_by_id", "expires_at", "created_at", "updated_at"]
+        read_only_fields = ["id", "invited_by_id", "expires_at", "created_at", "updated_at"]
+
+
+class IssuedInvitationSerializer(InvitationSerializer):
+    """With the token, this once."""
+
+    token = serializers.CharField(read_only=True)
+
+    class Meta(InvitationSerializer.Meta):
+        fields = [*InvitationSerializer.Meta.fields, "token"]
+
+
+class InvitationTokenSerializer(serializers.Serializer[Any]):
+    token = serializers.CharField(max_length=200)
+
+
+def browser_origin(text: str) -> str:
+    """As browsers write it (RFC 6454, 6.2): lower case, no path, no default port."""
+    try:
+        parts = urlsplit(text.strip().lower())
+        port = parts.port
+    except ValueError:
+        raise serializers.ValidationError(f"{text}: this is not an origin.")
+    extra = parts.path.rstrip("/") or parts.query or parts.fragment or "@" in parts.netloc
+    if "*" in parts.netloc:
+        raise serializers.ValidationError(f"{text}: name each origin; * stands for none.")
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname or extra or not text.isascii():
+        raise serializers.ValidationError(f"{text}: an origin is wanted, as https://example.com")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    shown_port = "" if port in (None, DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{host}{shown_port}"

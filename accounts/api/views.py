@@ -1,0 +1,340 @@
+"""REST of accounts: me, organizations, their members and invitations, API keys.
+
+Views below `organizations/{id}/` act in that organization, whichever is active. What keys may not
+do is refused by permission class, before any row is looked at.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.middleware.csrf import get_token
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from accounts import services
+from accounts.api import schema
+from accounts.api.serializers import (
+    ActiveOrganizationSerializer,
+    ApiKeyChangesSerializer,
+    ApiKeySerializer,
+    InvitationSerializer,
+    InvitationTokenSerializer,
+    IssuedApiKeySerializer,
+    IssuedInvitationSerializer,
+    MeChangesSerializer,
+    MemberSerializer,
+    MeSerializer,
+    NewApiKeySerializer,
+    NewOrganizationSerializer,
+    OrganizationSerializer,
+    RotationSerializer,
+)
+from accounts.models import ApiKey, Invitation, Membership, Organization, Role, User
+from accounts.principal import Principal
+from accounts.registry import sees_assistant
+from accounts.sign_in.authentication import (
+    HasPrincipal,
+    InPerson,
+    InPersonOrReadOnly,
+    principal_in,
+    principal_of,
+)
+from accounts.tenancy.access import get_visible, get_writable
+from amber.lib.errors import Forbidden, Missing
+from amber.lib.rest.wire import validated
+
+
+def person(principal: Principal) -> User:
+    """Raises Forbidden for guests, who are nobody here."""
+    if principal.user is None:
+        raise Forbidden
+    return principal.user
+
+
+class _Listing(GenericAPIView[Any]):
+    def page(self, rows: Any, shape: type[BaseSerializer[Any]]) -> Response:
+        return self.get_paginated_response(shape(self.paginate_queryset(rows), many=True).data)
+
+
+# -- Me ----------------------------------------------------------------------------------------
+
+
+class MeView(APIView):
+    permission_classes = [HasPrincipal, InPersonOrReadOnly]
+
+    @extend_schema(responses=MeSerializer)
+    def get(self, request: Request) -> Response:
+        """Who you are, and where. Hands sessions the CSRF cookie that unsafe requests need."""
+        principal = principal_of(request)
+        if principal.key is None:
+            get_token(request._request)
+        return Response(_me(principal))
+
+    @extend_schema(request=MeChangesSerializer, responses=MeSerializer)
+    def patch(self, request: Request) -> Response:
+        """Change your name and time zone."""
+        principal = principal_of(request)
+        changes = validated(MeChangesSerializer, request, partial=True)
+        services.edit_user(person(principal), changes=changes)
+        return Response(_me(principal))
+
+
+class ActiveOrganizationView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(request=ActiveOrganizationSerializer, responses=MeSerializer)
+    def put(self, request: Request) -> Response:
+        """Switch this session to another of your organizations."""
+        wanted = validated(ActiveOrganizationSerializer, request)["organization_id"]
+        there = principal_in(principal_of(request), wanted)
+        services.switch_organization(
+            request._request.session, organization_id=there.organization_id
+        )
+        return Response(_me(there))
+
+
+def _me(principal: Principal) -> dict[str, Any]:
+    user: Any = person(principal)
+    user.organization = get_visible(Organization, principal, principal.organization_id)
+    user.api_key = principal.key
+    return dict(MeSerializer(user).data)
+
+
+# -- Organizations -----------------------------------------------------------------------------
+
+
+class OrganizationsView(_Listing):
+    permission_classes = [HasPrincipal, InPersonOrReadOnly]
+
+    @extend_schema(responses=OrganizationSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """The organizations you are in; of a key, its own."""
+        return self.page(
+            Organization.objects.visible_to(principal_of(request)), OrganizationSerializer
+        )
+
+    @extend_schema(request=NewOrganizationSerializer, responses={201: OrganizationSerializer})
+    def post(self, request: Request) -> Response:
+        """You become its owner. It does not become the active one."""
+        principal = principal_of(request)
+        fields = validated(NewOrganizationSerializer, request)
+        made = services.create_organization(person(principal), name=fields["name"])
+        shown = get_visible(Organization, principal, made.pk)
+        return Response(OrganizationSerializer(shown).data, status=201)
+
+
+class OrganizationView(APIView):
+    permission_classes = [HasPrincipal, InPersonOrReadOnly]
+
+    @extend_schema(responses=OrganizationSerializer)
+    def get(self, request: Request, organization_id: UUID) -> Response:
+        """The organization, and your role in it."""
+        found = get_visible(Organization, principal_of(request), organization_id)
+        return Response(OrganizationSerializer(found).data)
+
+    @extend_schema(request=OrganizationSerializer, responses=OrganizationSerializer)
+    def patch(self, request: Request, organization_id: UUID) -> Response:
+        """For owners and admins."""
+        organization = get_writable(Organization, principal_of(request), organization_id)
+        changes = validated(OrganizationSerializer, request, partial=True)
+        services.edit_organization(organization, changes=changes)
+        return Response(OrganizationSerializer(organization).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, organization_id: UUID) -> Response:
+        """With everything in it. For owners; not for a personal organization."""
+        there = principal_in(principal_of(request), organization_id)
+        if there.role != Role.OWNER:
+            raise Forbidden
+        services.delete_organization(get_writable(Organization, there, organization_id))
+        return Response(status=204)
+
+
+class _InOrganization(_Listing):
+    """Below organizations/{id}/."""
+
+    permission_classes = [HasPrincipal, InPerson]
+
+    def there(self) -> Principal:
+        """The asker in that organization. Raises Missing."""
+        return principal_in(principal_of(self.request), self.kwargs["organization_id"])
+
+    def as_admin(self) -> Principal:
+        """Raises Missing, Forbidden."""
+        there = self.there()
+        if not there.is_admin:
+            raise Forbidden
+        return there
+
+
+class MembersView(_InOrganization):
+    @extend_schema(responses=MemberSerializer(many=True))
+    def get(self, request: Request, organization_id: UUID) -> Response:
+        """Its members, newest first."""
+        members = Membership.objects.visible_to(self.there()).select_related("user")
+        return self.page(members, MemberSerializer)
+
+
+class MemberView(_InOrganization):
+    @extend_schema(responses=MemberSerializer)
+    def get(self, request: Request, organization_id: UUID, member_id: UUID) -> Response:
+        """One member and their role."""
+        return Response(MemberSerializer(get_visible(Membership, self.there(), member_id)).data)
+
+    @extend_schema(request=MemberSerializer, responses=MemberSerializer)
+    def patch(self, request: Request, organization_id: UUID, member_id: UUID) -> Response:
+        """Change the role. Admins may make admins and members; owners also owners."""
+        there = self.there()
+        membership = get_writable(Membership, there, member_id)
+        changes = validated(MemberSerializer, request)
+        changed = services.change_role(membership, role=changes["role"], by=there)
+        return Response(MemberSerializer(changed).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, organization_id: UUID, member_id: UUID) -> Response:
+        """Remove a member, or leave. Their keys in this organization are revoked."""
+        there = self.there()
+        services.remove_member(get_visible(Membership, there, member_id), by=there)
+        return Response(status=204)
+
+
+# -- Invitations -------------------------------------------------------------------------------
+
+
+class InvitationsView(_InOrganization):
+    @extend_schema(responses=InvitationSerializer(many=True))
+    def get(self, request: Request, organization_id: UUID) -> Response:
+        """Those nobody has accepted yet, expired ones included. For owners and admins."""
+        waiting = Invitation.objects.visible_to(self.as_admin()).filter(accepted_at=None)
+        return self.page(waiting, InvitationSerializer)
+
+    @extend_schema(
+        request=InvitationSerializer,
+        responses={201: IssuedInvitationSerializer},
+        examples=[schema.INVITATION],
+    )
+    def post(self, request: Request, organization_id: UUID) -> Response:
+        """Ask an address to join. The token is shown once: hand it over.
+
+        An earlier open invitation to the same address ends.
+        """
+        there = self.as_admin()
+        fields = validated(InvitationSerializer, request)
+        invitation, token = services.invite(
+            get_writable(Organization, there, organization_id),
+            email=fields["email"],
+            role=fields["role"],
+            by=there,
+        )
+        shown = {**InvitationSerializer(invitation).data, "token": token}
+        return Response(shown, status=201)
+
+
+class InvitationView(_InOrganization):
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, organization_id: UUID, invitation_id: UUID) -> Response:
+        """Take an invitation back."""
+        invitation = get_writable(Invitation, self.as_admin(), invitation_id)
+        if invitation.accepted_at is not None:
+            raise Missing
+        services.revoke_invitation(invitation)
+        return Response(status=204)
+
+
+class AcceptInvitationView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(
+        request=InvitationTokenSerializer,
+        responses={200: OrganizationSerializer, 404: schema.NO_INVITATION},
+    )
+    def post(self, request: Request) -> Response:
+        """Join. The invitation must be for your email address."""
+        principal = principal_of(request)
+        token = validated(InvitationTokenSerializer, request)["token"]
+        membership = services.accept_invitation(person(principal), token=token)
+        joined = get_visible(Organization, principal, membership.organization_id)
+        return Response(OrganizationSerializer(joined).data)
+
+
+class DeclineInvitationView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(
+        request=InvitationTokenSerializer, responses={204: None, 404: schema.NO_INVITATION}
+    )
+    def post(self, request: Request) -> Response:
+        """Refuse the invitation. It must be for your email address."""
+        token = validated(InvitationTokenSerializer, request)["token"]
+        services.decline_invitation(person(principal_of(request)), token=token)
+        return Response(status=204)
+
+
+# -- API keys ----------------------------------------------------------------------------------
+
+
+class ApiKeysView(_Listing):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(responses=ApiKeySerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """Your keys in the active organization; owners and admins see everybody's."""
+        return self.page(ApiKey.objects.visible_to(principal_of(request)), ApiKeySerializer)
+
+    @extend_schema(
+        request=NewApiKeySerializer,
+        responses={201: IssuedApiKeySerializer},
+        examples=[schema.NEW_API_KEY],
+    )
+    def post(self, request: Request) -> Response:
+        """A key that acts for you in the active organization. It is shown once."""
+        principal = principal_of(request)
+        fields = validated(NewApiKeySerializer, request)
+        assistant_id = fields.get("assistant_id")
+        if assistant_id is not None and not sees_assistant(principal, assistant_id):
+            raise Missing
+        key, secret = services.create_api_key(
+            person(principal),
+            organization=get_visible(Organization, principal, principal.organization_id),
+            **fields,
+        )
+        return Response({**ApiKeySerializer(key).data, "key": secret}, status=201)
+
+
+class ApiKeyView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(responses=ApiKeySerializer)
+    def get(self, request: Request, key_id: UUID) -> Response:
+        """The key's rights, never the key itself."""
+        return Response(ApiKeySerializer(get_visible(ApiKey, principal_of(request), key_id)).data)
+
+    @extend_schema(request=ApiKeyChangesSerializer, responses=ApiKeySerializer)
+    def patch(self, request: Request, key_id: UUID) -> Response:
+        """For the user the key acts for."""
+        key = get_writable(ApiKey, principal_of(request), key_id)
+        changes = validated(ApiKeyChangesSerializer, request, partial=True)
+        return Response(ApiKeySerializer(services.edit_api_key(key, changes=changes)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, key_id: UUID) -> Response:
+        """Revoke: at once and for good. Owners and admins may revoke everybody's keys."""
+        services.revoke_api_key(get_visible(ApiKey, principal_of(request), key_id))
+        return Response(status=204)
+
+
+class RotateApiKeyView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(request=RotationSerializer, responses={201: IssuedApiKeySerializer})
+    def post(self, request: Request, key_id: UUID) -> Response:
+        """A successor with the same rights, shown once. For the user the key acts for."""
+        key = get_writable(ApiKey, principal_of(request), key_id)
+        hours = validated(RotationSerializer, request)["overlap_hours"]
+        successor, secret = services.rotate_api_key(key, overlap=timedelta(hours=hours))
+        return Response({**ApiKeySerializer(successor).data, "key": secret}, status=201)

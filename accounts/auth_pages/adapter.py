@@ -1,0 +1,122 @@
+"""How allauth behaves here: sign-up is by invitation unless it is opened, and an address is proved by
+mail wherever mail is sent; a new account gets its personal organization.
+
+Refuses to tell who has an account, in words or by the time that an answer takes.
+"""
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from accounts.models import Invitation, User
+from accounts.services import give_personal_organization
+from amber.lib.errors import Invalid
+from amber.lib.ids import new_id
+from amber.lib.rest.wire import parse_object
+from amber.lib.secrets import sha256_hex
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """A closed installation still lets in whoever was invited."""
+        given = _body_given(request)
+        token = given.get("invitation")
+        return may_sign_up(
+            str(given.get("email", "")), token=token if isinstance(token, str) else ""
+        )
+
+    def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
+        with transaction.atomic():
+            saved: User = super().save_user(request, user, form, commit)
+            if commit:
+                give_personal_organization(saved)
+        return saved
+
+    def pre_login(self, request: HttpRequest, user: User, **login: Any) -> HttpResponse | None:
+        """An operator made who has no address here, by `createsuperuser` or by hand, and vouches for
+        theirs."""
+        _vouch_for(user)
+        refusal: HttpResponse | None = super().pre_login(request, user, **login)
+        return refusal
+
+    def respond_email_verification_sent(
+        self, request: HttpRequest, user: User | None
+    ) -> HttpResponseBase:
+        """No user: the address has an account already, of which it was told by mail."""
+        if user is None:
+            _do_and_undo_a_sign_up()
+        response: HttpResponseBase = super().respond_email_verification_sent(request, user)
+        return response
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """Users made by `createsuperuser` or by hand have no organization until here."""
+        give_personal_organization(user)
+        super().login(request, user)
+
+
+class SocialAccountAdapter(DefaultSocialAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        email = sociallogin.user.email
+        known = [each.email.lower() for each in sociallogin.email_addresses if each.verified]
+        return may_sign_up(email, is_proved=email.lower() in known)
+
+    def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
+        """Amber keeps one name; allauth knows of first and last ones only."""
+        user: User = super().populate_user(request, sociallogin, data)
+        user.name = str(data.get("name") or "")[:200]
+        return user
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
+        with transaction.atomic():
+            saved: User = super().save_user(request, sociallogin, form)
+            give_personal_organization(saved)
+        return saved
+
+
+def may_sign_up(email: str, *, token: str = "", is_proved: bool = False) -> bool:
+    """Closed means by invitation only: the address must have an open one. Where no mail is sent to
+    prove the address, whoever signs up must hold the invitation's token, or an identity provider must
+    know the address."""
+    if settings.AMBER_OPEN_SIGNUP:
+        return True
+    invitations = Invitation.objects.open().filter(email__iexact=email)
+    if not (is_proved or proves_addresses()):
+        invitations = invitations.filter(token_sha256=sha256_hex(token))
+    return invitations.exists()
+
+
+def proves_addresses() -> bool:
+    """Whether nobody signs in before they have followed a link that was mailed to them."""
+    verification: str = settings.ACCOUNT_EMAIL_VERIFICATION
+    return verification == "mandatory"
+
+
+def _vouch_for(user: User) -> None:
+    if not EmailAddress.objects.filter(user=user).exists():
+        EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+
+
+def _do_and_undo_a_sign_up() -> None:
+    """The work of a new account, above all the hash of its password: an answer that came sooner would
+    tell that the address has one already."""
+    with transaction.atomic():
+        nobody = User.objects.create_user(f"{new_id().hex}@nobody.invalid", new_id().hex)
+        give_personal_organization(nobody)
+        _vouch_for(nobody)
+        transaction.set_rollback(True)
+
+
+def _body_given(request: HttpRequest) -> dict[str, Any]:
+    """The JSON of allauth's sign-up; empty in any other request."""
+    if request.content_type != "application/json":
+        return {}
+    try:
+        return parse_object(request.body)
+    except Invalid:
+        return {}

@@ -1,0 +1,63 @@
+"""One row by its id, through its one door: absent or invisible is 404, visible only is 403.
+
+Of rows whose visibility to people hangs on the asker's organization and user alone (their model says so:
+`seen_by_person`) the statement is built once, by the same `visible_to`.
+"""
+
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db.models import Model, QuerySet
+
+from accounts.models import User
+from accounts.principal import Principal
+from amber.lib.database.cached_sql import prepared
+from amber.lib.errors import Forbidden, Missing
+
+AnyRow = TypeVar("AnyRow", bound=Model)
+
+
+def get_visible(
+    model: type[AnyRow], principal: Principal, pk: UUID, *, without: tuple[str, ...] = ()
+) -> AnyRow:
+    """One query, which leaves the large columns in `without` unread. Raises Missing."""
+    row = find_visible(model, principal, pk, without=without)
+    if row is None:
+        raise Missing
+    return row
+
+
+def find_visible(
+    model: type[AnyRow], principal: Principal, pk: UUID, *, without: tuple[str, ...] = ()
+) -> AnyRow | None:
+    """As `get_visible`; None for what is absent or invisible."""
+    user_id = principal.user_id
+    is_person = principal.guest_id is None and principal.assistant_id is None
+    if user_id and is_person and not without and getattr(model, "seen_by_person", False):
+        organization_id = principal.organization_id
+        found = _seen_by_person(model, pk=pk, user_id=user_id, organization_id=organization_id)
+        return found[0] if found else None
+    rows = model._default_manager.visible_to(principal)  # type: ignore[attr-defined]
+    row: AnyRow | None = rows.defer(*without).filter(pk=pk).first()
+    return row
+
+
+@prepared
+def _seen_by_person(
+    model: Any, /, *, pk: UUID, user_id: UUID, organization_id: UUID
+) -> QuerySet[Any]:
+    person = Principal(organization_id=organization_id, user=User(pk=user_id))
+    seen: QuerySet[Any] = model._default_manager.visible_to(person).filter(pk=pk)
+    return seen
+
+
+def get_writable(
+    model: type[AnyRow], principal: Principal, pk: UUID, *, without: tuple[str, ...] = ()
+) -> AnyRow:
+    """One query, and another for a refusal. Raises Missing, Forbidden."""
+    rows = model._default_manager.writable_by(principal)  # type: ignore[attr-defined]
+    row: AnyRow | None = rows.defer(*without).filter(pk=pk).first()
+    if row is None:
+        get_visible(model, principal, pk, without=without)
+        raise Forbidden
+    return row

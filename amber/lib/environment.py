@@ -1,0 +1,183 @@
+"""Reads settings from the environment; a wrong value fails at start-up and says what is wanted."""
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from amber.lib.secrets import check_keys
+
+T = TypeVar("T")
+
+
+def _read(name: str, default: T, parse: Callable[[str], T], wanted: str) -> T:
+    raw = os.environ.get(name, "")
+    if raw == "":
+        return default
+    try:
+        return parse(raw)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name}={raw!r}: {wanted}") from None
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "") or default
+
+
+def number(name: str, default: float, *, least: float = 0) -> float:
+    return _read(name, default, _at_least(float, least), f"a number of at least {least} is wanted")
+
+
+def integer(name: str, default: int, *, least: int = 0) -> int:
+    return _read(
+        name, default, _at_least(int, least), f"a whole number of at least {least} is wanted"
+    )
+
+
+def numeral(name: str, default: str) -> str:
+    """A number, kept as it is written: for services that are sent it as text."""
+    return _read(name, default, _parse_numeral, "a number is wanted")
+
+
+def flag(name: str, default: bool) -> bool:
+    return _read(name, default, _parse_flag, "one of 1, 0, true, false, yes, no is wanted")
+
+
+def words(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """A list separated by commas."""
+    return _read(
+        name, default, lambda raw: tuple(w.strip() for w in raw.split(",") if w.strip()), ""
+    )
+
+
+def choice(name: str, default: str, among: tuple[str, ...]) -> str:
+    def parse(raw: str) -> str:
+        if raw not in among:
+            raise ValueError(raw)
+        return raw
+
+    return _read(name, default, parse, f"one of {', '.join(among)} is wanted")
+
+
+def address(name: str, default: str = "") -> str:
+    """The URL of an operator's own service; empty: there is none."""
+    wanted = "an address like https://host:8080/path is wanted, without user, ? or #"
+    return _read(name, default, _parse_address, wanted)
+
+
+def origins(name: str) -> list[str]:
+    """Addresses of pages, separated by commas: scheme and host, no path."""
+
+    def parse(raw: str) -> list[str]:
+        found = [word.strip() for word in raw.split(",") if word.strip()]
+        for each in found:
+            parts = urlsplit(each)
+            if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
+                raise ValueError(each)
+        return found
+
+    return _read(name, [], parse, "addresses like https://app.example.com are wanted")
+
+
+def mail_server(name: str) -> dict[str, object]:
+    """Django's EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
+    raw = os.environ.get(name, "")
+    if not raw:
+        return {"EMAIL_BACKEND": "amber.lib.mail.unsent_mail.UnsentEmailBackend"}
+    parts = urlsplit(raw)
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+        raise ImproperlyConfigured(f"{name} is wanted as smtp://user:password@host:587")
+    implicit = parts.scheme == "smtps"
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": parts.port or (465 if implicit else 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": implicit,
+        "EMAIL_USE_TLS": not implicit,
+    }
+
+
+def secret_keys(name: str) -> tuple[str, ...]:
+    """The key ring; checked, never shown."""
+    keys = words(name)
+    try:
+        check_keys(keys)
+    except ValueError as exc:
+        raise ImproperlyConfigured(str(exc)) from None
+    return keys
+
+
+def folder(name: str, default: Path) -> Path:
+    return Path(os.environ.get(name, "") or default).absolute()
+
+
+# libpq's: a host that vanished without a word is noticed in 15 s. By themselves a connection attempt
+# takes two minutes to fail, and a query on a half-open connection waits for hours.
+_NOTICE_LOSS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 15_000,
+}
+
+
+def database(name: str) -> dict[str, Any]:
+    """Django's connection settings from postgresql://user:password@host:port/name?host=/socket."""
+    raw = os.environ.get(name, "")
+    parts = urlsplit(raw)
+    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            f"{name} is wanted as postgresql://user:password@host:port/name; "
+            "`make run` starts a database and sets it."
+        )
+    options = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "amber.lib.postgres",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", "") or parts.hostname or "",
+        "PORT": str(parts.port or options.pop("port", "") or ""),
+        "OPTIONS": {**_NOTICE_LOSS, **options},
+    }
+
+
+def _at_least(kind: Callable[[str], T], least: float) -> Callable[[str], T]:
+    def parse(raw: str) -> T:
+        value = kind(raw)
+        if not value >= least:  # type: ignore[operator]
+            raise ValueError(raw)
+        return value
+
+    return parse
+
+
+def _parse_numeral(raw: str) -> str:
+    if not math.isfinite(float(raw)):
+        raise ValueError(raw)
+    return raw.strip()
+
+
+def _parse_address(raw: str) -> str:
+    parts = urlsplit(raw.strip())
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc or " " in raw.strip())
+    # Reading the port raises ValueError for what is no number.
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError(raw)
+    if not is_plain:
+        raise ValueError(raw)
+    return raw.strip()
+
+
+def _parse_flag(raw: str) -> bool:
+    known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if raw.lower() not in known:
+        raise ValueError(raw)
+    return known[raw.lower()]

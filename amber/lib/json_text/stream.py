@@ -1,0 +1,101 @@
+"""One JSON document of any length as an answer, written while it is read from the database.
+
+    return json_response({"memories": in_batches(rows, wire)}, filename="memories.json")
+
+A list in the document may be an iterator: it is read a batch at a time, by whichever thread is free,
+and between two pieces no database connection is held. Whoever reads slowly costs the memory of one
+batch. A fault in the middle breaks the answer off: what is no whole document is
+no valid JSON either.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+import orjson
+from django.db import connections
+from django.db.models import Model, QuerySet
+from django.http import StreamingHttpResponse
+
+from amber.lib.database.connections import release_connections
+from amber.lib.json_text import numbers
+
+PIECE_BYTES: Final = 65_536
+BATCH: Final = 200
+
+AnyRow = TypeVar("AnyRow", bound=Model)
+
+
+def json_response(document: Mapping[str, Any], *, filename: str) -> StreamingHttpResponse:
+    """The document as a download. Call it in the request's own thread: it returns that thread's
+    database connections."""
+    response = StreamingHttpResponse(_body(document), content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    release_connections()
+    return response
+
+
+def in_batches(
+    rows: QuerySet[AnyRow],
+    wire: Callable[[list[AnyRow]], Iterable[Any]],
+    *,
+    size: int = BATCH,
+) -> Iterator[Any]:
+    """`wire` of these rows, oldest first: one query for their ids, and one a batch."""
+    ids = iter(list(rows.order_by("created_at", "pk").values_list("pk", flat=True)))
+    while some := list(islice(ids, size)):
+        found = rows.in_bulk(some)
+        yield from wire([found[pk] for pk in some if pk in found])
+
+
+def json_pieces(value: Any) -> Iterator[bytes]:
+    """The document in pieces of about PIECE_BYTES."""
+    waiting: list[bytes] = []
+    size = 0
+    for part in _written(value):
+        waiting.append(part)
+        size += len(part)
+        if size >= PIECE_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join(waiting)
+
+
+async def _body(document: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    pieces = json_pieces(document)
+    while piece := await asyncio.to_thread(_next, pieces):
+        yield piece
+
+
+def _next(pieces: Iterator[bytes]) -> bytes:
+    """Empty at the end."""
+    try:
+        return next(pieces, b"")
+    finally:
+        connections.close_all()
+
+
+def _written(value: Any) -> Iterator[bytes]:
+    if isinstance(value, Iterator):
+        yield from _list(value)
+    elif isinstance(value, Mapping) and any(isinstance(v, Iterator) for v in value.values()):
+        yield from _object(value)
+    else:
+        yield numbers.write(value, option=orjson.OPT_UTC_Z)
+
+
+def _list(items: Iterator[Any]) -> Iterator[bytes]:
+    yield b"["
+    for number, item in enumerate(items):
+        yield b"," if number else b""
+        yield from _written(item)
+    yield b"]"
+
+
+def _object(fields: Mapping[str, Any]) -> Iterator[bytes]:
+    yield b"{"
+    for number, (name, value) in enumerate(fields.items()):
+        yield (b"," if number else b"") + orjson.dumps(name) + b":"
+        yield from _written(value)
+    yield b"}"

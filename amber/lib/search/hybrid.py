@@ -1,0 +1,173 @@
+"""Rows near a question by words and by meaning: the two SQL statements behind every recall.
+
+A `Pool` says which rows are asked about; what of them is relevant is the caller's to decide. The
+rows' table has columns `id`, `search` (tokens of `amber.lib.search.words`, and the pool's own word, by
+which the one GIN index of the table is cut down to this pool), `vector` and `embedding_model_id`.
+For pools of at most some ten thousand rows: similarities are computed to all of them. Libraries,
+which are larger, have their own search.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import orjson
+from django.db import connection
+
+from amber.lib.search.words import asked_words, stored_words, word_literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_WORDS: Final = 32
+"""A question has a dozen; each costs one look into the index."""
+
+MIN_STEMMED_CHARS: Final = 4
+MIN_STEM_CHARS: Final = 3
+_ENDINGS: Final = (
+    "ingly",
+    "ings",
+    "edly",
+    "ing",
+    "ies",
+    "ied",
+    "ily",
+    "ed",
+    "es",
+    "ly",
+    "s",
+    "e",
+    "y",
+)
+
+MAX_FOUND: Final = 40
+"""More are never wanted; each side gives at most so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """`condition` is SQL over the table's columns, its values in `values`; never a stranger's text."""
+
+    table: str
+    word: str
+    condition: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ByWords:
+    """`held`: the asked words each found row holds. `frequencies`: how many of all `total` rows do."""
+
+    held: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
+    frequencies: Mapping[str, int] = field(default_factory=dict)
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ByMeaning:
+    """Cosine similarities of the nearest rows; count, mean and deviation of all in the pool."""
+
+    similarities: Mapping[UUID, float] = field(default_factory=dict)
+    count: int = 0
+    mean: float = 0.0
+    deviation: float = 0.0
+
+
+def pool_word(kind: str, key: UUID | str) -> str:
+    """A word all rows of one pool hold and no text does."""
+    return f"{kind}::{key}"
+
+
+def indexed(text: str, word: str) -> str:
+    """What a row's `search` column holds: the pool's word and the stems of the text, unplaced."""
+    stems = dict.fromkeys(stem(token) for token in stored_words(text))
+    return " ".join(map(word_literal, [word, *stems]))
+
+
+@lru_cache(maxsize=10_000)
+def stem(word: str) -> str:
+    """An English word without its ending (live, lives, lived, living: liv); others as they are.
+
+    Coarser than a dictionary, and the same on both sides: two words that fall together cost a
+    little precision, which the weighing by rarity forgives.
+    """
+    if len(word) < MIN_STEMMED_CHARS or not (word.isascii() and word.isalpha()):
+        return word
+    cut = next((word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)), word)
+    cut = cut if len(cut) >= MIN_STEM_CHARS else word
+    return cut[:-1] if len(cut) > MIN_STEM_CHARS and cut[-1] == cut[-2] else cut
+
+
+def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) -> ByWords:
+    """The rows that hold the rarest of the question's words. One query; none for no words.
+
+    `but`: words (in lower case) that are not looked for, since they tell nothing. Words are stems.
+    """
+    asked = (stem(word) for word in asked_words(question) if word not in but)
+    words = list(dict.fromkeys(asked))[:MAX_WORDS]
+    if not words:
+        return ByWords()
+    mine = word_literal(pool.word)
+    queries = [f"{mine} & {word_literal(word)}" for word in words]
+    values = {**pool.values, "words": words, "queries": queries, "limit": MAX_FOUND}
+    rows = _rows(_BY_WORDS.format(table=pool.table, condition=pool.condition), values)
+    frequencies = dict.fromkeys(words, 0)
+    if rows:
+        frequencies |= {word: int(count) for word, count in orjson.loads(rows[0][3]).items()}
+    return ByWords(
+        held={pk: frozenset(held) for pk, held, _, _ in rows},
+        frequencies=frequencies,
+        total=int(rows[0][2]) if rows else 0,
+    )
+
+
+def by_meaning(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> ByMeaning:
+    """The rows of this embedding model that are nearest to the vector. One query."""
+    values = {
+        **pool.values,
+        "vector": str(vector.tolist()),
+        "model": model_id,
+        "limit": MAX_FOUND,
+    }
+    rows = _rows(_BY_MEANING.format(table=pool.table, condition=pool.condition), values)
+    if not rows:
+        return ByMeaning()
+    return ByMeaning({row[0]: row[1] for row in rows}, *rows[0][2:])
+
+
+def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        rows: Sequence[Any] = cursor.fetchall()
+        return rows
+
+
+_BY_WORDS: Final = """
+WITH asked AS (
+    SELECT * FROM unnest(%(words)s::text[], %(queries)s::tsquery[]) AS a (word, query)
+), hits AS MATERIALIZED (
+    SELECT asked.word, found.id FROM asked CROSS JOIN LATERAL (
+        SELECT id FROM {table} WHERE search @@ asked.query AND {condition}
+    ) found
+), total AS (
+    SELECT count(*)::float8 AS rows FROM {table} WHERE {condition}
+), counts AS (
+    SELECT word, count(*)::float8 AS rows FROM hits GROUP BY word
+)
+SELECT hits.id, array_agg(hits.word), (SELECT rows FROM total),
+    (SELECT jsonb_object_agg(word, rows) FROM counts)
+FROM hits JOIN counts USING (word)
+GROUP BY hits.id
+ORDER BY sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) DESC
+LIMIT %(limit)s
+"""
+
+_BY_MEANING: Final = """
+SELECT id, near, count(*) OVER (), avg(near) OVER (), stddev_pop(near) OVER () FROM (
+    SELECT id, 1 - (vector <=> %(vector)s::halfvec) AS near FROM {table}
+    WHERE {condition} AND embedding_model_id = %(model)s
+) compared ORDER BY near DESC LIMIT %(limit)s
+"""

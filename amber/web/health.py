@@ -1,0 +1,62 @@
+"""What operators' machines ask: /healthz (alive), /readyz (can work), /metrics (Prometheus)."""
+
+from collections.abc import Callable
+
+import prometheus_client
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+from chats.events.viewers import are_followed
+from chats.models import Turn
+from operations.maintenance.heartbeats import consuming_queues
+
+REQUIRED_QUEUES = ("chat", "ingest")
+
+
+def healthz(request: HttpRequest) -> HttpResponse:
+    """200 while this process answers at all."""
+    return JsonResponse({"status": "ok", "version": settings.AMBER_VERSION})
+
+
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 when database and Redis answer, this process reads the streams that are watched here, and
+    workers consume; else 503 saying what does not."""
+    checks = {
+        "database": _database_answers,
+        "redis": _redis_answers,
+        "event_streams": are_followed,
+    }
+    results = {name: check() for name, check in checks.items()}
+    consuming = consuming_queues() if results["database"] else set()
+    results |= {f"{queue}_workers": queue in consuming for queue in REQUIRED_QUEUES}
+    ready = all(results.values())
+    return JsonResponse(
+        {"status": "ready" if ready else "not ready", "checks": results},
+        status=200 if ready else 503,
+    )
+
+
+def metrics(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(
+        prometheus_client.generate_latest(),
+        content_type=prometheus_client.CONTENT_TYPE_LATEST,
+    )
+
+
+def _database_answers() -> bool:
+    return _answers(Turn.objects.exists)
+
+
+def _redis_answers() -> bool:
+    return _answers(amber_redis.client().ping)
+
+
+def _answers(ask: Callable[[], object]) -> bool:
+    try:
+        ask()
+    except (DatabaseError, RedisError, OSError):
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""Prometheus: what the web process measures of its requests, and what Postgres knows of turns.
+
+Requests are counted around the ASGI application, not in a Django middleware: each of those costs
+two thread hops a request. Numbers of turns come from Postgres at scrape time, so that one scrape
+of any web process sees all workers.
+"""
+
+import time
+from collections.abc import Iterable, MutableMapping
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Avg, Count, F, Min
+from django.utils import timezone
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+
+from amber.lib.ids import least_id_at
+from amber.lib.workers.guard import fault_counts
+from amber.lib.workers.interpreter_watch import held_count
+from amber.web.request_log import Application, Receive, Scope, Send
+from chats.models import Turn, TurnStatus
+from operations.maintenance.heartbeats import consuming_queues, held_counts
+
+RECENT = timedelta(minutes=5)
+"""The window of the figures about ended turns."""
+
+_REQUESTS = Counter("amber_http_requests", "Answered requests", ["method", "status"])
+_SECONDS = Histogram("amber_http_first_byte_seconds", "Request to first byte of the answer")
+_OPEN = Gauge("amber_http_open_responses", "Answers being sent, event streams among them")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def measured(application: Application) -> Application:
+    """The application with its requests counted."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        began = time.perf_counter()
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+
+        async def count(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                _REQUESTS.labels(method, str(message["status"])).inc()
+                _SECONDS.observe(time.perf_counter() - began)
+            await send(message)
+
+        with _OPEN.track_inprogress():
+            await application(scope, receive, count)
+
+    return answer
+
+
+class TurnCollector(Collector):
+    """Four cheap queries a scrape (partial index, primary key range, heartbeats twice), one of Redis."""
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        yield from _live()
+        yield from _recent()
+        workers = GaugeMetricFamily("amber_queue_consumed", "1: workers consume", labels=["queue"])
+        consumed = consuming_queues()
+        for queue in ("chat", "ingest"):
+            workers.add_metric([queue], queue in consumed)
+        yield workers
+        yield from _faults()
+        held = CounterMetricFamily(
+            "amber_interpreter_held", "Times a thread held the interpreter", labels=["process"]
+        )
+        for process, count in {
+            "chat": 0,
+            "ingest": 0,
+            **held_counts(),
+            "web": held_count(),
+        }.items():
+            held.add_metric([process], count)
+        yield held
+
+
+def _live() -> Iterable[Metric]:
+    live = GaugeMetricFamily("amber_turns_live", "Turns not ended", labels=["status"])
+    oldest = GaugeMetricFamily("amber_turn_oldest_queued_seconds", "Age of the oldest queued turn")
+    rows = Turn.objects.live().values("status").annotate(n=Count("pk"), since=Min("created_at"))
+    found = {row["status"]: row for row in rows}
+    for status in (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING):
+        live.add_metric([status], found[status]["n"] if status in found else 0)
+    queued = found.get(TurnStatus.QUEUED)
+    age = (timezone.now() - queued["since"]).total_seconds() if queued else 0
+    oldest.add_metric([], age)
+    return [live, oldest]
+
+
+def _recent() -> Iterable[Metric]:
+    ended = GaugeMetricFamily(
+        "amber_turns_recent", "Turns started in the last 5 minutes", labels=["status"]
+    )
+    first = GaugeMetricFamily(
+        "amber_turn_first_token_seconds_recent", "Question to first token, mean over 5 minutes"
+    )
+    recent = Turn.objects.filter(pk__gte=least_id_at(timezone.now() - RECENT))
+    for row in recent.values("status").annotate(n=Count("pk")):
+        ended.add_metric([row["status"]], row["n"])
+    mean = recent.aggregate(mean=Avg(F("first_token_at") - F("created_at")))["mean"]
+    first.add_metric([], mean.total_seconds() if mean else 0)
+    return [ended, first]
+
+
+def _faults() -> Iterable[Metric]:
+    """Left out while Redis is away: it keeps the count."""
+    faults = CounterMetricFamily(
+        "amber_maintenance_faults", "Faults of workers' maintenance", labels=["part"]
+    )
+    try:
+        counted = fault_counts()
+    except (RedisError, OSError):
+        return []
+    for part, count in counted.items():
+        faults.add_metric([part], count)
+    return [faults]
+
+
+REGISTRY.register(TurnCollector())

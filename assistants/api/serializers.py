@@ -1,0 +1,142 @@
+"""The shapes of assistants, bindings and scene prompts; nothing here reads or writes rows."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from accounts.api.serializers import MAX_ORIGINS, browser_origin
+from amber.lib.rest.bounded_fields import BoundedListField
+from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.slugs import looks_like_id
+from tools.models import Tool
+
+MAX_FUNCTIONS = 128
+MAX_EXAMPLES = 50
+MAX_TEXT_CHARS = 2_000
+READ_ONLY = ["id", "created_at", "updated_at"]
+
+_PROMPT = {"max_length": settings.AMBER_MAX_MESSAGE_CHARS, "trim_whitespace": False}
+
+
+class AssistantSerializer(serializers.ModelSerializer[Assistant]):
+    slug = serializers.SlugField(
+        max_length=80,
+        required=False,
+        help_text="Unique in the organization; made of the name when left out.",
+    )
+    library_id = serializers.UUIDField(required=False, allow_null=True)
+    user_id = serializers.UUIDField(read_only=True, allow_null=True)
+    disabled_builtin_tools = BoundedListField(
+        child=serializers.CharField(max_length=64), required=False, max_length=MAX_FUNCTIONS
+    )
+    public_origins = BoundedListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=MAX_ORIGINS,
+        help_text="Web pages whose visitors may be guests, as `https://example.com`. Empty: all.",
+    )
+
+    class Meta:
+        model = Assistant
+        fields = [
+            "id",
+            "name",
+            "slug",
+            "description",
+            "prompt",
+            "model",
+            "temperature",
+            "top_p",
+            "library_id",
+            "user_id",
+            "shared",
+            "public",
+            "public_origins",
+            "guest_files",
+            "disable_default_prompt",
+            "disable_web_browsing",
+            "disable_memory",
+            "enable_memory_for_assistant_api",
+            "disabled_builtin_tools",
+            "total_token_usage",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = [*READ_ONLY, "total_token_usage"]
+        extra_kwargs = {
+            "description": {"max_length": MAX_TEXT_CHARS},
+            "prompt": _PROMPT,
+            "model": {"help_text": "An alias of GET models/; `auto` or empty: the default model."},
+        }
+
+    def validate_slug(self, slug: str) -> str:
+        if looks_like_id(slug):
+            raise serializers.ValidationError("A slug must not look like an id.")
+        return slug
+
+    def validate_disabled_builtin_tools(self, names: list[str]) -> list[str]:
+        return sorted(set(names))
+
+    def validate_public_origins(self, origins: list[str]) -> list[str]:
+        return list(dict.fromkeys(browser_origin(text) for text in origins))
+
+
+class BoundToolSerializer(serializers.ModelSerializer[Tool]):
+    class Meta:
+        model = Tool
+        fields = ["id", "name", "description", "kind"]
+        read_only_fields = fields
+
+
+class BindingSerializer(serializers.ModelSerializer[AssistantTool]):
+    """`functions` empty: all of the tool's functions."""
+
+    tool_id = serializers.UUIDField()
+    tool = BoundToolSerializer(read_only=True)
+    functions = BoundedListField(
+        child=serializers.CharField(max_length=200), required=False, max_length=MAX_FUNCTIONS
+    )
+
+    class Meta:
+        model = AssistantTool
+        fields = ["id", "tool_id", "tool", "functions", "created_at", "updated_at"]
+        read_only_fields = READ_ONLY
+
+    def validate_functions(self, names: list[str]) -> list[str]:
+        return list(dict.fromkeys(names))
+
+
+class FunctionsSerializer(serializers.Serializer[Any]):
+    """What of a binding can be changed."""
+
+    functions = BoundedListField(
+        child=serializers.CharField(max_length=200), max_length=MAX_FUNCTIONS
+    )
+
+    def validate_functions(self, names: list[str]) -> list[str]:
+        return list(dict.fromkeys(names))
+
+
+class ScenePromptSerializer(serializers.ModelSerializer[ScenePrompt]):
+    examples = BoundedListField(
+        child=serializers.CharField(max_length=MAX_TEXT_CHARS),
+        required=False,
+        max_length=MAX_EXAMPLES,
+        help_text="Messages that belong to this scene.",
+    )
+
+    class Meta:
+        model = ScenePrompt
+        fields = [
+            "id",
+            "label",
+            "prompt",
+            "examples",
+            "temperature",
+            "top_p",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = READ_ONLY
+        extra_kwargs = {"prompt": _PROMPT}

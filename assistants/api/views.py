@@ -1,0 +1,221 @@
+"""REST of assistants (docs/assistants.md): one view per address, one service per verb."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.db.models import Q
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.principal import Principal
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible, get_writable
+from amber.lib.errors import Missing
+from assistants import services
+from assistants.api.serializers import (
+    AssistantSerializer,
+    BindingSerializer,
+    FunctionsSerializer,
+    ScenePromptSerializer,
+)
+from assistants.models import Assistant, AssistantTool, ScenePrompt
+from libraries.models import Library
+from tools.models import Tool
+
+
+class AssistantsView(GenericAPIView[Assistant]):
+    serializer_class = AssistantSerializer
+    bound_keys_may = ("GET",)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
+        responses=AssistantSerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """Assistants of the organization that are yours or shared, newest first."""
+        rows = Assistant.objects.visible_to(principal_of(request))
+        if words := request.query_params.get("q", "").strip():
+            rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(responses={201: AssistantSerializer})
+    def post(self, request: Request) -> Response:
+        """Make an assistant. 400 `unknown_model`, 404 for a library you do not see."""
+        principal = principal_of(request)
+        fields = _with_library(principal, _valid(self, request))
+        assistant = services.create_assistant(principal, fields=fields)
+        return Response(self.get_serializer(assistant).data, status=201)
+
+
+class AssistantView(GenericAPIView[Assistant]):
+    serializer_class = AssistantSerializer
+    bound_keys_may = ("GET",)
+
+    def get(self, request: Request, assistant_id: UUID) -> Response:
+        """The assistant, with its prompt and switches."""
+        assistant = get_visible(Assistant, principal_of(request), assistant_id)
+        return Response(self.get_serializer(assistant).data)
+
+    def patch(self, request: Request, assistant_id: UUID) -> Response:
+        """Its creator, and admins if it is shared. 403 for others who see it."""
+        principal = principal_of(request)
+        assistant = get_writable(Assistant, principal, assistant_id)
+        changes = _with_library(principal, _valid(self, request, partial=True), assistant)
+        assistant = services.update_assistant(assistant, changes=changes)
+        return Response(self.get_serializer(assistant).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, assistant_id: UUID) -> Response:
+        """Chats with it stay, without it."""
+        services.delete_assistant(get_writable(Assistant, principal_of(request), assistant_id))
+        return Response(status=204)
+
+
+class DismissGuestsView(APIView):
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Send all guests away: their tokens count no more, at once. Their chats expire in time."""
+        services.dismiss_guests(get_writable(Assistant, principal_of(request), assistant_id))
+        return Response(status=204)
+
+
+class BindingsView(GenericAPIView[AssistantTool]):
+    serializer_class = BindingSerializer
+    bound_keys_may = ("GET",)
+
+    @extend_schema(responses=BindingSerializer(many=True))
+    def get(self, request: Request, assistant_id: UUID) -> Response:
+        """The tools the assistant uses, newest binding first."""
+        principal = principal_of(request)
+        assistant = get_visible(Assistant, principal, assistant_id)
+        rows = AssistantTool.objects.visible_to(principal).filter(assistant=assistant)
+        page = self.paginate_queryset(rows.select_related("tool"))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(responses={201: BindingSerializer})
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Let the assistant use a tool. 404 for a tool you do not see, 409 for one it has."""
+        principal = principal_of(request)
+        assistant = get_writable(Assistant, principal, assistant_id)
+        fields = _valid(self, request)
+        tool = get_visible(Tool, principal, fields["tool_id"])
+        binding = services.bind_tool(assistant, tool=tool, functions=fields.get("functions", ()))
+        return Response(self.get_serializer(binding).data, status=201)
+
+
+class BindingView(GenericAPIView[AssistantTool]):
+    serializer_class = FunctionsSerializer
+
+    @extend_schema(responses=BindingSerializer)
+    def patch(self, request: Request, assistant_id: UUID, tool_id: UUID) -> Response:
+        """Choose among the tool's functions; none chosen means all of them."""
+        binding = _binding(principal_of(request), assistant_id, tool_id)
+        functions = _valid(self, request)["functions"]
+        binding = services.choose_functions(binding, functions=functions)
+        return Response(BindingSerializer(binding).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, assistant_id: UUID, tool_id: UUID) -> Response:
+        """Take the tool away from the assistant."""
+        services.unbind_tool(_binding(principal_of(request), assistant_id, tool_id))
+        return Response(status=204)
+
+
+class ScenePromptsView(GenericAPIView[ScenePrompt]):
+    serializer_class = ScenePromptSerializer
+    bound_keys_may = ("GET",)
+
+    @extend_schema(responses=ScenePromptSerializer(many=True))
+    def get(self, request: Request, assistant_id: UUID) -> Response:
+        """The assistant's scene prompts, newest first."""
+        principal = principal_of(request)
+        assistant = get_visible(Assistant, principal, assistant_id)
+        rows = ScenePrompt.objects.visible_to(principal).filter(assistant=assistant)
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(responses={201: ScenePromptSerializer})
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Add a scene prompt. 409 for a label the assistant has already."""
+        assistant = get_writable(Assistant, principal_of(request), assistant_id)
+        scene = services.add_scene_prompt(assistant, fields=_valid(self, request))
+        return Response(self.get_serializer(scene).data, status=201)
+
+
+class UsualScenesView(GenericAPIView[ScenePrompt]):
+    serializer_class = ScenePromptSerializer
+    pagination_class = None  # those added, at once
+
+    @extend_schema(request=None, responses={201: ScenePromptSerializer(many=True)})
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Add the usual scenes with their temperatures; those of a label it has already stay."""
+        assistant = get_writable(Assistant, principal_of(request), assistant_id)
+        scenes = services.add_usual_scenes(assistant)
+        return Response(self.get_serializer(scenes, many=True).data, status=201)
+
+
+class ScenePromptView(GenericAPIView[ScenePrompt]):
+    serializer_class = ScenePromptSerializer
+    bound_keys_may = ("GET",)
+
+    def get(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
+        """One scene prompt."""
+        scene = get_visible(ScenePrompt, principal_of(request), scene_id)
+        return Response(self.get_serializer(_of(scene, assistant_id)).data)
+
+    def patch(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
+        """Change it; what is left out stays. 409 for a label the assistant has already."""
+        scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
+        changes = _valid(self, request, partial=True)
+        scene = services.update_scene_prompt(scene, changes=changes)
+        return Response(self.get_serializer(scene).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
+        """Take the scene away. Chats that were pinned to it choose by themselves."""
+        scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
+        services.delete_scene_prompt(scene)
+        return Response(status=204)
+
+
+def _valid(view: GenericAPIView[Any], request: Request, *, partial: bool = False) -> dict[str, Any]:
+    serializer = view.get_serializer(data=request.data, partial=partial)
+    serializer.is_valid(raise_exception=True)
+    return cast(dict[str, Any], serializer.validated_data)
+
+
+def _with_library(
+    principal: Principal, fields: dict[str, Any], current: Assistant | None = None
+) -> dict[str, Any]:
+    """The fields with the library they name. What stays as it is needs no second permission.
+
+    Raises Missing for a library the principal does not see.
+    """
+    if "library_id" not in fields:
+        return fields
+    library_id = fields.pop("library_id")
+    if library_id is None:
+        return {**fields, "library": None}
+    if current is not None and library_id == current.library_id:
+        return fields
+    return {**fields, "library": get_visible(Library, principal, library_id)}
+
+
+def _binding(principal: Principal, assistant_id: UUID, tool_id: UUID) -> AssistantTool:
+    """Raises Missing, Forbidden."""
+    assistant = get_writable(Assistant, principal, assistant_id)
+    rows = AssistantTool.objects.writable_by(principal).filter(assistant=assistant)
+    binding = rows.filter(tool_id=tool_id).select_related("tool").first()
+    if binding is None:
+        raise Missing
+    return cast(AssistantTool, binding)
+
+
+def _of(scene: ScenePrompt, assistant_id: UUID) -> ScenePrompt:
+    if scene.assistant_id != assistant_id:
+        raise Missing
+    return scene

@@ -1,0 +1,123 @@
+"""What a turn needs of an assistant, taken from its row: prompts, model, sampling, tools.
+
+Reads the row and what is already loaded with it; asks the database nothing. Who may use the
+assistant was decided before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.conf import settings
+
+from assistants.models import Assistant, ScenePrompt
+from engine.messages import Author
+from engine.tools import ToolSpec
+from providers.models import AUTO_ALIAS
+from tools.calling.registry import offered
+from tools.calling.result_files import ResultFiles
+from tools.calling.toolbox import ToolLimits, TurnToolbox
+from tools.protocol import Circumstances, OfferedTool, ToolContext
+
+MIN_TEMPERATURE = 0.1
+MAX_TEMPERATURE = 1.0
+"""What an assistant's temperature is clamped to when sent (design 5.6); some servers refuse 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """`system_prompts` in order, the empty ones left out; a scene's prompt comes last.
+
+    `author` is None, and everything at its default, for a bare model.
+    """
+
+    author: Author | None = None
+    model: str = AUTO_ALIAS
+    system_prompts: tuple[str, ...] = ()
+    temperature: float | None = None
+    top_p: float | None = None
+    library_id: UUID | None = None
+    uses_memory: bool = False
+    disable_web_browsing: bool = False
+    disabled_builtin_tools: frozenset[str] = frozenset()
+
+
+def recipe_of(
+    assistant: Assistant,
+    *,
+    organization_prompt: str = "",
+    chat_prompt: str = "",
+    is_public_api: bool = False,
+) -> Recipe:
+    """`organization_prompt` is the organization's default prompt; `chat_prompt` replaces the
+    assistant's. Through the public API memory is off unless the assistant enables it there."""
+    defaults = (settings.AMBER_DEFAULT_PROMPT, organization_prompt)
+    prompts = [
+        *(() if assistant.disable_default_prompt else defaults),
+        chat_prompt if chat_prompt.strip() else assistant.prompt,
+    ]
+    uses_memory = not assistant.disable_memory
+    if is_public_api:
+        uses_memory = uses_memory and assistant.enable_memory_for_assistant_api
+    return Recipe(
+        author=Author(str(assistant.pk), assistant.name, assistant.description),
+        model=assistant.model or AUTO_ALIAS,
+        system_prompts=tuple(prompt for prompt in prompts if prompt.strip()),
+        temperature=clamped_temperature(assistant.temperature),
+        top_p=assistant.top_p,
+        library_id=assistant.library_id,
+        uses_memory=uses_memory,
+        disable_web_browsing=assistant.disable_web_browsing,
+        disabled_builtin_tools=frozenset(assistant.disabled_builtin_tools),
+    )
+
+
+def in_scene(recipe: Recipe, scene: ScenePrompt) -> Recipe:
+    """The same with the scene's prompt behind the others, and sampled as the scene says."""
+    temperature = clamped_temperature(scene.temperature)
+    prompts = (scene.prompt,) if scene.prompt.strip() else ()
+    return replace(
+        recipe,
+        system_prompts=recipe.system_prompts + prompts,
+        temperature=recipe.temperature if temperature is None else temperature,
+        top_p=recipe.top_p if scene.top_p is None else scene.top_p,
+    )
+
+
+def clamped_temperature(temperature: float | None) -> float | None:
+    """None: the provider's own default."""
+    if temperature is None:
+        return None
+    return min(max(temperature, MIN_TEMPERATURE), MAX_TEMPERATURE)
+
+
+def toolbox_of(
+    recipe: Recipe,
+    *,
+    context: ToolContext,
+    limits: ToolLimits,
+    files: ResultFiles,
+    has_sealed_blocks: bool = False,
+    bound: Sequence[OfferedTool] = (),
+    theirs: Sequence[ToolSpec] = (),
+    is_bare: bool = False,
+    is_attended: bool = True,
+) -> TurnToolbox:
+    """All tools a turn of this recipe may use, in a stable order: built-in ones, then `bound`, then
+    `theirs`, which the caller runs. `is_bare`: without the built-in ones."""
+    circumstances = Circumstances(
+        has_library=bool(context.library_ids),
+        has_sealed_blocks=has_sealed_blocks,
+        disable_web_browsing=recipe.disable_web_browsing,
+        disable_memory=not recipe.uses_memory,
+    )
+    disabled = recipe.disabled_builtin_tools
+    builtin = () if is_bare else offered(circumstances, disabled=disabled)
+    return TurnToolbox(
+        [*builtin, *bound],
+        context=context,
+        limits=limits,
+        files=files,
+        theirs=theirs,
+        is_attended=is_attended,
+    )

@@ -1,0 +1,113 @@
+"""The shape of a turn's manifest (`chats.context.manifest`), for the documentation and the order of its fields.
+
+Refuses to judge what is in it: a manifest is written once and given out as it was, with the texts that
+memories have now.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from chats.models import MessageRole
+
+
+class _Part(serializers.Serializer[Any]):
+    tokens = serializers.IntegerField()
+
+
+class MessagePart(_Part):
+    id = serializers.UUIDField()
+    role = serializers.ChoiceField(MessageRole.choices)
+
+
+class BlockPart(_Part):
+    """An earlier part of the chat that was recalled."""
+
+    id = serializers.UUIDField()
+    from_at = serializers.DateTimeField()
+    until_at = serializers.DateTimeField()
+    relevance = serializers.FloatField()
+
+
+class MemoryPart(_Part):
+    id = serializers.UUIDField()
+    content = serializers.CharField(
+        allow_null=True, help_text="As it is now; null once it was forgotten."
+    )
+    relevance = serializers.FloatField()
+
+
+class PassagePart(_Part):
+    number = serializers.IntegerField(help_text="As in the answer's citations.")
+    chunk_ids = serializers.ListField(child=serializers.UUIDField())
+    document_id = serializers.UUIDField()
+    relevance = serializers.FloatField()
+
+
+class ToolPart(_Part):
+    name = serializers.CharField()
+
+
+class ScenePart(serializers.Serializer[Any]):
+    id = serializers.UUIDField(allow_null=True, help_text="Null: none was near enough.")
+    label = serializers.CharField(allow_null=True)  # type: ignore[assignment]
+    is_pinned = serializers.BooleanField()
+    scores = serializers.DictField(
+        child=serializers.FloatField(), help_text="Deviations above everyday talk, by scene."
+    )
+
+
+class LeftOutPart(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(["block", "tool", "messages", "earlier messages"])
+    reason = serializers.CharField()
+    id = serializers.UUIDField(required=False)
+    name = serializers.CharField(required=False)
+    count = serializers.IntegerField(required=False)
+
+
+class ManifestSerializer(serializers.Serializer[Any]):
+    """What went into the turn's request, with tokens each, and what was left out and why."""
+
+    model = serializers.CharField()
+    model_fallback = serializers.CharField(
+        allow_null=True, help_text="Why it is not the model that the assistant names."
+    )
+    assistant_id = serializers.UUIDField(allow_null=True)
+    question_not_embedded = serializers.CharField(
+        allow_null=True, help_text="Why words alone had to find what matters."
+    )
+    system_prompts = serializers.ListField(child=serializers.CharField())
+    scene = ScenePart(allow_null=True, help_text="Null where the assistant has no scenes.")
+    messages = MessagePart(many=True)
+    history_is_cut = serializers.BooleanField(help_text="Messages lie before those.")
+    blocks = BlockPart(many=True)
+    memories = MemoryPart(many=True)
+    passages = PassagePart(many=True)
+    library_searched = serializers.BooleanField()
+    tools = ToolPart(many=True)
+    left_out = LeftOutPart(many=True)
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="What the library's search could not do."
+    )
+    tokens = serializers.DictField(
+        child=serializers.IntegerField(), help_text="By part; `limit` is what the prompt may have."
+    )
+    cacheable_share = serializers.FloatField(
+        help_text="Of the request, from its beginning, what the next turn's will begin with."
+    )
+    form = serializers.DictField(help_text="How the parts were put together.")
+    request_hash = serializers.CharField(help_text="SHA-256 of the request's messages.")
+    request = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        allow_null=True,
+        help_text="With ?request=true: the request's messages, made again; null when something "
+        "they were made of has been deleted.",
+    )
+
+
+def in_order(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Read from the top: Postgres keeps an object's names by their length."""
+    known = map(str, ManifestSerializer().fields)
+    return {name: manifest[name] for name in known if name in manifest} | dict(manifest)

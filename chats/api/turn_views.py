@@ -1,0 +1,113 @@
+"""REST of turns: state, cancel, approve, manifest; and trying an assistant without a chat."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible
+from amber.lib.errors import Missing
+from amber.lib.rest.preferences import PREFER
+from amber.lib.rest.wire import validated
+from assistants.models import Assistant
+from chats import services
+from chats.api.manifest_serializers import ManifestSerializer, in_order
+from chats.api.serializers import ApproveInput, TryInput, TurnSerializer
+from chats.approval_services import approve_calls
+from chats.context.manifest import messages_again, told_manifest
+from chats.messages.wire import turn_wire
+from chats.models import MessageRole, Turn
+from chats.streaming.negotiation import Streamable, answer_turn, answered_once
+
+
+class TurnView(APIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(responses=TurnSerializer)
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        """The turn as it stands, with what it used and why it ended."""
+        return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
+
+
+class CancelView(APIView):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(request=None, responses=TurnSerializer)
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """End the turn; text that was shown is kept. 200 also when it is over already."""
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        return Response(turn_wire(services.cancel_turn(turn)))
+
+
+class ApproveView(APIView):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(request=ApproveInput, responses=TurnSerializer, parameters=[IDEMPOTENCY_KEY])
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """Allow or decline calls the turn waits for; it goes on once all of them are decided."""
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        decisions = validated(ApproveInput, request)["decisions"]
+        return answered_once(
+            request,
+            lambda claim: approve_calls(turn, decisions, claim=claim),
+            turn_wire,
+            status=200,
+        )
+
+
+class ManifestView(APIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("request", bool, description="Make the request again.")],
+        responses=ManifestSerializer,
+    )
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        """What went into the turn's request. 404 until it was composed.
+
+        With `request=true` also its messages, made again of the same; null when something they
+        were made of has been deleted since. `request_hash` shows whether they are the same.
+        """
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        if turn.manifest is None:
+            raise Missing("This turn's request has not been composed.")
+        manifest = in_order(told_manifest(turn))
+        if request.query_params.get("request") != "true":
+            return Response(manifest)
+        return Response({**manifest, "request": messages_again(turn)})
+
+
+class TryView(Streamable):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(
+        request=TryInput,
+        parameters=[IDEMPOTENCY_KEY, PREFER],
+        responses={
+            201: TurnSerializer,
+            202: OpenApiResponse(TurnSerializer, description="With `Prefer: respond-async`."),
+            (200, "text/event-stream"): OpenApiResponse(
+                OpenApiTypes.STR, description="The turn's events."
+            ),
+        },
+    )
+    def post(self, request: Request, assistant_id: UUID) -> HttpResponseBase:
+        """Ask an assistant without a chat; the answer is kept for a short while only."""
+        principal = principal_of(request)
+        assistant = get_visible(Assistant, principal, assistant_id)
+        given = validated(TryInput, request)
+        question: dict[str, Any] = {"role": MessageRole.HUMAN, "content": given["content"]}
+        messages = [*map(dict, given.get("history", ())), question]
+        return answer_turn(
+            request,
+            lambda claim: services.start_stateless_turn(
+                principal, assistant=assistant, messages=messages, claim=claim
+            ),
+        )

@@ -1,0 +1,351 @@
+"""REST of chats and their messages: one view per address, one service per verb."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.principal import Principal
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import find_visible, get_visible
+from amber.lib.errors import Invalid, Missing, TooLarge
+from amber.lib.rest.pages import limit_of
+from amber.lib.rest.preferences import PREFER
+from amber.lib.rest.wire import validated
+from assistants.models import Assistant, ScenePrompt
+from chats import services
+from chats.api.schema import CHAT_EXAMPLES, MESSAGE_EXAMPLES, POSTED_RESPONSES
+from chats.api.serializers import (
+    BranchInput,
+    ChatInput,
+    ChatSerializer,
+    EditInput,
+    ExportSerializer,
+    FoundMessagesSerializer,
+    ImportInput,
+    MessageInput,
+    MessageSerializer,
+    RegenerateInput,
+)
+from chats.messages import search, transcript
+from chats.messages.path_pages import path_page
+from chats.messages.transfer import export_chat, import_chat
+from chats.messages.wire import chat_wire
+from chats.models import Chat, ChatMessage, ChatOwner
+from chats.streaming.negotiation import Streamable, answer_posted, answered_once
+from libraries.models import File
+
+MAX_QUERY_CHARS = 500
+
+
+def named(model: Any, principal: Principal, pk: UUID | None) -> Any:
+    """The row a body names; None for no name. Raises Missing: absent and foreign are the same."""
+    return None if pk is None else get_visible(model, principal, pk)
+
+
+# -- Chats --------------------------------------------------------------------------------------
+
+
+class ChatsView(GenericAPIView[Chat]):
+    serializer_class = ChatSerializer
+    bound_keys_may = ("GET", "POST")
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("owner", str, enum=ChatOwner.values, description="Default: user."),
+            OpenApiParameter("q", str, description="Part of the name."),
+        ],
+        responses=ChatSerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """Your chats, newest first; `owner=api` lists those made with your keys."""
+        principal = principal_of(request)
+        default = ChatOwner.API if principal.key else ChatOwner.USER
+        owner = request.query_params.get("owner", default)
+        if owner not in ChatOwner.values:
+            raise Invalid(fields={"owner": [f"One of {', '.join(ChatOwner.values)}."]})
+        rows = Chat.objects.visible_to(principal).filter(owner=owner).select_related("assistant")
+        if words := request.query_params.get("q", "").strip():
+            rows = rows.filter(name__icontains=words)
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        request=ChatInput,
+        responses={201: ChatSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+        examples=CHAT_EXAMPLES,
+    )
+    def post(self, request: Request) -> Response:
+        """Open a chat. Its name is made from the first question when it has none."""
+        principal = principal_of(request)
+        fields = _chat_fields(principal, validated(ChatInput, request))
+        if principal.assistant_id and "assistant" not in fields:
+            fields["assistant"] = named(Assistant, principal, principal.assistant_id)
+        return answered_once(
+            request, lambda claim: services.create_chat(principal, claim=claim, **fields), chat_wire
+        )
+
+
+class ChatView(APIView):
+    bound_keys_may = ("GET", "PATCH", "DELETE")
+
+    @extend_schema(responses=ChatSerializer)
+    def get(self, request: Request, chat_id: UUID) -> Response:
+        """The chat, without its messages."""
+        return Response(chat_wire(get_visible(Chat, principal_of(request), chat_id)))
+
+    @extend_schema(request=ChatInput, responses=ChatSerializer)
+    def patch(self, request: Request, chat_id: UUID) -> Response:
+        """Its name, assistant, prompt and pinned scene; what is left out stays."""
+        principal = principal_of(request)
+        chat = get_visible(Chat, principal, chat_id)
+        fields = _chat_fields(principal, validated(ChatInput, request, partial=True))
+        return Response(chat_wire(services.update_chat(chat, **fields)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, chat_id: UUID) -> Response:
+        """The chat with all its messages and turns; a running turn stops."""
+        services.delete_chat(get_visible(Chat, principal_of(request), chat_id))
+        return Response(status=204)
+
+
+def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {n: given[n] for n in ("name", "prompt") if n in given}
+    if "assistant_id" in given:
+        chosen = given["assistant_id"] or principal.assistant_id  # a bound key sees no other chat
+        fields["assistant"] = named(Assistant, principal, chosen)
+    if "pinned_scene_id" in given:
+        fields["pinned_scene"] = named(ScenePrompt, principal, given["pinned_scene_id"])
+    return fields
+
+
+class BranchView(APIView):
+    bound_keys_may = ("PUT",)
+
+    @extend_schema(request=BranchInput, responses=ChatSerializer)
+    def put(self, request: Request, chat_id: UUID) -> Response:
+        """Show the branch that ends with this message."""
+        principal = principal_of(request)
+        chat = get_visible(Chat, principal, chat_id)
+        leaf = _message_of(chat, principal, validated(BranchInput, request)["leaf_id"])
+        return Response(chat_wire(services.switch_branch(chat, leaf)))
+
+
+def _message_of(chat: Chat, principal: Principal, message_id: UUID) -> ChatMessage:
+    """Raises Missing for a message of another chat."""
+    message = get_visible(ChatMessage, principal, message_id)
+    if message.chat_id != chat.pk:
+        raise Missing
+    return message
+
+
+class ExportView(APIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(responses=ExportSerializer)
+    def get(self, request: Request, chat_id: UUID) -> Response:
+        """The chat with all its branches, as `chats/import/` takes it."""
+        return Response(export_chat(get_visible(Chat, principal_of(request), chat_id)))
+
+
+class ImportView(APIView):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(
+        request=ImportInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request) -> Response:
+        """A chat from an export; a message needs only role and content.
+
+        `can_be_asked` of the answer is false where no assistant came along: name one in `assistant_id`.
+        """
+        principal = principal_of(request)
+        if len(request._request.body) > settings.AMBER_MAX_IMPORT_BYTES:
+            raise TooLarge(f"An import may have at most {settings.AMBER_MAX_IMPORT_BYTES:,} bytes.")
+        given = validated(ImportInput, request)
+        assistant = _imported_assistant(principal, given)
+        return answered_once(
+            request,
+            lambda claim: import_chat(
+                principal,
+                chat=given.get("chat", {}),
+                messages=given["messages"],
+                assistant=assistant,
+                claim=claim,
+            ),
+            chat_wire,
+        )
+
+
+def _imported_assistant(principal: Principal, given: dict[str, Any]) -> Assistant | None:
+    """The one that the request names, else the exported chat's, where the importer sees it. A bound
+    key's is its own. Raises Missing."""
+    found: Assistant | None = None
+    if "assistant_id" in given:
+        found = named(Assistant, principal, given["assistant_id"])
+    elif exported_id := given.get("chat", {}).get("assistant_id"):
+        found = find_visible(Assistant, principal, exported_id)
+    return found or named(Assistant, principal, principal.assistant_id)
+
+
+class SearchView(APIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "q",
+                {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+                required=True,
+                description="Words; all must be there.",
+            ),
+            OpenApiParameter("chat_id", UUID, description="Only in this chat."),
+        ],
+        responses={200: FoundMessagesSerializer, 404: OpenApiResponse(description="No such chat.")},
+    )
+    def get(self, request: Request) -> Response:
+        """Messages of your chats that hold all the words, best first."""
+        principal = principal_of(request)
+        query = request.query_params.get("q", "")
+        if not query.strip() or len(query) > MAX_QUERY_CHARS:
+            raise Invalid(fields={"q": [f"1 to {MAX_QUERY_CHARS} characters."]})
+        chat = named(Chat, principal, _uuid(request, "chat_id"))
+        found = search.search_messages(
+            principal, query, chat_id=chat and chat.pk, limit=limit_of(request)
+        )
+        results = [
+            {
+                "message": message,
+                "chat": {"id": str(hit.message.chat_id), "name": hit.message.chat.name},
+                "score": hit.score,
+            }
+            for message, hit in zip(
+                transcript.shown([hit.message for hit in found]), found, strict=True
+            )
+        ]
+        return Response({"results": results})
+
+
+def _uuid(request: Request, name: str) -> UUID | None:
+    text = request.query_params.get(name)
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        raise Invalid(fields={name: ["Must be a UUID."]}) from None
+
+
+# -- Messages -----------------------------------------------------------------------------------
+
+
+class MessagesView(Streamable, GenericAPIView[ChatMessage]):
+    serializer_class = MessageSerializer
+    bound_keys_may = ("GET", "POST")
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("branches", str, enum=["all"], description="All branches, by age."),
+        ],
+        responses=MessageSerializer(many=True),
+    )
+    def get(self, request: Request, chat_id: UUID) -> Response:
+        """The active branch: the first page is its end, oldest first; `previous` leads back."""
+        chat = get_visible(Chat, principal_of(request), chat_id)
+        branches = request.query_params.get("branches")
+        if branches == "all":
+            return self._all_branches(chat)
+        if branches is not None:
+            raise Invalid(fields={"branches": ["Only `all`, or left out."]})
+        page = path_page(request, chat)
+        results = transcript.shown(page.messages)
+        return Response({"next": page.next, "previous": page.previous, "results": results})
+
+    def _all_branches(self, chat: Chat) -> Response:
+        rows = chat.messages.select_related("assistant", "file")
+        page = self.paginate_queryset(rows.defer("search"))
+        answer = self.get_paginated_response(transcript.shown(list(page or ())[::-1])).data
+        return Response({**answer, "next": answer["previous"], "previous": answer["next"]})
+
+    @extend_schema(
+        request=MessageInput,
+        responses=POSTED_RESPONSES,
+        parameters=[IDEMPOTENCY_KEY, PREFER],
+        examples=MESSAGE_EXAMPLES,
+    )
+    def post(self, request: Request, chat_id: UUID) -> HttpResponseBase:
+        """Say something. A question starts a turn; with `Accept: text/event-stream` it is
+        streamed here, else follow `turns/{id}/events/`."""
+        principal = principal_of(request)
+        chat = get_visible(Chat, principal, chat_id)
+        given = validated(MessageInput, request)
+        assistant = named(Assistant, principal, given.get("assistant_id"))
+        file = named(File, principal, given.get("file_id"))
+        parent_id = given.get("parent_id")
+        parent = _message_of(chat, principal, parent_id) if parent_id else None
+        return answer_posted(
+            request,
+            lambda claim: services.post_message(
+                chat,
+                principal,
+                role=given["role"],
+                content=given["content"],
+                assistant=assistant,
+                file=file,
+                parent=parent,
+                claim=claim,
+            ),
+        )
+
+
+class MessageView(Streamable):
+    bound_keys_may = ("GET", "PATCH", "DELETE")
+
+    @extend_schema(responses=MessageSerializer)
+    def get(self, request: Request, message_id: UUID) -> Response:
+        """The message, and its siblings on other branches."""
+        message = get_visible(ChatMessage, principal_of(request), message_id)
+        return Response(transcript.shown([message])[0])
+
+    @extend_schema(
+        request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
+    )
+    def patch(self, request: Request, message_id: UUID) -> HttpResponseBase:
+        """Edit into a new branch; an edited question is asked again."""
+        principal = principal_of(request)
+        message = get_visible(ChatMessage, principal, message_id)
+        content = validated(EditInput, request)["content"]
+        return answer_posted(
+            request,
+            lambda claim: services.edit_message(message, principal, content=content, claim=claim),
+        )
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, message_id: UUID) -> Response:
+        """Take the message out; what follows it stays."""
+        services.delete_message(get_visible(ChatMessage, principal_of(request), message_id))
+        return Response(status=204)
+
+
+class RegenerateView(Streamable):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(
+        request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
+    )
+    def post(self, request: Request, message_id: UUID) -> HttpResponseBase:
+        """Ask the question of this message, or of this answer, again in a new branch."""
+        principal = principal_of(request)
+        message = get_visible(ChatMessage, principal, message_id)
+        given = validated(RegenerateInput, request)
+        assistant = named(Assistant, principal, given.get("assistant_id"))
+        return answer_posted(
+            request,
+            lambda claim: services.regenerate(message, principal, assistant=assistant, claim=claim),
+        )

@@ -1,0 +1,80 @@
+"""What a caller asks of one turn beyond its assistant: `Turn.options`, as values.
+
+Sampling, the caller's own functions, the form of the answer, prompts for this run alone. Whoever reads
+a request has checked them; here they are only kept and read again. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Self
+
+from engine.provider.model import ModelRequest
+from engine.tools import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """What is left at its default is the assistant's, or the provider's, to choose.
+
+    `model` is an alias, for turns without an assistant; such a turn `is_bare` when it is offered no
+    built-in tools either. `is_unattended`: nobody can approve calls, so those that ask are refused.
+    `tools` are run by the caller. `extra` goes into the provider's request as it is. `echo` is what
+    the caller wants told again along with the answer: the turn keeps it, and never looks at it.
+    """
+
+    model: str = ""
+    is_bare: bool = False
+    is_unattended: bool = False
+    prompts: tuple[str, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str | Mapping[str, Any] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    response_format: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    echo: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any]) -> Self:
+        """From `Turn.options`."""
+        given = dict(options)
+        given["tools"] = tuple(ToolSpec(**tool) for tool in given.get("tools", ()))
+        given |= {name: tuple(given.get(name, ())) for name in ("prompts", "stop")}
+        return cls(**given)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `Turn.options`: without what is at its default."""
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        said |= {"tools": [_tool(tool) for tool in self.tools]}
+        said |= {name: list(said[name]) for name in ("prompts", "stop")}
+        return {
+            name: value
+            for name, value in said.items()
+            if value not in (None, "", [], {}) and value is not False
+        }
+
+    def applied_to(self, request: ModelRequest, *, max_output_tokens: int) -> ModelRequest:
+        """The request with what was asked for; its reply no longer than the model's longest."""
+        asked = self.max_output_tokens
+        return replace(
+            request,
+            tool_choice=self.tool_choice if request.tools else None,
+            temperature=request.temperature if self.temperature is None else self.temperature,
+            top_p=request.top_p if self.top_p is None else self.top_p,
+            max_output_tokens=None if asked is None else min(asked, max_output_tokens),
+            stop=self.stop,
+            seed=self.seed,
+            response_format=self.response_format,
+            extra=self.extra,
+        )
+
+
+NO_OPTIONS: Final = CallOptions()
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    said = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return said if tool.strict is None else said | {"strict": tool.strict}

@@ -1,0 +1,131 @@
+"""Composes a request's messages from what was gathered, the same way each time.
+
+Used when a turn asks, and when its manifest is read and the request made again: so it takes values
+only, and reads nothing. `engine.history.normaliser` decides the form, `engine.context.budget` what must go.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import takewhile
+from typing import Any, cast
+
+from django.conf import settings
+
+from amber.lib.errors import AmberError, Invalid
+from chats.context.tail import as_engine_message
+from chats.messages.roles import ASKING_ROLES, SYSTEM_ROLES
+from chats.models import ChatMessage
+from engine.context.budget import BudgetError, fit
+from engine.history.normaliser import HistoryProfile, NoHumanMessage, normalise
+from engine.messages import ProviderMessage
+from engine.provider.model import SystemPosition
+from engine.text import tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the answering model and the user make of the same ingredients. JSON in the manifest."""
+
+    system_position: str
+    vision: bool
+    encoding: str
+    time_zone: str
+    assistant_id: str
+    history_is_cut: bool
+    limit_tokens: int
+    sender: str = ""
+    """What this model sent goes back to it (`engine.provider_fields`); older manifests name none."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The messages of a request, and how many older ones the model's window made go."""
+
+    messages: list[ProviderMessage]
+    dropped: int
+
+
+def compose(
+    rows: Sequence[ChatMessage],
+    *,
+    system_prompts: Sequence[str],
+    volatile: Sequence[str],
+    form: Form,
+) -> Composed:
+    """Raises Invalid (no_human_message) and AmberError (context_too_long).
+
+    Earlier questions that nobody answered are one text with the last one, which is never dropped;
+    they are when it does not fit with them, so that one long question does not end a chat.
+    """
+    normalised = partial(_normalised, system_prompts=system_prompts, volatile=volatile, form=form)
+    messages = normalised(rows)
+    try:
+        fitted = _fit(messages, form)
+    except BudgetError as error:
+        alone = _from_the_last_question(rows)
+        if len(alone) == len(rows):
+            raise _too_long(error) from None
+        try:
+            fitted = _fit(normalised(alone), form)
+        except BudgetError as error:
+            raise _too_long(error) from None
+        return Composed(fitted, max(len(messages) - len(fitted), 1))
+    return Composed(fitted, len(messages) - len(fitted))
+
+
+def _normalised(
+    rows: Sequence[ChatMessage],
+    *,
+    system_prompts: Sequence[str],
+    volatile: Sequence[str],
+    form: Form,
+) -> list[ProviderMessage]:
+    try:
+        return normalise(
+            [as_engine_message(row, vision=form.vision, sender=form.sender) for row in rows],
+            system_prompts=system_prompts,
+            volatile=volatile,
+            profile=HistoryProfile(
+                system_position=cast(SystemPosition, form.system_position),
+                vision=form.vision,
+                time_zone=form.time_zone,
+            ),
+            responding_assistant_id=form.assistant_id,
+            history_is_cut=form.history_is_cut,
+        )
+    except NoHumanMessage:
+        raise Invalid(code="no_human_message") from None
+
+
+def _from_the_last_question(rows: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Without the question before it and all in front of that, but for what opens the history."""
+    asking = [number for number, row in enumerate(rows) if row.role in ASKING_ROLES]
+    if len(asking) < 2:
+        return list(rows)
+    opening = takewhile(lambda row: row.role in SYSTEM_ROLES, rows)
+    return [*opening, *rows[asking[-2] + 1 :]]
+
+
+def _fit(messages: list[ProviderMessage], form: Form) -> list[ProviderMessage]:
+    """Drop old exchanges that the model's window cannot hold. Raises BudgetError.
+
+    Bytes bound tokens from above: most requests fit by that alone and are not counted.
+    """
+    image_tokens = settings.AMBER_IMAGE_TOKENS
+    at_most = sum(tokens.at_most_message_tokens(m, image_tokens) for m in messages)
+    if at_most <= form.limit_tokens:
+        return messages
+    count = partial(tokens.count_message, encoding=form.encoding, image_tokens=image_tokens)
+    return fit(messages, limit_tokens=form.limit_tokens, count=count).messages
+
+
+def _too_long(error: BudgetError) -> AmberError:
+    return AmberError(
+        f"The question and the prompt need {error.needed_tokens} tokens; the model takes "
+        f"{error.limit_tokens}. Shorten them or choose another model.",
+        code="context_too_long",
+    )

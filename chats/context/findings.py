@@ -1,0 +1,180 @@
+"""What a turn found before it asks the model: earlier talk, what is known of the user, the scene.
+
+Looks up what `chats.context.lookups` says is wanted, each within its budget. Refuses to decide what becomes
+of it in the request, but for the texts by which earlier talk and memories are told.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistants.models import ScenePrompt
+from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
+from chats.context.knowledge import Knowledge, Request, look_into
+from chats.context.lookups import Embedded, Wanted
+from chats.context.recall import Recall, Recalled, recall
+from chats.models import Turn
+from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT
+from engine.provider.model import ProviderError
+from libraries.embedding.store import embed_texts
+from memory.models import Memory
+from memory.recall.recall import recall as recall_memories
+from providers.models import EmbeddingModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """How much of each may be found, in tokens."""
+
+    blocks: int
+    memories: int
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`memories` with their relevance, best first. `scores` are those of all scenes.
+
+    `knowledge` is None where no library was searched.
+    """
+
+    blocks: Recall = field(default_factory=Recall)
+    memories: Mapping[Memory, float] = field(default_factory=dict)
+    knowledge: Knowledge | None = None
+    scene: ScenePrompt | None = None
+    scores: Mapping[UUID, float] = field(default_factory=dict)
+
+
+def look_up(
+    turn: Turn, wanted: Wanted, embedded: Embedded, *, budgets: Budgets, encoding: str
+) -> Found:
+    """What matters to the question: up to three queries for each of blocks, memories, scenes."""
+    model = wanted.embedding_model
+    vector = embedded.vectors.get(model.pk) if model else None
+    choice = Choice(wanted.pinned_scene, {})
+    if wanted.scenes and model is not None and vector is not None:
+        choice = _choice(turn, wanted.scenes, model, vector)
+    model_id = model.pk if model else None
+    return Found(
+        blocks=_blocks(turn, wanted, vector, model_id, budgets.blocks),
+        memories=_memories(turn, wanted, vector, model_id, budgets.memories),
+        knowledge=_knowledge(turn, wanted, embedded, budgets.passages, encoding),
+        scene=choice.scene,
+        scores=choice.scores,
+    )
+
+
+def _blocks(
+    turn: Turn,
+    wanted: Wanted,
+    vector: "Vector | None",
+    model_id: UUID | None,
+    limit_tokens: int,
+) -> Recall:
+    if turn.chat_id is None or not wanted.before_position:
+        return Recall()
+    return recall(
+        turn.chat_id,
+        wanted.question,
+        before_position=wanted.before_position,
+        limit_tokens=limit_tokens,
+        vector=vector,
+        model_id=model_id,
+    )
+
+
+def _memories(
+    turn: Turn,
+    wanted: Wanted,
+    vector: "Vector | None",
+    model_id: UUID | None,
+    limit_tokens: int,
+) -> Mapping[Memory, float]:
+    if wanted.owner is None:
+        return {}
+    return recall_memories(
+        wanted.owner,
+        wanted.question,
+        assistant_id=turn.assistant_id,
+        limit_tokens=limit_tokens,
+        vector=vector,
+        model_id=model_id,
+    )
+
+
+def _knowledge(
+    turn: Turn, wanted: Wanted, embedded: Embedded, limit_tokens: int, encoding: str
+) -> Knowledge | None:
+    if wanted.library is None:
+        return None
+    return look_into(
+        Request(
+            library=wanted.library,
+            question=wanted.question,
+            user_id=turn.user_id,
+            limit_tokens=limit_tokens,
+            encoding=encoding,
+            vectors=embedded.vectors,
+        )
+    )
+
+
+def _choice(
+    turn: Turn, scenes: Sequence[ScenePrompt], model: EmbeddingModel, vector: "Vector"
+) -> Choice:
+    """Nothing is chosen where the embedder fails: the assistant's own prompt does."""
+    embed = partial(embed_texts, model=model, organization_id=turn.organization_id)
+    try:
+        vectors, anchors = vectors_of_scenes(scenes, embed)
+    except ProviderError as error:
+        logger.warning("scenes_not_embedded", reason=error.code)
+        return Choice(None, {})
+    return choose_scene(vector, vectors, anchors, previous_id=_previous_scene(turn))
+
+
+def _previous_scene(turn: Turn) -> UUID | None:
+    """That of the chat's last turn. One query."""
+    if turn.chat is None:
+        return None
+    earlier = Turn.objects.filter(chat=turn.chat, created_at__lt=turn.created_at)
+    newest = earlier.order_by("-created_at").values_list("manifest__scene__id", flat=True)
+    found = newest.first()
+    return UUID(found) if found else None
+
+
+def volatile_of(found: Found, time_zone: str) -> list[str]:
+    """What differs from turn to turn: earlier talk in order, then what is known of the user."""
+    facts = [memory.content for memory in found.memories]
+    return volatile_texts(found.blocks.taken, facts, time_zone=time_zone)
+
+
+def volatile_texts(
+    blocks: Sequence[Recalled], facts: Sequence[str], *, time_zone: str
+) -> list[str]:
+    """Each block labelled with its time, and the facts as a list. Pure."""
+    texts = [_labelled(block, ZoneInfo(time_zone)) for block in blocks]
+    if facts:
+        texts.append("\n".join([MEMORIES_PROMPT, *(f"- {fact}" for fact in facts)]))
+    return texts
+
+
+def _labelled(block: Recalled, zone: tzinfo) -> str:
+    times = (
+        at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for at in (block.from_at, block.until_at)
+    )
+    begins, ends = times
+    return f"{RECALL_PROMPT.format(begins=begins, ends=ends)}\n{block.content}"

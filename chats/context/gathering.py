@@ -1,0 +1,222 @@
+"""Gathers what one request to the model is made of: prompts, tools, earlier talk, the tail of the chat.
+
+In two steps, between which the question is embedded while no connection is held: `gather` reads the
+tail and says what could be looked up, `prepare` looks it up and composes. Of a chat only its tail
+(`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. Decides nothing about form:
+`chats.context.composition` and `engine.history.normaliser` do. What went in, and what was left out and why, is the
+turn's manifest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from amber.lib.database.cached_sql import prepared
+from assistants.bound_tools import bound_tools
+from assistants.turn_config import Recipe, in_scene, recipe_of, toolbox_of
+from chats.context.call_options import CallOptions
+from chats.context.composition import Form, compose
+from chats.context.findings import Budgets, look_up, volatile_of
+from chats.context.knowledge import Knowledge, known_already
+from chats.context.lookups import Embedded, Wanted, library_of, wanted_by, was_searched
+from chats.context.manifest import Ingredients, manifest_of
+from chats.context.tail import Tail, read_tail
+from chats.models import ChatMessage, MessageRole, Turn
+from engine.context.budget import shares
+from engine.provider.model import Model, ModelProfile, ModelRequest
+from engine.text import tokens
+from libraries.models import Library
+from providers import registry
+from providers.models import AUTO_ALIAS, LanguageModel
+from providers.registry import ResolvedModel
+from tools.calling.result_files import ResultFiles
+from tools.calling.toolbox import ToolLimits, TurnToolbox
+from tools.citable import CitablePassages
+from tools.protocol import ToolContext
+
+RELATED = ("chat", "assistant", "user", "organization", "question")
+"""What a turn is read with, so that `gather` need not read it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What is known before anything is looked up."""
+
+    tail: Tail
+    recipe: Recipe
+    library: Library | None
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All a runner needs. `manifest` counts tokens: to be called while the model thinks.
+
+    `knowledge` is what the library has to say now, None where it is not searched. `citable` are the
+    passages that the turn may cite; its tools add to them.
+    """
+
+    row: LanguageModel
+    model: Model
+    request: ModelRequest
+    toolbox: TurnToolbox
+    knowledge: Knowledge | None
+    citable: CitablePassages
+    manifest: Callable[[], dict[str, Any]]
+
+
+def claimed(turn_id: UUID) -> Turn | None:
+    """A turn that was just claimed, with all that `gather` wants of it. One query."""
+    return next(iter(_with_related(turn_id=turn_id)), None)
+
+
+@prepared
+def _with_related(*, turn_id: UUID) -> QuerySet[Turn]:
+    return Turn.objects.select_related(*RELATED).filter(pk=turn_id)
+
+
+def gather(turn: Turn) -> Gathered:
+    """Read the tail of the conversation and what could be looked up: 4 to 8 queries."""
+    tail = read_tail(turn)
+    recipe = _recipe(turn)
+    library = library_of(turn, recipe)
+    return Gathered(tail, recipe, library, wanted_by(turn, tail, recipe, library))
+
+
+def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
+    """Look up what was wanted and compose the turn's next request: 2 to 8 queries.
+
+    Raises Invalid (no_human_message), AmberError (context_too_long) and Unavailable (no model).
+    """
+    tail, recipe = gathered.tail, gathered.recipe
+    resolved = registry.resolve(recipe.model, wants_vision=tail.has_image)
+    profile = registry.profile_of(resolved.row)
+    citable = CitablePassages(known_already(turn) if turn.step or was_searched(tail) else ())
+    toolbox = _toolbox(turn, gathered, profile, citable)
+    form = _form(turn, tail, profile, toolbox)
+    found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)
+    citable.keep(found.knowledge.passages if found.knowledge else ())
+    recipe = in_scene(recipe, found.scene) if found.scene else recipe
+    options = CallOptions.read(turn.options)
+    prompts = [*toolbox.prompts, *recipe.system_prompts, *options.prompts, *tail.opening]
+    composed = compose(
+        [*tail.messages, *_as_message(found.knowledge)],
+        system_prompts=prompts,
+        volatile=volatile_of(found, form.time_zone),
+        form=form,
+    )
+    used = Ingredients(
+        tail, found, toolbox, prompts, form, composed, _about(turn, resolved, embedded)
+    )
+    request = ModelRequest(
+        messages=composed.messages,
+        tools=tuple(toolbox.specs),
+        temperature=recipe.temperature,
+        top_p=recipe.top_p,
+    )
+    return Prepared(
+        row=resolved.row,
+        model=registry.engine_model(resolved.row),
+        request=options.applied_to(request, max_output_tokens=profile.max_output_tokens),
+        toolbox=toolbox,
+        knowledge=found.knowledge,
+        citable=citable,
+        manifest=partial(manifest_of, used),
+    )
+
+
+def _as_message(knowledge: Knowledge | None) -> list[ChatMessage]:
+    """The row it will become, for the request that goes out meanwhile."""
+    if knowledge is None:
+        return []
+    return [ChatMessage(role=MessageRole.KNOWLEDGE, content=knowledge.content)]
+
+
+def _about(turn: Turn, resolved: ResolvedModel, embedded: Embedded) -> dict[str, Any]:
+    return {
+        "model": resolved.row.alias,
+        "model_fallback": resolved.reason or None,
+        "assistant_id": str(turn.assistant_id) if turn.assistant_id else None,
+        "question_not_embedded": embedded.problem or None,
+    }
+
+
+def _recipe(turn: Turn) -> Recipe:
+    """The assistant's, or a bare model's when the assistant is gone."""
+    if turn.assistant is None:
+        return Recipe(model=CallOptions.read(turn.options).model or AUTO_ALIAS)
+    return recipe_of(
+        turn.assistant,
+        organization_prompt=turn.organization.default_prompt,
+        chat_prompt=(turn.chat.prompt or "") if turn.chat else "",
+        is_public_api=turn.api_key_id is not None or turn.guest_id is not None,
+    )
+
+
+def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -> Form:
+    """The messages may fill what reply and tools leave of the model's window."""
+    tools_tokens = sum(tokens.at_most_tokens(str(spec)) for spec in toolbox.specs)
+    reserved = profile.max_output_tokens + min(tools_tokens, profile.context_tokens // 4)
+    return Form(
+        system_position=profile.system_position,
+        vision=profile.vision,
+        encoding=profile.encoding,
+        time_zone=_time_zone(turn),
+        assistant_id=str(turn.assistant_id),
+        history_is_cut=tail.is_cut,
+        limit_tokens=profile.context_tokens - reserved,
+        sender=profile.sender,
+    )
+
+
+def _budgets(form: Form) -> Budgets:
+    """As the settings say; smaller for a small window, of which the look-ups may fill a half."""
+    wishes = (
+        settings.AMBER_RECALL_TOKENS,
+        settings.AMBER_MEMORY_TOKENS,
+        settings.AMBER_PASSAGE_TOKENS,
+    )
+    return Budgets(*shares(wishes, limit_tokens=form.limit_tokens // 2))
+
+
+def _toolbox(
+    turn: Turn, gathered: Gathered, profile: ModelProfile, citable: CitablePassages
+) -> TurnToolbox:
+    context = ToolContext(
+        organization_id=turn.organization_id,
+        user_id=turn.user_id,
+        guest_id=turn.guest_id,
+        api_key_id=turn.api_key_id,
+        chat_id=turn.chat_id,
+        assistant_id=turn.assistant_id,
+        turn_id=turn.pk,
+        question_id=turn.question_id,
+        library_ids=(gathered.library.pk,) if gathered.library else (),
+        time_zone=_time_zone(turn),
+        citable=citable,
+    )
+    options = CallOptions.read(turn.options)
+    return toolbox_of(
+        gathered.recipe,
+        theirs=options.tools,
+        is_bare=options.is_bare,
+        is_attended=not options.is_unattended and turn.guest_id is None,
+        bound=bound_tools(turn.assistant) if turn.assistant else (),
+        context=context,
+        files=ResultFiles(context, vision=profile.vision),
+        has_sealed_blocks=gathered.tail.sealed_before > 0,
+        limits=ToolLimits(
+            timeout_seconds=settings.AMBER_TOOL_TIMEOUT_SECONDS,
+            result_tokens=settings.AMBER_TOOL_RESULT_TOKENS,
+            count=partial(tokens.count_text, encoding=profile.encoding),
+        ),
+    )
+
+
+def _time_zone(turn: Turn) -> str:
+    return turn.user.time_zone if turn.user else "UTC"

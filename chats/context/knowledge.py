@@ -1,0 +1,91 @@
+"""What an assistant's library had to say to a question, and which of it the answer cites.
+
+Passages are numbered from 1; the model is asked to cite `[n]`, and so the number is all that joins
+an answer to its sources. Passages are kept with the message, whole: a citation resolves as long as
+the message lives, whatever becomes of the library.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from chats.models import ChatMessage, MessageRole, Turn
+from engine.history.prompt import render_passages
+from engine.text import tokens
+from engine.text.citations import marks_in
+from libraries.models import Library
+from libraries.retrieval.passages import passage_wire
+from libraries.retrieval.search import BOTH_ARMS, search
+
+MAX_PASSAGES: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The passages that were found, in their wire form, best first; empty if nothing matters.
+
+    `notes` say what part of the search was left out.
+    """
+
+    passages: Sequence[dict[str, Any]] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def content(self) -> str:
+        """As the model reads it; empty when nothing was found."""
+        return render_passages(self.passages)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question to a library. `vectors` by embedding model; without one words alone are used."""
+
+    library: Library
+    question: str
+    user_id: UUID | None
+    limit_tokens: int
+    encoding: str
+    vectors: Any = field(default_factory=dict)
+
+
+def look_into(request: Request) -> Knowledge:
+    """The passages that matter, as many as the budget holds. Four to eight queries."""
+    has_vector = request.library.embedding_model_id in request.vectors
+    found = search(
+        [request.library],
+        request.question,
+        k=MAX_PASSAGES,
+        query_vectors=request.vectors,
+        user_id=request.user_id,
+        arms=BOTH_ARMS if has_vector else ("words",),
+    )
+    count = partial(tokens.count_text, encoding=request.encoding)
+    rest = request.limit_tokens
+    kept: list[dict[str, Any]] = []
+    for passage in found.relevant:
+        rest -= count(passage.content)
+        if rest < 0 and kept:
+            break
+        kept.append({**passage_wire(passage), "number": len(kept) + 1})
+    return Knowledge(kept, found.notes)
+
+
+def known_already(turn: Turn) -> list[dict[str, Any]]:
+    """What earlier attempts at this turn found, by searching or by tools. One query; none without a
+    chat."""
+    if turn.chat_id is None:
+        said = (turn.output or {}).get("messages", [])
+        return [passage for message in said for passage in message["citations"]]
+    finders = (MessageRole.KNOWLEDGE, MessageRole.TOOL)
+    rows = ChatMessage.objects.filter(turn=turn, role__in=finders).order_by("position")
+    found = rows.values_list("citations", flat=True)
+    return [passage for passages in found for passage in passages]
+
+
+def cited_in(text: str, passages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The passages whose numbers the text cites, in the order of their first citation."""
+    by_number = {passage["number"]: passage for passage in passages}
+    numbers = [number for mark in marks_in(text) for number in mark.numbers]
+    return [by_number[number] for number in dict.fromkeys(numbers) if number in by_number]

@@ -1,0 +1,173 @@
+"""What a turn looks up before it asks the model: earlier talk, and what is known of the user.
+
+One question serves every look-up, and one embedding of it per embedding model: made only if there
+is something to search, given a second, and without it words alone must do. Refuses to decide what
+becomes of the findings: `chats.context.gathering` composes them.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import structlog
+from django.db import connection
+from django.db.models import Q
+
+from assistants.models import ScenePrompt
+from assistants.turn_config import Recipe
+from chats.context.tail import Tail
+from chats.models import MessageRole, Turn
+from engine.context.recall import question_of
+from engine.messages import ASKING_ROLES
+from engine.provider.model import ProviderError, Usage
+from engine.provider.reply import Patience
+from libraries.models import Library
+from memory.owner import Owner
+from providers import registry
+from providers.models import EmbeddingModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+logger = structlog.get_logger(__name__)
+
+EMBEDDING_SECONDS: Final = 1.0
+"""How long a turn waits for the embedding of its question (design 7); then words alone must do."""
+
+_ONCE: Final = Patience(first_token_seconds=EMBEDDING_SECONDS, retries=0)
+
+_THERE_SQL: Final = """
+SELECT
+    EXISTS (SELECT 1 FROM memory_memory WHERE %(uses_memory)s AND {mine} AND valid_until IS NULL),
+    EXISTS (SELECT 1 FROM assistants_sceneprompt WHERE assistant_id = %(assistant)s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What there is to look up for one turn, and the question to look it up by.
+
+    `question` is empty for small talk: then nothing is looked up. `before_position`: blocks that
+    end before it may be recalled (0: there are none). `owner` is None where memory is off or empty.
+    `scenes` are to be chosen from; `pinned_scene` is chosen already.
+    """
+
+    question: str = ""
+    before_position: int = 0
+    owner: Owner | None = None
+    library: Library | None = None
+    scenes: Sequence[ScenePrompt] = ()
+    pinned_scene: ScenePrompt | None = None
+    embedding_model: EmbeddingModel | None = None
+    """The default one, which blocks, memories and scenes are compared by."""
+
+    @property
+    def embedding_models(self) -> list[EmbeddingModel]:
+        """All that the question is to be embedded with."""
+        models = [self.embedding_model, self.library.embedding_model if self.library else None]
+        return list({model.pk: model for model in models if model is not None}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The question's vectors by embedding model. `problem` says why one is missing."""
+
+    vectors: "Mapping[UUID, Vector]" = field(default_factory=dict)
+    usages: Sequence[tuple[EmbeddingModel, Usage]] = ()
+    problem: str = ""
+
+
+def wanted_by(turn: Turn, tail: Tail, recipe: Recipe, library: Library | None) -> Wanted:
+    """What could be looked up: two queries, three or four where something could.
+
+    `library` is the one that the turn may search.
+    """
+    question = question_of([m.content for m in tail.messages if m.role in ASKING_ROLES])
+    pinned = _pinned(turn)
+    if not question or turn.assistant is None:
+        return Wanted(pinned_scene=pinned)
+    owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
+    has_memories, has_scenes = _is_there(turn, owner, uses_memory=recipe.uses_memory)
+    scenes = _scenes(turn) if has_scenes and pinned is None else ()
+    is_searched = has_memories or scenes or tail.sealed_before
+    return Wanted(
+        question=question,
+        before_position=tail.sealed_before,
+        owner=owner if has_memories else None,
+        library=library if not was_searched(tail) else None,
+        scenes=scenes,
+        pinned_scene=pinned,
+        embedding_model=registry.default_embedding_model() if is_searched else None,
+    )
+
+
+async def embed_question(wanted: Wanted) -> Embedded:
+    """The question's vectors, within EMBEDDING_SECONDS; never raises for a failing embedder."""
+    vectors: dict[UUID, Vector] = {}
+    usages: list[tuple[EmbeddingModel, Usage]] = []
+    problem = ""
+    for model in wanted.embedding_models:
+        used: list[Usage] = []
+        embedder = registry.engine_embedder(model, patience=_ONCE, on_usage=used.append)
+        try:
+            async with asyncio.timeout(EMBEDDING_SECONDS):
+                vectors[model.pk] = (await embedder.embed([wanted.question]))[0]
+        except TimeoutError:
+            problem = "provider_timeout"
+        except ProviderError as error:
+            problem = error.code
+        usages += [(model, usage) for usage in used]
+    if problem:
+        logger.warning("question_not_embedded", reason=problem)
+    return Embedded(vectors, usages, problem)
+
+
+def _pinned(turn: Turn) -> ScenePrompt | None:
+    """The scene a person chose for this chat, if it is one of the answering assistant's."""
+    if turn.chat is None or turn.chat.pinned_scene_id is None:
+        return None
+    mine = ScenePrompt.objects.filter(assistant=turn.assistant)
+    return mine.filter(pk=turn.chat.pinned_scene_id).first()
+
+
+def _is_there(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
+    """Whether the owner has memories, and the assistant scenes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _THERE_SQL.format(mine=owner.condition),
+            {**owner.fields, "uses_memory": uses_memory, "assistant": turn.assistant_id},
+        )
+        has_memories, has_scenes = cursor.fetchone()
+        return has_memories, has_scenes
+
+
+def was_searched(tail: Tail) -> bool:
+    """Whether an earlier attempt searched the library: what it found is in the chat."""
+    for message in reversed(tail.messages):
+        if message.role == MessageRole.KNOWLEDGE:
+            return True
+        if message.role in ASKING_ROLES:
+            return False
+    return False
+
+
+def library_of(turn: Turn, recipe: Recipe) -> Library | None:
+    """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody)."""
+    if recipe.library_id is None or turn.assistant is None:
+        return None
+    may_be_used = Q(shared=True)
+    if turn.assistant.user_id:
+        may_be_used |= Q(user_id=turn.assistant.user_id)
+    rows = Library.objects.filter(
+        may_be_used, pk=recipe.library_id, organization_id=turn.organization_id
+    )
+    return rows.select_related("embedding_model__provider").first()
+
+
+def _scenes(turn: Turn) -> Sequence[ScenePrompt]:
+    return list(ScenePrompt.objects.filter(assistant=turn.assistant).order_by("created_at"))

@@ -1,0 +1,237 @@
+"""What went into a turn's request, and what was left out and why: the turn's manifest.
+
+Enough to make the request again (`messages_again`): ids of messages, blocks and memories, texts of
+prompts. Refuses to keep what a person can have forgotten: memories are named, and read where they are.
+Counting tokens is left to the moment it is written, while the model thinks.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from chats.context.composition import Composed, Form, compose
+from chats.context.findings import Found, volatile_of, volatile_texts
+from chats.context.recall import Recalled, recalled
+from chats.context.tail import Tail
+from chats.messages.transcript import attach_related
+from chats.models import ChatMessage, MessageBlock, MessageRole, Turn
+from engine.messages import ProviderMessage
+from engine.provider.dialects import as_json
+from engine.text import tokens
+from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
+from memory.models import Memory
+from tools.calling.toolbox import TurnToolbox
+
+_TEXTS = frozenset({"system_prompts", "scene"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """What `chats.context.gathering` made a request of. `about` is said as it is."""
+
+    tail: Tail
+    found: Found
+    toolbox: TurnToolbox
+    system_prompts: Sequence[str]
+    form: Form
+    composed: Composed
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def manifest_of(used: Ingredients) -> dict[str, Any]:
+    """JSON. Costs a count of every text that went in; short ones are remembered."""
+    count = partial(tokens.count_text, encoding=used.form.encoding)
+    parts = {
+        "messages": [_message(row, count) for row in used.tail.messages],
+        "blocks": [_block(block) for block in used.found.blocks.taken],
+        "memories": [_memory(m, relevance, count) for m, relevance in used.found.memories.items()],
+        "passages": [_passage(passage, count) for passage in _passages(used.found)],
+        "tools": [_tool(spec, count) for spec in used.toolbox.specs],
+    }
+    return {
+        **used.about,
+        **parts,
+        "scene": _scene(used.found),
+        "library_searched": used.found.knowledge is not None,
+        "notes": list(used.found.knowledge.notes) if used.found.knowledge else [],
+        "system_prompts": list(used.system_prompts),
+        "form": used.form.as_json(),
+        "history_is_cut": used.tail.is_cut,
+        "left_out": _left_out(used),
+        "tokens": {
+            "limit": used.form.limit_tokens,
+            "system": sum(count(text) for text in used.system_prompts),
+            **{name: sum(part["tokens"] for part in rows) for name, rows in parts.items()},
+        },
+        "cacheable_share": _cacheable_share(used),
+        "request_hash": request_hash(used.composed.messages),
+    }
+
+
+def told_manifest(turn: Turn) -> dict[str, Any]:
+    """As its user reads it: memories with their texts as they are now, None once they are forgotten.
+
+    One query, none where no memory went in.
+    """
+    manifest = turn.manifest or {}
+    known = _memory_texts(turn)
+    told = [{**m, "content": known.get(m["id"])} for m in manifest.get("memories", [])]
+    return {**manifest, "memories": told} if told else manifest
+
+
+def messages_again(turn: Turn) -> list[ProviderMessage] | None:
+    """The messages of the turn's request, made again from its manifest.
+
+    None when something it was made of has been deleted since. Three to five queries.
+    """
+    manifest = turn.manifest or {}
+    ids = [message["id"] for message in manifest["messages"]]
+    found = ChatMessage.objects.defer("search").in_bulk(ids)
+    blocks = MessageBlock.objects.defer("vector", "search").in_bulk(
+        [block["id"] for block in manifest["blocks"]]
+    )
+    known = _memory_texts(turn)
+    parts = ((found, ids), (blocks, manifest["blocks"]), (known, manifest["memories"]))
+    if any(len(there) < len(named) for there, named in parts):
+        return None
+    rows = [row for _, row in sorted(found.items(), key=lambda item: item[1].position)]
+    if manifest["library_searched"]:
+        knowledge = ChatMessage.objects.filter(turn=turn, role=MessageRole.KNOWLEDGE).first()
+        if knowledge is None:
+            return None
+        rows.append(knowledge)
+    attach_related(rows)
+    form = Form(**manifest["form"])
+    earlier = [recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)]
+    facts = [known[memory["id"]] for memory in manifest["memories"]]
+    volatile = volatile_texts(earlier, facts, time_zone=form.time_zone)
+    prompts = manifest["system_prompts"]
+    return compose(rows, system_prompts=prompts, volatile=volatile, form=form).messages
+
+
+def without_texts(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Ids and counts alone, for operators: what people wrote is nobody else's to read."""
+    return {name: value for name, value in manifest.items() if name not in _TEXTS}
+
+
+def _memory_texts(turn: Turn) -> dict[str, str]:
+    """Of the memories that went in and are still there, by id."""
+    ids = [memory["id"] for memory in (turn.manifest or {}).get("memories", [])]
+    if not ids:
+        return {}
+    rows = Memory.objects.filter(pk__in=ids, organization_id=turn.organization_id)
+    return {str(pk): content for pk, content in rows.values_list("pk", "content")}
+
+
+def request_hash(messages: Sequence[ProviderMessage]) -> str:
+    """Of the request's messages as JSON: shows whether one made again is the same."""
+    return hashlib.sha256(as_json({"messages": messages})).hexdigest()
+
+
+def _message(row: ChatMessage, count: Callable[[str], int]) -> dict[str, Any]:
+    return {"id": str(row.pk), "role": row.role, "tokens": count(row.content)}
+
+
+def _block(block: Recalled) -> dict[str, Any]:
+    return {
+        "id": str(block.id),
+        "from_at": block.from_at.isoformat(),
+        "until_at": block.until_at.isoformat(),
+        "relevance": round(block.relevance, 3),
+        "tokens": block.tokens,
+    }
+
+
+def _memory(memory: Memory, relevance: float, count: Callable[[str], int]) -> dict[str, Any]:
+    return {
+        "id": str(memory.pk),
+        "relevance": round(relevance, 3),
+        "tokens": count(memory.content),
+    }
+
+
+def _passages(found: Found) -> Sequence[dict[str, Any]]:
+    return found.knowledge.passages if found.knowledge else ()
+
+
+def _passage(passage: dict[str, Any], count: Callable[[str], int]) -> dict[str, Any]:
+    return {
+        "number": passage["number"],
+        "chunk_ids": passage["chunk_ids"],
+        "document_id": passage["document"]["id"],
+        "relevance": passage["relevance"],
+        "tokens": count(passage["content"]),
+    }
+
+
+def _scene(found: Found) -> dict[str, Any] | None:
+    """None where the assistant has no scenes; without an id none of them was near enough."""
+    if found.scene is None and not found.scores:
+        return None
+    return {
+        "id": str(found.scene.pk) if found.scene else None,
+        "label": found.scene.label if found.scene else None,
+        "is_pinned": not found.scores,
+        "scores": {str(pk): score for pk, score in found.scores.items()},
+    }
+
+
+def _tool(spec: ToolSpec, count: Callable[[str], int]) -> dict[str, Any]:
+    said = spec.description + as_json(spec.parameters).decode()
+    return {"name": spec.name, "tokens": count(said)}
+
+
+def _left_out(used: Ingredients) -> list[dict[str, Any]]:
+    """What could have gone in, by kind, and why it did not."""
+    blocks = [
+        {"kind": "block", "id": str(pk), "reason": "The budget for earlier talk was used up."}
+        for pk in used.found.blocks.left_out
+    ]
+    tools = [
+        {
+            "kind": "tool",
+            "name": name,
+            "reason": f"At most {MAX_OFFERED_TOOLS} functions are offered.",
+        }
+        for name in used.toolbox.left_out
+    ]
+    dropped = used.composed.dropped
+    messages = [
+        {
+            "kind": "messages",
+            "count": dropped,
+            "reason": "The model's window is too small for them.",
+        }
+    ]
+    earlier = [
+        {
+            "kind": "earlier messages",
+            "reason": "They lie before the tail; of what is sealed, what mattered was recalled.",
+        }
+    ]
+    return [
+        *blocks,
+        *tools,
+        *(messages if dropped else []),
+        *(earlier if used.tail.is_cut else []),
+    ]
+
+
+def _cacheable_share(used: Ingredients) -> float:
+    """How much of the request, from its start, the next one repeats while the tail stays: 0 to 1.
+
+    In characters. All of it, unless something that differs from turn to turn stands in it.
+    """
+    said = [str(message["content"]) for message in used.composed.messages]
+    varying = [text for text in volatile_of(used.found, used.form.time_zone) if text]
+    stable_chars = 0
+    for content in said:
+        places = [place for text in varying if (place := content.find(text)) >= 0]
+        if places:
+            stable_chars += min(places)
+            break
+        stable_chars += len(content)
+    whole_chars = sum(map(len, said))
+    return round(stable_chars / whole_chars, 3) if whole_chars else 0.0

@@ -1,0 +1,142 @@
+"""The end of the conversation a turn answers: its newest messages, and the prompts that open it.
+
+Reads no more than `AMBER_CONTEXT_TAIL_TOKENS` of a chat, from the beginning of a sealed block on, so a
+chat of 10,000 messages costs what one of 100 costs and consecutive requests begin alike. What was
+said before is recalled by relevance (`chats.context.recall`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from django.conf import settings
+
+from chats.messages import transcript
+from chats.messages.block_paths import newest_blocks
+from chats.messages.roles import ASKING_ROLES
+from chats.messages.turn_messages import entries_of_turn
+from chats.models import ChatMessage, MessageRole, Turn
+from engine.context.blocks import tail_start
+from engine.messages import Attachment, Author, Message, Role, ToolCall
+from engine.provider_fields import returned_to
+from libraries.files.attachments import attachment_of
+from libraries.models import File
+
+BYTES_PER_TOKEN = 4
+"""English and Chinese alike: about 4 bytes of UTF-8 a token (o200k_base); for cutting, not counting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of the conversation. When it `is_cut`, `opening` holds the chat's first prompts.
+
+    Blocks that end before the position `sealed_before` may be recalled; 0: there are none.
+    """
+
+    messages: list[ChatMessage]
+    opening: list[str] = field(default_factory=list)
+    sealed_before: int = 0
+    is_cut: bool = False
+
+    @property
+    def has_image(self) -> bool:
+        files = (message.file for message in self.messages if message.file_id)
+        return any(file and file.is_image and not file.is_expired for file in files)
+
+
+def read_tail(turn: Turn) -> Tail:
+    """The newest messages of the path within the tail's budget: two queries, four when it is cut."""
+    if turn.chat is None:
+        return Tail(_stateless_messages(turn))
+    limit_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
+    blocks = newest_blocks(turn, _blocks_in(limit_tokens))
+    start = tail_start(blocks, limit_tokens=limit_tokens)
+    found = transcript.path(
+        turn.chat.pk,
+        turn.tip_id,
+        from_position=start,
+        max_bytes=limit_tokens * BYTES_PER_TOKEN * (2 if start else 1),
+        through=turn.question,
+        brief=True,
+    )
+    if not found or found[0].parent_id is None:
+        return Tail(found)
+    opening = [m.content for m in transcript.opening(found[0])]
+    is_whole = bool(start) and found[0].position <= start
+    messages = found if is_whole else _from_a_question(found)
+    sealed_before = messages[0].position if blocks else 0
+    return Tail(messages, opening, sealed_before=sealed_before, is_cut=True)
+
+
+def _blocks_in(limit_tokens: int) -> int:
+    """So many blocks hold the tail: none is smaller than AMBER_BLOCK_TOKENS."""
+    return limit_tokens // settings.AMBER_BLOCK_TOKENS + 2
+
+
+def _from_a_question(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Without the part of an exchange that the cut left at the front."""
+    for number, message in enumerate(messages):
+        if message.role in ASKING_ROLES:
+            return messages[number:]
+    return messages
+
+
+def _stateless_messages(turn: Turn) -> list[ChatMessage]:
+    given = (turn.input or {}).get("messages", [])
+    written = entries_of_turn(turn)
+    files = _files_of([*given, *written])
+    messages = []
+    for m in [*given, *written]:
+        message = ChatMessage(
+            role=m["role"],
+            content=m["content"],
+            tool_call=m.get("tool_call"),
+            provider_fields=m.get("provider_fields"),
+            assistant=turn.assistant if m["role"] == MessageRole.ASSISTANT else None,
+            file=files.get(m.get("file_id")),
+        )
+        message.participant = m.get("name", "")
+        messages.append(message)
+    return messages
+
+
+def _files_of(messages: Sequence[dict[str, Any]]) -> dict[str | None, File]:
+    """The files of messages in their wire form, by id. No query where there are none."""
+    ids = [m["file_id"] for m in messages if m.get("file_id")]
+    return {str(file.pk): file for file in File.objects.filter(pk__in=ids)} if ids else {}
+
+
+def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -> Message:
+    """`sender` marks the answering model: only what it sent itself goes back to it."""
+    call = message.tool_call
+    of_message, of_call = returned_to(sender, message.provider_fields)
+    return Message(
+        role=cast(Role, message.role),
+        content=message.content,
+        created_at=message.created_at,
+        assistant=_author(message),
+        tool_call=ToolCall(
+            call["id"], call["name"], call["arguments"], call.get("reply_id"), of_call
+        )
+        if call
+        else None,
+        file=_attachment(message, vision=vision),
+        name=message.participant,
+        provider_fields=of_message,
+    )
+
+
+def _attachment(message: ChatMessage, *, vision: bool) -> Attachment | None:
+    """What a `file` message shows; of what a tool made the text is not even loaded."""
+    file = message.file if message.role == MessageRole.FILE else None
+    if file is None or file.is_expired:
+        return None
+    return attachment_of(file, vision=vision, text=None if message.tool_call else file.text)
+
+
+def _author(message: ChatMessage) -> Author | None:
+    is_answer = message.role == MessageRole.ASSISTANT and message.assistant_id
+    written_by = message.assistant if is_answer else None
+    if written_by is None:
+        return None
+    return Author(str(written_by.pk), written_by.name, written_by.description)

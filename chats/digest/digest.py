@@ -1,0 +1,114 @@
+"""What is done with turns after they ended, in the background: sealing, and learning about the user.
+
+Each ended turn of a chat carries when this is due; whoever takes a chat's turns moves that on by
+some minutes first, so that work which broke off is done again. Doing it twice does no harm.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import connections, transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from amber.lib.errors import RETRYABLE, AmberError
+from amber.lib.secrets import UnsealError
+from chats.digest.blocks import seal
+from chats.digest.learning import learn
+from chats.models import Chat, Turn, TurnStatus
+from engine.provider.model import ProviderError
+
+logger = structlog.get_logger(__name__)
+
+AGAIN_SECONDS: Final = 300
+"""How long a digest may take, and when one that failed is tried again."""
+
+GIVE_UP_SECONDS: Final = 86_400
+"""A provider that has been away for a day: what was said then is no longer learnt from."""
+
+SLICE_SECONDS: Final = 20.0
+
+_PASSING: Final = RETRYABLE | {"provider_auth", "UnsealError"}
+"""Faults that pass; operators put a key right, too."""
+
+_CHATS: Final = 16
+_THREADS: Final = 8
+_LEARNT_FROM: Final = frozenset({TurnStatus.COMPLETED, TurnStatus.INCOMPLETE})
+
+
+def digest_turns() -> None:
+    """Digest what is due, chat by chat, for a while: other chores wait behind this one."""
+    until = time.monotonic() + SLICE_SECONDS
+    while time.monotonic() < until and (claimed := _claim()):
+        pool = _pool(os.getpid())
+        running = [pool.submit(_digest_in_thread, each) for each in claimed.items()]
+        wait(running)
+        for each in running:
+            each.result()
+
+
+@lru_cache(maxsize=1)
+def _pool(pid: int) -> ThreadPoolExecutor:
+    """Per process: threads do not survive a fork. Its threads stay: each new one would make Django a
+    connection of its own, in a circle with its helpers, and eight every five seconds are 30 MB an hour.
+    """
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="digest")
+
+
+@transaction.atomic
+def _claim() -> dict[UUID, list[UUID]]:
+    """Turns of some chats, at least one of each due: all that wait there are digested together.
+
+    But for those that somebody is busy with, or that are to be tried again later.
+    """
+    due = Turn.objects.filter(digest_at__lte=Now()).order_by("digest_at")
+    chats = list(due.values_list("chat_id", flat=True).distinct()[:_CHATS])
+    soon = Now() + timedelta(seconds=min(settings.AMBER_DIGEST_SECONDS, AGAIN_SECONDS / 2))
+    waiting = Turn.objects.filter(chat_id__in=chats, digest_at__lte=soon)
+    locked = list(waiting.select_for_update(skip_locked=True).values_list("pk", "chat_id"))
+    ids = [pk for pk, _ in locked]
+    Turn.objects.filter(pk__in=ids).update(digest_at=Now() + timedelta(seconds=AGAIN_SECONDS))
+    by_chat: dict[UUID, list[UUID]] = {}
+    for pk, chat_id in locked:
+        by_chat.setdefault(chat_id, []).append(pk)
+    return by_chat
+
+
+def _digest_in_thread(claimed: tuple[UUID, Sequence[UUID]]) -> None:
+    try:
+        digest(*claimed)
+    finally:
+        connections.close_all()
+
+
+def digest(chat_id: UUID, turn_ids: Sequence[UUID]) -> None:
+    """Seal the chat and learn from these turns of it. A provider that fails is asked again later."""
+    chat = Chat.objects.unexpired().filter(pk=chat_id).first()
+    rows = Turn.objects.filter(pk__in=turn_ids, status__in=_LEARNT_FROM)
+    turns = list(rows.select_related("assistant", "organization").order_by("created_at"))
+    if chat is not None:
+        seal(chat.pk)
+        if turns and not _learnt(chat, turns):
+            return
+    Turn.objects.filter(pk__in=turn_ids).update(digest_at=None)
+
+
+def _learnt(chat: Chat, turns: Sequence[Turn]) -> bool:
+    """False when it is to be tried again: when the fault may pass, and has not lasted for a day."""
+    try:
+        learn(chat, turns)
+    except (ProviderError, AmberError, UnsealError) as error:
+        code = getattr(error, "code", type(error).__name__)
+        logger.warning("chat_not_learnt_from", chat_id=str(chat.pk), reason=code)
+        ended_at = turns[-1].ended_at
+        is_old = ended_at is None or (timezone.now() - ended_at).total_seconds() > GIVE_UP_SECONDS
+        return is_old or code not in _PASSING
+    return True

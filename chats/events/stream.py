@@ -1,0 +1,254 @@
+"""A turn's events on their way out: one Redis stream per turn, ids `<seq>-0`.
+
+    seq = (attempt - 1) * 1,000,000 + n,  n from 1 in steps of 1
+
+so it only grows, over restarts and a lost Redis too; an XADD that Redis refuses means that another
+worker has taken over. Redis may lose everything: then viewers get a snapshot from Postgres, and a
+turn never waits for Redis. Text is coalesced: a step's first piece goes at once, then at most one
+event every COALESCE_SECONDS, together with what the other turns of the process say: one pipeline.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import orjson
+import redis
+import structlog
+from django.conf import settings
+from redis.exceptions import RedisError, ResponseError
+
+from amber.lib import redis as amber_redis
+from amber.lib.json_text import numbers
+from chats.models import Turn
+from engine.events import EVENT_TYPES
+
+logger = structlog.get_logger(__name__)
+
+SEQ_PER_ATTEMPT = 1_000_000
+COALESCE_SECONDS = 0.05
+"""Twenty pictures a second read as flowing text. Measured: 6% less CPU a token than at 0.03."""
+_RENEW_EXPIRY_SECONDS = 5.0
+_REDIS_PAUSE_SECONDS = 0.2
+_FLUSH_SECONDS = 2.0
+
+Event = tuple[str, dict[str, Any]]
+
+
+def events_key(organization_id: UUID, turn_id: UUID) -> bytes:
+    return amber_redis.key("turn", organization_id, turn_id)
+
+
+def control_channel() -> bytes:
+    """Where cancel requests are announced to all chat workers: the turn's id."""
+    return amber_redis.key("control", None)
+
+
+def first_seq(attempt: int) -> int:
+    """The number before the first event of this attempt."""
+    return max(attempt - 1, 0) * SEQ_PER_ATTEMPT
+
+
+def next_attempt(seq: int, attempt: int) -> int:
+    """The number before the first event of one more attempt: above all that were ever used."""
+    return max(seq // SEQ_PER_ATTEMPT + 1, attempt) * SEQ_PER_ATTEMPT
+
+
+def encode(name: str, *, seq: int, turn_id: UUID | str, fields: dict[str, Any]) -> bytes:
+    """The JSON of an event, checked against the closed set."""
+    event = EVENT_TYPES[name](seq=seq, turn_id=str(turn_id), **fields)
+    return numbers.write(event.model_dump(), option=orjson.OPT_NON_STR_KEYS)
+
+
+class Feed:
+    """The events of one turn while one worker runs it. `seq` is the last one's number.
+
+    Used on the worker's loop only. `on_fenced` is called when Redis refuses an event.
+    """
+
+    def __init__(self, publisher: "Publisher", turn: Turn, on_fenced: Callable[[], None]) -> None:
+        self.key = events_key(turn.organization_id, turn.pk)
+        self.turn_id = str(turn.pk)
+        self.seq = max(turn.seq, first_seq(turn.attempt))
+        self.text = ""
+        """All text of step `step` that has been emitted."""
+        self.step = 0
+        self.on_fenced = on_fenced
+        self.expires_at = 0.0
+        self._publisher = publisher
+        self._pending = ""
+        self._emitted_at = 0.0
+
+    def emit(self, name: str, /, **fields: Any) -> None:
+        self.flush_text()
+        self.seq += 1
+        data = encode(name, seq=self.seq, turn_id=self.turn_id, fields=fields)
+        self._publisher.send(self, name, self.seq, data)
+
+    def emit_text(self, step: int, text: str) -> None:
+        if step != self.step:
+            self.flush_text()
+            self.step, self.text = step, ""
+        self._pending += text
+        if not self.text or self._may_go_alone():
+            self.flush_text()
+        else:
+            self._publisher.flush_soon(self)
+
+    def _may_go_alone(self) -> bool:
+        is_slow = time.monotonic() - self._emitted_at >= COALESCE_SECONDS
+        return is_slow and not self._publisher.is_flushing_soon
+
+    def flush_text(self) -> None:
+        """Emit what was held back: afterwards `text` is what events up to `seq` say."""
+        if not self._pending:
+            return
+        self.seq += 1
+        self._emitted_at = time.monotonic()
+        data = orjson.dumps(
+            {
+                "event": "text.delta",
+                "seq": self.seq,
+                "turn_id": self.turn_id,
+                "step": self.step,
+                "text": self._pending,
+            }
+        )
+        self.text += self._pending
+        self._pending = ""
+        self._publisher.send(self, "text.delta", self.seq, data)
+
+    def text_of(self, step: int) -> str:
+        """The text of this step that was emitted; nothing when another step is under way."""
+        return self.text if step == self.step else ""
+
+    async def flushed(self) -> None:
+        """Wait until everything emitted is with Redis, or given up."""
+        self.flush_text()
+        await self._publisher.flushed()
+
+
+class Publisher:
+    """Writes the events of all turns of this process: one pipeline at a time."""
+
+    def __init__(self) -> None:
+        self._queue: list[tuple[Feed, str, int, bytes]] = []
+        self._waiting: set[Feed] = set()
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._task = asyncio.get_running_loop().create_task(self._write_forever())
+
+    def send(self, feed: Feed, name: str, seq: int, data: bytes) -> None:
+        self._queue.append((feed, name, seq, data))
+        self._idle.clear()
+        self._wake.set()
+
+    @property
+    def is_flushing_soon(self) -> bool:
+        """Whether others' text goes out in a moment: then all goes in one pipeline."""
+        return bool(self._waiting)
+
+    def flush_soon(self, feed: Feed) -> None:
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(COALESCE_SECONDS, self._flush_waiting)
+        self._waiting.add(feed)
+
+    async def flushed(self) -> None:
+        try:
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await self._idle.wait()
+        except TimeoutError:
+            logger.warning("events_not_flushed", queued=len(self._queue))
+
+    def _flush_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, set()
+        for feed in waiting:
+            feed.flush_text()
+
+    async def _write_forever(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            batch, self._queue = self._queue, []
+            try:
+                await self._write(batch)
+            except (RedisError, OSError) as exc:
+                logger.warning("events_dropped", count=len(batch), reason=type(exc).__name__)
+                await asyncio.sleep(_REDIS_PAUSE_SECONDS)
+            del batch  # or the turns of it would stay until the next one
+            if not self._queue:
+                self._idle.set()
+
+    async def _write(self, batch: Sequence[tuple[Feed, str, int, bytes]]) -> None:
+        """Raises RedisError, OSError: also when Redis takes no writes."""
+        now = time.monotonic()
+        owners: list[Feed] = []
+        async with amber_redis.async_client().pipeline(transaction=False) as pipe:
+            for feed, name, seq, data in batch:
+                _add(pipe, feed.key, name, seq, data)
+                owners.append(feed)
+                if now >= feed.expires_at:
+                    feed.expires_at = now + _RENEW_EXPIRY_SECONDS
+                    pipe.expire(feed.key, settings.AMBER_STREAM_TTL_SECONDS)
+                    owners.append(feed)
+            answers = await pipe.execute(raise_on_error=False)
+        for feed in {f for f, answer in zip(owners, answers, strict=True) if _is_refusal(answer)}:
+            feed.on_fenced()
+        for answer in answers:
+            if isinstance(answer, RedisError) and not _is_refusal(answer):
+                raise answer
+
+
+def _add(pipe: Any, key: bytes, name: str, seq: int, data: bytes) -> None:
+    pipe.xadd(
+        key,
+        {b"e": name, b"d": data},
+        id=f"{seq}-0",
+        maxlen=settings.AMBER_STREAM_MAX_EVENTS,
+        approximate=True,
+    )
+
+
+def _is_refusal(answer: object) -> bool:
+    return isinstance(answer, ResponseError) and "equal or smaller" in str(answer)
+
+
+_publishers: dict[asyncio.AbstractEventLoop, Publisher] = {}
+
+
+def publisher() -> Publisher:
+    """The publisher of the running loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _publishers:
+        _publishers[loop] = Publisher()
+    return _publishers[loop]
+
+
+def publish_outside(
+    organization_id: UUID, turn_id: UUID, seq: int, events: Sequence[Event]
+) -> None:
+    """Emit events of a turn that no worker runs; `seq` is the last one's number.
+
+    Call it after commit. Redis being away is logged: viewers find the end in Postgres.
+    """
+    key = events_key(organization_id, turn_id)
+    try:
+        with amber_redis.client().pipeline(transaction=False) as pipe:
+            for number, (name, fields) in enumerate(events, start=seq - len(events) + 1):
+                data = encode(name, seq=number, turn_id=turn_id, fields=fields)
+                _add(pipe, key, name, number, data)
+            pipe.expire(key, settings.AMBER_STREAM_TTL_SECONDS)
+            pipe.execute()
+    except redis.RedisError as exc:
+        logger.warning("events_dropped", count=len(events), reason=type(exc).__name__)
+
+
+def announce_cancel(turn_id: UUID) -> None:
+    """Tell the workers; the next lease renewal tells them too if Redis is away."""
+    try:
+        amber_redis.client().publish(control_channel(), str(turn_id))
+    except redis.RedisError as exc:
+        logger.warning("cancel_not_announced", reason=type(exc).__name__)

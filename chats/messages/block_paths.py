@@ -1,0 +1,80 @@
+"""Which sealed blocks the path to a chat's active leaf holds.
+
+Kept with each jump of the leaf, so that text of an abandoned branch is not recalled by the very turn
+that an edit starts. Appending to the path changes nothing and costs nothing.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from amber.lib.database.cached_sql import prepared
+from amber.lib.search.hybrid import pool_word
+from chats.models import ChatMessage, MessageBlock, Turn
+from engine.context.blocks import SealedBlock
+
+_MARK_SQL = """
+WITH RECURSIVE up AS (
+    SELECT m.id, m.parent_id, b.id AS block
+    FROM chats_chatmessage m LEFT JOIN chats_messageblock b ON b.last_message_id = m.id
+    WHERE m.id = %(leaf)s
+  UNION ALL
+    SELECT m.id, m.parent_id, b.id
+    FROM up JOIN chats_chatmessage m ON m.id = up.parent_id
+    LEFT JOIN chats_messageblock b ON b.last_message_id = m.id
+    WHERE up.block IS NULL
+), chain AS (
+    SELECT b.id, b.previous_id FROM chats_messageblock b JOIN up ON up.block = b.id
+  UNION ALL
+    SELECT b.id, b.previous_id FROM chain JOIN chats_messageblock b ON b.id = chain.previous_id
+)
+UPDATE chats_messageblock SET on_active_path = (id IN (SELECT id FROM chain))
+WHERE chat_id = %(chat)s AND on_active_path <> (id IN (SELECT id FROM chain))
+"""
+
+
+def mark_active_path(chat_id: UUID, leaf_id: UUID | None) -> None:
+    """Say of each block whether the path to this leaf holds it. One statement.
+
+    Walks messages only up to the nearest block, then from block to block.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK_SQL, {"chat": chat_id, "leaf": leaf_id})
+
+
+def forget_message(message: ChatMessage) -> None:
+    """Drop the block that holds a message which is about to be deleted, and all built on it.
+
+    They are sealed again, without it, when the chat goes on.
+    """
+    MessageBlock.objects.filter(chat_id=message.chat_id, messages__contains=[message.pk]).delete()
+
+
+def chat_word(chat_id: UUID) -> str:
+    """What all blocks of a chat have in their index of words."""
+    return pool_word("chat", chat_id)
+
+
+def last_block(chat_id: UUID) -> MessageBlock | None:
+    """The newest block of the active path, without its content."""
+    active = MessageBlock.objects.filter(chat_id=chat_id, on_active_path=True)
+    return active.defer("full_content", "vector", "search").order_by("-last_position").first()
+
+
+def newest_blocks(turn: Turn, count: int) -> list[SealedBlock]:
+    """The last blocks of the turn's path, oldest first. One query.
+
+    None for a turn that goes on where the active path no longer leads: its tail is read by size.
+    """
+    if turn.chat is None or turn.chat.active_leaf_id != turn.tip_id:
+        return []
+    return [SealedBlock(*row) for row in reversed(_newest(count, chat_id=turn.chat.pk))]
+
+
+@prepared
+def _newest(count: int, /, *, chat_id: UUID) -> QuerySet[MessageBlock, tuple[Any, ...]]:
+    active = MessageBlock.objects.filter(chat=chat_id, on_active_path=True)
+    fields = ("first_position", "last_position", "tokens_before", "tokens")
+    return active.order_by("-last_position").values_list(*fields)[:count]

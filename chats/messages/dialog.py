@@ -1,0 +1,35 @@
+"""A chat as a plain conversation: what was asked, and what was answered."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from chats.messages.roles import ASKING_ROLES
+from chats.messages.transcript import path
+from chats.models import Chat, ChatMessage, MessageRole
+
+
+@dataclass(frozen=True, slots=True)
+class DialogTurn:
+    """One exchange of the plain conversation. `id` is the question's."""
+
+    id: UUID
+    user_query: str
+    assistant_response: str
+
+
+def dialog_turns(chat: Chat) -> list[DialogTurn]:
+    """The active path as questions and their answers, in order; unanswered questions left out.
+
+    Several answers to one question are one text; prompts, tools and files are left out.
+    """
+    turns: list[DialogTurn] = []
+    asked: ChatMessage | None = None
+    answers: list[str] = []
+    for message in [*path(chat.pk, chat.active_leaf_id, brief=True), None]:
+        if message is None or message.role in ASKING_ROLES:
+            if asked is not None and answers:
+                turns.append(DialogTurn(asked.pk, asked.content, "\n".join(answers)))
+            asked, answers = message, []
+        elif message.role == MessageRole.ASSISTANT and message.content.strip():
+            answers.append(message.content)
+    return turns

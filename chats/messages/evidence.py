@@ -1,0 +1,19 @@
+"""Messages that go are no longer what memories rest on."""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from chats.models import Chat, ChatMessage
+from memory.facts.evidence import evidence_of, withdraw_evidence
+from memory.owner import Owner
+
+
+def withdraw_messages(chat: Chat, going: QuerySet[ChatMessage]) -> None:
+    """In the caller's transaction, before they are deleted. Costs as much as the person has
+    memories, however many messages go."""
+    owner = Owner.asking(chat.organization_id, chat.user_id, chat.guest_id)
+    held = evidence_of(owner)
+    if held:
+        ids: list[UUID] = list(going.filter(pk__in=held).values_list("pk", flat=True))
+        withdraw_evidence(owner, ids)

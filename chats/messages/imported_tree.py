@@ -1,0 +1,75 @@
+"""The tree of messages of a chat that is brought along: rows made of what a client wrote, not saved.
+
+Refuses what does not make a tree, and tool messages that do not name their call.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from amber.lib.errors import Invalid
+from chats.messages.roles import CALL_ROLES
+from chats.messages.transcript import new_row
+from chats.models import Chat, ChatMessage
+from engine.provider_fields import read_stored_form
+
+
+def build_tree(
+    chat: Chat, messages: Sequence[Mapping[str, Any]], *, assistant_ids: Collection[UUID] = ()
+) -> dict[str, ChatMessage]:
+    """Unsaved rows of an imported chat by their old ids (or place), parents before children.
+
+    A message without `parent_id` follows the one before it, and keeps its assistant if that is one of
+    `assistant_ids`. Raises Invalid: an id given twice, a
+    parent that does not come before, a tool message without its call.
+    """
+    rows: dict[str, ChatMessage] = {}
+    before: ChatMessage | None = None
+    for place, given in enumerate(messages):
+        name = given.get("id") or f"#{place}"
+        parent = _imported_parent(given, before, rows, place)
+        if name in rows:
+            raise Invalid(fields={f"messages.{place}.id": ["Given twice."]})
+        is_call = given["role"] in CALL_ROLES
+        call = _imported_call(given.get("tool_call"), place) if is_call else None
+        assistant_id = given.get("assistant_id")
+        before = rows[name] = new_row(
+            chat,
+            parent,
+            role=given["role"],
+            content=given["content"],
+            tool_call=call,
+            assistant_id=assistant_id if assistant_id in assistant_ids else None,
+            provider_fields=read_stored_form(given.get("provider_fields") or {}),
+        )
+    return rows
+
+
+def _imported_parent(
+    given: Mapping[str, Any],
+    before: ChatMessage | None,
+    rows: Mapping[str, ChatMessage],
+    place: int,
+) -> ChatMessage | None:
+    if "parent_id" not in given:
+        return before
+    wanted = given["parent_id"]
+    if wanted is not None and wanted not in rows:
+        said = "The parent must come before its children."
+        raise Invalid(fields={f"messages.{place}.parent_id": [said]})
+    return rows[wanted] if wanted is not None else None
+
+
+def _imported_call(call: Any, place: int) -> dict[str, Any]:
+    if not isinstance(call, dict) or not all(
+        isinstance(call.get(name), str) for name in ("id", "name", "arguments")
+    ):
+        said = "A tool message needs {id, name, arguments}, three strings."
+        raise Invalid(fields={f"messages.{place}.tool_call": [said]})
+    reply_id = call.get("reply_id")
+    return {
+        "id": call["id"],
+        "name": call["name"],
+        "arguments": call["arguments"],
+        "reply_id": reply_id if isinstance(reply_id, str) else None,
+    }

@@ -1,0 +1,24 @@
+"""Which question a turn answers, and what a chat is called by its first one."""
+
+from typing import Final
+
+from amber.lib.errors import Invalid
+from chats.messages import transcript
+from chats.messages.roles import ASKING_ROLES
+from chats.models import ChatMessage
+
+CHAT_NAME_CHARS: Final = 80
+
+
+def question_at(message: ChatMessage) -> ChatMessage:
+    """The nearest question at or before this message. Raises Invalid (no_human_message)."""
+    for earlier in reversed(transcript.path(message.chat_id, message.pk)):
+        if earlier.role in ASKING_ROLES:
+            return earlier
+    raise Invalid(code="no_human_message")
+
+
+def name_by(question: ChatMessage) -> str:
+    """What a chat is called that begins with this question; nothing if the question is hidden."""
+    first_line = question.content.strip().partition("\n")[0]
+    return "" if question.hidden else first_line[:CHAT_NAME_CHARS].rstrip()

@@ -1,0 +1,56 @@
+"""Full-text search over messages: `amber.lib.search.words` on both sides, GIN in between.
+
+Chinese, C++ and part numbers are found. Only messages of chats the caller sees.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F, FloatField, Func, QuerySet, Value
+
+from accounts.principal import Principal
+from amber.lib.search.words import tsquery_literal
+from chats.models import ChatMessage
+
+
+class _Rank(Func):
+    """ts_rank_cd over our own tokens; 32 maps it into 0..1."""
+
+    function = "ts_rank_cd"
+    template = "%(function)s(%(expressions)s, 32)"
+    output_field = FloatField()
+
+
+class _Query(Func):
+    template = "(%(expressions)s)::tsquery"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`score` is between 0 and 1."""
+
+    message: ChatMessage
+    score: float
+
+
+def search_messages(
+    principal: Principal, query: str, *, chat_id: UUID | None = None, limit: int
+) -> list[Hit]:
+    """The best matches, best first. Nothing for a query of no words. One query."""
+    literal = tsquery_literal(query)
+    if literal is None:
+        return []
+    rows = ChatMessage.objects.visible_to(principal)
+    if chat_id is not None:
+        rows = rows.filter(chat_id=chat_id)
+    best = best_matches(rows, literal).select_related("chat", "assistant", "file")
+    return [Hit(message, message.score) for message in best[:limit]]
+
+
+def best_matches(rows: QuerySet[Any], literal: str) -> QuerySet[Any]:
+    """Those that match the tsquery, best first, each with its `score`."""
+    matching = rows.filter(search__matches=literal)
+    ranked = matching.annotate(score=_Rank(F("search"), _Query(Value(literal))))
+    best: QuerySet[Any] = ranked.defer("search").order_by("-score", "-created_at")
+    return best

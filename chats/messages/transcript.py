@@ -1,0 +1,286 @@
+"""The tree of messages of a chat: reading a path, appending to it.
+
+Appending needs the chat's row locked (`locked_chat`), so that parent, position and active leaf
+agree.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
+from django.utils import timezone
+
+from accounts.principal import Principal
+from amber.lib.database.cached_sql import prepared, raw_rows
+from amber.lib.database.cached_update import insert_row, update_row
+from amber.lib.errors import Missing
+from amber.lib.ids import new_id
+from amber.lib.search.words import tsvector_literal
+from assistants.models import Assistant
+from chats.messages.block_paths import mark_active_path
+from chats.messages.roles import HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
+from chats.messages.wire import message_wire
+from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn
+from libraries.models import File
+
+_COLUMNS = (
+    "id, chat_id, organization_id, parent_id, opening_id, position, role, content, assistant_id, "
+    "tool_call, provider_fields, file_id, hidden, citations, turn_id, step, prompt_tokens, "
+    "completion_tokens, total_tokens, created_at, updated_at"
+)
+_BRIEF = (
+    "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, "
+    "provider_fields, file_id, created_at"
+)
+"""What a model's context needs of a message; the rest is read when it is asked for."""
+
+
+def _path_sql(columns: str) -> str:
+    """The recursion carries the columns: a join after it makes the planner scan the whole table."""
+    of_parent = ", ".join(f"m.{name}" for name in columns.split(", "))
+    return f"""
+WITH RECURSIVE path AS (
+    SELECT {columns}, 1 AS depth, octet_length(content) AS bytes
+    FROM chats_chatmessage WHERE id = %(leaf)s AND chat_id = %(chat)s
+  UNION ALL
+    SELECT {of_parent}, path.depth + 1, path.bytes + octet_length(m.content)
+    FROM path JOIN chats_chatmessage m ON m.id = path.parent_id
+    WHERE path.depth < %(messages)s AND (path.bytes < %(bytes)s OR m.position >= %(through)s)
+        AND m.position >= %(from)s
+)
+SELECT {columns} FROM path ORDER BY depth DESC
+"""  # noqa: S608  (no value is formatted in)
+
+
+_PATH_SQL = _path_sql(_COLUMNS)
+_BRIEF_SQL = _path_sql(_BRIEF)
+_PATH_IDS_SQL = """
+WITH RECURSIVE path AS (
+    SELECT id, parent_id FROM chats_chatmessage WHERE id = %(leaf)s AND chat_id = %(chat)s
+  UNION ALL
+    SELECT m.id, m.parent_id FROM path JOIN chats_chatmessage m ON m.id = path.parent_id
+)
+SELECT id FROM path
+"""
+_BEYOND = 2**31 - 1
+"""The greatest position there can be: no message lies there."""
+
+
+def path(
+    chat_id: UUID,
+    leaf_id: UUID | None,
+    *,
+    max_messages: int = 1_000_000,
+    max_bytes: int = 1_000_000_000,
+    from_position: int = 0,
+    through: ChatMessage | None = None,
+    brief: bool = False,
+) -> list[ChatMessage]:
+    """The messages from `leaf_id` towards the root, oldest first, with assistant and file.
+
+    Stops at `max_messages`, at `from_position`, or after the message that reaches `max_bytes` of
+    text, but not before `through`, one of the path. Costs one query over what it returns (and one each for assistants
+    and files), however long the chat. `brief` rows hold what a context needs: half the time.
+    """
+    if leaf_id is None:
+        return []
+    limits = {
+        "leaf": leaf_id,
+        "chat": chat_id,
+        "messages": max_messages,
+        "bytes": max_bytes,
+        "through": through.position if through else _BEYOND,
+        "from": from_position,
+    }
+    found = raw_rows(ChatMessage, _BRIEF_SQL if brief else _PATH_SQL, limits)
+    attach_related(found)
+    return found
+
+
+def path_ids(chat_id: UUID, leaf_id: UUID | None) -> set[UUID]:
+    """The ids of the whole path to this message: one walk over ids, 1 ms per 1,000 messages."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PATH_IDS_SQL, {"leaf": leaf_id, "chat": chat_id})
+        return {row[0] for row in cursor.fetchall()}
+
+
+def attach_related(messages: Sequence[ChatMessage]) -> None:
+    """Load assistants and files of these rows: at most two queries.
+
+    Texts of files only where somebody posted one: those of tools are not read, and may be long.
+    """
+    wanted: list[Prefetch[Any] | str] = []
+    if any(m.assistant_id for m in messages):
+        wanted.append(Prefetch("assistant", Assistant.objects.only("id", "name", "description")))
+    if any(m.file_id for m in messages):
+        is_read = any(m.role == MessageRole.FILE and not m.tool_call for m in messages)
+        files = File.objects.all() if is_read else File.objects.defer("text")
+        wanted.append(Prefetch("file", files))
+    if wanted:
+        prefetch_related_objects(list(messages), *wanted)
+
+
+def opening(message: ChatMessage) -> list[ChatMessage]:
+    """The system messages that open this message's path, oldest first."""
+    return path(message.chat_id, message.opening_id)
+
+
+def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
+    """For each of these messages its siblings (itself included), oldest first. One query.
+
+    The siblings of a chat's root are its other roots.
+    """
+    if len(messages) == 1:
+        return {message.pk: _siblings(message) for message in messages}
+    if not messages:
+        return {}
+    roots = Q(parent_id__isnull=True, chat_id__in={m.chat_id for m in messages if not m.parent_id})
+    parents = Q(parent_id__in={m.parent_id for m in messages if m.parent_id})
+    rows = ChatMessage.objects.filter(parents | roots).order_by("created_at", "pk")
+    children: dict[tuple[UUID, UUID | None], list[UUID]] = {}
+    for chat_id, parent_id, pk in rows.values_list("chat_id", "parent_id", "pk"):
+        children.setdefault((chat_id, parent_id), []).append(pk)
+    return {m.pk: children[m.chat_id, m.parent_id] for m in messages}
+
+
+def _siblings(message: ChatMessage) -> list[UUID]:
+    parent_id = message.parent_id
+    found = _children(parent_id=parent_id) if parent_id else _roots(chat_id=message.chat_id)
+    return [pk for (pk,) in found]
+
+
+@prepared
+def _children(*, parent_id: UUID) -> QuerySet[ChatMessage, tuple[UUID]]:
+    return _by_age(ChatMessage.objects.filter(parent=parent_id))
+
+
+@prepared
+def _roots(*, chat_id: UUID) -> QuerySet[ChatMessage, tuple[UUID]]:
+    return _by_age(ChatMessage.objects.filter(chat=chat_id, parent__isnull=True))
+
+
+def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID]]:
+    return messages.order_by("created_at", "pk").values_list("pk")
+
+
+def shown(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """The wire form of stored messages, with their siblings: one query.
+
+    Assistants and files are to be loaded (`attach_related`).
+    """
+    siblings = siblings_of(messages)
+    return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
+
+
+def exported(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """As `shown`, and where models want something back with it: an imported chat goes on."""
+    return [
+        {**wire, "provider_fields": message.provider_fields} if message.provider_fields else wire
+        for wire, message in zip(shown(messages), messages, strict=True)
+    ]
+
+
+def owner_of(principal: Principal) -> ChatOwner:
+    """Whose list a chat made by this principal stands in."""
+    if principal.guest_id is not None:
+        return ChatOwner.GUEST
+    return ChatOwner.API if principal.key else ChatOwner.USER
+
+
+def locked_chat(chat_id: UUID) -> Chat:
+    """The chat, locked until the transaction ends: always before its turn. Raises Missing."""
+    found = _locked(chat_id=chat_id)
+    if not found:
+        raise Missing
+    return found[0]
+
+
+@prepared
+def _locked(*, chat_id: UUID) -> QuerySet[Chat]:
+    return Chat.objects.select_for_update(no_key=True).filter(pk=chat_id)
+
+
+def append(
+    chat: Chat, parent: ChatMessage | None, *, role: str, content: str = "", **fields: Any
+) -> ChatMessage:
+    """Write one message under `parent`. The caller holds the chat's lock and moves the leaf."""
+    message = new_row(chat, parent, role=role, content=content, **fields)
+    insert_row(message)
+    return message
+
+
+def new_row(
+    chat: Chat, parent: ChatMessage | None, *, role: str, content: str, **fields: Any
+) -> ChatMessage:
+    """Not saved yet."""
+    message = ChatMessage(
+        organization_id=chat.organization_id,
+        chat=chat,
+        parent=parent,
+        position=parent.position + 1 if parent else 0,
+        role=role,
+        content=content,
+        hidden=role in HIDDEN_ROLES,
+        search=tsvector_literal(content) if role in SEARCHED_ROLES else None,
+        **fields,
+    )
+    message.opening = _opening_of(message, parent)
+    return message
+
+
+def _opening_of(message: ChatMessage, parent: ChatMessage | None) -> ChatMessage | None:
+    if parent is None:
+        return message if message.role in SYSTEM_ROLES else None
+    if message.role in SYSTEM_ROLES and parent.opening_id == parent.pk:
+        return message
+    return parent.opening
+
+
+def append_to_turn(
+    turn: Turn, chat: Chat | None, *, role: str, content: str = "", **fields: Any
+) -> dict[str, Any]:
+    """Write the turn's next message at its tip, or into `output` for a stateless turn (no chat).
+
+    Moves the tip, and the chat's active leaf if it stood there. Returns the wire form. The caller
+    holds chat and turn, and saves the turn.
+    """
+    if chat is None:
+        message = _stateless_message(turn, role=role, content=content, **fields)
+        output = turn.output or {"messages": []}
+        turn.output = {**output, "messages": [*output["messages"], message]}
+        if kept := fields.get("provider_fields"):
+            by_id = output.get("provider_fields", {})
+            turn.output["provider_fields"] = {**by_id, message["id"]: kept}
+        return message
+    row = append(chat, turn.tip, role=role, content=content, turn=turn, **fields)
+    if chat.active_leaf_id == turn.tip_id:
+        move_leaf(chat, row)
+    turn.tip = row
+    return shown([row])[0]
+
+
+def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
+    """Make this the end of the active path. The caller holds the chat's lock."""
+    if leaf is None or leaf.parent_id != chat.active_leaf_id:
+        mark_active_path(chat.pk, leaf.pk if leaf else None)
+    chat.active_leaf = leaf
+    update_row(chat, "active_leaf", "name", "updated_at")
+
+
+def _stateless_message(
+    turn: Turn, *, role: str, content: str, assistant: Assistant | None = None, **fields: Any
+) -> dict[str, Any]:
+    row = ChatMessage(
+        id=new_id(),
+        organization_id=turn.organization_id,
+        role=role,
+        content=content,
+        assistant=assistant,
+        turn=turn,
+        created_at=timezone.now(),
+        updated_at=timezone.now(),
+        **fields,
+    )
+    return message_wire(row)

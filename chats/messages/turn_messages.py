@@ -1,0 +1,94 @@
+"""What a turn has written so far, as it is stored: its messages by step, and the calls still open;
+and how viewers are told of it when an attempt begins.
+
+Reads only. A stateless turn keeps its messages in its own row (`Turn.output`).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from chats.events.stream import Event, first_seq
+from chats.messages.transcript import attach_related, shown
+from chats.messages.wire import turn_wire
+from chats.models import ChatMessage, MessageRole, Turn
+from engine.messages import ToolCall
+
+
+def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The wire form of what this turn wrote, in order: four queries at most."""
+    return [message for _, message in steps_of_turn(turn)]
+
+
+def entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The same with `provider_fields`, for whoever brings them back to the model: never for viewers.
+    Five queries at most, none for a stateless turn."""
+    return with_provider_fields(messages_of_turn(turn), provider_fields_of(turn))
+
+
+def provider_fields_of(turn: Turn) -> dict[str, Any]:
+    """By message id; those that have none are left out. One query at most."""
+    if turn.chat_id is None:
+        return dict((turn.output or {}).get("provider_fields", {}))
+    rows = ChatMessage.objects.filter(turn=turn, provider_fields__isnull=False)
+    return {str(pk): fields for pk, fields in rows.values_list("pk", "provider_fields")}
+
+
+def with_provider_fields(
+    messages: Iterable[dict[str, Any]], by_id: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    return [{**m, "provider_fields": by_id[m["id"]]} if m["id"] in by_id else m for m in messages]
+
+
+def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:
+    """As `messages_of_turn`, each with its step (of a stateless turn: the last stored one)."""
+    if turn.chat_id is None:
+        return [(turn.step, message) for message in (turn.output or {}).get("messages", [])]
+    rows = list(
+        ChatMessage.objects.filter(turn=turn, step__isnull=False)
+        .defer("search")
+        .order_by("position")
+    )
+    attach_related(rows)
+    return [(row.step or 0, message) for row, message in zip(rows, shown(rows), strict=True)]
+
+
+def first_events(turn: Turn) -> list[Event]:
+    """Of this attempt: the turn, or after a break what is stored, said again."""
+    if turn.waiting_calls and turn.seq > first_seq(turn.attempt):
+        return []  # it goes on where it waited, and every viewer knows what it had said
+    if turn.attempt == 1 and turn.seq == 0:
+        question = shown([turn.question])[0] if turn.question else None
+        return [("turn.started", {"turn": turn_wire(turn), "message": question})]
+    restarted = ("turn.restarted", {"attempt": turn.attempt, "step": turn.step + 1})
+    stored = steps_of_turn(turn)
+    return [
+        restarted,
+        *(("message.stored", {"step": step, "message": message}) for step, message in stored),
+    ]
+
+
+def open_calls(turn: Turn) -> list[ToolCall]:
+    """Calls of the turn's last stored step that have no result: a worker died while they ran."""
+    rows = _rows_of_last_step(turn)
+    finished = [row["tool_call"]["id"] for row in rows if row["role"] == MessageRole.TOOL]
+    calls = []
+    for row in rows:
+        if row["role"] != MessageRole.TOOL_CALL:
+            continue
+        call = row["tool_call"]
+        if call["id"] in finished:
+            finished.remove(call["id"])
+        else:
+            calls.append(ToolCall(call["id"], call["name"], call["arguments"], call["reply_id"]))
+    return calls
+
+
+def _rows_of_last_step(turn: Turn) -> list[dict[str, Any]]:
+    """Role and tool call of each, in order."""
+    if turn.step == 0:
+        return []
+    if turn.chat_id is None:
+        said = (turn.output or {}).get("messages", [])
+        return [{"role": m["role"], "tool_call": m["tool_call"]} for m in said]
+    rows = ChatMessage.objects.filter(turn=turn, step=turn.step).order_by("position")
+    return list(rows.values("role", "tool_call"))

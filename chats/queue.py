@@ -1,0 +1,18 @@
+"""Rings for turns and chores. Losing one is normal: the sweep rings again for what stays queued."""
+
+from uuid import UUID
+
+from amber.lib.workers.queue import ring
+
+
+def ring_turn(turn_id: UUID) -> None:
+    ring("chat", "chats.run_turn", str(turn_id))
+
+
+def ring_chore(name: str) -> None:
+    ring("ingest", "chats.run_chore", name)
+
+
+def ring_sealing(chat_id: UUID) -> None:
+    """A lost ring is made good after the chat's next turn."""
+    ring("ingest", "chats.seal_chat", str(chat_id))

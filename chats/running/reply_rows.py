@@ -1,0 +1,90 @@
+"""The messages that one reply of the model becomes: its answer, or one for each call it asks for.
+
+Part of the caller's transaction, which holds turn and chat.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+
+from chats.context.knowledge import cited_in
+from chats.messages.transcript import append_to_turn
+from chats.models import Chat, MessageRole, Turn
+from chats.turns.account import token_fields
+from engine.loop_events import Reply
+from engine.messages import ToolCall
+from engine.provider.model import Usage
+from engine.provider_fields import StoredFields, is_too_long, stored_form
+
+logger = structlog.get_logger(__name__)
+
+
+def store_reply_rows(
+    turn: Turn,
+    chat: Chat | None,
+    reply: Reply,
+    usage: Usage,
+    passages: Iterable[dict[str, Any]],
+    *,
+    sender: str,
+) -> list[dict[str, Any]]:
+    """Their wire forms. The first carries the reply's text, what it cites, and token counts.
+
+    `sender` marks what the model wants back.
+    """
+    about: dict[str, Any] = {"assistant": turn.assistant, "step": reply.step}
+    whole: dict[str, Any] = {
+        "content": reply.text,
+        "citations": cited_in(reply.text, passages),
+        **token_fields(usage),
+    }
+    if not reply.calls:
+        kept = _provider_fields(sender, reply)
+        return [
+            append_to_turn(
+                turn,
+                chat,
+                role=MessageRole.ASSISTANT,
+                provider_fields=kept,
+                **about,
+                **whole,
+            )
+        ]
+    return [
+        append_to_turn(
+            turn,
+            chat,
+            role=MessageRole.TOOL_CALL,
+            tool_call={
+                "id": call.id,
+                "name": call.name,
+                "arguments": call.arguments,
+                "reply_id": reply_id(turn, reply.step),
+            },
+            provider_fields=_provider_fields(sender, None if number else reply, call),
+            **about,
+            **({} if number else whole),
+        )
+        for number, call in enumerate(reply.calls)
+    ]
+
+
+def _provider_fields(
+    sender: str, reply: Reply | None, call: ToolCall | None = None
+) -> StoredFields | None:
+    """Of one row. What is too long is not kept: one row must not fill a page of a chat's export."""
+    stored = stored_form(
+        sender,
+        message=reply.provider_fields if reply else {},
+        call=call.provider_fields if call else {},
+    )
+    if stored is None or not is_too_long(stored):
+        return stored
+    logger.warning("provider_fields_too_long", sender=sender)
+    return None
+
+
+def reply_id(turn: Turn, step: int) -> str:
+    """Unique over all turns of a chat: calls with one id are one reply."""
+    return f"{turn.pk}:{step}"

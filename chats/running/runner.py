@@ -1,0 +1,318 @@
+"""Runs one claimed turn: gathers its context, drives the engine, stores each step, ends it.
+
+The coroutine (`TurnRun.drive`) lives on the worker's loop and hands every database write to the
+task's thread (`TurnWriter`), which is the turn's only writer. What is stored equals the fold of
+what was emitted: `turn.seq` is the number of the last event that the stored state includes.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from amber.lib.database.lease import Fenced
+from amber.lib.errors import CODES, RETRYABLE, AmberError
+from amber.lib.workers.thread_bridge import Hand, run_on_loop
+from chats.context import gathering
+from chats.context.knowledge import Knowledge
+from chats.events.stream import Feed, publisher
+from chats.models import Turn, TurnStatus
+from chats.running.partial_text import PartialText, Shown
+from chats.running.preparation import Preparation
+from chats.running.resumption import close_calls
+from chats.running.stopping import Stop, Stoppable, listed
+from chats.running.writer import TurnWriter
+from chats.turns.endings import Ending
+from engine import loop, loop_events
+from engine.provider.model import ProviderError
+from engine.provider.reply import Patience
+
+logger = structlog.get_logger(__name__)
+
+
+def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
+    """Claim and run a turn. Its state afterwards; None when it was, or became, another's.
+
+    `queued` means that it was released and wants another worker; `waiting`, that a person must
+    decide on calls first.
+    """
+    if not Turn.objects.take(turn_id, worker, settings.AMBER_LEASE_SECONDS):
+        return None
+    turn = gathering.claimed(turn_id)
+    if turn is None:
+        return None
+    this = TurnRun(turn)
+    about = {"turn_id": str(turn.pk), "organization_id": str(turn.organization_id)}
+    with listed(turn.pk, this), structlog.contextvars.bound_contextvars(**about):
+        try:
+            this.prepare()
+            status: TurnStatus | None = run_on_loop(this.drive, on_task=this.started)
+            return status
+        finally:
+            this.erase_leftovers()
+
+
+class TurnRun(Stoppable):
+    """One attempt at one turn."""
+
+    def __init__(self, turn: Turn) -> None:
+        super().__init__()
+        self._writer = TurnWriter(turn)
+        self._greeting: asyncio.Task[None] | None = None
+        self._noting: asyncio.Task[None] | None = None
+        self._knowing: asyncio.Task[None] | None = None
+
+    # -- On the task's thread, before and after the coroutine ------------------------------------
+
+    def prepare(self) -> None:
+        self._preparation = Preparation(self._writer)
+
+    def erase_leftovers(self) -> None:
+        """Files of results that were never stored."""
+        if self._writer.files is not None:
+            self._writer.files.erase_unsaved()
+
+    # -- The coroutine ---------------------------------------------------------------------------
+
+    async def drive(self, hand: Hand) -> TurnStatus | None:
+        """The outer boundary: whatever happens, the turn reaches a state, or is another's."""
+        self._hand = hand
+        turn = self._writer.turn
+        self._feed = Feed(publisher(), turn, on_fenced=lambda: self.stop(Stop.FENCED))
+        self._partial = PartialText(self._shown, self._keep_partial)
+        saver = asyncio.create_task(self._partial.keep_forever())
+        try:
+            return await self._end()
+        except Fenced:
+            return None
+        finally:
+            saver.cancel()
+            begun = (self._greeting, self._knowing, self._noting)
+            others = [task for task in begun if task is not None]
+            await asyncio.gather(saver, *others, return_exceptions=True)
+            await self._feed.flushed()
+            # They call this run back: in such a circle all that the turn has read would stay in
+            # memory until the collector comes round.
+            del self._feed, self._partial
+
+    async def _end(self) -> TurnStatus | None:
+        """Work until the turn is over, one way or another.
+
+        Without Postgres nothing can be written: the lease runs out, and the turn is run again.
+        """
+        try:
+            try:
+                async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
+                    await self._work()
+            finally:
+                self.let_finish()
+            return TurnStatus(self._writer.turn.status)
+        except Fenced:
+            raise
+        except asyncio.CancelledError:
+            return await self._stopped()
+        except TimeoutError:
+            return await self._fail("provider_timeout")
+        except (ProviderError, AmberError) as exc:
+            return await self._fail(exc.code, exc.message)
+        except (OperationalError, InterfaceError):
+            logger.exception("turn_lost_postgres")
+            return None
+        except Exception:
+            logger.exception("turn_broke")
+            return await self._fail("internal")
+
+    async def _work(self) -> None:
+        self._greeting = asyncio.create_task(self._greet())
+        prepared = await self._preparation.first(self._hand)
+        if self._writer.turn.step:
+            prepared = await self._resumed(prepared)
+            if self._writer.turn.status != TurnStatus.RUNNING:
+                return
+        self._writer.manifest = prepared.manifest
+        self._knowing = asyncio.create_task(self._know(prepared.knowledge))
+        self._noting = asyncio.create_task(self._note())
+        deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
+        told = loop.run(
+            self._writer.account.watched(prepared.model),
+            prepared.request,
+            toolbox=prepared.toolbox,
+            patience=_patience(deadline),
+            max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
+            first_step=self._writer.turn.step + 1,
+            on_retry=self._writer.account.note_retry,
+        )
+        async with aclosing(told):
+            async for happening in told:
+                await self._introduced()
+                await self._take(happening)
+
+    async def _take(self, happening: loop_events.Happening) -> None:
+        """Tell the viewers, and store what is whole."""
+        feed, writer = self._feed, self._writer
+        match happening:
+            case loop_events.Text(step=step, text=text):
+                feed.emit_text(step, text)
+                self._partial.grew(len(feed.text))
+            case loop_events.Reply():
+                feed.flush_text()
+                seq = feed.seq
+                await self._hand(lambda: writer.store_reply(happening, seq))
+                self._announce()
+                if writer.refused is not None:
+                    raise writer.refused
+            case loop_events.CallStarted(step=step, call=call):
+                feed.emit(
+                    "tool.started",
+                    step=step,
+                    call_id=call.id,
+                    name=call.name,
+                    arguments=call.arguments,
+                )
+            case loop_events.CallFinished(step=step, call=call, result=result):
+                feed.emit(
+                    "tool.finished",
+                    step=step,
+                    call_id=call.id,
+                    ok=result.ok,
+                    content=result.content,
+                )
+                seq = feed.seq
+                await self._hand(lambda: writer.store_result(step, call, result, seq))
+                self._announce()
+            case loop_events.Waiting():
+                seq = feed.seq
+                await self._hand(lambda: writer.wait(seq))
+                self._announce()
+            case loop_events.HandedBack(finish_reason=reason):
+                seq = feed.seq
+                await self._hand(lambda: writer.hand_back(reason, seq))
+                self._announce()
+
+    def _announce(self) -> None:
+        """Emit what was committed. The numbers were fixed in the commit."""
+        outbox, self._writer.outbox = self._writer.outbox, []
+        for name, fields in outbox:
+            self._feed.emit(name, **fields)
+
+    # -- Beginning -----------------------------------------------------------------------------
+
+    async def _resumed(self, prepared: gathering.Prepared) -> gathering.Prepared:
+        """An earlier attempt stored steps: the calls it left open are closed first."""
+        await self._greeted()
+        toolbox = prepared.toolbox
+        closed = await close_calls(self._writer, toolbox, hand=self._hand, take=self._take)
+        if closed and self._writer.turn.status == TurnStatus.RUNNING:
+            return await self._preparation.again(self._hand)
+        return prepared
+
+    async def _note(self) -> None:
+        """Write what cannot wait for the turn's first other write; while the model thinks."""
+        if self._writer.must_begin:
+            with self._tolerating():
+                await self._hand(self._writer.begin)
+
+    @contextmanager
+    def _tolerating(self) -> Iterator[None]:
+        """For writes that nobody waits for: a lost turn stops, an absent Postgres is logged."""
+        try:
+            yield
+        except Fenced:
+            self.stop(Stop.FENCED)
+        except (OperationalError, InterfaceError) as exc:
+            logger.warning("turn_not_noted", reason=type(exc).__name__)
+
+    async def _greet(self) -> None:
+        """The first events; told while the model is asked."""
+        for name, fields in self._preparation.first_events():
+            self._feed.emit(name, **fields)
+
+    async def _know(self, knowledge: Knowledge | None) -> None:
+        """What the library had to say is a message, too; stored while the model thinks."""
+        if knowledge is None:
+            return
+        await self._greeted()
+        seq = self._feed.seq
+        await self._hand(lambda: self._writer.store_knowledge(knowledge, seq))
+        self._announce()
+
+    async def _greeted(self) -> None:
+        """Nothing is told before the greeting; a turn that cannot greet tells nothing."""
+        await _done(self._greeting)
+
+    async def _introduced(self) -> None:
+        """Nothing of an answer is told before its sources are."""
+        await self._greeted()
+        await _done(self._knowing)
+
+    # -- Text of the step under way --------------------------------------------------------------
+
+    def _shown(self) -> Shown:
+        """As viewers were sent it, up to the feed's last event."""
+        self._feed.flush_text()
+        step = self._writer.turn.step + 1
+        return step, self._feed.text_of(step), self._feed.seq
+
+    async def _keep_partial(self, step: int, text: str, seq: int) -> None:
+        with self._tolerating():
+            await self._hand(lambda: self._writer.save_partial(step, text, seq))
+
+    # -- Ending ----------------------------------------------------------------------------------
+
+    async def _stopped(self) -> TurnStatus | None:
+        """The task was cancelled: by a person, by a shutdown, or because the turn is another's."""
+        if self.stopped_as is Stop.FENCED:
+            return None
+        await self._introduced()
+        self._announce()
+        if self._writer.turn.status != TurnStatus.RUNNING:
+            return TurnStatus(self._writer.turn.status)
+        if self.stopped_as is Stop.CANCELLED:
+            return await self._close(Ending(TurnStatus.CANCELLED))
+        _, text, seq = self._shown()
+        await self._hand(lambda: self._writer.release(text=text, seq=seq))
+        return TurnStatus.QUEUED
+
+    async def _fail(self, code: str, message: str = "") -> TurnStatus | None:
+        """Failed when nothing of this step was shown, else incomplete with its text kept."""
+        await self._introduced()
+        self._announce()
+        if self._writer.turn.status != TurnStatus.RUNNING:
+            return TurnStatus(self._writer.turn.status)
+        _, text, _ = self._shown()
+        status = TurnStatus.INCOMPLETE if text.strip() else TurnStatus.FAILED
+        said = {
+            "code": code,
+            "message": message or CODES[code][1],
+            "retryable": code in RETRYABLE,
+        }
+        return await self._close(Ending(status, error=said))
+
+    async def _close(self, ending: Ending) -> TurnStatus | None:
+        _, text, seq = self._shown()
+        await self._hand(lambda: self._writer.end(ending, text=text, seq=seq))
+        self._announce()
+        return ending.status
+
+
+async def _done(task: "asyncio.Task[None] | None") -> None:
+    """Wait for what was begun, if it was; raises what it raised."""
+    if task is None:
+        return
+    if not task.done():
+        await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()):
+        raise error
+
+
+def _patience(deadline: float) -> Patience:
+    return Patience(
+        first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
+        idle_seconds=settings.AMBER_IDLE_SECONDS,
+        retries=settings.AMBER_PROVIDER_RETRIES,
+        deadline=deadline,
+    )

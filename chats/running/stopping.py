@@ -1,0 +1,71 @@
+"""The turns that this process runs, and how they are stopped from outside.
+
+A turn is stopped by cancelling its task, for one of three reasons; the first one counts. What becomes
+of the turn then is its runner's business.
+"""
+
+import asyncio
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from amber.lib.workers.thread_bridge import worker_loop
+
+
+class Stop(enum.Enum):
+    """Why a running turn is stopped from outside."""
+
+    CANCELLED = "cancelled"
+    RELEASED = "released"
+    FENCED = "fenced"
+
+
+class Stoppable:
+    """Something that runs as one task. All of it on the worker's loop, but for making it."""
+
+    def __init__(self) -> None:
+        self.stopped_as: Stop | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def started(self, task: "asyncio.Task[Any]") -> None:
+        self._task = task
+        if self.stopped_as is not None:
+            task.cancel()
+
+    def stop(self, reason: Stop) -> None:
+        if self.stopped_as is None:
+            self.stopped_as = reason
+            if self._task is not None:
+                self._task.cancel()
+
+    def let_finish(self) -> None:
+        """What comes now is short, and must not be cut off."""
+        self._task = None
+
+
+_running: dict[UUID, Stoppable] = {}
+
+
+def running_ids() -> list[UUID]:
+    """The turns of this process."""
+    return list(_running)
+
+
+def stop(turn_id: UUID, reason: Stop) -> None:
+    """Stop a turn of this process; nothing happens when it does not run here."""
+    run = _running.get(turn_id)
+    if run is not None:
+        worker_loop().call_soon_threadsafe(run.stop, reason)
+
+
+@contextmanager
+def listed(turn_id: UUID, run: Stoppable) -> Iterator[None]:
+    """So that it can be stopped meanwhile."""
+    _running[turn_id] = run
+    try:
+        yield
+    finally:
+        if _running.get(turn_id) is run:  # it may have been lost, and claimed here again
+            del _running[turn_id]

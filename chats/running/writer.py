@@ -1,0 +1,315 @@
+"""The database side of a running turn: each method is one transaction, on the task's thread.
+
+Every transaction locks the chat, then the turn with its fence; a turn that is no longer ours raises
+Fenced and writes nothing. What viewers must be told of a commit waits in `outbox`: the runner emits
+it, also when it was cancelled while the commit ran.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_update import update_row
+from amber.lib.database.lease import Fenced
+from amber.lib.errors import RateLimited
+from assistants.totals import count_tokens
+from chats.context.gathering import Prepared
+from chats.context.knowledge import Knowledge
+from chats.events.stream import Event
+from chats.messages import transcript
+from chats.models import Chat, MessageRole, Turn, TurnStatus
+from chats.running.reply_rows import reply_id, store_reply_rows
+from chats.turns.account import RELEASED, TurnAccount
+from chats.turns.admission import dismiss
+from chats.turns.approval import waiting_call, without_call
+from chats.turns.endings import Ending, end_turn, last_event
+from chats.turns.listeners import announce
+from engine.loop_events import Reply
+from engine.messages import ToolCall
+from engine.provider.model import Usage
+from engine.tools import ToolResult
+from providers.models import EmbeddingModel
+from tools.calling.result_files import ResultFiles
+
+_MOVING = (
+    "status",
+    "error",
+    "finish_reason",
+    "lease_until",
+    "worker",
+    "attempt",
+    "waiting_calls",
+    "ended_at",
+    "digest_at",
+    "first_token_at",
+    "partial_text",
+    "seq",
+    "step",
+    "tip",
+    "usage",
+    "output",
+    "updated_at",
+)
+
+
+class TurnWriter:
+    """Writes one turn for as long as its fence holds. `turn` is the row as last committed.
+
+    `account` counts what its provider calls used.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        if turn.tip_id == turn.question_id:
+            turn.tip = turn.question
+        self.turn = turn
+        self.account = TurnAccount()
+        self.manifest: Callable[[], dict[str, Any]] | None = None
+        """Makes that of the request that was sent. It is written with whatever is written next."""
+        self._unwritten: dict[str, Any] | None = None
+        self.outbox: list[Event] = []
+        self.refused: RateLimited | None = None
+        """Why no budget affords the next request of this turn, if so."""
+        self.files: ResultFiles | None = None
+        self._passages: Iterable[dict[str, Any]] = ()
+        self._sender = ""
+
+    def expect_answer(
+        self, prepared: Prepared, embedded: Sequence[tuple[EmbeddingModel, Usage]]
+    ) -> None:
+        """To this request; it cost so much to embed its question."""
+        self.account.model, self.account.asked = prepared.row, prepared.request.messages
+        self.account.embedded = embedded
+        self.files = prepared.toolbox.files
+        self._sender = prepared.model.profile.sender
+        self._passages = prepared.citable
+
+    @property
+    def must_begin(self) -> bool:
+        """Whether the request under way leaves something to write before its answer comes."""
+        return bool(self.turn.partial_text or self.account.embedded)
+
+    def begin(self) -> None:
+        """Take back the text of an attempt that broke off; note what embedding the question cost."""
+        turn = copy(self.turn)
+        turn.partial_text = ""
+        self._keep(turn, "partial_text", "updated_at")
+        self.turn = turn
+        self.account.settle_embedding(turn)
+
+    def store_knowledge(self, knowledge: Knowledge, seq: int) -> None:
+        """What the library had to say, before anything of the answer."""
+        with self._held() as (turn, chat):
+            step = turn.step + 1
+            message = transcript.append_to_turn(
+                turn,
+                chat,
+                role=MessageRole.KNOWLEDGE,
+                content=knowledge.content,
+                citations=list(knowledge.passages),
+                step=step,
+            )
+            self._save(turn, seq, step, [message], before=_added(step, knowledge.passages))
+
+    def save_partial(self, step: int, text: str, seq: int) -> None:
+        """Keep text that was shown. Does nothing once its step is stored."""
+        if step != self.turn.step + 1 or self.turn.status != TurnStatus.RUNNING:
+            return
+        turn = copy(self.turn)
+        turn.partial_text, turn.seq = text, seq
+        self._keep(turn, "partial_text", "seq")
+
+    def store_reply(self, reply: Reply, seq: int) -> None:
+        """The rows of one reply: its answer, which ends the turn, or the calls it asks for."""
+        with self._held() as (turn, chat):
+            turn.partial_text = ""
+            usage, estimated = self.account.usage_of(reply.usage, reply.text)
+            self.account.settle(turn, usage, estimated=estimated, reply=reply)
+            turn.first_token_at = turn.first_token_at or _first_token_at(reply)
+            stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
+            if reply.calls:
+                self.refused = self.account.renewed(turn, reply, usage)
+            turn.step = reply.step
+            turn.waiting_calls = [waiting_call(call) for call in reply.unapproved]
+            if not reply.calls:
+                ending = Ending(TurnStatus.COMPLETED, finish_reason=reply.finish_reason)
+                end_turn(turn, chat, ending)
+            self._save(turn, seq, reply.step, stored, spent=usage)
+
+    def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
+        """The result with its passages and the document that belongs to it, then what it shows."""
+        tool_call = {
+            "id": call.id,
+            "name": call.name,
+            "arguments": "",
+            "reply_id": reply_id(self.turn, step),
+        }
+        with self._held() as (turn, chat):
+            kept, shown = self.files.save(result) if self.files else (None, [])
+            append = partial(transcript.append_to_turn, turn, chat, step=step, tool_call=tool_call)
+            citations = list(result.passages)
+            stored = [
+                append(
+                    role=MessageRole.TOOL, content=result.content, file=kept, citations=citations
+                )
+            ]
+            stored += [append(role=MessageRole.FILE, file=file) for file in shown]
+            turn.waiting_calls = without_call(turn.waiting_calls, call.id)
+            self._save(turn, seq, step, stored, before=_added(step, citations))
+
+    def take_approved(self, calls: Sequence[ToolCall]) -> None:
+        """Clear what was decided on these calls, before they are made: whoever comes after us
+        must not take an approval for a second one."""
+        with self._held() as (turn, _):
+            for call in calls:
+                turn.waiting_calls = without_call(turn.waiting_calls, call.id)
+            self._update(turn, *_MOVING)
+
+    def wait(self, seq: int) -> None:
+        """Let go of the turn until somebody has decided on its `waiting_calls`.
+
+        Not counted as an attempt. If it was cancelled in the same moment it ends: a turn that
+        waits has no worker who would hear of it.
+        """
+        with self._held() as (turn, chat):
+            if turn.cancel_requested_at is not None:
+                end_turn(turn, chat, Ending(TurnStatus.CANCELLED))
+            else:
+                dismiss([turn])
+                turn.status = TurnStatus.WAITING
+                turn.attempt -= 1
+                turn.worker = ""
+                turn.lease_until = None
+                announce(turn)
+            self._save(turn, seq, turn.step, [])
+
+    def hand_back(self, finish_reason: str, seq: int) -> None:
+        """The turn is over; its last calls are for whoever asked."""
+        with self._held() as (turn, chat):
+            end_turn(turn, chat, Ending(TurnStatus.COMPLETED, finish_reason=finish_reason))
+            self._save(turn, seq, turn.step, [])
+
+    def end(self, ending: Ending, *, text: str, seq: int) -> None:
+        """End the turn otherwise than by an answer; text that was shown is kept."""
+        with self._held() as (turn, chat):
+            turn.partial_text = text
+            outcome = ending.error["code"] if ending.error else str(ending.status)
+            usage = self._settle_cut_off(turn, text, outcome)
+            stored = end_turn(turn, chat, ending, passages=self._passages)
+            self._save(turn, seq, turn.step + 1, stored, spent=usage)
+
+    def release(self, *, text: str, seq: int) -> None:
+        """Give the turn back to the queue, its text kept, the attempt not counted."""
+        with self._held() as (turn, _):
+            turn.partial_text = text
+            usage = self._settle_cut_off(turn, text, RELEASED)
+            turn.status = TurnStatus.QUEUED
+            turn.attempt -= 1
+            turn.worker = ""
+            turn.lease_until = None
+            turn.seq = seq
+            self._update(turn, *_MOVING)
+            if turn.assistant_id and usage.total_tokens:
+                count_tokens(turn.assistant_id, usage.total_tokens)
+
+    # -- Private: inside one transaction ---------------------------------------------------------
+
+    def _settle_cut_off(self, turn: Turn, text: str, outcome: str) -> Usage:
+        """Record the call that was cut off, if a request was made; estimated once text was shown."""
+        usage = Usage()
+        if text and self.account.is_asking:
+            usage, _ = self.account.usage_of(None, text)
+        self.account.settle(turn, usage, estimated=True, outcome=outcome)
+        return usage
+
+    @contextmanager
+    def _held(self) -> Iterator[tuple[Turn, Chat | None]]:
+        self._make_manifest()
+        with transaction.atomic():
+            chat = self._locked_chat()
+            turn = copy(self.turn)
+            turn.tip_id, turn.assistant_id, turn.cancel_requested_at = Turn.objects.holding(
+                turn.pk, turn.fence, "tip_id", "assistant_id", "cancel_requested_at"
+            )
+            yield turn, chat
+        self.turn = turn
+        self._unwritten = None
+
+    def _locked_chat(self) -> Chat | None:
+        """Under the fence only leaf and name can have changed: nothing else is read again."""
+        if self.turn.chat is None:
+            return None
+        chat = copy(self.turn.chat)
+        found = _locked(chat_id=chat.pk)
+        if not found:
+            raise Fenced
+        chat.active_leaf_id, chat.name = found[0]
+        return chat
+
+    def _keep(self, turn: Turn, *names: str) -> None:
+        """Without a lock: one statement that asks for the fence itself."""
+        self._make_manifest()
+        where = {"fence": turn.fence, "status": TurnStatus.RUNNING}
+        if not self._update(turn, *names, where=where):
+            raise Fenced
+        self._unwritten = None
+
+    def _make_manifest(self) -> None:
+        """Costs a count of all that was asked: before anything is locked, and once if it fails."""
+        make, self.manifest = self.manifest, None
+        if make is not None:
+            self._unwritten = make()
+
+    def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
+        """These columns, and a manifest that was not written yet."""
+        if self._unwritten is not None:
+            turn.manifest = self._unwritten
+            names = (*names, "manifest")
+        return update_row(turn, *names, where=where)
+
+    def _save(
+        self,
+        turn: Turn,
+        seq: int,
+        step: int,
+        stored: Sequence[dict[str, Any]],
+        *,
+        before: Sequence[Event] = (),
+        spent: Usage | None = None,
+    ) -> None:
+        """The assistant's total comes last: all its turns wait for each other there."""
+        events: list[Event] = [
+            *before,
+            *(("message.stored", {"step": step, "message": message}) for message in stored),
+        ]
+        if turn.status != TurnStatus.RUNNING:
+            events.append(last_event(turn))
+        turn.seq = seq + len(events)
+        self._update(turn, *_MOVING)
+        if spent is not None and turn.assistant_id:
+            count_tokens(turn.assistant_id, spent.total_tokens)
+        transaction.on_commit(lambda: self.outbox.extend(events))
+
+
+@prepared
+def _locked(*, chat_id: UUID) -> QuerySet[Chat, tuple[UUID | None, str]]:
+    locked = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id)
+    return locked.values_list("active_leaf_id", "name")
+
+
+def _added(step: int, passages: Iterable[dict[str, Any]]) -> list[Event]:
+    return [("source.added", {"step": step, "passage": passage}) for passage in passages]
+
+
+def _first_token_at(reply: Reply) -> datetime | None:
+    if reply.first_token_seconds is None:
+        return None
+    return timezone.now() - timedelta(seconds=reply.seconds - reply.first_token_seconds)

@@ -1,0 +1,103 @@
+"""How an answer goes out: as JSON or as an event stream, and once per Idempotency-Key."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import IdempotencyRecord
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible
+from accounts.tenancy.idempotency import Replay, once
+from amber.lib.rest.preferences import applied, prefers_async
+from amber.lib.rest.wire import JSONRenderer
+from chats.messages.wire import turn_wire
+from chats.models import Turn
+from chats.services import Posted
+from chats.streaming.stream_view import event_stream
+
+_ROOT: Final = re.compile(r"/api/v1/(?:public/assistants/[^/]+/)?")
+"""In front of the address of a turn: guests have their own."""
+
+T = TypeVar("T")
+Work = Callable[[IdempotencyRecord | None], T]
+
+
+class EventStreamRenderer(JSONRenderer):
+    """Lets `Accept: text/event-stream` through negotiation; what it renders itself is JSON."""
+
+    media_type = "text/event-stream"
+    format = "sse"
+
+
+class Streamable(APIView):
+    """A view that may answer with a turn's events. Its errors are JSON whatever was asked for."""
+
+    renderer_classes = [JSONRenderer, EventStreamRenderer]
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(response, Response):
+            request.accepted_renderer = JSONRenderer()
+            request.accepted_media_type = JSONRenderer.media_type
+        return super().finalize_response(request, response, *args, **kwargs)
+
+
+def wants_stream(request: Request) -> bool:
+    return isinstance(getattr(request, "accepted_renderer", None), EventStreamRenderer)
+
+
+def answered_once(
+    request: Request, work: Work[T], wire: Callable[[T], Mapping[str, Any]], *, status: int = 201
+) -> Response:
+    """`work`'s result as JSON; the first answer again for an Idempotency-Key seen before."""
+    done = _once(request, work)
+    if isinstance(done, Replay):
+        return Response(done.answer, status=done.status)
+    return Response(wire(done), status=status)
+
+
+def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
+    """201 with message and turn (202 if the client would rather not wait), or the turn's event stream if
+    that was asked for."""
+    done = _once(request, work)
+    principal = principal_of(request)
+    if isinstance(done, Posted) and done.turn is not None and wants_stream(request):
+        return event_stream(done.turn, viewed_by=principal)
+    answer = done.answer if isinstance(done, Replay) else done.wire()
+    if answer["turn"] is None or not wants_stream(request):
+        return _told(request, answer, answer["turn"])
+    turn = get_visible(Turn, principal, answer["turn"]["id"])
+    return event_stream(turn, viewed_by=principal)
+
+
+def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
+    """As `answer_posted`, of a turn that has no chat."""
+    done = _once(request, work)
+    answer = done.answer if isinstance(done, Replay) else turn_wire(done)
+    if not wants_stream(request):
+        return _told(request, answer, answer)
+    principal = principal_of(request)
+    turn = get_visible(Turn, principal, answer["id"]) if isinstance(done, Replay) else done
+    return event_stream(turn, viewed_by=principal)
+
+
+def _told(request: Request, answer: Mapping[str, Any], turn: Mapping[str, Any] | None) -> Response:
+    """Answers never wait for the turn; whoever prefers that in so many words is told where to look."""
+    root = _ROOT.match(request.path)
+    if turn is None or root is None or not prefers_async(request):
+        return Response(answer, status=201)
+    return Response(answer, status=202, headers=applied(f"{root[0]}turns/{turn['id']}/"))
+
+
+def _once(request: Request, work: Work[T]) -> T | Replay:
+    return once(
+        principal_of(request),
+        route=f"{request.method} {request.path}",
+        key=request.headers.get("Idempotency-Key"),
+        body=request.data,
+        work=work,
+    )

@@ -1,0 +1,61 @@
+"""A turn as Postgres has it: what viewers are told where the stream does not reach back."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db import connections, transaction
+
+from chats.events.stream import encode, first_seq
+from chats.messages.turn_messages import messages_of_turn
+from chats.models import LIVE_STATUSES, Turn, TurnStatus
+from chats.turns.endings import last_event
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """A turn as Postgres has it, up to event `seq`.
+
+    `resting` is the name and JSON of that event where no worker has more to say: the turn is over
+    (`is_over`), or waits for somebody.
+    """
+
+    seq: int
+    snapshot_seq: int
+    snapshot: bytes
+    resting: tuple[str, bytes] | None
+    is_over: bool
+
+
+@sync_to_async(thread_sensitive=False)
+def state_of(turn_id: UUID) -> StoredState | None:
+    try:
+        return _read_state(turn_id)
+    finally:
+        connections.close_all()
+
+
+def _read_state(turn_id: UUID) -> StoredState | None:
+    with transaction.atomic():
+        turn = Turn.objects.filter(pk=turn_id).select_for_update(no_key=True).first()
+        if turn is None:
+            return None
+        messages = messages_of_turn(turn)
+    text = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
+    is_over = turn.status not in LIVE_STATUSES
+    is_resting = is_over or turn.status == TurnStatus.WAITING
+    seq = max(turn.seq, first_seq(turn.attempt))
+    snapshot_seq = seq - 1 if is_resting else seq
+    snapshot = encode(
+        "turn.snapshot",
+        seq=snapshot_seq,
+        turn_id=turn.pk,
+        fields={"messages": messages, "text": text},
+    )
+    resting = _last(turn, seq) if is_resting else None
+    return StoredState(seq, snapshot_seq, snapshot, resting, is_over)
+
+
+def _last(turn: Turn, seq: int) -> tuple[str, bytes]:
+    name, fields = last_event(turn)
+    return name, encode(name, seq=seq, turn_id=turn.pk, fields=fields)

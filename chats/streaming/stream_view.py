@@ -1,0 +1,248 @@
+"""A turn's events as server-sent events: replay from Last-Event-ID, follow, end with the turn.
+
+Where the stream no longer reaches back, or has a hole, a snapshot from Postgres comes first. One
+function, `event_stream`, makes every streaming response; it gives the request's database
+connections back before it returns (a pool of 2 serves any number of viewers). A viewer whose key is
+revoked meanwhile, or whose session is signed out, is cut off: whoever comes back is told why. Protocol: docs/stream-protocol.md.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connections
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.csrf import csrf_exempt
+from redis.exceptions import RedisError
+
+from accounts.principal import Principal
+from accounts.sign_in.authentication import authenticate
+from accounts.sign_in.credentials import Credential, credential_of
+from accounts.tenancy.access import get_visible
+from amber.lib.errors import AmberError, Invalid, NotAuthenticated
+from amber.lib.rest.api import error_response
+from chats.events.stream import SEQ_PER_ATTEMPT, events_key
+from chats.events.viewers import StreamEvent, Viewer, hub, read_stream
+from chats.models import Turn
+from chats.streaming.stored_state import state_of
+from engine.events import LAST_EVENTS
+
+HEARTBEAT = b": heartbeat\n\n"
+_CATCH_UP_SECONDS = 0.25
+MAX_SEQ = 2**53
+"""Larger numbers do not survive JavaScript."""
+
+MAX_DIGITS = 20
+"""Python refuses to read numbers of thousands of digits."""
+
+
+def event_stream(
+    turn: Turn, *, after: int = 0, viewed_by: Principal | None = None
+) -> StreamingHttpResponse:
+    """The response that streams this turn's events after number `after`. `viewed_by` None: by
+    whoever started the turn.
+
+    Call it in the request's own thread: it returns that thread's database connections.
+    """
+    response = streamed(_bytes(turn, after, viewed_by))
+    connections.close_all()
+    return response
+
+
+def streamed(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
+    """Server-sent events: what nobody on the way may keep or hold back."""
+    response = StreamingHttpResponse(body, content_type="text/event-stream; charset=utf-8")
+    response["Cache-Control"] = "no-store, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+def last_event_id(request: HttpRequest) -> int:
+    """Raises Invalid (invalid_last_event_id)."""
+    given = request.headers.get("Last-Event-ID") or request.GET.get("last_event_id") or "0"
+    is_number = given.isascii() and given.isdigit() and len(given) <= MAX_DIGITS
+    if not is_number or int(given) > MAX_SEQ:
+        raise Invalid(code="invalid_last_event_id")
+    return int(given)
+
+
+@method_decorator(csrf_exempt, name="dispatch")  # it only reads: any other method is a 405
+class TurnEventsView(View):
+    """GET turns/{id}/events/."""
+
+    http_method_names = ["get", "options"]
+
+    def get(
+        self, request: HttpRequest, turn_id: UUID, **place: UUID
+    ) -> HttpResponse | StreamingHttpResponse:
+        try:
+            principal = self.viewer(request, **place)
+            turn = get_visible(Turn, principal, turn_id)
+            return event_stream(turn, after=last_event_id(request), viewed_by=principal)
+        except AmberError as exc:
+            return error_response(exc, request)
+
+    def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
+        """Who is asking, at an address with these further ids. Raises as `authenticate`, Missing."""
+        principal = authenticate(request)
+        if principal is None:
+            raise NotAuthenticated
+        return principal
+
+    def http_method_not_allowed(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        response = error_response(AmberError(code="method_not_allowed"), request)
+        response["Allow"] = "GET, OPTIONS"
+        return response
+
+
+async def _bytes(turn: Turn, after: int, viewed_by: Principal | None) -> AsyncIterator[bytes]:
+    async with aclosing(turn_events(turn, after, viewed_by=viewed_by)) as events:
+        try:
+            async for event in events:
+                yield HEARTBEAT if event is None else _block(event)
+        except NotAuthenticated:
+            return  # the stream ends before its turn: clients come back, and get their 401
+
+
+def _block(event: StreamEvent) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.name.encode(), event.data)
+
+
+async def turn_events(
+    turn: Turn, after: int = 0, *, viewed_by: Principal | None = None
+) -> AsyncGenerator[StreamEvent | None, None]:
+    """Events after `after`, gapless; None where a heartbeat is due. `viewed_by` as in
+    `event_stream`. Raises NotAuthenticated once their credential does not count any more."""
+    viewer = Viewer(
+        turn.pk,
+        events_key(turn.organization_id, turn.pk),
+        credential_of(viewed_by) if viewed_by else _starter_of(turn),
+        seq=after,
+    )
+    is_new = turn.attempt == 0 and turn.is_live and not turn.seq and not after
+    follow = _Following(viewer, is_new=is_new)
+    is_read_from_the_start = hub().add(viewer)
+    try:
+        if not (is_new and is_read_from_the_start):
+            for event in await follow.replay():
+                yield event
+        while not follow.is_over:
+            for event_or_beat in await follow.next_events():
+                yield event_or_beat
+    finally:
+        hub().remove(viewer)
+
+
+def _starter_of(turn: Turn) -> Credential | None:
+    if turn.user_id is None:
+        return None
+    return Credential(turn.organization_id, turn.user_id, turn.api_key_id)
+
+
+class _Following:
+    """One viewer's place in a turn's stream."""
+
+    def __init__(self, viewer: Viewer, *, is_new: bool) -> None:
+        self._viewer = viewer
+        self._is_new = is_new
+        self.is_over = False
+
+    async def replay(self) -> list[StreamEvent]:
+        """What the stream holds after our place, or a snapshot where it does not reach back."""
+        viewer = self._viewer
+        try:
+            found = await self._held()
+            if not found and (self._is_new or not await self._is_behind()):
+                return []  # nothing was missed; silence is looked into anyway
+            found = found or await self._held()  # it may have begun since
+        except (RedisError, OSError):
+            return await self._snapshot()
+        if not found:
+            return await self._snapshot()
+        if viewer.seq and found[0].seq == viewer.seq:
+            if len(found) == 1 and found[0].name in LAST_EVENTS:
+                return await self._snapshot()
+            return await self._take_all(found[1:])
+        if not viewer.seq and found[0].seq == 1:
+            return await self._take_all(found)
+        return await self._snapshot()
+
+    async def _held(self) -> list[StreamEvent]:
+        """What Redis holds from our place on. Raises RedisError, OSError."""
+        seq = self._viewer.seq
+        return await read_stream(self._viewer.key, least=f"{seq}-0" if seq else "-")
+
+    async def next_events(self) -> list[StreamEvent | None]:
+        """Wait for more; [None] when a heartbeat is due. Raises NotAuthenticated."""
+        queue = self._viewer.queue
+        try:
+            async with asyncio.timeout(settings.AMBER_STREAM_HEARTBEAT_SECONDS):
+                event = await queue.get()
+        except TimeoutError:
+            return [None]
+        if self._viewer.is_refused:
+            raise NotAuthenticated(code="invalid_credential")
+        events = [event]
+        while not queue.empty():
+            events.append(queue.get_nowait())
+        if None in events:
+            return list(await self._snapshot())
+        return list(await self._take_all([e for e in events if e is not None]))
+
+    async def _take_all(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """Those that are new; a hole is filled by a snapshot."""
+        taken: list[StreamEvent] = []
+        for event in events:
+            if event.seq <= self._viewer.seq:
+                continue
+            if not _follows(self._viewer.seq, event):
+                return taken + await self._snapshot()
+            self._viewer.seq = event.seq
+            taken.append(event)
+        self.is_over = bool(taken) and taken[-1].name in LAST_EVENTS
+        return taken
+
+    async def _is_behind(self) -> bool:
+        state = await state_of(self._viewer.turn_id)
+        return state is None or state.seq > self._viewer.seq or state.is_over
+
+    async def _snapshot(self) -> list[StreamEvent]:
+        """What Postgres knows, as soon as the stream goes on from there without a hole."""
+        viewer = self._viewer
+        while True:
+            state = await state_of(viewer.turn_id)
+            if state is None:
+                self.is_over = True
+                return []
+            if state.resting is not None or await self._reaches(state.seq):
+                break
+            await asyncio.sleep(_CATCH_UP_SECONDS)
+        self.is_over = state.is_over
+        events = []
+        if state.snapshot_seq > viewer.seq:
+            events.append(StreamEvent(state.snapshot_seq, "turn.snapshot", state.snapshot))
+        if state.resting is not None and viewer.seq != state.seq:
+            events.append(StreamEvent(state.seq, *state.resting))
+        viewer.seq = max(viewer.seq, state.seq)
+        return events
+
+    async def _reaches(self, seq: int) -> bool:
+        """Whether the stream's next event after `seq` is the very next one, or there is none."""
+        try:
+            found = await read_stream(self._viewer.key, least=f"({seq}-0", count=1)
+        except (RedisError, OSError):
+            return True
+        return not found or _follows(seq, found[0])
+
+
+def _follows(seq: int, event: StreamEvent) -> bool:
+    """Whether nothing lies between: the next number, or the first of a later attempt."""
+    starts_attempt = event.seq % SEQ_PER_ATTEMPT == 1
+    return event.seq == seq + 1 or (starts_attempt and event.seq > seq > 0)

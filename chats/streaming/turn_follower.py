@@ -1,0 +1,158 @@
+"""A turn followed to its end, for answers in other forms than its events: whole, or as they grow.
+
+    ended = await wait_for_end(turn)
+    async for event in followed(turn): ...
+
+Waits on the event loop: no thread and no database connection is held meanwhile. Whoever asked and
+went away needs no answer: then the turn is cancelled, unless it is to be kept.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections
+from pydantic import TypeAdapter
+
+from accounts.principal import Principal
+from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
+from chats.messages.turn_messages import provider_fields_of
+from chats.models import MessageRole, Turn
+from chats.services import cancel_turn
+from chats.streaming.stream_view import turn_events
+from engine.events import (
+    AnyEvent,
+    Event,
+    MessageStored,
+    TurnCancelled,
+    TurnFailed,
+    TurnIncomplete,
+    TurnSnapshot,
+)
+
+QUEUE_SECONDS = 60
+"""How long a turn may wait for a worker, on top of the time it may take."""
+
+
+_EVENT: Final[TypeAdapter[Event]] = TypeAdapter(AnyEvent)
+
+
+async def wait_for_end(
+    turn: Turn, *, is_kept: bool = False, viewed_by: Principal | None = None
+) -> Turn:
+    """The turn as it is stored at its end, whole.
+
+    Raises what `followed` raises; `is_kept` and `viewed_by` as there.
+    """
+    async with aclosing(followed(turn, is_kept=is_kept, viewed_by=viewed_by)) as events:
+        async for _ in events:
+            pass
+    return await _stored(turn)
+
+
+async def followed(
+    turn: Turn, *, is_kept: bool = False, viewed_by: Principal | None = None
+) -> AsyncGenerator[Event | None, None]:
+    """The turn's events until it has completed; None where a heartbeat is due. `viewed_by` as in
+    `event_stream`: whoever comes with a session is to be named.
+
+    `is_kept`: it goes on without us when we are closed or cancelled before. If the caller brought
+    functions, replies have their `provider_fields`: the caller must bring them back with the results.
+    Raises AmberError when it ends otherwise than completed: with its code, or Conflict if it was
+    cancelled; Missing if it is deleted; Unavailable if no worker ended it in AMBER_TURN_SECONDS and
+    QUEUE_SECONDS.
+    """
+    deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS + QUEUE_SECONDS
+    is_over = False
+    known = _KnownFields(turn)
+    try:
+        async with aclosing(turn_events(turn, viewed_by=viewed_by)) as events:
+            while not is_over:
+                async with asyncio.timeout_at(deadline):
+                    told = await anext(events)
+                event = None if told is None else _EVENT.validate_json(told.data)
+                is_over = event is not None and event.is_last
+                _raise_end(turn, event)
+                if turn.options.get("tools"):
+                    await known.add_to(event)
+                yield event
+    except StopAsyncIteration:
+        is_over = True
+        raise Missing from None
+    except TimeoutError:
+        is_kept = False
+        raise Unavailable("No worker has answered in time.", turn_id=str(turn.pk)) from None
+    finally:
+        if not is_over and not is_kept:
+            await _cancelled(turn)
+
+
+class _KnownFields:
+    """The `provider_fields` of a turn's replies: events do not hold them, since viewers get those.
+
+    One query for each reply, whose rows were stored together.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._by_id: dict[str, Any] = {}
+        self._replies: set[str] = set()
+
+    async def add_to(self, event: Event | None) -> None:
+        match event:
+            case MessageStored(message=message):
+                messages = [message]
+            case TurnSnapshot(messages=messages):
+                pass
+            case _:
+                return
+        said = [m for m in messages if m["role"] in (MessageRole.ASSISTANT, MessageRole.TOOL_CALL)]
+        replies = {(m["tool_call"] or {}).get("reply_id") or m["id"] for m in said}
+        if not replies <= self._replies:
+            self._by_id = await _stored_fields(self._turn)
+            self._replies |= replies
+        for message in said:
+            if message["id"] in self._by_id:
+                message["provider_fields"] = self._by_id[message["id"]]
+
+
+def _raise_end(turn: Turn, event: Event | None) -> None:
+    """Raises AmberError if the event is an end other than completion."""
+    match event:
+        case TurnFailed(code=code, message=message) | TurnIncomplete(code=code, message=message):
+            raise AmberError(message, code=code, turn_id=str(turn.pk))
+        case TurnCancelled():
+            raise Conflict("The turn was cancelled.", turn_id=str(turn.pk))
+
+
+@sync_to_async(thread_sensitive=False)
+def _stored(turn: Turn) -> Turn:
+    """Raises Missing."""
+    try:
+        return Turn.objects.get(pk=turn.pk)
+    except Turn.DoesNotExist:
+        raise Missing from None
+    finally:
+        connections.close_all()
+
+
+@sync_to_async(thread_sensitive=False)
+def _stored_fields(turn: Turn) -> dict[str, Any]:
+    try:
+        stored = Turn.objects.filter(pk=turn.pk).first()
+        return provider_fields_of(stored) if stored else {}
+    finally:
+        connections.close_all()
+
+
+@sync_to_async(thread_sensitive=False)
+def _cancelled(turn: Turn) -> None:
+    try:
+        cancel_turn(turn)
+    except Missing:
+        pass  # deleted meanwhile: nobody runs it
+    finally:
+        connections.close_all()

@@ -1,0 +1,197 @@
+"""What the provider calls of one turn used: their rows in the ledger, and the turn's own total.
+
+Everything is part of the caller's transaction. Counts what the provider says; where it does not say,
+an estimate, marked as one. A call whose worker died is recorded by whoever finds the turn (`settle_lost`).
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Final
+
+import structlog
+
+from amber.lib.errors import RateLimited, Unavailable
+from assistants.totals import count_tokens
+from chats.messages.turn_messages import messages_of_turn, open_calls
+from chats.models import MessageRole, Turn
+from chats.turns.admission import prompt_tokens_of, renew
+from engine.loop_events import Reply
+from engine.messages import ProviderMessage
+from engine.provider.model import Model, ModelProfile, ModelRequest, ProviderError, ReplyPart, Usage
+from engine.text import tokens
+from providers import registry
+from providers.models import EmbeddingModel, LanguageModel
+from providers.usage import ledger
+
+logger = structlog.get_logger(__name__)
+
+LOST: Final = "lost"
+"""The outcome of a call whose worker died."""
+RELEASED: Final = "released"
+"""The outcome of a call that was cut off because its worker had to stop."""
+
+
+class TurnAccount:
+    """`model` and `asked` are those of the request under way, once it was composed."""
+
+    def __init__(self) -> None:
+        self.is_asking = False
+        """A request was made whose call is not in the ledger yet."""
+        self.model: LanguageModel | None = None
+        self.asked: Sequence[ProviderMessage] = ()
+        self.retried: list[ProviderError] = []
+        """Calls that failed and were made again: they go into the ledger too."""
+        self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
+        """What embedding the question used, until it was recorded."""
+
+    def watched(self, model: Model) -> Model:
+        """The model, which tells this account of each request that is made."""
+        return _WatchedModel(model, self)
+
+    def note_retry(self, error: ProviderError, _: int) -> None:
+        """A call failed, and another one will be made after a pause."""
+        self.retried.append(error)
+        self.is_asking = False
+
+    def usage_of(self, usage: Usage | None, text: str) -> tuple[Usage, bool]:
+        """The provider's count, or our own estimate, and whether it is one."""
+        if usage is not None:
+            return usage, False
+        encoding = self.model.encoding if self.model else tokens.DEFAULT_ENCODING
+        asked = tokens.count_messages(self.asked, encoding)
+        return Usage(asked, tokens.count_text(text, encoding)), True
+
+    def settle(
+        self,
+        turn: Turn,
+        usage: Usage,
+        *,
+        estimated: bool,
+        reply: Reply | None = None,
+        outcome: str = "ok",
+    ) -> None:
+        """The call under way, if a request was made, and the retried ones before it."""
+        for error in self.retried:
+            self._record(turn, Usage(), outcome=error.code)
+        self.retried = []
+        if not self.is_asking:
+            return
+        self.is_asking = False
+        self._record(
+            turn,
+            usage,
+            estimated=estimated,
+            outcome=outcome,
+            first_token_ms=_ms(reply.first_token_seconds) if reply else None,
+            latency_ms=_ms(reply.seconds) or 0 if reply else 0,
+        )
+        turn.usage = _add(turn.usage, usage)
+
+    def settle_embedding(self, turn: Turn) -> None:
+        for model, usage in self.embedded:
+            self._record(turn, usage, model=model)
+        self.embedded = ()
+
+    def renewed(self, turn: Turn, reply: Reply, usage: Usage) -> RateLimited | None:
+        """Whether the next request can be afforded, where the turn goes on by itself."""
+        handed_back = {tool["name"] for tool in turn.options.get("tools", ())}
+        rests = reply.unapproved or any(call.name in handed_back for call in reply.calls)
+        if rests or self.model is None:
+            return None
+        return renew(turn, self.model, usage)
+
+    def _record(
+        self, turn: Turn, usage: Usage, *, model: EmbeddingModel | None = None, **fields: Any
+    ) -> None:
+        """One provider call: of the answering model, unless another is named."""
+        assert self.model is not None
+        _record(turn, model or self.model, usage, **fields)
+
+
+class _WatchedModel:
+    """A `Model`."""
+
+    def __init__(self, model: Model, account: TurnAccount) -> None:
+        self._model = model
+        self._account = account
+
+    @property
+    def profile(self) -> ModelProfile:
+        return self._model.profile
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
+        self._account.is_asking = True
+        return self._model.stream(request)
+
+
+def settle_lost(turn: Turn) -> None:
+    """Record the call that was under way when the turn's worker died, estimated from its row.
+
+    No row says in which moment it died: unless tools were running, a request counts as made. `turn`
+    is locked, as its worker left it; the caller saves its `usage`. Costs up to ten queries.
+    """
+    if open_calls(turn):
+        return
+    named = turn.assistant.model if turn.assistant else turn.options.get("model", "")
+    alias = (turn.manifest or {}).get("model") or named
+    try:
+        model = registry.resolve(alias, wants_vision=False).row
+    except Unavailable:
+        logger.warning("lost_call_not_recorded", turn_id=str(turn.pk), reason="no model is enabled")
+        return
+    shown = tokens.count_text(turn.partial_text, model.encoding)
+    usage = Usage(min(_sent_tokens(turn, model), model.context_tokens), shown)
+    _record(turn, model, usage, estimated=True, outcome=LOST)
+    turn.usage = _add(turn.usage, usage)
+    if turn.assistant_id:
+        count_tokens(turn.assistant_id, usage.total_tokens)
+
+
+def _sent_tokens(turn: Turn, model: LanguageModel) -> int:
+    """Of the request under way: what the manifest counts, and what the turn has written since.
+
+    A worker that died within its first second wrote no manifest: then what was reserved for.
+    """
+    manifest = turn.manifest or {}
+    if "tokens" not in manifest:
+        return prompt_tokens_of(turn)
+    sent = sum(count for part, count in manifest["tokens"].items() if part != "limit")
+    counted = {message["id"] for message in manifest["messages"]}
+    for message in messages_of_turn(turn):
+        # Passages are counted as passages.
+        if message["id"] not in counted and message["role"] != MessageRole.KNOWLEDGE:
+            arguments = (message.get("tool_call") or {}).get("arguments") or ""
+            sent += tokens.count_text(message["content"] + arguments, model.encoding)
+    return int(sent)
+
+
+def _record(turn: Turn, model: LanguageModel | EmbeddingModel, usage: Usage, **fields: Any) -> None:
+    ledger.record(
+        model,
+        usage,
+        organization_id=turn.organization_id,
+        user_id=turn.user_id,
+        api_key_id=turn.api_key_id,
+        guest_id=turn.guest_id,
+        assistant_id=turn.assistant_id,
+        turn_id=turn.pk,
+        is_budgeted=turn.is_budgeted,
+        **fields,
+    )
+
+
+def token_fields(usage: Usage) -> dict[str, int]:
+    """As messages and turns hold them."""
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+
+
+def _add(total: dict[str, int], usage: Usage) -> dict[str, int]:
+    counted = {**token_fields(usage), "cached_tokens": usage.cached_tokens}
+    return {name: total.get(name, 0) + number for name, number in counted.items()}
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000)

@@ -1,0 +1,165 @@
+"""Whether a turn may be asked: what it may cost is reserved before its row is written.
+
+    admit(turn)     reserve for its first request, then write it: every verb that starts turns
+    readmit(turn)   the same for a turn that waited for a person
+    renew(turn, …)  for its next request, when a reply asked for tools
+    dismiss(turns)  give back what is held: the turn is over, or waits
+
+Reserved are the prompt, as estimated here without counting tokens, and the longest reply allowed, at
+the model's price. What calls really used is counted by the ledger (`providers.usage.ledger`). Turns to
+which no budget applies cost no query.
+"""
+
+from collections.abc import Collection
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+import orjson
+from django.conf import settings
+from django.db.models import Count, F, Func, IntegerField, Q, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from amber.lib.database.cached_update import insert_row
+from amber.lib.errors import RateLimited
+from chats.models import ChatMessage, MessageRole, Turn
+from engine.provider.model import Usage
+from providers import registry
+from providers.budgets import reservations
+from providers.budgets.rules import Spender, Spending
+from providers.models import LanguageModel
+from providers.usage.ledger import spending_of
+
+BYTES_PER_TOKEN: Final = 3
+"""More than enough for English (4.5), about right for Chinese; counting would cost the web process
+74 MB."""
+
+_BATCH: Final = 500
+_BROUGHT: Final = ("prompts", "tools", "response_format")
+
+
+def _octets(column: str) -> Func:
+    return Func(F(column), function="octet_length", output_field=IntegerField())
+
+
+_OCTETS: Final = _octets("content")
+_FILE_OCTETS: Final = _octets("file__text")
+_IS_SENT: Final = Q(role=MessageRole.FILE, tool_call__isnull=True)
+"""Files that people sent are shown to the model; of those that calls made it reads the name."""
+
+
+def admit(turn: Turn) -> Turn:
+    """Write a new turn, or raise RateLimited (budget_exceeded). Part of the caller's transaction."""
+    turn.is_budgeted = reservations.reserve(
+        spender_of(turn), partial(_first, turn), holder_id=turn.pk
+    )
+    insert_row(turn)
+    return turn
+
+
+def readmit(turn: Turn) -> None:
+    """Its next request reads what the last one did, and what has come since. Budgets made while it
+    waited apply, too. The caller saves `is_budgeted`. Raises RateLimited."""
+
+    def asked() -> Spending:
+        return _asked(turn, _model_of(turn), turn.usage.get("total_tokens", 0))
+
+    turn.is_budgeted = reservations.reserve(spender_of(turn), asked, holder_id=turn.pk)
+
+
+def renew(turn: Turn, model: LanguageModel, last: Usage) -> RateLimited | None:
+    """Hold what the next request may use; why it cannot be had, if so."""
+    if not turn.is_budgeted:
+        return None
+    asked = _asked(turn, model, last.total_tokens)
+    return reservations.renew(spender_of(turn), asked, holder_id=turn.pk)
+
+
+def dismiss(turns: Collection[Turn]) -> None:
+    """Give back what is held for these. No query where no budget applied."""
+    if held := [turn.pk for turn in turns if turn.is_budgeted]:
+        reservations.release(held)
+
+
+def release_leftovers() -> None:
+    """What is held for turns that are over or gone, should whoever ended them not have said so."""
+    old = timezone.now() - timedelta(seconds=settings.AMBER_TURN_SECONDS)
+    holders = reservations.holders_since(old, at_most=_BATCH)
+    live = set(Turn.objects.live().filter(pk__in=holders).values_list("pk", flat=True))
+    if gone := [pk for pk in holders if pk not in live]:
+        reservations.release(gone)
+
+
+def prompt_tokens_of(turn: Turn) -> int:
+    """Of its next request, estimated without counting tokens. Up to three queries."""
+    said = _stateless_tokens(turn) if turn.chat_id is None else _chat_tokens(turn)
+    return said + _brought_tokens(turn)
+
+
+def spender_of(turn: Turn) -> Spender:
+    return Spender(
+        organization_id=turn.organization_id,
+        user_id=turn.user_id,
+        api_key_id=turn.api_key_id,
+        guest_id=turn.guest_id,
+        assistant_id=turn.assistant_id,
+    )
+
+
+# -- What a request may use -----------------------------------------------------------------------
+
+
+def _first(turn: Turn) -> Spending:
+    """Of its first request. Up to four queries."""
+    return _asked(turn, _model_of(turn), prompt_tokens_of(turn))
+
+
+def _asked(turn: Turn, model: LanguageModel, prompt_tokens: int) -> Spending:
+    wished = turn.options.get("max_output_tokens") or model.max_output_tokens
+    prompt_tokens = min(prompt_tokens, model.context_tokens)
+    return spending_of(model, Usage(prompt_tokens, min(wished, model.max_output_tokens)))
+
+
+def _model_of(turn: Turn) -> LanguageModel:
+    """One query. Raises Unavailable."""
+    named = turn.assistant.model if turn.assistant else turn.options.get("model", "")
+    return registry.resolve(named, wants_vision=False).row
+
+
+def _chat_tokens(turn: Turn) -> int:
+    """What the chat's last request read, with its answer and all that was said since. Two queries."""
+    messages = ChatMessage.objects.filter(chat=turn.chat)
+    answers = messages.filter(role=MessageRole.ASSISTANT, total_tokens__gt=0)
+    last = answers.order_by("-position").values_list("position", "total_tokens").first()
+    position, before = last or (-1, _opening_tokens(turn))
+    said = messages.filter(position__gt=position).aggregate(
+        bytes=Coalesce(Sum(_OCTETS), 0) + Coalesce(Sum(_FILE_OCTETS, filter=_IS_SENT), 0),
+        images=Count("pk", filter=_IS_SENT & Q(file__mime_type__startswith="image/")),
+    )
+    images = int(said["images"]) * settings.AMBER_IMAGE_TOKENS
+    return before + images + int(said["bytes"]) // BYTES_PER_TOKEN + 1
+
+
+def _brought_tokens(turn: Turn) -> int:
+    """What the caller brings beside the conversation, and the model reads with every request."""
+    brought = [turn.options[name] for name in _BROUGHT if turn.options.get(name)]
+    return len(orjson.dumps(brought)) // BYTES_PER_TOKEN if brought else 0
+
+
+def _stateless_tokens(turn: Turn) -> int:
+    said = (turn.input or {}).get("messages", [])
+    images = sum("file_id" in message for message in said) * settings.AMBER_IMAGE_TOKENS
+    return _opening_tokens(turn) + images + sum(_tokens(m.get("content") or "") for m in said)
+
+
+def _opening_tokens(turn: Turn) -> int:
+    """The prompts of a conversation that only begins, and what its library will say."""
+    if turn.assistant is None:
+        return 0
+    prompt = (turn.chat.prompt if turn.chat else None) or turn.assistant.prompt
+    return _tokens(prompt) + (settings.AMBER_PASSAGE_TOKENS if turn.assistant.library_id else 0)
+
+
+def _tokens(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1

@@ -1,0 +1,130 @@
+"""How turns end: their last state, the text that was shown, the event that closes the stream.
+
+A turn that a worker runs is ended by that worker (`end_turn` inside its transaction); one that
+nobody runs is ended from outside (`end_outside`). Text that was shown always becomes a message.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from amber.lib.errors import Missing
+from chats.context.knowledge import cited_in
+from chats.events.stream import Event, next_attempt, publish_outside
+from chats.messages import transcript
+from chats.messages.turn_messages import messages_of_turn
+from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
+from chats.turns.admission import dismiss
+from chats.turns.listeners import announce
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ends: its last state and what goes with it."""
+
+    status: TurnStatus
+    error: dict[str, Any] | None = None
+    finish_reason: str = ""
+
+
+def end_turn(
+    turn: Turn,
+    chat: Chat | None,
+    ending: Ending,
+    *,
+    passages: Iterable[dict[str, Any]] = (),
+) -> list[dict[str, Any]]:
+    """Put the turn into its last state; text that was shown becomes a message, returned if so.
+
+    `passages` are those it may cite. The caller holds chat and turn, and saves the turn.
+    """
+    stored = []
+    if turn.partial_text.strip():
+        text, step = turn.partial_text, turn.step + 1
+        stored.append(
+            transcript.append_to_turn(
+                turn,
+                chat,
+                role=MessageRole.ASSISTANT,
+                content=text,
+                assistant=turn.assistant,
+                citations=cited_in(text, passages),
+                step=step,
+            )
+        )
+    turn.partial_text = ""
+    turn.status = ending.status
+    turn.error = ending.error
+    turn.finish_reason = ending.finish_reason
+    turn.lease_until = None
+    turn.waiting_calls = []
+    turn.ended_at = timezone.now()
+    dismiss([turn])
+    if chat is not None:
+        turn.digest_at = turn.ended_at + timedelta(seconds=settings.AMBER_DIGEST_SECONDS)
+    announce(turn)
+    return stored
+
+
+def last_event(turn: Turn) -> tuple[str, dict[str, Any]]:
+    """Name and fields of the last event of a turn that is over, or waits."""
+    error = turn.error or {}
+    match turn.status:
+        case TurnStatus.COMPLETED:
+            return "turn.completed", {"usage": turn.usage, "finish_reason": turn.finish_reason}
+        case TurnStatus.INCOMPLETE:
+            return "turn.incomplete", {"code": error["code"], "message": error["message"]}
+        case TurnStatus.FAILED:
+            return "turn.failed", {
+                "code": error["code"],
+                "message": error["message"],
+                "retryable": error["retryable"],
+            }
+        case TurnStatus.CANCELLED:
+            return "turn.cancelled", {}
+        case TurnStatus.WAITING:
+            return "turn.waiting", {"calls": turn.waiting_calls}
+        case _:
+            raise ValueError(f"a turn that is {turn.status} has more to say")
+
+
+def lock_turn(
+    turn_id: UUID, chat_id: UUID | None, among: TurnQuerySet
+) -> tuple[Turn | None, Chat | None]:
+    """Lock chat, then turn; (None, None) when the turn is not (or no longer) among those."""
+    try:
+        chat = transcript.locked_chat(chat_id) if chat_id else None
+    except Missing:
+        return None, None
+    turn = (
+        among.select_related("tip", "assistant")
+        .select_for_update(no_key=True, of=("self",))
+        .filter(pk=turn_id)
+        .first()
+    )
+    return (turn, chat) if turn is not None else (None, None)
+
+
+def end_outside(turn: Turn, chat: Chat | None, ending: Ending) -> bool:
+    """End a turn that no worker runs, and tell its viewers after commit. True.
+
+    Its events are numbered as those of one more attempt: greater than any a lost worker emitted.
+    What that worker emitted and did not store is taken back by a snapshot of what is stored.
+    """
+    is_new = turn.attempt == 0 and turn.seq == 0
+    end_turn(turn, chat, ending)
+    stored = {"messages": messages_of_turn(turn), "text": {}}
+    events: list[Event] = [] if is_new else [("turn.snapshot", stored)]
+    events.append(last_event(turn))
+    turn.fence += 1
+    turn.seq = next_attempt(turn.seq, turn.attempt) + len(events)
+    turn.save()
+    organization_id, pk, seq = turn.organization_id, turn.pk, turn.seq
+    transaction.on_commit(lambda: publish_outside(organization_id, pk, seq, events))
+    return True

@@ -1,0 +1,155 @@
+"""How a long conversation is cut: which messages make a block, what it says, where the tail begins.
+
+Pure. A block is a run of whole exchanges; where it ends depends only on the messages before it, so
+branches that share a beginning share its blocks. The last exchange is never in a block: it may be
+asked again. Refuses to decide what is recalled: that is `engine.context.recall`'s.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from engine.messages import ASKING_ROLES, SYSTEM_ROLES
+
+_BEFORE_QUESTION = frozenset({"file", "human_later"}) | SYSTEM_ROLES
+"""Rows that belong to the question after them, as the history normaliser joins them."""
+
+_SPEAKERS = {
+    "human": "User",
+    "hide_human": "User",
+    "human_later": "User",
+    "assistant": "Assistant",
+    "system": "System",
+    "hide_system": "System",
+}
+_RESULT_CHARS = 600
+"""How much of a tool's result a block keeps; `search_conversation` finds the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One message of a path. `label` names a file or a tool. `tokens` counts `content`."""
+
+    id: str
+    role: str
+    content: str
+    created_at: datetime
+    tokens: int
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBlock:
+    """Where a block lies among the conversation's tokens, counted from its start."""
+
+    first_position: int
+    last_position: int
+    tokens_before: int
+    tokens: int
+
+    @property
+    def tokens_through(self) -> int:
+        return self.tokens_before + self.tokens
+
+
+def exchanges(messages: Iterable[Spoken]) -> Iterator[list[Spoken]]:
+    """A question with what stands right before it for it, and all that follows; oldest first.
+
+    What precedes the first question belongs to the first exchange.
+    """
+    current: list[Spoken] = []
+    has_question = False
+    for message in messages:
+        current.append(message)
+        if message.role not in ASKING_ROLES:
+            continue
+        start = _question_begins(current)
+        if has_question and start:
+            yield current[:start]
+            current = current[start:]
+        has_question = True
+    if current:
+        yield current
+
+
+def runs(messages: Iterable[Spoken], *, block_tokens: int) -> Iterator[list[Spoken]]:
+    """The runs that are to be sealed, in order: whole exchanges until `block_tokens` are reached.
+
+    What does not fill a block, and the last exchange in any case, stays open. Linear; holds one
+    run and two exchanges at a time.
+    """
+    run: list[Spoken] = []
+    tokens = 0
+    waiting: list[Spoken] | None = None
+    for exchange in exchanges(messages):
+        if waiting is not None:
+            run += waiting
+            tokens += sum(message.tokens for message in waiting)
+            if tokens >= block_tokens:
+                yield run
+                run, tokens = [], 0
+        waiting = exchange
+
+
+def render(run: Sequence[Spoken]) -> str:
+    """What a block says: one line a message, in order; tool results are cut, calls left out."""
+    return "\n".join(line for line in map(_line, run) if line)
+
+
+def block_hash(previous_hash: str, run: Sequence[Spoken]) -> str:
+    """SHA-256 over the previous block's and what this one holds, in hexadecimal."""
+    digest = hashlib.sha256(previous_hash.encode())
+    for message in run:
+        digest.update(f"\n{message.id} {message.role} ".encode())
+        digest.update(hashlib.sha256(message.content.encode("utf-8", "surrogatepass")).digest())
+    return digest.hexdigest()
+
+
+def tail_start(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> int:
+    """The position at which the tail of the conversation begins, always a block's first.
+
+    `blocks` are the newest ones of the path, oldest first, at least `limit_tokens` of them if there
+    are so many. The tail holds between half of the limit and all of it (and what is not sealed
+    yet). It is a step function of the sealed tokens: it stays where it is while half of the limit
+    is added, so that the beginning of each request stays the same and providers can cache it.
+    """
+    if not blocks:
+        return 0
+    step = max(limit_tokens // 2, 1)
+    before = max(blocks[-1].tokens_through - step, 0) // step * step
+    for block in blocks:
+        if block.tokens_before >= before:
+            return block.first_position if block.tokens_before else 0
+    return blocks[-1].first_position
+
+
+def is_tail_full(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> bool:
+    """Whether these blocks reach back to wherever a tail of this limit can begin."""
+    return bool(blocks) and (
+        blocks[0].tokens_before == 0
+        or blocks[-1].tokens_through - blocks[0].tokens_before >= limit_tokens
+    )
+
+
+def _question_begins(messages: Sequence[Spoken]) -> int:
+    start = len(messages) - 1
+    while start > 0 and messages[start - 1].role in _BEFORE_QUESTION:
+        start -= 1
+    return start
+
+
+def _line(message: Spoken) -> str:
+    text = message.content.strip()
+    if message.role == "file":
+        return f"File: {message.label}" + (f" ({text})" if text else "")
+    if message.role == "tool":
+        return f"{message.label or 'Tool'} returned: {_shortened(text)}"
+    speaker = _SPEAKERS.get(message.role)
+    return f"{speaker}: {text}" if speaker and text else ""
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _RESULT_CHARS:
+        return text
+    return f"{text[:_RESULT_CHARS]} [… {len(text) - _RESULT_CHARS} characters left out …]"

@@ -1,0 +1,257 @@
+"""Turns the messages of a chat into the messages a model provider understands.
+
+A few ordered passes, each from list to list; none reads a clock, a database or a setting, and
+none changes what it is given. Cases: engine/tests/cases/history.json.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+from engine.history.call_pairs import pair_calls
+from engine.history.fences import collapse_newlines
+from engine.history.neighbours import content_of, merge_neighbours, text_part
+from engine.history.prompt import is_empty, join_texts, knowledge_prompt
+from engine.history.sent_at import sent_at, stamp, time_zone
+from engine.messages import (
+    ASKING_ROLES,
+    SYSTEM_ROLES,
+    Attachment,
+    Message,
+    ProducedMessage,
+    ProviderMessage,
+    ToolCall,
+    is_asked,
+)
+from engine.provider.model import SystemPosition
+from engine.provider_fields import without_idle_fields
+
+
+class NoHumanMessage(Exception):
+    """Nobody asked anything, so there is nothing to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryProfile:
+    """What the normaliser must know of the answering model and of the user."""
+
+    system_position: SystemPosition = "first"
+    vision: bool = True
+    time_zone: str = "UTC"
+
+
+def normalise(
+    messages: Sequence[Message],
+    *,
+    system_prompts: Sequence[str],
+    volatile: Sequence[str],
+    profile: HistoryProfile,
+    responding_assistant_id: str | None,
+    history_is_cut: bool = False,
+) -> list[ProviderMessage]:
+    """The request's messages, oldest first, for the chat `messages`, oldest first.
+
+    `system_prompts` are stable and `volatile` parts vary with time; both in order, empty ones
+    skipped. `history_is_cut` says that messages are missing at the front: then the caller has
+    put the system messages that open the chat into `system_prompts`. The passes, in this order:
+
+    1. Take from the rows what becomes prompt: opening system messages, the last knowledge.
+       First, because it depends on where the rows stand among each other, empty ones included.
+    2. Pair tool calls with results, while each row still knows its reply.
+    3. Render each row on its own, and drop the empty ones.
+    4. Merge neighbours: only now is it known who stands next to whom. Before placing, so that
+       "the last user message" is the whole of what was asked last.
+    5. Leave out what providers sent with answers where no tool was called: it belongs to exchanges,
+       which are known by now.
+    6. Place the prompts, and merge again, since placing makes new neighbours.
+
+    Linear in the messages. Raises NoHumanMessage.
+    """
+    if not any(message.role in ASKING_ROLES for message in messages):
+        raise NoHumanMessage
+    opening = 0 if history_is_cut else _count_opening(messages)
+    stable = join_texts([*system_prompts, *(m.content for m in messages[:opening])])
+    varying = join_texts([*volatile, *_last_knowledge(messages)])
+    paired = pair_calls(messages[opening:])
+    merged = merge_neighbours(_render(paired, profile, responding_assistant_id))
+    if not any(is_asked(message) for message in merged):
+        raise NoHumanMessage
+    wanted = without_idle_fields(merged)
+    return merge_neighbours(_place(wanted, stable, varying, profile.system_position))
+
+
+def _count_opening(messages: Sequence[Message]) -> int:
+    """How many system messages stand in front of everything else."""
+    for position, message in enumerate(messages):
+        if message.role not in SYSTEM_ROLES:
+            return position
+    return len(messages)
+
+
+def _last_knowledge(messages: Sequence[Message]) -> list[str]:
+    """What was found for the last question: one text, or none when nothing was searched."""
+    for message in reversed(messages):
+        if message.role == "knowledge":
+            return [knowledge_prompt(message.content)]
+        if message.role in ASKING_ROLES:
+            break
+    return []
+
+
+def _render(
+    messages: Sequence[Message], profile: HistoryProfile, responding_assistant_id: str | None
+) -> list[ProviderMessage]:
+    zone = time_zone(profile.time_zone)
+    rendered: list[ProviderMessage] = []
+    for message in messages:
+        match message.role:
+            case "human" | "hide_human" | "human_later":
+                rendered += _render_human(message, zone)
+            case "assistant":
+                rendered += _render_assistant(message, zone, responding_assistant_id)
+            case "system" | "hide_system":
+                if not is_empty(message.content):
+                    rendered.append(_system(message.content))
+            case "file":
+                rendered += _render_file(message, vision=profile.vision)
+            case "tool_call":
+                _add_call(rendered, message)
+            case "tool":
+                rendered.append(_render_result(message))
+            case "knowledge":
+                pass  # the last one is volatile, older ones are not repeated
+    return rendered
+
+
+def _render_human(message: Message, zone: tzinfo) -> list[ProviderMessage]:
+    if is_empty(message.content):
+        return []
+    prefix = sent_at(message.created_at, zone) if message.role == "human" else ""
+    content = prefix + collapse_newlines(message.content)
+    return [{"role": "user", "content": content, **_named(message)}]
+
+
+def _render_assistant(
+    message: Message, zone: tzinfo, responding_assistant_id: str | None
+) -> list[ProviderMessage]:
+    if is_empty(message.content):
+        return []
+    content = sent_at(message.created_at, zone) + message.content
+    answer: ProviderMessage = {
+        "role": "assistant",
+        "content": content,
+        **_named(message),
+        **message.provider_fields,
+    }
+    author = message.assistant
+    if author is None or author.id == responding_assistant_id:
+        return [answer]
+    warning = (
+        "[Warning]The previous message has been replied to by another assistant, whose name is "
+        f"'{author.name}' and the description is '{author.description}'"
+    )
+    if message.created_at is not None:
+        warning += f", replied at {stamp(message.created_at, zone)}"
+    return [_system(warning), answer]
+
+
+def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
+    """The file, and the words sent along with it if there are any."""
+    if message.file is not None and message.tool_call is not None:
+        return [produced_message(message.file, vision=vision)]
+    parts: list[dict[str, Any]] = []
+    if message.file is not None:
+        parts.append(_file_part(message.file, vision=vision))
+    if not is_empty(message.content):
+        parts.append(text_part(message.content))
+    return [{"role": "user", "content": content_of(parts), **_named(message)}] if parts else []
+
+
+def _named(message: Message) -> dict[str, str]:
+    return {"name": message.name} if message.name else {}
+
+
+def produced_message(file: Attachment, *, vision: bool) -> ProducedMessage:
+    """What a tool made. A document is only named: its text would be a result without a limit."""
+    shown = file if file.is_image else Attachment(file.name, file.mime_type)
+    return ProducedMessage(role="user", content=content_of([_file_part(shown, vision=vision)]))
+
+
+def _file_part(file: Attachment, *, vision: bool) -> dict[str, Any]:
+    if file.is_image and vision and file.url:
+        return {"type": "image_url", "image_url": {"url": file.url, "detail": "auto"}}
+    if file.is_image:
+        return text_part(f"[image: {file.name}]")
+    return text_part(join_texts([f"[file: {file.name}]", file.text or ""]))
+
+
+def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
+    """Append a call, or add it to the calls right before it: those are of the same reply."""
+    call = message.tool_call
+    if call is None:
+        return
+    text = "" if is_empty(message.content) else message.content
+    entry = call_entry(call)
+    last = rendered[-1] if rendered else {}
+    if "tool_calls" in last:
+        last["tool_calls"].append(entry)
+        last["content"] = last["content"] or text
+        last |= message.provider_fields
+    else:
+        calling: ProviderMessage = {"role": "assistant", "content": text, "tool_calls": [entry]}
+        rendered.append({**calling, **message.provider_fields})
+
+
+def call_entry(call: ToolCall) -> dict[str, Any]:
+    """A call in OpenAI's form, with what its provider sent with it."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function, **call.provider_fields}
+
+
+def _render_result(message: Message) -> ProviderMessage:
+    call_id = message.tool_call.id if message.tool_call else ""
+    return {"role": "tool", "tool_call_id": call_id, "content": message.content}
+
+
+def _place(
+    messages: Sequence[ProviderMessage], stable: str, varying: str, position: SystemPosition
+) -> list[ProviderMessage]:
+    """Put the prompts where this model wants them. Empty prompts make no message.
+
+    Except for models that allow one system message only, what varies never stands in front of
+    what does not, so that the provider's prefix cache serves all but the last exchange.
+    """
+    both = join_texts([stable, varying])
+    match position:
+        case "first":
+            last = max(n for n, message in enumerate(messages) if is_asked(message))
+            asked = [*_prompt(varying), *messages[last:]]
+            return [*_prompt(stable), *messages[:last], *asked]
+        case "last":
+            return [*messages, *_prompt(both)]
+        case "only_first":
+            return [*_prompt(both), *_fold_system_messages(messages)]
+
+
+def _fold_system_messages(messages: Iterable[ProviderMessage]) -> list[ProviderMessage]:
+    """System messages as words of the next user message, or at the end if there is none."""
+    folded: list[ProviderMessage] = []
+    waiting: list[ProviderMessage] = []
+    for message in messages:
+        if message["role"] == "system":
+            waiting.append({"role": "user", "content": f"[System] {message['content']}"})
+            continue
+        if message["role"] == "user":
+            folded += waiting
+            waiting = []
+        folded.append(message)
+    return folded + waiting
+
+
+def _prompt(text: str) -> list[ProviderMessage]:
+    return [_system(text)] if text else []
+
+
+def _system(text: str) -> ProviderMessage:
+    return {"role": "system", "content": text}

@@ -1,0 +1,73 @@
+"""What happens while a turn runs, as `engine.loop` tells it to whoever stores and publishes it.
+
+Values only. `step` counts requests to the model within the turn, from 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.messages import ToolCall
+from engine.provider.model import Usage
+from engine.tools import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """More text of the reply of this step."""
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply of this step is whole. Without calls it is the answer and the turn is over.
+
+    `unapproved` are those of its calls that wait for a person. `usage` is None when the provider
+    did not count. Times are in seconds from the request. `provider_fields` go back to the provider
+    with the reply (`engine.provider_fields`).
+    """
+
+    step: int
+    text: str
+    calls: tuple[ToolCall, ...]
+    finish_reason: str
+    usage: Usage | None
+    first_token_seconds: float | None
+    seconds: float
+    unapproved: tuple[ToolCall, ...] = ()
+    provider_fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    step: int
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished:
+    step: int
+    call: ToolCall
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The other calls of this step have their results; these wait for a person. The last happening."""
+
+    step: int
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """The turn is over, its last calls are for whoever asked; the others have their results."""
+
+    step: int
+    calls: tuple[ToolCall, ...]
+    finish_reason: str
+
+
+Happening = Text | Reply | CallStarted | CallFinished | Waiting | HandedBack

@@ -1,0 +1,253 @@
+"""A provider's stream, from bytes to a reply: lines of server-sent events, then the gathering.
+
+Pure: no I/O and no client library. Formats: https://html.spec.whatwg.org/multipage/
+server-sent-events.html and https://platform.openai.com/docs/api-reference/chat-streaming. The
+compatible servers differ in small ways; what is tolerated is said where it is done, everything
+else raises ProviderError("provider_malformed").
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from engine.messages import ToolCall
+from engine.provider.faults import fault, fault_of_event
+from engine.provider.model import ProviderError, Usage
+from engine.provider_fields import CALL_FIELDS, MESSAGE_FIELDS, FieldGatherer
+
+DONE = b"[DONE]"
+MAX_LINE_BYTES = 8_000_000
+"""A whole answer in one event is far below; what is longer is no chat stream."""
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class EventLines:
+    """Cuts bytes into the data of server-sent events, one payload per `data:` line.
+
+    Every provider writes an event's JSON on one line, so lines are not joined; a server that
+    forgets the blank line between events is understood as well.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The payloads completed by these bytes, in order. Raises ProviderError."""
+        text = self._rest + data
+        lines = _LINE_END.split(text) if b"\r" in text else text.split(b"\n")
+        self._rest = lines.pop()
+        if len(self._rest) > MAX_LINE_BYTES:
+            raise fault("provider_malformed")
+        return [line[5:].strip() for line in lines if line.startswith(b"data:")]
+
+    def end(self) -> list[bytes]:
+        """What an unfinished last line held."""
+        return self.feed(b"\n")
+
+
+@dataclass(slots=True)
+class _CallInMaking:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    fields: FieldGatherer = field(default_factory=lambda: FieldGatherer(CALL_FIELDS))
+
+
+class ReplyGatherer:
+    """What a reply consists of so far; `add` takes one event and returns the text it adds."""
+
+    def __init__(self) -> None:
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self.is_working = False
+        """Whether the last event was a sign of work that shows no text (a call, a thought)."""
+        self.is_done = False
+        """Whether [DONE] came."""
+        self._fields = FieldGatherer(MESSAGE_FIELDS)
+        self._half = ""
+        self._calls: list[_CallInMaking] = []
+        self._by_index: dict[int, _CallInMaking] = {}
+
+    def add_all(self, payloads: list[bytes]) -> tuple[str, ProviderError | None]:
+        """The text these payloads add, and the fault that cut them short: text that came in
+        front of it was received and counts. A fault behind the finish reason is none."""
+        text = ""
+        for payload in payloads:
+            if payload == DONE:
+                self.is_done = True
+                break
+            try:
+                text += self.add_json(payload) if payload else ""
+            except ProviderError as error:
+                self.is_done = bool(self.finish_reason)
+                return text, None if self.finish_reason else error
+        return text, None
+
+    def add_json(self, payload: bytes) -> str:
+        """`add` of JSON text. Raises ProviderError."""
+        try:
+            event = orjson.loads(payload)
+        except orjson.JSONDecodeError:
+            return self._add_halves(payload)
+        return self.add(event)
+
+    def _add_halves(self, payload: bytes) -> str:
+        """Servers that count in UTF-16 cut an emoji in two: `\\ud83d` here, `\\ude00` in the next
+        event. orjson refuses such halves; they are kept and put together."""
+        try:
+            event = json.loads(payload)
+        except (ValueError, RecursionError):
+            raise fault("provider_malformed") from None
+        text = self._half + self.add(event)
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return _mended(text.removesuffix(self._half) if self._half else text)
+
+    def add(self, event: Any) -> str:
+        """Take a chunk (or a whole `chat.completion`). Raises ProviderError, also for an error
+        that the provider put into the stream."""
+        self.is_working = False
+        if not isinstance(event, dict):
+            raise fault("provider_malformed")
+        if event.get("error"):
+            raise fault_of_event(event["error"])
+        if event.get("usage"):
+            self.usage = usage_of(event["usage"]) or self.usage
+        elif "choices" not in event:
+            raise fault("provider_malformed")
+        choices = event.get("choices") or []
+        if not isinstance(choices, list):
+            raise fault("provider_malformed")
+        return self._add_choice(choices[0]) if choices else ""
+
+    def _add_choice(self, choice: Any) -> str:
+        if not isinstance(choice, dict):
+            raise fault("provider_malformed")
+        delta = choice.get("delta")
+        if delta is None:
+            delta = choice.get("message") or {}
+        finish_reason = choice.get("finish_reason")
+        if not isinstance(delta, dict) or not isinstance(finish_reason, str | None):
+            raise fault("provider_malformed")
+        if finish_reason:
+            self.finish_reason = finish_reason
+        text = delta.get("content") or delta.get("refusal") or ""
+        if not isinstance(text, str):
+            raise fault("provider_malformed")
+        if "\0" in text:  # no database takes it, and no reader misses it
+            text = text.replace("\0", "")
+        if len(delta) > 1 or not text:
+            self._add_rest(delta)
+        return text
+
+    def _add_rest(self, delta: dict[str, Any]) -> None:
+        """The parts of a delta that are no text: calls in both forms, thoughts, other fields."""
+        calls = delta.get("tool_calls") or []
+        if not isinstance(calls, list):
+            raise fault("provider_malformed")
+        for piece in calls:
+            self._add_call(piece)
+        legacy = delta.get("function_call")
+        if legacy:
+            self._add_call({"index": 0, "function": legacy})
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        self.is_working = bool(calls or legacy or thought)
+        self._fields.add(delta)
+
+    def _add_call(self, piece: Any) -> None:
+        function = piece.get("function") if isinstance(piece, dict) else None
+        if not isinstance(function, dict):
+            raise fault("provider_malformed")
+        name, call_id = function.get("name") or "", piece.get("id") or ""
+        arguments = function.get("arguments")
+        if arguments is None:
+            arguments = ""
+        elif isinstance(arguments, dict):  # some send the object itself
+            arguments = orjson.dumps(arguments).decode()
+        if not (isinstance(name, str) and isinstance(call_id, str) and isinstance(arguments, str)):
+            raise fault("provider_malformed")
+        call = self._slot(piece.get("index"), call_id, name)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        call.arguments.append(arguments)
+        call.fields.add(piece)
+
+    def _slot(self, index: Any, call_id: str, name: str) -> _CallInMaking:
+        """The call a piece belongs to.
+
+        Pieces go by index. A name together with another id begins a new call, as some servers
+        give every call the index 0. Without an index the id decides; a name begins a new call
+        and everything else continues the last one.
+        """
+        if isinstance(index, int):
+            call = self._by_index.get(index)
+        elif call_id or name:
+            call = next((c for c in self._calls if call_id and c.id == call_id), None)
+        else:
+            call = self._calls[-1] if self._calls else None
+        if call is None or (name and call_id and call.id and call.id != call_id):
+            call = _CallInMaking()
+            self._calls.append(call)
+            if isinstance(index, int):
+                self._by_index[index] = call
+        return call
+
+    def calls(self) -> Iterator[ToolCall]:
+        """The whole calls, in the order they began; ids that are missing or repeated are made.
+
+        Raises ProviderError when a call has no name.
+        """
+        seen: set[str] = set()
+        for call in self._calls:
+            if not call.name:
+                raise fault("provider_malformed")
+            call_id = _storable(call.id)
+            if not call_id or call_id in seen:
+                call_id = f"call_{uuid4().hex[:24]}"
+            seen.add(call_id)
+            arguments = _storable("".join(call.arguments)).strip() or "{}"
+            yield ToolCall(
+                call_id, _storable(call.name), arguments, provider_fields=call.fields.whole()
+            )
+
+    def provider_fields(self) -> dict[str, Any]:
+        """What came with the message and is to go back with it (`engine.provider_fields`)."""
+        return self._fields.whole()
+
+    def finish(self) -> str:
+        """The finish reason in today's words; "tool_calls" whenever a reply simply ends with
+        calls (servers say "stop" or "function_call"). Raises ProviderError when none came."""
+        if not self.finish_reason:
+            raise fault("provider_lost")
+        if self._calls and self.finish_reason in ("stop", "function_call", "tool_calls"):
+            return "tool_calls"
+        return self.finish_reason
+
+
+def _storable(text: str) -> str:
+    return _mended(text).replace("\0", "")
+
+
+def _mended(text: str) -> str:
+    """Halves of one character joined; a half that stays alone becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def usage_of(counts: Any) -> Usage | None:
+    """Token counts as a provider wrote them; None when they cannot be read."""
+    if not isinstance(counts, dict):
+        return None
+    details = counts.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    if cached is None:
+        cached = counts.get("prompt_cache_hit_tokens")  # DeepSeek
+    numbers = [counts.get("prompt_tokens"), counts.get("completion_tokens"), cached]
+    if not isinstance(numbers[0], int):
+        return None
+    prompt, completion, cached = (n if isinstance(n, int) and n > 0 else 0 for n in numbers)
+    return Usage(prompt, completion, cached)

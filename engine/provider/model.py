@@ -1,0 +1,153 @@
+"""What a chat model is to a turn: a stream of parts, an end, or one kind of error.
+
+`engine.provider.openai_model` speaks to providers, `engine.provider.offline` answers without one; the loop knows
+only this protocol. Deadlines and retries are not the model's business: see `engine.provider.reply`.
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from engine.messages import ProviderMessage, ToolCall
+from engine.tools import ToolSpec
+
+ToolDialect = Literal["tools", "functions", "chatglm3"]
+SystemPosition = Literal["first", "last", "only_first"]
+
+ProviderErrorCode = Literal[
+    "provider_unavailable",
+    "provider_rate_limited",
+    "provider_timeout",
+    "provider_lost",
+    "provider_malformed",
+    "provider_rejected",
+    "provider_auth",
+    "context_too_long",
+]
+
+RETRYABLE: frozenset[str] = frozenset(
+    {
+        "provider_unavailable",
+        "provider_rate_limited",
+        "provider_timeout",
+        "provider_lost",
+        "provider_malformed",
+    }
+)
+
+
+class ProviderError(Exception):
+    """The provider failed. `code` is the decision a caller makes; the text is for people.
+
+    The text never carries keys or bodies of other tenants. `retry_after_seconds` is what the
+    provider asked for, or None.
+    """
+
+    def __init__(
+        self,
+        code: ProviderErrorCode,
+        message: str,
+        *,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def retryable(self) -> bool:
+        return self.code in RETRYABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """What one model can do; a row of `providers.LanguageModel` without the row."""
+
+    upstream_id: str
+    context_tokens: int = 128_000
+    max_output_tokens: int = 4_096
+    vision: bool = False
+    encoding: str = "o200k_base"
+    tool_dialect: ToolDialect = "tools"
+    system_position: SystemPosition = "first"
+    sender: str = ""
+    """Marks the fields that are to go back to it (`engine.provider_fields.sender_of`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one reply as the provider counted them (or as we estimated them)."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request. `messages` is in OpenAI's `tools` form whatever the model's dialect."""
+
+    messages: Sequence[ProviderMessage]
+    tools: Sequence[ToolSpec] = ()
+    tool_choice: str | Mapping[str, Any] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    stop: Sequence[str] = ()
+    seed: int | None = None
+    response_format: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallChunk:
+    """One whole tool call; models gather the pieces themselves. `reply_id` is None here."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnd:
+    """The provider said that the reply is over. `usage` is None when it did not count.
+
+    `provider_fields` came with the message (`engine.provider_fields`); those of a call are its own.
+    """
+
+    finish_reason: str
+    usage: Usage | None = None
+    provider_fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+ReplyPart = TextChunk | CallChunk | ReplyEnd
+
+
+class Model(Protocol):
+    """A chat model."""
+
+    @property
+    def profile(self) -> ModelProfile: ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
+        """One reply: text as it comes, then whole calls, then exactly one ReplyEnd.
+
+        Closing the generator or cancelling its task closes the upstream socket at once.
+        Raises ProviderError; a stream that ends without a finish reason is `provider_lost`.
+        """
+        ...

@@ -1,0 +1,283 @@
+"""A chat model behind an OpenAI-compatible provider, reached with the real `openai` client.
+
+Deadlines and retries are not made here: the client has neither (`engine.provider.reply` has both), except
+for the time to connect. Faults become ProviderError as docs/architecture.md ("Providers") says.
+The client costs 29 MB and half a second to import, so it is imported on first use: importing
+this module is free. `engine.provider.embedding` and `engine.provider.speech` speak to providers through it.
+
+Why the body goes out through `client.post` and comes back as bytes, and not through
+`client.chat.completions.create` (openai 3.52, uvloop, CPU of one core):
+
+    one chunk, 32 paced streams      43 µs here, 115 µs through the client's models
+    one request of 2 / 50 / 1,000 messages   0.5 / 0.5 / 0.6 ms here, 1.0 / 6.1 / 103 ms there
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.messages import ProviderMessage
+from engine.provider.chunks import EventLines, ReplyGatherer
+from engine.provider.dialects import as_json, request_fields
+from engine.provider.faults import fault, fault_of_status
+from engine.provider.model import (
+    CallChunk,
+    ModelProfile,
+    ModelRequest,
+    ProviderError,
+    ReplyEnd,
+    ReplyPart,
+    TextChunk,
+)
+from engine.provider_fields import REASONING, with_reasoning, without_fields
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+CONNECT_SECONDS = 5.0
+KEEPALIVE_SECONDS = 60.0
+MAX_IDLE_CONNECTIONS = 500
+"""Connections in use are not limited: the caller bounds its turns, and one that waited for a
+connection would look like a slow provider."""
+TAIL_SECONDS = 3.0
+"""How long to wait for usage and [DONE] once the finish reason is there."""
+DRAIN_SECONDS = 0.1
+"""How long to wait for the end of the body after [DONE]; it mostly came with it."""
+
+_ClientKey = tuple[str, str, float]
+_clients: dict[asyncio.AbstractEventLoop, dict[_ClientKey, "openai.AsyncOpenAI"]] = {}
+_closers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
+
+
+def preload() -> None:
+    """Import the client now; a worker does so at its start, so that its first turn need not."""
+    import openai  # noqa: F401
+
+
+async def shared_client(
+    base_url: str, api_key: str, *, connect_seconds: float = CONNECT_SECONDS
+) -> "openai.AsyncOpenAI":
+    """The client of this provider on the running loop; all its users share the connections.
+
+    It is closed when the loop shuts its generators down (`asyncio.run` does), or by
+    `close_clients`.
+    """
+    import httpx2
+    import openai
+
+    loop = asyncio.get_running_loop()
+    if loop not in _closers:
+        for old in [known for known in list(_closers) if known.is_closed()]:
+            _closers.pop(old, None)
+            _clients.pop(old, None)
+        _closers[loop] = _close_with_loop()
+        await anext(_closers[loop])
+    clients = _clients.setdefault(loop, {})
+    key = (base_url, api_key, connect_seconds)
+    client = clients.get(key)
+    if client is None:
+        timeout = httpx2.Timeout(None, connect=connect_seconds)
+        limits = httpx2.Limits(
+            max_connections=None,
+            max_keepalive_connections=MAX_IDLE_CONNECTIONS,
+            keepalive_expiry=KEEPALIVE_SECONDS,
+        )
+        client = clients[key] = openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=api_key or "none",  # local servers want none, the client wants one
+            max_retries=0,
+            timeout=timeout,
+            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, limits=limits),
+        )
+    return client
+
+
+async def _close_with_loop() -> AsyncGenerator[None, None]:
+    """Lies suspended until the loop ends: a loop closes its generators before it goes."""
+    try:
+        yield
+    finally:
+        await close_clients()
+
+
+async def close_clients() -> None:
+    """Close the running loop's clients and their connections; later users get new ones."""
+    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
+        await client.close()
+
+
+async def send(client: "openai.AsyncOpenAI", path: str, body: bytes) -> "httpx2.Response":
+    """The provider's answer, its status good, its body still unread: the caller closes it.
+    Raises ProviderError."""
+    import httpx2
+    import openai
+
+    try:
+        return await client.post(
+            path,
+            cast_to=httpx2.Response,
+            content=body,
+            options={"headers": {"Content-Type": "application/json"}},
+            stream=True,
+            stream_cls=openai.AsyncStream[Any],
+        )  # type: ignore[return-value]
+    except openai.APIStatusError as error:
+        # Not chained: the body of a refusal may quote the key.
+        raise fault_of_status(error.status_code, error.body, error.response.headers) from None
+    except openai.APIConnectionError as error:
+        raise fault("provider_unavailable") from error
+
+
+@asynccontextmanager
+async def response_errors() -> AsyncIterator[None]:
+    """What breaks while a body is read becomes a ProviderError."""
+    import httpx2
+
+    try:
+        yield
+    except httpx2.HTTPError as error:
+        raise fault("provider_unavailable") from error
+
+
+class OpenAIModel:
+    """One model of one provider. Cheap to make: connections are shared by all of them."""
+
+    def __init__(
+        self,
+        profile: ModelProfile,
+        *,
+        base_url: str,
+        api_key: str,
+        connect_seconds: float = CONNECT_SECONDS,
+    ) -> None:
+        self._profile = profile
+        self._base_url = base_url
+        self._api_key = api_key
+        self._connect_seconds = connect_seconds
+
+    @property
+    def profile(self) -> ModelProfile:
+        return self._profile
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
+        """See `engine.provider.model.Model`. What arrives together is one TextChunk; an empty one says
+        that the model works without showing text (it writes a call, it thinks)."""
+        gatherer = ReplyGatherer()
+        response = await self._open(request)
+        async with (
+            response_errors(),
+            aclosing(response),
+            aclosing(_payloads(response)) as batches,
+        ):
+            while (batch := await _next(batches, gatherer)) is not None:
+                text, failure = gatherer.add_all(batch)
+                if text or gatherer.is_working:
+                    yield TextChunk(text)
+                if failure:
+                    raise failure
+        finish_reason = gatherer.finish()
+        for call in gatherer.calls():
+            yield CallChunk(call)
+        yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
+
+    async def _open(self, request: ModelRequest) -> "httpx2.Response":
+        """Send the request, again without a field that this model turns out not to know, and with or
+        without what was thought, as it turns out to demand."""
+        client = await shared_client(
+            self._base_url, self._api_key, connect_seconds=self._connect_seconds
+        )
+        key = (self._base_url, self._profile.upstream_id)
+        unknown = _unknown_fields.setdefault(key, set())
+        shape = _shapes.get(key)
+        others = iter((with_reasoning, without_fields))
+        while True:
+            messages = shape(request.messages) if shape else request.messages
+            fields = self._fields(replace(request, messages=messages), unknown)
+            try:
+                response = await send(client, "/chat/completions", as_json(fields))
+            except ProviderError as error:
+                field = _refused_field(error)
+                if field == REASONING and (other := next(others, None)):
+                    shape = other
+                elif field in fields:
+                    unknown.add(field)
+                else:
+                    raise
+            else:
+                if shape:
+                    _shapes[key] = shape
+                return response
+
+    def _fields(self, request: ModelRequest, unknown: set[str]) -> dict[str, Any]:
+        dialect = self._profile.tool_dialect
+        fields = dict(request.extra)
+        if dialect != "tools" or not request.tools:  # refused where nothing can be called
+            fields.pop("parallel_tool_calls", None)
+        fields |= request_fields(
+            request.messages, tools=request.tools, tool_choice=request.tool_choice, dialect=dialect
+        )
+        fields |= {"model": self._profile.upstream_id, "stream": True}
+        optional = {
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "max_tokens": request.max_output_tokens,
+            "stop": list(request.stop) or None,
+            "seed": request.seed,
+            "response_format": request.response_format,
+            "stream_options": {"include_usage": True},
+        }
+        if "max_tokens" in unknown:
+            optional["max_completion_tokens"] = optional["max_tokens"]
+        return fields | {k: v for k, v in optional.items() if v is not None and k not in unknown}
+
+
+_unknown_fields: dict[tuple[str, str], set[str]] = {}
+"""(base URL, upstream id) -> fields that model refused, learnt by asking once per process."""
+
+_shapes: dict[tuple[str, str], Callable[[Sequence[ProviderMessage]], list[ProviderMessage]]] = {}
+"""The same -> what messages must go through for that model: reasoning_content on every answer, or on
+none. Missing as long as it takes them as they are."""
+
+
+def _refused_field(error: ProviderError) -> str:
+    """Which of the fields that are ours to choose a provider did not know, or missed, or ""."""
+    if error.code != "provider_rejected":
+        return ""
+    for name in ("stream_options", REASONING):
+        if name in error.message:
+            return name
+    return "max_tokens" if "max_completion_tokens" in error.message else ""
+
+
+async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], None]:
+    """What the body holds, as it comes. Some servers never stream: one JSON object then."""
+    if response.headers.get("content-type", "").startswith("application/json"):
+        yield [await response.aread()]
+        return
+    lines = EventLines()
+    async with aclosing(response.aiter_bytes()) as blocks:
+        async for block in blocks:
+            yield lines.feed(block)
+    yield lines.end()
+
+
+async def _next(
+    batches: AsyncGenerator[list[bytes], None], gatherer: ReplyGatherer
+) -> list[bytes] | None:
+    """The next payloads, or None at the end.
+
+    Once the reply is whole nothing that happens spoils it: what is left to come is awaited for
+    a moment (a body read to its end leaves the connection usable), faults included.
+    """
+    import httpx2
+
+    if not gatherer.finish_reason:
+        return None if gatherer.is_done else await anext(batches, None)
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS if gatherer.is_done else TAIL_SECONDS):
+            return await anext(batches, None)
+    except (TimeoutError, ProviderError, httpx2.HTTPError):
+        return None

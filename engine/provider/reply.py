@@ -1,0 +1,112 @@
+"""One reply of a model, with deadlines and retries; the rules for what a failure becomes.
+
+Retries happen only while nothing was shown, so that a viewer never reads a text twice. What the
+model's errors mean once text was shown is decided here too (docs/architecture.md, "Providers"):
+the caller only tells failed (nothing shown) from incomplete (something shown). Nothing is yielded
+inside a timeout: a deadline that fires while the consumer works would reach the wrong code.
+The timers cost about 5 µs a chunk (uvloop).
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from engine.provider.faults import fault
+from engine.provider.model import Model, ModelRequest, ProviderError, ReplyEnd, ReplyPart, TextChunk
+
+MAX_RETRY_AFTER_SECONDS = 30.0
+"""A provider may ask for minutes; a person waits at most this long."""
+
+_INTERRUPTIONS = frozenset({"provider_unavailable", "provider_rate_limited"})
+"""Once text was shown these are all the same: it is lost. Silence and nonsense keep their names."""
+
+OnRetry = Callable[[ProviderError, int], None]
+"""Told of each failed attempt that is followed by another: the error, how many failed so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for a model. `deadline` is the loop.time() at which the turn ends."""
+
+    first_token_seconds: float = 60
+    idle_seconds: float = 60
+    retries: int = 2
+    deadline: float | None = None
+    backoff_seconds: float = 0.5
+    """Pause before the first retry, doubled for each further one, then jittered down to half."""
+
+
+DEFAULT_PATIENCE = Patience()
+
+
+async def reply(
+    model: Model,
+    request: ModelRequest,
+    *,
+    patience: Patience = DEFAULT_PATIENCE,
+    on_retry: OnRetry | None = None,
+) -> AsyncGenerator[ReplyPart, None]:
+    """The parts of one reply, none of them empty; one provider call per attempt.
+
+    Raises ProviderError: its code is `provider_lost` for every loss after something was shown.
+    """
+    failed = 0
+    while True:
+        is_shown = False
+        try:
+            async with aclosing(_attempt(model, request, patience)) as parts:
+                async for part in parts:
+                    is_shown = True
+                    yield part
+            return
+        except ProviderError as error:
+            failed += 1
+            if is_shown and error.code in _INTERRUPTIONS:
+                raise fault("provider_lost") from error
+            if is_shown:
+                raise
+            pause = pause_seconds(error, failed, patience)
+            if pause is None:
+                raise
+            if on_retry is not None:
+                on_retry(error, failed)
+        await asyncio.sleep(pause)
+
+
+async def _attempt(
+    model: Model, request: ModelRequest, patience: Patience
+) -> AsyncGenerator[ReplyPart, None]:
+    """The model's parts under the deadlines; every part, an empty one too, is a sign of life."""
+    loop = asyncio.get_running_loop()
+    wait_seconds = patience.first_token_seconds
+    async with aclosing(model.stream(request)) as parts:
+        while True:
+            due = loop.time() + wait_seconds
+            if patience.deadline is not None:
+                due = min(due, patience.deadline)
+            try:
+                async with asyncio.timeout_at(due):
+                    part = await anext(parts, None)
+            except TimeoutError:
+                raise fault("provider_timeout") from None
+            if part is None:
+                raise fault("provider_lost")
+            wait_seconds = patience.idle_seconds
+            if not isinstance(part, TextChunk) or part.text:
+                yield part
+            if isinstance(part, ReplyEnd):
+                return
+
+
+def pause_seconds(error: ProviderError, failed: int, patience: Patience) -> float | None:
+    """Seconds until the next attempt after so many failed, or None when there shall be none."""
+    if not error.retryable or failed > patience.retries:
+        return None
+    pause = patience.backoff_seconds * 2.0 ** (failed - 1) * random.uniform(0.5, 1)
+    if error.retry_after_seconds is not None:
+        pause = max(pause, min(error.retry_after_seconds, MAX_RETRY_AFTER_SECONDS))
+    if patience.deadline is None:
+        return pause
+    return pause if asyncio.get_running_loop().time() + pause < patience.deadline else None

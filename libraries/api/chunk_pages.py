@@ -1,0 +1,58 @@
+"""Pages of a document's chunks, from its beginning: `{"next", "previous", "results"}`, `?limit=`.
+
+A cursor is the order of the chunk after which (`a`) or before which (`b`) a page lies.
+"""
+
+import re
+from typing import Any, Final
+
+from rest_framework.request import Request
+from rest_framework.utils.urls import remove_query_param, replace_query_param
+
+from amber.lib.errors import Invalid
+from amber.lib.rest.pages import NewestFirst, limit_of
+
+_CURSOR: Final = re.compile(r"([ab])(\d{1,9})")
+
+
+class ByOrder(NewestFirst):
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        """One query, of one row more than the page. Raises Invalid."""
+        self._address = request.build_absolute_uri()
+        self.limit = limit_of(request, default=self.default_limit, at_most=self.max_limit)
+        way, place = _decoded(request.query_params.get("cursor"))
+        after = way == "a"
+        asked = queryset.filter(order__gt=place) if after else queryset.filter(order__lt=place)
+        rows = list(asked.order_by("order" if after else "-order")[: self.limit + 1])
+        self._has_more = len(rows) > self.limit
+        self._is_first = after and place < 0
+        page = rows[: self.limit]
+        self.page = page if after else page[::-1]
+        self._after = after
+        return self.page
+
+    def get_next_link(self) -> str | None:
+        """Towards the document's end."""
+        if not self.page or (self._after and not self._has_more):
+            return None
+        return self._to(f"a{self.page[-1].order}")
+
+    def get_previous_link(self) -> str | None:
+        """Towards its beginning; None on the first page."""
+        if not self.page or self._is_first or not (self._after or self._has_more):
+            return None
+        return self._to(f"b{self.page[0].order}")
+
+    def _to(self, cursor: str) -> str:
+        address = remove_query_param(self._address, "cursor")
+        return replace_query_param(address, "cursor", cursor)
+
+
+def _decoded(cursor: str | None) -> tuple[str, int]:
+    """Raises Invalid."""
+    if cursor is None:
+        return "a", -1
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise Invalid(fields={"cursor": ["This is not a cursor of this list."]})
+    return found[1], int(found[2])

@@ -1,0 +1,230 @@
+"""REST of documents and their chunks (docs/libraries.md): one view per address."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible, get_writable
+from amber.lib.errors import Conflict, Invalid
+from amber.lib.rest.wire import StrictJSONParser, StrictMultiPartParser, validated
+from libraries import services
+from libraries.api.chunk_pages import ByOrder
+from libraries.api.library_serializers import (
+    ChunkSerializer,
+    DocumentChanges,
+    DocumentSerializer,
+    DocumentText,
+    DocumentTextSerializer,
+    DocumentUpload,
+    DocumentUrl,
+)
+from libraries.api.schema import DOCUMENT_FILTERS
+from libraries.api.uploads import answered_once, is_form, read_upload, refuse_long_form
+from libraries.ingestion import document_services, url_services
+from libraries.ingestion.document_services import status_of
+from libraries.ingestion.intake import Given, Placed
+from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
+from libraries.wire import document_wire
+
+LARGE: Final = ("text", "pages")
+_ADDED: Final[Mapping[str, Any]] = {
+    "request": {
+        "multipart/form-data": DocumentUpload,
+        "application/json": PolymorphicProxySerializer(
+            "DocumentGiven", [DocumentText, DocumentUrl], resource_type_field_name=None
+        ),
+    },
+    "responses": {200: DocumentSerializer, 201: DocumentSerializer},
+    "parameters": [IDEMPOTENCY_KEY],
+}
+
+
+class DocumentsView(GenericAPIView[Document]):
+    serializer_class = DocumentSerializer
+    parser_classes = [StrictJSONParser, StrictMultiPartParser]
+    bound_keys_may = ("GET",)
+
+    @extend_schema(parameters=DOCUMENT_FILTERS, responses=DocumentSerializer(many=True))
+    def get(self, request: Request, library_id: UUID) -> Response:
+        """The library's documents, newest first."""
+        principal = principal_of(request)
+        library = get_visible(Library, principal, library_id)
+        rows = Document.objects.visible_to(principal).filter(library=library).defer(*LARGE)
+        page = self.paginate_queryset(rows.filter(**_filters(request.query_params)))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(**_ADDED)
+    def post(self, request: Request, library_id: UUID) -> Response:
+        """Give the library a document: upload a file, send a text, or name a URL to fetch.
+
+        201 for a new one. 200 for one that is there: with the same content as it is, with another
+        content at the same `path` to be indexed anew. Images are refused.
+        """
+        return _added(request, get_writable(Library, principal_of(request), library_id))
+
+
+class DefaultDocumentsView(APIView):
+    parser_classes = [StrictJSONParser, StrictMultiPartParser]
+
+    @extend_schema(**_ADDED)
+    def post(self, request: Request) -> Response:
+        """Give a document to your default library, which is made if there is none."""
+        refuse_long_form(request)
+        return _added(request, services.default_library(principal_of(request)))
+
+
+class DocumentView(GenericAPIView[Document]):
+    serializer_class = DocumentSerializer
+    bound_keys_may = ("GET",)
+
+    def get(self, request: Request, document_id: UUID) -> Response:
+        """How far its ingestion is, and why it failed if it did."""
+        return Response(document_wire(_seen(request, document_id)))
+
+    @extend_schema(request=DocumentChanges)
+    def patch(self, request: Request, document_id: UUID) -> Response:
+        """Its name and metadata. Whoever may write the library; 403 for others who see it."""
+        document = _written(request, document_id)
+        changes = validated(DocumentChanges, request, partial=True)
+        return Response(document_wire(document_services.update_document(document, changes=changes)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, document_id: UUID) -> Response:
+        """With its chunks and its bytes, at any stage."""
+        document_services.delete_document(_written(request, document_id))
+        return Response(status=204)
+
+
+class DocumentTextView(APIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(responses=DocumentTextSerializer)
+    def get(self, request: Request, document_id: UUID) -> Response:
+        """The text that was read from it. 409 until it is there."""
+        document = get_visible(Document, principal_of(request), document_id)
+        if document.text is None:
+            raise Conflict(document.error or "The document has not been read yet.")
+        return Response({"text": document.text, "pages": document.pages})
+
+
+class ChunksView(GenericAPIView[DocumentChunk]):
+    serializer_class = ChunkSerializer
+    pagination_class = ByOrder
+    bound_keys_may = ("GET",)
+
+    @extend_schema(responses=ChunkSerializer(many=True))
+    def get(self, request: Request, document_id: UUID) -> Response:
+        """The pieces that search finds, from the beginning of the document."""
+        principal = principal_of(request)
+        document = _seen(request, document_id)
+        model_id = document.library.embedding_model_id
+        rows = DocumentChunk.objects.visible_to(principal).defer("vector", "search")
+        page = self.paginate_queryset(rows.filter(document=document, embedding_model=model_id))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+class RetryView(APIView):
+    @extend_schema(request=None, responses=DocumentSerializer)
+    def post(self, request: Request, document_id: UUID) -> Response:
+        """Try again what failed, was cancelled or waits. Anything else stays as it is."""
+        document = document_services.retry_document(_written(request, document_id))
+        return Response(document_wire(document))
+
+
+class RefreshView(APIView):
+    @extend_schema(request=None, responses=DocumentSerializer)
+    def post(self, request: Request, document_id: UUID) -> Response:
+        """Fetch it from its address again; if that says something else now, it is indexed anew.
+
+        409 `conflict` for a document that was not fetched from an address.
+        """
+        placed = url_services.refresh_document(_written(request, document_id))
+        return Response(document_wire(placed.document))
+
+
+class CancelView(APIView):
+    @extend_schema(request=None, responses=DocumentSerializer)
+    def post(self, request: Request, document_id: UUID) -> Response:
+        """Stop its ingestion at the next step. What was searchable before stays so."""
+        document = document_services.cancel_document(_written(request, document_id))
+        return Response(document_wire(document))
+
+
+def _seen(request: Request, document_id: UUID) -> Document:
+    return get_visible(Document, principal_of(request), document_id, without=LARGE)
+
+
+def _written(request: Request, document_id: UUID) -> Document:
+    return get_writable(Document, principal_of(request), document_id, without=LARGE)
+
+
+_ONE_SOURCE: Final = "Give a text with its name, or a url; a file comes as a form."
+
+
+def _added(request: Request, library: Library) -> Response:
+    refuse_long_form(request)
+    if not is_form(request):
+        if ("url" in request.data) == ("text" in request.data):
+            raise Invalid(fields={"text": [_ONE_SOURCE]})
+        if "url" in request.data:
+            return _added_from_url(request, library)
+    given = _given(request)
+    said = {"name": given.name, "path": given.path, "metadata": given.metadata}
+    return answered_once(
+        request,
+        said | {"sha256": hashlib.sha256(given.data).hexdigest()},
+        lambda claim: document_services.add_document(library, given, claim=claim),
+        wire=_wire,
+        status=status_of,
+    )
+
+
+def _added_from_url(request: Request, library: Library) -> Response:
+    fields = validated(DocumentUrl, request)
+    user_id = principal_of(request).user_id
+    return answered_once(
+        request,
+        fields,
+        lambda claim: url_services.add_from_url(library, user_id=user_id, claim=claim, **fields),
+        wire=_wire,
+        status=status_of,
+    )
+
+
+def _wire(placed: Placed) -> dict[str, Any]:
+    return document_wire(placed.document)
+
+
+def _given(request: Request) -> Given:
+    """Raises ValidationError."""
+    if is_form(request):
+        fields = validated(DocumentUpload, request)
+        upload = fields.pop("file")
+        name, data = read_upload(upload)
+        fields.setdefault("name", name)
+        mime_type = upload.content_type or ""
+    else:
+        fields = validated(DocumentText, request)
+        data, mime_type = fields.pop("text").encode(), "text/plain"
+    return Given(data=data, mime_type=mime_type, user_id=principal_of(request).user_id, **fields)
+
+
+def _filters(asked: Mapping[str, str]) -> dict[str, str]:
+    """Raises Invalid for a status or stage there is not."""
+    known = {"status": DocumentStatus.values, "stage": DocumentStage.values}
+    for name, values in known.items():
+        if name in asked and asked[name] not in values:
+            raise Invalid(fields={name: [f"One of {', '.join(values)}."]})
+    filters = {name: asked[name] for name in known if name in asked}
+    if prefix := asked.get("path_prefix", ""):
+        filters["path__startswith"] = prefix
+    return filters

@@ -1,0 +1,95 @@
+"""The shapes of Git imports; nothing here writes rows."""
+
+from typing import Any, Final
+
+from rest_framework import serializers
+
+from amber.lib.rest.bounded_fields import BoundedListField
+from libraries.git.globs import MAX_WILDCARDS, count_wildcards
+from libraries.models import DocumentStatus, Repository
+from libraries.wire import repository_wire
+
+MAX_PATTERNS: Final = 100
+MAX_PATTERN_CHARS: Final = 200
+
+
+class PatternField(serializers.CharField):
+    """A pattern of paths; see `libraries.git.globs`."""
+
+    def to_internal_value(self, data: Any) -> str:
+        pattern = str(super().to_internal_value(data))
+        if count_wildcards(pattern) > MAX_WILDCARDS:
+            raise serializers.ValidationError(
+                f"A pattern may have at most {MAX_WILDCARDS} wildcards (`*`, `**` and `?`)."
+            )
+        return pattern
+
+
+class RepositoryInput(serializers.Serializer[Any]):
+    git_url = serializers.CharField(max_length=2_000, help_text="Begins with https://.")
+    ref = serializers.RegexField(
+        r"\A(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]*\Z",
+        max_length=255,
+        required=False,
+        allow_blank=True,
+        help_text="A branch, a tag or a commit; without it the default branch.",
+    )
+    token = serializers.CharField(
+        max_length=2_000,
+        required=False,
+        allow_blank=True,
+        write_only=True,
+        help_text="An access token that may read it, or `name:token`. Empty forgets the stored one.",
+    )
+    include = BoundedListField(
+        child=PatternField(max_length=MAX_PATTERN_CHARS),
+        max_length=MAX_PATTERNS,
+        required=False,
+        help_text="Patterns of paths, as in .gitignore. Empty: all that can be read.",
+    )
+    exclude = BoundedListField(
+        child=PatternField(max_length=MAX_PATTERN_CHARS),
+        max_length=MAX_PATTERNS,
+        required=False,
+    )
+
+
+class RepositoryProgress(serializers.Serializer[Any]):
+    step = serializers.CharField(
+        required=False, help_text="`fetching`, `reading`, `done`; absent before it began."
+    )
+    new = serializers.IntegerField(required=False)
+    changed = serializers.IntegerField(required=False)
+    unchanged = serializers.IntegerField(required=False)
+    removed = serializers.IntegerField(required=False)
+    skipped = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="Files that are no documents, by reason.",
+    )
+    refused = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="Some of them, with the words."
+    )
+
+
+class RepositorySerializer(serializers.Serializer[Repository]):
+    id = serializers.UUIDField()
+    library_id = serializers.UUIDField()
+    git_url = serializers.CharField()
+    ref = serializers.CharField()
+    commit = serializers.CharField(help_text="The one that was imported last; empty before.")
+    include = serializers.ListField(child=serializers.CharField())
+    exclude = serializers.ListField(child=serializers.CharField())
+    has_token = serializers.BooleanField()
+    status = serializers.ChoiceField(DocumentStatus.choices)
+    attempt = serializers.IntegerField()
+    error = serializers.CharField(help_text="Why it failed; for people.")
+    progress = RepositoryProgress()
+    user_id = serializers.UUIDField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def to_representation(self, instance: Repository) -> dict[str, Any]:
+        return repository_wire(instance)

@@ -1,0 +1,75 @@
+"""REST of Git imports (docs/libraries.md): start one, see how they go, cancel or delete it."""
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible, get_writable
+from amber.lib.rest.wire import validated
+from libraries.api.repository_serializers import RepositoryInput, RepositorySerializer
+from libraries.api.uploads import answered_once
+from libraries.git import services
+from libraries.models import Library, Repository
+from libraries.wire import repository_wire
+
+
+class ImportView(GenericAPIView[Repository]):
+    serializer_class = RepositorySerializer
+
+    @extend_schema(responses=RepositorySerializer(many=True))
+    def get(self, request: Request, library_id: UUID) -> Response:
+        """The repositories imported into this library and how their imports go, newest first."""
+        principal = principal_of(request)
+        library = get_visible(Library, principal, library_id)
+        rows = Repository.objects.visible_to(principal).filter(library=library)
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        request=RepositoryInput, responses={202: RepositorySerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request, library_id: UUID) -> Response:
+        """Import a Git repository, or import it again: only what changed is indexed anew.
+
+        409 `conflict` while it is under way. 400 `unsafe_address` for an address that is not public.
+        """
+        principal = principal_of(request)
+        library = get_writable(Library, principal, library_id)
+        fields = validated(RepositoryInput, request)
+        return answered_once(
+            request,
+            fields,
+            lambda claim: services.start_import(
+                library, user_id=principal.user_id, claim=claim, **fields
+            ),
+            wire=repository_wire,
+            status=lambda _: 202,
+        )
+
+
+class RepositoryView(APIView):
+    @extend_schema(responses=RepositorySerializer)
+    def get(self, request: Request, import_id: UUID) -> Response:
+        """How this import goes."""
+        return Response(repository_wire(get_visible(Repository, principal_of(request), import_id)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, import_id: UUID) -> Response:
+        """Forget it with its token, at any stage. Its documents are deleted in the background."""
+        repository = get_writable(Repository, principal_of(request), import_id)
+        services.delete_import(repository)
+        return Response(status=204)
+
+
+class CancelImportView(APIView):
+    @extend_schema(request=None, responses=RepositorySerializer)
+    def post(self, request: Request, import_id: UUID) -> Response:
+        """End it now. What was imported by then stays, and another import goes on from there."""
+        repository = get_writable(Repository, principal_of(request), import_id)
+        return Response(repository_wire(services.cancel_import(repository)))

@@ -1,0 +1,105 @@
+"""The shapes of a search: what is asked, and the passages that come back."""
+
+from typing import Any, Final
+
+import orjson
+from rest_framework import serializers
+
+from amber.lib.rest.bounded_fields import BoundedListField
+from libraries.retrieval.passages import passage_wire
+from libraries.retrieval.search import DEFAULT_K, MAX_K, MIN_RELEVANCE, Passage
+
+MAX_QUERY_CHARS: Final = 4_000
+"""A long paragraph. More is a document, which nobody asks with."""
+MAX_NAMED: Final = 100
+MAX_METADATA_BYTES: Final = 4_096
+
+
+class FiltersInput(serializers.Serializer[Any]):
+    document_ids = BoundedListField(
+        child=serializers.UUIDField(), max_length=MAX_NAMED, required=False
+    )
+    path_prefix = serializers.CharField(
+        max_length=1_000, required=False, allow_blank=True, trim_whitespace=False
+    )
+    metadata = serializers.DictField(
+        required=False, help_text="Documents whose metadata has these values under these keys."
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """A filter that does not exist must not find everything."""
+        value = super().to_internal_value(data)
+        unknown = [name for name in data if name not in self.fields]
+        if unknown:
+            there = ", ".join(self.fields)
+            raise serializers.ValidationError(
+                dict.fromkeys(unknown, f"There is no such filter. There are: {there}.")
+            )
+        return value
+
+    def validate_metadata(self, value: dict[str, Any]) -> dict[str, Any]:
+        if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
+            raise serializers.ValidationError(f"At most {MAX_METADATA_BYTES:,} bytes.")
+        return value
+
+
+class SearchInput(serializers.Serializer[Any]):
+    query = serializers.CharField(max_length=MAX_QUERY_CHARS)
+    k = serializers.IntegerField(
+        required=False, default=DEFAULT_K, min_value=1, max_value=MAX_K, help_text="Passages."
+    )
+    filters = FiltersInput(required=False)
+
+    def to_internal_value(self, data: Any) -> Any:
+        misplaced = [str(name) for name in FiltersInput().fields if name in data]
+        if misplaced:
+            raise serializers.ValidationError(
+                dict.fromkeys(misplaced, "This belongs in `filters`.")
+            )
+        return super().to_internal_value(data)
+
+
+class LibrariesSearchInput(SearchInput):
+    library_ids = BoundedListField(
+        child=serializers.UUIDField(), allow_empty=False, max_length=MAX_NAMED
+    )
+
+
+class FoundDocument(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    path = serializers.CharField(allow_null=True)
+
+
+class PassageSerializer(serializers.Serializer[Passage]):
+    number = serializers.IntegerField(help_text="From 1, best first.")
+    chunk_ids = serializers.ListField(child=serializers.UUIDField())
+    content = serializers.CharField(help_text="The document's text from `start` to `end`.")
+    document = FoundDocument()
+    library_id = serializers.UUIDField()
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+    page = serializers.IntegerField(allow_null=True)
+    heading = serializers.CharField(allow_null=True)
+    score = serializers.FloatField(
+        help_text="Fused; 1 is first by words and by meaning. With a reranker, its own."
+    )
+    relevance = serializers.FloatField(
+        help_text=f"0 to 1; below {MIN_RELEVANCE} models are not shown it."
+    )
+    vector_rank = serializers.IntegerField(
+        allow_null=True, help_text="Place among all chunks by meaning; null: not in the first 100."
+    )
+    text_rank = serializers.IntegerField(
+        allow_null=True, help_text="Place by words; null: none of the words, or far behind."
+    )
+
+    def to_representation(self, instance: Passage) -> dict[str, Any]:
+        return passage_wire(instance)
+
+
+class FoundSerializer(serializers.Serializer[Any]):
+    results = PassageSerializer(many=True)
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Parts of the search that had to be left out."
+    )

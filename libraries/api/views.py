@@ -1,0 +1,99 @@
+"""REST of libraries (docs/libraries.md): one view per address, one service per verb.
+
+Documents: `libraries.api.document_views`. Searching and importing: views of their own.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Q
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible, get_writable
+from amber.lib.rest.wire import validated
+from libraries import services
+from libraries.api.library_serializers import LibraryInput, LibrarySerializer, LibraryWithCounts
+from libraries.api.uploads import answered_once
+from libraries.models import DocumentStatus, Library
+from libraries.wire import library_wire
+
+MODELS = ("embedding_model", "next_embedding_model")
+
+
+class LibrariesView(GenericAPIView[Library]):
+    serializer_class = LibrarySerializer
+    bound_keys_may = ("GET",)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
+        responses=LibrarySerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """Libraries of the organization that are yours or shared, newest first."""
+        rows = Library.objects.visible_to(principal_of(request)).select_related(*MODELS)
+        if words := request.query_params.get("q", "").strip():
+            rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        request=LibraryInput, responses={201: LibrarySerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request) -> Response:
+        """Make a library. 400 `unknown_model` for an embedding model that is not offered."""
+        fields = validated(LibraryInput, request)
+        return answered_once(
+            request,
+            fields,
+            lambda claim: services.create_library(
+                principal_of(request), fields=fields, claim=claim
+            ),
+            wire=library_wire,
+        )
+
+
+class LibraryView(GenericAPIView[Library]):
+    serializer_class = LibraryWithCounts
+    bound_keys_may = ("GET",)
+
+    def get(self, request: Request, library_id: UUID) -> Response:
+        """The library, and its documents by status."""
+        return Response(_shown(get_visible(Library, principal_of(request), library_id)))
+
+    @extend_schema(request=LibraryInput)
+    def patch(self, request: Request, library_id: UUID) -> Response:
+        """Its creator, and admins if it is shared. 403 for others who see it.
+
+        Another `embedding_model` is taken in the background; other sizes count for new documents,
+        and for all after `reindex/`.
+        """
+        library = get_writable(Library, principal_of(request), library_id)
+        changes = validated(LibraryInput, request, partial=True)
+        return Response(_shown(services.update_library(library, changes=changes)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, library_id: UUID) -> Response:
+        """With all its documents, also while they are ingested. Assistants stay, without it."""
+        services.delete_library(get_writable(Library, principal_of(request), library_id))
+        return Response(status=204)
+
+
+class ReindexView(GenericAPIView[Library]):
+    serializer_class = LibraryWithCounts
+
+    @extend_schema(request=None, responses={202: LibraryWithCounts})
+    def post(self, request: Request, library_id: UUID) -> Response:
+        """Cut all documents up anew, by the library's sizes. What is found now is found until then."""
+        library = get_writable(Library, principal_of(request), library_id)
+        return Response(_shown(services.reindex_library(library)), status=202)
+
+
+def _shown(library: Library) -> Any:
+    counts = dict.fromkeys(DocumentStatus.values, 0)
+    rows = library.documents.values_list("status").annotate(n=Count("pk")).order_by()
+    return LibraryWithCounts(library, context={"documents": counts | dict(rows)}).data

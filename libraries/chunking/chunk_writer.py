@@ -1,0 +1,105 @@
+"""Chunks into their table by COPY, in the caller's transaction.
+
+Rows of chunks exist for what can be found, so each is written with its vector and its words, and
+is searchable when the transaction commits. The rows are packed here, while Postgres is busy with
+those before them. Vectors of a wrong size are refused by the table (`chunk_vector_fits_model`).
+
+COPY's binary form: https://www.postgresql.org/docs/18/sql-copy.html#id-1.9.3.55.9.4
+"""
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+from amber.lib.ids import new_id
+from libraries.chunking.chunk_words import chunk_words, tsvector_bytes
+from libraries.embedding.halfvec import halfvec_bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """One chunk. `vector` is (dimensions of the model,), normalised. By `name`, what its document
+    is called, it is found too.
+    """
+
+    organization_id: UUID
+    document_id: UUID
+    library_id: UUID
+    embedding_model_id: UUID
+    content: str
+    order: int
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    tokens: int
+    vector: "NDArray[Any]"
+    name: str = ""
+
+
+def write_chunks(rows: Iterable[ChunkRow]) -> int:
+    """One COPY; how many there were. Raises IntegrityError for vectors the model does not make."""
+    count = 0
+    stamp = _INTEGER8.pack((datetime.now(UTC) - _EPOCH) // timedelta(microseconds=1))
+    # psycopg's cursor itself: Django's wrapper does not translate the errors of a COPY.
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.cursor.copy(_COPY) as copy,
+    ):
+        copy.write(_HEAD)
+        for row in rows:
+            copy.write(_packed(row, stamp))
+            count += 1
+        copy.write(_TAIL)
+    return count
+
+
+_COPY: Final = """
+COPY libraries_documentchunk
+    (id, created_at, updated_at, organization_id, document_id, library_id, embedding_model_id,
+     content, "order", start, "end", page, heading, tokens, vectorized, vector, search)
+FROM STDIN (FORMAT binary)
+"""
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_HEAD: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
+_TAIL: Final = struct.pack(">h", -1)
+_FIELDS: Final = struct.pack(">h", 17)
+_NULL: Final = struct.pack(">i", -1)
+_INTEGER4: Final = struct.Struct(">i")
+_INTEGER8: Final = struct.Struct(">q")
+_TRUE: Final = b"\1"
+
+
+def _packed(row: ChunkRow, stamp: bytes) -> bytes:
+    words = chunk_words(row.library_id, row.name, row.heading or "", row.content)
+    fields = (
+        new_id().bytes,
+        stamp,
+        stamp,
+        row.organization_id.bytes,
+        row.document_id.bytes,
+        row.library_id.bytes,
+        row.embedding_model_id.bytes,
+        row.content.encode(),
+        _INTEGER4.pack(row.order),
+        _INTEGER4.pack(row.start),
+        _INTEGER4.pack(row.end),
+        None if row.page is None else _INTEGER4.pack(row.page),
+        None if row.heading is None else row.heading.encode(),
+        _INTEGER4.pack(row.tokens),
+        _TRUE,
+        halfvec_bytes(row.vector),
+        tsvector_bytes(words),
+    )
+    return _FIELDS + b"".join(
+        _NULL if field is None else _INTEGER4.pack(len(field)) + field for field in fields
+    )

@@ -1,0 +1,257 @@
+"""Texts to vectors, each paid for once: a cache in front of the embedder, and its ledger.
+
+    vectors = embed_texts(texts, model=model, organization_id=organization_id)
+
+A text an organization had embedded before costs no provider call; organizations share nothing.
+What is missing goes to the provider in batches, some at once, and these are kept before the next
+are asked for: a caller that is killed or refused pays for the rest only. The built-in embedder is not
+cached: it is faster than the look-up.
+
+Blocking, for threads of workers and of requests alike: the provider is spoken to on the process's
+event loop (`amber.lib.workers.thread_bridge`), so that connections are shared, and rows are written by the
+caller's thread. Refuses to retry beyond what `engine.provider.embedding` does: whoever calls knows whether
+to wait.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from amber.lib.database.connections import release_connections
+from amber.lib.ids import new_id
+from amber.lib.workers.thread_bridge import Hand, run_on_loop
+from engine.provider.embedding import Embedder, batches
+from engine.provider.model import ProviderError, Usage
+from engine.provider.reply import Patience
+from libraries.embedding.halfvec import halfvec_text, vector_of
+from providers.models import EmbeddingModel
+from providers.registry import engine_embedder
+from providers.usage import ledger
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+    Known = dict[str, NDArray[np.float32]]
+
+QUERY_SECONDS: Final = 1.0
+"""A question does not wait longer for its vector; words find much of what there is."""
+
+CHARS_PER_TOKEN: Final = 4
+"""OpenAI's rule of thumb, where a provider does not count."""
+
+
+def embed_texts(
+    texts: Sequence[str],
+    *,
+    model: EmbeddingModel,
+    organization_id: UUID,
+    user_id: UUID | None = None,
+    api_key_id: UUID | None = None,
+    turn_id: UUID | None = None,
+) -> "Vectors":
+    """(n, dimensions) float32, L2-normalised, in the order of `texts`.
+
+    One query for what is known, then provider calls, with two inserts after each. Inside of a
+    transaction of the caller these belong to it. Raises ProviderError, UnsealError.
+    """
+    if model.provider.is_offline:
+        return _embed_offline(engine_embedder(model), texts)
+    payer = _Payer(model, organization_id, user_id, api_key_id, turn_id)
+    keys = [_md5(text) for text in texts]
+    known = _read(payer, keys)
+    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+    if missing:
+        patience = Patience(
+            first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
+            retries=settings.AMBER_PROVIDER_RETRIES,
+        )
+        known |= _buy(payer, missing, patience)
+    return _stacked(known, keys, model.dimensions)
+
+
+def embed_query(
+    text: str,
+    *,
+    model: EmbeddingModel,
+    organization_id: UUID,
+    user_id: UUID | None = None,
+    api_key_id: UUID | None = None,
+    turn_id: UUID | None = None,
+    timeout_seconds: float = QUERY_SECONDS,
+) -> "NDArray[np.float32]":
+    """(dimensions,) float32, L2-normalised: of a question, which is not kept.
+
+    At most one provider call, without a second try. Raises ProviderError, UnsealError.
+    """
+    if model.provider.is_offline:
+        found: NDArray[np.float32] = _embed_offline(engine_embedder(model), [text])[0]
+        return found
+    payer = _Payer(model, organization_id, user_id, api_key_id, turn_id)
+    patience = Patience(first_token_seconds=timeout_seconds, retries=0)
+    bought = _buy(payer, {_md5(text): text}, patience, is_kept=False)
+    return bought[_md5(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Payer:
+    """Whose vectors these are, and on whose account."""
+
+    model: EmbeddingModel
+    organization_id: UUID
+    user_id: UUID | None
+    api_key_id: UUID | None
+    turn_id: UUID | None
+
+
+@dataclass(slots=True)
+class _Call:
+    """One batch on its way to the provider."""
+
+    texts: dict[str, str]
+    usage: Usage | None = None
+    latency_ms: int = 0
+    vectors: "Vectors | None" = None
+    error: ProviderError | None = None
+
+    def found(self) -> "Iterator[tuple[str, NDArray[np.float32]]]":
+        return zip(self.texts, () if self.vectors is None else self.vectors, strict=False)
+
+
+def _buy(
+    payer: _Payer, missing: dict[str, str], patience: Patience, *, is_kept: bool = True
+) -> "Known":
+    """Vectors of the texts by key. Raises the first ProviderError, after keeping what came."""
+    known: Known = {}
+    for calls in _groups(missing):
+        release_connections()
+        _ask(payer, calls, patience)
+        with transaction.atomic():
+            for call in calls:
+                _account(payer, call)
+                if is_kept and call.vectors is not None:
+                    _keep(payer, call)
+        known |= {key: vector for call in calls for key, vector in call.found()}
+        failed = next((call.error for call in calls if call.error is not None), None)
+        if failed is not None:
+            raise failed
+    return known
+
+
+def _groups(missing: dict[str, str]) -> Iterator[list[_Call]]:
+    """As many batches as a provider is asked for at once, again and again."""
+    keys = iter(missing)
+    calls = [_Call({next(keys): text for text in batch}) for batch in batches([*missing.values()])]
+    most = settings.AMBER_EMBEDDING_CONCURRENCY
+    for start in range(0, len(calls), most):
+        yield calls[start : start + most]
+
+
+def _ask(payer: _Payer, calls: Sequence[_Call], patience: Patience) -> None:
+    """All at once, until the last is over."""
+
+    async def gather(_: Hand) -> None:
+        await asyncio.gather(*(_call(payer, call, patience) for call in calls))
+
+    run_on_loop(gather)
+
+
+async def _call(payer: _Payer, call: _Call, patience: Patience) -> None:
+    """Fills the call in; a ProviderError too is left there."""
+
+    def count(usage: Usage) -> None:
+        call.usage = usage
+
+    began = time.monotonic()
+    embedder = engine_embedder(payer.model, patience=patience, on_usage=count)
+    try:
+        call.vectors = await embedder.embed(list(call.texts.values()))
+    except ProviderError as error:
+        call.error = error
+    call.latency_ms = round((time.monotonic() - began) * 1_000)
+
+
+def _account(payer: _Payer, call: _Call) -> None:
+    """One insert. A call that failed before it was counted is free."""
+    is_estimated = call.usage is None and call.error is None
+    estimate = sum(map(len, call.texts.values())) // CHARS_PER_TOKEN if is_estimated else 0
+    ledger.record(
+        payer.model,
+        call.usage or Usage(prompt_tokens=estimate),
+        organization_id=payer.organization_id,
+        user_id=payer.user_id,
+        api_key_id=payer.api_key_id,
+        turn_id=payer.turn_id,
+        estimated=is_estimated,
+        latency_ms=call.latency_ms,
+        outcome="ok" if call.error is None else call.error.code,
+    )
+
+
+_READ: Final = """
+SELECT text_md5, halfvec_send(vector) FROM libraries_embedding
+WHERE organization_id = %s AND embedding_model_id = %s AND text_md5 = ANY(%s)
+"""
+
+_KEEP: Final = """
+INSERT INTO libraries_embedding
+    (id, created_at, updated_at, organization_id, embedding_model_id, text_md5, vector)
+SELECT id, now(), now(), %s, %s, text_md5, vector
+FROM unnest(%s::uuid[], %s::text[], %s::halfvec[]) AS kept (id, text_md5, vector)
+ON CONFLICT DO NOTHING
+"""
+
+
+_FORGET: Final = """
+DELETE FROM libraries_embedding
+WHERE organization_id = %s AND text_md5 = ANY(%s)
+  AND embedding_model_id IN (SELECT id FROM providers_embeddingmodel)
+"""  # naming the models lets the index serve it
+
+
+def forget_texts(texts: Iterable[str], *, organization_id: UUID) -> None:
+    """Drop what the cache holds of these texts, for whoever must leave nothing behind."""
+    keys = [_md5(text) for text in texts]
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, [organization_id, keys])
+
+
+def _keep(payer: _Payer, call: _Call) -> None:
+    """One insert. Two that buy the same text at once both keep the first one's vector."""
+    vectors = [halfvec_text(vector) for _, vector in call.found()]
+    keys = list(call.texts)
+    ids = [new_id() for _ in keys]
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [payer.organization_id, payer.model.pk, ids, keys, vectors])
+
+
+def _read(payer: _Payer, keys: Sequence[str]) -> "Known":
+    """One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, [payer.organization_id, payer.model.pk, list(set(keys))])
+        return {key: vector_of(sent) for key, sent in cursor}
+
+
+def _stacked(known: "Known", keys: Sequence[str], dimensions: int) -> "Vectors":
+    import numpy as np
+
+    if not keys:
+        return np.zeros((0, dimensions), np.float32)
+    return np.stack([known[key] for key in keys])
+
+
+def _embed_offline(embedder: Embedder, texts: Sequence[str]) -> "Vectors":
+    """Never waits, so any loop will do."""
+    return run_on_loop(lambda _: embedder.embed(texts))
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

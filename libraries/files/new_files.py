@@ -1,0 +1,40 @@
+"""Files in the making: bytes in the storage, and the row that is still to be saved.
+
+Bytes are written before their row, so that a row always has its bytes; whoever fails to save the
+row erases them. Decides nothing about what the bytes are, and loads no code that looks into them.
+"""
+
+import hashlib
+from datetime import datetime
+from uuid import UUID
+
+from libraries.files.storage import write_bytes
+from libraries.models import File
+
+
+def unsaved_file(
+    *,
+    name: str,
+    data: bytes,
+    mime_type: str,
+    text: str | None,
+    organization_id: UUID,
+    user_id: UUID | None,
+    guest_id: str | None,
+    api_key_id: UUID | None = None,
+    expired_at: datetime | None = None,
+) -> File:
+    """`name` is clean. Raises Unavailable."""
+    return File(
+        organization_id=organization_id,
+        user_id=user_id,
+        guest_id=guest_id,
+        api_key_id=api_key_id,
+        name=name,
+        file_hash=hashlib.sha256(data).hexdigest(),
+        mime_type=mime_type,
+        path=write_bytes(data),
+        size=len(data),
+        text=text,
+        expired_at=expired_at,
+    )

@@ -1,0 +1,117 @@
+"""Verbs that store and delete files: a row in the database, its bytes in the storage.
+
+Bytes are written before their row and deleted after it, so that a row always has its bytes. What
+was written for a row that then failed is deleted at once; only a process that dies in between
+leaves bytes that nobody refers to.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from accounts.tenancy.allowance import refuse_beyond
+from accounts.tenancy.idempotency import settle
+from amber.lib.errors import AmberError
+from amber.lib.secrets import sha256_hex
+from libraries.files.content import Content, read_content
+from libraries.files.names import clean_name
+from libraries.files.new_files import unsaved_file
+from libraries.files.storage import erase_bytes
+from libraries.files.url_fetching import fetch_url
+from libraries.models import File
+from libraries.wire import file_wire
+
+logger = structlog.get_logger(__name__)
+
+
+def store_upload(
+    principal: Principal,
+    *,
+    name: str,
+    data: bytes,
+    expired_at: datetime | None = None,
+    at_most: int | None = None,
+    claim: IdempotencyRecord | None = None,
+) -> File:
+    """Keep these bytes for the principal. `name` may be anything; it is cleaned.
+
+    Raises TooLarge, Invalid (empty, or an image that is none), Unavailable (the storage is away), and
+    Conflict for somebody who has `at_most` files already.
+    """
+    name = clean_name(name)
+    with _blaming("file"):
+        content = read_content(name, data)
+    file = _unsaved(principal, content, name=name, expired_at=expired_at)
+    return _stored(file, principal, claim=claim, at_most=at_most)
+
+
+def store_from_url(
+    principal: Principal, *, url: str, claim: IdempotencyRecord | None = None
+) -> File:
+    """Fetch the address through the guarded client and keep what it answers.
+
+    Raises as `store_upload`, UnsafeAddress, and Invalid for an address that gives no file.
+    """
+    with _blaming("url"):
+        fetched = fetch_url(url)
+        content = read_content(fetched.name, fetched.data)
+    file = _unsaved(principal, content, name=fetched.name)
+    file.url, file.url_hash = url, sha256_hex(url)
+    return _stored(file, principal, claim=claim)
+
+
+def _unsaved(
+    principal: Principal, content: Content, *, name: str, expired_at: datetime | None = None
+) -> File:
+    return unsaved_file(
+        name=name,
+        data=content.data,
+        mime_type=content.mime_type,
+        text=content.text,
+        organization_id=principal.organization_id,
+        user_id=principal.user.pk if principal.user else None,
+        guest_id=principal.guest_id,
+        api_key_id=principal.key.pk if principal.key else None,
+        expired_at=expired_at,
+    )
+
+
+def _stored(
+    file: File,
+    principal: Principal,
+    *,
+    claim: IdempotencyRecord | None,
+    at_most: int | None = None,
+) -> File:
+    try:
+        _record(file, principal, claim, at_most)
+    except BaseException:
+        erase_bytes(file.path)
+        raise
+    return file
+
+
+@transaction.atomic(durable=True)
+def _record(
+    file: File, principal: Principal, claim: IdempotencyRecord | None, at_most: int | None
+) -> None:
+    if at_most is not None:
+        said = f"You have {at_most} files, which is as many as there may be."
+        refuse_beyond(File, principal, at_most, said=said)
+    file.save(force_insert=True)
+    settle(claim, status=201, answer=file_wire(file))
+
+
+@contextmanager
+def _blaming(field: str) -> Iterator[None]:
+    """What goes wrong inside is the fault of this field of the request."""
+    try:
+        yield
+    except AmberError as error:
+        error.fields = error.fields or {field: [error.message]}
+        raise

@@ -1,0 +1,45 @@
+"""Imports of this worker process, each in a thread of its own, few at once.
+
+A thread that dies with its process leaves a row whose lease runs out.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from amber.lib.database.connections import release_connections
+from amber.lib.workers.worker import Worker
+from libraries.git import importing
+from libraries.models import Repository
+
+MAX_IMPORTS: Final = 2
+"""At once in one process: each holds a pack's worth of disk and a child of up to 1 GB."""
+
+_places = threading.BoundedSemaphore(MAX_IMPORTS)
+
+
+def take(worker: Worker, *, ring: Callable[[], None]) -> None:
+    """Claim repositories that wait, and begin with them, as many as there are places for."""
+    while not worker.is_draining and _places.acquire(blocking=False):
+        try:
+            repository = importing.claim(worker)
+        except BaseException:
+            _places.release()
+            raise
+        if repository is None:
+            _places.release()
+            return
+        arguments = (worker, repository, ring)
+        threading.Thread(target=_work, args=arguments, name="import", daemon=True).start()
+
+
+def _work(worker: Worker, repository: Repository, ring: Callable[[], None]) -> None:
+    """This one, and then others that wait."""
+    try:
+        following: Repository | None = repository
+        while following is not None:
+            importing.run(following, ring=ring)
+            following = None if worker.is_draining else importing.claim(worker)
+    finally:
+        release_connections()
+        _places.release()

@@ -1,0 +1,273 @@
+"""Imports Git repositories: a row (`Repository`) is claimed, fetched, and its files become documents.
+
+Files whose content changed since the last import are indexed anew, those that vanished are deleted
+with their chunks, the others are not touched. Each document is one transaction under the fence of
+the repository's row, so a worker that was only slow stores nothing after another took over; one
+that was killed leaves a row that the sweep gives back, and what it stored is found unchanged.
+
+A file's `path` is its document's, unless another document of the library has that path: then the
+repository's name stands in front of it. Refuses nothing itself: what is wrong with a repository is
+told in its `error`, for people.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
+
+from amber.lib.database.connections import release_connections
+from amber.lib.database.lease import QUEUED, RUNNING, Fenced
+from amber.lib.errors import AmberError
+from amber.lib.secrets import UnsealError
+from amber.lib.workers.worker import Worker
+from libraries.git.fetching import GitRefused, fetch_commit
+from libraries.git.lease import kept
+from libraries.git.packs import PackReader, RepositoryFile, Wanted
+from libraries.git.tokens import unseal_token
+from libraries.ingestion import intake
+from libraries.ingestion.document_deletion import remove_document
+from libraries.ingestion.intake import Given, Outcome, Placed
+from libraries.models import Document, DocumentStatus, Library, Repository
+from libraries.parsing import ParserLost
+
+logger = structlog.get_logger(__name__)
+
+PROGRESS_SECONDS: Final = 2.0
+WORKER_LOST: Final = "The workers that read this repository stopped too often. Import it again."
+
+
+def claim(worker: Worker) -> Repository | None:
+    """The next repository that waits, running now under a new fence.
+
+    First the organization that has the fewest running; of those, who has waited for longest.
+    """
+    for pk in _waiting().values_list("pk", flat=True)[:10]:
+        claimed: Repository | None = Repository.objects.claim(
+            pk, worker=worker.name, lease_seconds=settings.AMBER_LEASE_SECONDS
+        )
+        if claimed is not None:
+            return claimed
+    return None
+
+
+def is_anything_waiting() -> bool:
+    return _waiting().exists()
+
+
+def _waiting() -> QuerySet[Repository]:
+    running = Repository.objects.filter(status=RUNNING, organization=OuterRef("organization"))
+    counted = running.order_by().values("organization").annotate(n=Count("pk")).values("n")
+    rows: QuerySet[Repository] = Repository.objects.filter(
+        Q(not_before=None) | Q(not_before__lte=Now()),
+        status=QUEUED,
+        library__deleted_at__isnull=True,
+    )
+    return rows.annotate(running=Coalesce(Subquery(counted), 0)).order_by("running", "updated_at")
+
+
+def run(repository: Repository, *, ring: Callable[[], None] = lambda: None) -> None:
+    """Work on a claimed repository until it has ended. `ring` tells workers of new documents.
+
+    Without Postgres nothing can be written: the lease runs out, and it is claimed again.
+    """
+    with structlog.contextvars.bound_contextvars(
+        organization_id=str(repository.organization_id), repository_id=str(repository.pk)
+    ):
+        try:
+            with kept(repository) as check:
+                _Import(repository, check, ring).run()
+        except Fenced:
+            logger.info("import_fenced")
+        except (OperationalError, InterfaceError) as exc:
+            logger.warning("import_lost_postgres", reason=type(exc).__name__)
+        except (GitRefused, UnsealError) as refusal:
+            _end(repository, DocumentStatus.FAILED, error=str(refusal))
+        except AmberError as error:
+            _end(repository, DocumentStatus.FAILED, error=error.message)
+        except ParserLost:
+            end_lost(repository)
+        finally:
+            release_connections()
+
+
+def end_lost(repository: Repository) -> None:
+    """Its worker, or the process that unpacked it, is gone: again, if that is not the rule."""
+    if repository.attempt >= settings.AMBER_MAX_ATTEMPTS:
+        _end(repository, DocumentStatus.FAILED, error=WORKER_LOST)
+    else:
+        _update(repository, status=QUEUED, worker="", lease_until=None)
+
+
+@dataclass
+class _Tally:
+    """What is shown of an import, while it runs and after."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def progress(self, step: str) -> dict[str, Any]:
+        return {"step": step, **self.__dict__}
+
+
+class _Import:
+    """One import. `check` raises Fenced once the row is no longer ours."""
+
+    def __init__(
+        self, repository: Repository, check: Callable[[], None], ring: Callable[[], None]
+    ) -> None:
+        self._repository = repository
+        self._library: Library = Library.objects.get(pk=repository.library_id)
+        self._check = check
+        self._ring = ring
+        self._tally = _Tally()
+        self._shown_at = 0.0
+        self._places = _Places(repository)
+        self._seen: set[str] = set()
+
+    def run(self) -> None:
+        self._show("fetching")
+        with tempfile.TemporaryFile(dir=os.environ.get("TMPDIR")) as into:
+            release_connections()
+            fetched = fetch_commit(
+                self._repository.git_url,
+                ref=self._repository.ref,
+                token=unseal_token(self._repository),
+                into=into,
+                max_bytes=settings.AMBER_MAX_REPOSITORY_BYTES,
+                max_file_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
+            )
+            reader = PackReader(fetched, self._wanted())
+            for file in reader:
+                self._check()
+                self._take(file)
+                self._show_now_and_then()
+            self._tally.skipped = reader.skipped
+        self._remove_vanished()
+        progress = self._tally.progress("done")
+        _end(self._repository, DocumentStatus.READY, commit=reader.commit, progress=progress)
+        self._ring()
+
+    def _wanted(self) -> Wanted:
+        return Wanted(
+            include=self._repository.include,
+            exclude=self._repository.exclude,
+            known=self._places.hashes(),
+            max_file_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
+        )
+
+    def _take(self, file: RepositoryFile) -> None:
+        path = self._places.path_of(file.path)
+        self._seen.add(path)
+        if file.data is None:
+            self._tally.unchanged += 1
+            return
+        given = Given(
+            name=PurePosixPath(file.path).name,
+            data=file.data,
+            path=path,
+            source=self._repository.git_url,
+            user_id=self._repository.user_id,
+            repository_id=self._repository.pk,
+        )
+        try:
+            placed = intake.put(self._library, given, also=self._hold)
+        except AmberError as refusal:
+            if refusal.status >= 500:
+                raise
+            self._refuse(file.path, refusal.message)
+            return
+        self._count(placed.outcome)
+
+    def _hold(self, _: Placed | None = None) -> None:
+        """The last word inside a document's transaction. Raises Fenced."""
+        Repository.objects.holding(self._repository.pk, self._repository.fence, "pk")
+
+    def _refuse(self, path: str, why: str) -> None:
+        """A file that cannot be a document. As many are told as a person reads."""
+        self._tally.skipped["refused"] = self._tally.skipped.get("refused", 0) + 1
+        if len(self._tally.refused) < 20:
+            self._tally.refused[path] = why
+
+    def _count(self, outcome: Outcome) -> None:
+        if outcome is Outcome.NEW:
+            self._tally.new += 1
+        elif outcome is Outcome.REPLACED:
+            self._tally.changed += 1
+        else:
+            self._tally.unchanged += 1
+
+    def _remove_vanished(self) -> None:
+        for pk, path in self._places.documents():
+            if path not in self._seen:
+                self._check()
+                with transaction.atomic():
+                    remove_document(pk, library_id=self._library.pk)
+                    self._hold()
+                self._tally.removed += 1
+
+    def _show_now_and_then(self) -> None:
+        if time.monotonic() - self._shown_at >= PROGRESS_SECONDS:
+            self._show("reading")
+            self._ring()
+
+    def _show(self, step: str) -> None:
+        self._shown_at = time.monotonic()
+        _update(self._repository, progress=self._tally.progress(step))
+
+
+class _Places:
+    """Which document a file of the repository is."""
+
+    def __init__(self, repository: Repository) -> None:
+        library = Document.objects.filter(library=repository.library_id)
+        self._mine = library.filter(repository=repository)
+        others = library.filter(path__isnull=False).exclude(repository=repository)
+        self._taken = set(others.values_list("path", flat=True))
+        self._front = f"{repository_name(repository.git_url)}/"
+
+    def path_of(self, file_path: str) -> str:
+        return self._front + file_path if file_path in self._taken else file_path
+
+    def hashes(self) -> dict[str, str]:
+        """Of what is there and was not refused, by the file's path."""
+        rows = dict(self._mine.values_list("path", "content_hash"))
+        moved = {
+            path.removeprefix(self._front): content_hash
+            for path, content_hash in rows.items()
+            if path.startswith(self._front) and path.removeprefix(self._front) in self._taken
+        }
+        return {path: value for path, value in rows.items() if path not in self._taken} | moved
+
+    def documents(self) -> list[tuple[UUID, str]]:
+        return list(self._mine.values_list("pk", "path"))
+
+
+def repository_name(git_url: str) -> str:
+    """The last part of its address."""
+    return PurePosixPath(urlsplit(git_url).path).name.removesuffix(".git") or "repository"
+
+
+def _end(repository: Repository, status: DocumentStatus, *, error: str = "", **more: Any) -> None:
+    ended = {"status": status, "worker": "", "lease_until": None, "ended_at": Now()}
+    _update(repository, **ended, error=error[:2_000], **more)
+
+
+def _update(repository: Repository, **changes: Any) -> None:
+    """What is another worker's by now stays as it is."""
+    held = Repository.objects.filter(pk=repository.pk, fence=repository.fence, status=RUNNING)
+    held.update(**changes, updated_at=Now())

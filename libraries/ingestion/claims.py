@@ -1,0 +1,211 @@
+"""Which documents a worker takes next: fairly between organizations, several small ones at once.
+
+The organization with the fewest running documents comes first; of those, the one this process has
+not served for longest; then the one that waits for longest. So neither many workers nor a single
+one lets an organization's ten thousand documents hide another's one. What is taken together is of
+one library and wants the same work, so that it is embedded and written together.
+
+Refuses nothing and judges nothing: a row that others have locked is passed over.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import BigIntegerField, F, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, Now
+
+from amber.lib.database.lease import QUEUED, RUNNING
+from libraries.ingestion import holds
+from libraries.models import Document, DocumentStage, Library
+from providers.models import EmbeddingModel
+
+HELD_AT_ONCE: Final = 24
+"""Documents of one process at most; a claim takes half of what is free, so that each thread gets
+some: with two threads 12 and 6. Each batch costs a dozen statements, whatever its size; but a
+newcomer waits behind what is held."""
+BATCH_BYTES: Final = 256_000
+"""Of what is taken together: about 250 chunks. A larger document goes alone."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Documents of one library that want vectors of the same models. Never empty."""
+
+    library: Library
+    models: tuple[EmbeddingModel, ...]
+    documents: list[Document] = field(default_factory=list)
+
+
+_lock = threading.Lock()
+_served: dict[UUID, float] = {}
+_resting: dict[UUID, float] = {}
+"""Embedding model -> time.monotonic() before which its provider wants no requests."""
+
+
+def rest(model_id: UUID, seconds: float) -> None:
+    """Take no documents for this model for so long: its provider asked for patience."""
+    with _lock:
+        _resting[model_id] = time.monotonic() + seconds
+
+
+def claim_batch(worker: str) -> Batch | None:
+    """Running now, under new fences, and held (`holds`). None when nobody's document waits.
+
+    Cost: one query that looks at each waiting organization once, and six for the batch.
+    """
+    resting = _resting_now()
+    for organization_id in _in_turn(resting):
+        batch = _claim_of(organization_id, worker, resting)
+        if batch is not None:
+            with _lock:
+                _served[organization_id] = time.monotonic()
+            holds.hold(document.pk for document in batch.documents)
+            return batch
+    return None
+
+
+def is_anything_waiting() -> bool:
+    """Whether a claim would find something. One query."""
+    return _claimable(_resting_now()).exists()
+
+
+# One index probe an organization (index document_queue), whatever the length of its queue.
+_WAITING: Final = """
+WITH RECURSIVE waiting AS (
+    (SELECT organization_id FROM libraries_document
+     WHERE status = 'queued' ORDER BY organization_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.organization_id FROM libraries_document d
+            WHERE d.status = 'queued' AND d.organization_id > w.organization_id
+            ORDER BY d.organization_id LIMIT 1)
+    FROM waiting w WHERE w.organization_id IS NOT NULL
+)
+SELECT w.organization_id, COALESCE(r.documents, 0)
+FROM waiting w
+CROSS JOIN LATERAL (
+    SELECT d.created_at FROM libraries_document d JOIN libraries_library l ON l.id = d.library_id
+    WHERE d.status = 'queued' AND d.organization_id = w.organization_id
+      AND (d.not_before IS NULL OR d.not_before <= now())
+      AND l.deleted_at IS NULL
+      AND l.embedding_model_id <> ALL(%(resting)s)
+      AND (l.next_embedding_model_id IS NULL OR l.next_embedding_model_id <> ALL(%(resting)s))
+    ORDER BY d.created_at LIMIT 1
+) oldest
+LEFT JOIN (
+    SELECT organization_id, count(*) AS documents FROM libraries_document
+    WHERE status = 'running' GROUP BY organization_id
+) r ON r.organization_id = w.organization_id
+ORDER BY 2, oldest.created_at
+"""
+
+
+def _in_turn(resting: Sequence[UUID]) -> list[UUID]:
+    """The organizations whose documents wait, in the order in which they are served."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING, {"resting": list(resting)})
+        waiting = cursor.fetchall()
+    with _lock:
+        for gone in set(_served) - {organization_id for organization_id, _ in waiting}:
+            del _served[gone]
+        ranked = sorted(waiting, key=lambda row: (row[1], _served.get(row[0], 0.0)))
+    return [organization_id for organization_id, _ in ranked]
+
+
+def _resting_now() -> list[UUID]:
+    now = time.monotonic()
+    with _lock:
+        for model_id in [pk for pk, until in _resting.items() if until <= now]:
+            del _resting[model_id]
+        return list(_resting)
+
+
+def _claimable(resting: Sequence[UUID]) -> QuerySet[Document]:
+    rows: QuerySet[Document] = Document.objects.filter(
+        Q(not_before__isnull=True) | Q(not_before__lte=Now()),
+        status=QUEUED,
+        library__deleted_at__isnull=True,
+    )
+    if resting:
+        is_resting = Q(library__embedding_model__in=resting)
+        is_resting |= Q(library__next_embedding_model__in=resting)
+        rows = rows.exclude(is_resting)
+    return rows
+
+
+@transaction.atomic
+def _claim_of(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Batch | None:
+    waiting = (
+        _claimable(resting)
+        .filter(organization_id=organization_id)
+        .select_for_update(of=("self",), skip_locked=True, no_key=True)
+        .annotate(bytes=Coalesce(F("file__size"), Value(0), output_field=BigIntegerField()))
+        .order_by("created_at", "pk")
+        .values_list("pk", "library_id", "stage", "attempt", "bytes")
+    )
+    ids = _together(list(waiting[: _most_at_once()]))
+    if not ids:
+        return None
+    Document.objects.filter(pk__in=ids).update(
+        status=RUNNING,
+        attempt=F("attempt") + 1,
+        fence=F("fence") + 1,
+        worker=worker,
+        lease_until=Now() + timedelta(seconds=settings.AMBER_LEASE_SECONDS),
+        started_at=Coalesce("started_at", Now()),
+        not_before=None,
+        updated_at=Now(),
+    )
+    return _batch(ids)
+
+
+def _most_at_once() -> int:
+    return max(1, (HELD_AT_ONCE - len(holds.held_ids())) // 2)
+
+
+def _together(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
+    """Ids of the first, and of those after it that fit to it.
+
+    What a worker was lost with goes alone: it may be why.
+    """
+    taken: list[UUID] = []
+    first: tuple[UUID, bool, bool] | None = None
+    total_bytes = 0
+    for pk, library_id, stage, attempt, size_bytes in waiting:
+        kind = (library_id, stage == DocumentStage.READY, attempt > 0)
+        if first is None:
+            first = kind
+        elif kind != first or attempt > 0 or total_bytes + size_bytes > BATCH_BYTES:
+            continue
+        taken.append(pk)
+        total_bytes += size_bytes
+    return taken
+
+
+def _batch(ids: list[UUID]) -> Batch:
+    rows: Any = Document.objects.select_related("file").defer("text", "pages")
+    documents: list[Document] = list(rows.filter(pk__in=ids).order_by("created_at", "pk"))
+    models = ("embedding_model__provider", "next_embedding_model__provider")
+    library = Library.objects.select_related(*models).get(pk=documents[0].library_id)
+    wanted = models_wanted(library, documents[0].stage)
+    return Batch(library, wanted, documents)
+
+
+def models_wanted(library: Library, stage: str) -> tuple[EmbeddingModel, ...]:
+    """The models a document needs vectors of.
+
+    A queued document at stage `ready` has those of the library's current model, and is embedded
+    anew for the next one. Any other gets both, so that it can be found before and after.
+    """
+    upcoming = library.next_embedding_model
+    if stage == DocumentStage.READY:
+        return () if upcoming is None else (upcoming,)
+    if upcoming is None:
+        return (library.embedding_model,)
+    return (library.embedding_model, upcoming)

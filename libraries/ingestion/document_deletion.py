@@ -1,0 +1,23 @@
+"""Takes a document out of its library: the row, its chunks, its bytes, and the library's count."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from libraries.ingestion import intake
+from libraries.models import Document, DocumentChunk, Library
+
+
+@transaction.atomic
+def remove_document(document_id: UUID, *, library_id: UUID) -> None:
+    """Whoever works on it finds it gone and writes nothing. Nothing happens if it is gone."""
+    held = Document.objects.select_for_update().filter(pk=document_id)
+    file_id = held.values_list("file_id", flat=True).first()
+    library = Library.objects.select_for_update(no_key=True).get(pk=library_id)
+    chunks = DocumentChunk.objects.filter(document=document_id)
+    removed, _ = chunks.filter(embedding_model_id=library.embedding_model_id).delete()
+    chunks.delete()
+    Document.objects.filter(pk=document_id).delete()
+    intake.delete_document_files([file_id])
+    library.chunk_count = max(0, library.chunk_count - removed)
+    library.save(update_fields=["chunk_count"])

@@ -1,0 +1,87 @@
+"""Verbs that write documents: give, rename, retry, cancel, delete, at any stage.
+
+What a verb may not wait for (a parser, a provider, a worker) it asks for and leaves to the queue.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from accounts.models import IdempotencyRecord
+from accounts.tenancy.idempotency import settle
+from libraries.ingestion import intake
+from libraries.ingestion.document_deletion import remove_document
+from libraries.ingestion.endings import AFRESH
+from libraries.ingestion.intake import Given, Outcome, Placed
+from libraries.models import Document, DocumentStatus, Library
+from libraries.queue import ring_ingest
+from libraries.wire import document_wire
+
+
+def add_document(
+    library: Library, given: Given, *, claim: IdempotencyRecord | None = None
+) -> Placed:
+    """See `intake.put`. Raises TooLarge, Invalid, Unavailable."""
+    return intake.put(library, given, also=partial(answer, claim))
+
+
+def status_of(placed: Placed) -> int:
+    """201 for a new document; 200 for one that was there, with the same content or another."""
+    return 201 if placed.outcome is Outcome.NEW else 200
+
+
+@transaction.atomic(durable=True)
+def update_document(document: Document, *, changes: Mapping[str, Any]) -> Document:
+    """Its name and metadata: nothing is indexed anew."""
+    for name, value in changes.items():
+        setattr(document, name, value)
+    document.save(update_fields=[*changes, "updated_at"])
+    return document
+
+
+@transaction.atomic(durable=True)
+def retry_document(document: Document) -> Document:
+    """From its last finished stage, at once. What runs or is ready stays as it is."""
+    waiting = Document.objects.filter(
+        pk=document.pk,
+        status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED, DocumentStatus.QUEUED],
+    )
+    waiting.update(**AFRESH, updated_at=Now())
+    transaction.on_commit(partial(ring_ingest))
+    return _as_it_is(document)
+
+
+@transaction.atomic(durable=True)
+def cancel_document(document: Document) -> Document:
+    """One that waits ends here; one that is worked on stops at its next step.
+
+    What was searchable before stays so. What has ended stays as it is.
+    """
+    mine = Document.objects.filter(pk=document.pk)
+    waiting = mine.filter(status=DocumentStatus.QUEUED)
+    ended = {"status": DocumentStatus.CANCELLED, "error": "", "not_before": None}
+    if not waiting.update(**ended, ended_at=Now(), updated_at=Now()):
+        running = mine.filter(status=DocumentStatus.RUNNING, cancel_requested_at=None)
+        running.update(cancel_requested_at=Now(), updated_at=Now())
+    return _as_it_is(document)
+
+
+@transaction.atomic(durable=True)
+def delete_document(document: Document) -> None:
+    """The row, its chunks and its bytes. Whoever works on it finds it gone and writes nothing."""
+    remove_document(document.pk, library_id=document.library_id)
+
+
+def answer(claim: IdempotencyRecord | None, placed: Placed) -> None:
+    settle(claim, status=status_of(placed), answer=document_wire(placed.document))
+    transaction.on_commit(partial(ring_ingest))
+
+
+def _as_it_is(document: Document) -> Document:
+    loaded = document.get_deferred_fields()
+    fields = [f.attname for f in document._meta.concrete_fields if f.attname not in loaded]
+    document.refresh_from_db(fields=fields)
+    return document

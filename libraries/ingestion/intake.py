@@ -1,0 +1,229 @@
+"""What somebody gives to a library becomes a document: a new one, the one it is already, or the
+new content of an old one.
+
+With a `path`, the path says which document it is; without one, the content does. The bytes are kept
+as a file that nobody owns: it is seen through its document alone, and goes with it.
+
+Refuses images, empty content and what is over the limit. What a file is, and whether it can be
+read, is found out by the worker.
+"""
+
+import enum
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from amber.lib.errors import Conflict, Invalid, TooLarge
+from libraries.files.names import clean_name
+from libraries.files.new_files import unsaved_file
+from libraries.files.storage import erase_bytes
+from libraries.ingestion.endings import AFRESH
+from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, File, Library
+
+_IMAGES: Final = re.compile(
+    rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|II\*\x00|MM\x00\*|\x00\x00\x01\x00"
+    rb"|RIFF....WEBP|....ftyp(heic|heix|mif1|avif)",
+    re.DOTALL,
+)
+"""How JPEG, PNG, GIF, TIFF, icons, WebP, HEIC and AVIF begin."""
+NO_IMAGES: Final = (
+    "This is an image. Libraries hold texts: give them the document it was made from, or send the "
+    "image in a chat with a model that sees."
+)
+
+
+class Outcome(enum.Enum):
+    NEW = "new"
+    SAME = "same"
+    REPLACED = "replaced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What came, and from where. `path` None: the content alone says which document it is."""
+
+    name: str
+    data: bytes = field(repr=False)
+    path: str | None = None
+    source: str = ""
+    mime_type: str = ""
+    metadata: Mapping[str, Any] | None = None
+    user_id: UUID | None = None
+    repository_id: UUID | None = None
+
+    @property
+    def content_hash(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    document: Document
+    outcome: Outcome
+
+
+def check(given: Given) -> None:
+    """Raises TooLarge, Invalid (empty, an image)."""
+    most = settings.AMBER_MAX_UPLOAD_BYTES
+    if len(given.data) > most:
+        raise TooLarge(f"A document may have at most {most:,} bytes.")
+    if not given.data.strip(b" \t\r\n\f\v"):
+        raise Invalid("The document is empty.")
+    if _IMAGES.match(given.data):
+        raise Invalid(NO_IMAGES)
+
+
+def put(
+    library: Library,
+    given: Given,
+    *,
+    into: UUID | None = None,
+    also: Callable[[Placed], None] = lambda _: None,
+) -> Placed:
+    """Store it and queue it for indexing, unless the library has it already.
+
+    `into` names the document it is the content of, whatever its path. `also` runs inside the
+    transaction. What failed or was cancelled before is tried again. Nobody
+    is rung for: the caller rings, after all it puts. Raises as `check`, Unavailable, and Conflict
+    for an `into` that is gone.
+    """
+    check(given)
+    file = unsaved_file(
+        name=clean_name(given.name),
+        data=given.data,
+        mime_type=given.mime_type[:120],
+        text=None,
+        organization_id=library.organization_id,
+        user_id=None,
+        guest_id=None,
+    )
+    try:
+        placed = _place(library, given, file, into, also)
+    except BaseException:
+        erase_bytes(file.path)
+        raise
+    if placed.outcome is Outcome.SAME:
+        erase_bytes(file.path)
+    return placed
+
+
+@transaction.atomic(durable=True)
+def _place(
+    library: Library,
+    given: Given,
+    file: File,
+    into: UUID | None,
+    also: Callable[[Placed], None],
+) -> Placed:
+    _one_at_a_time(library, str(into or given.path or given.content_hash))
+    found = _found(library, given, into)
+    if found is None and into is not None:
+        raise Conflict("The document was deleted in the meantime.")
+    if found is None:
+        placed = Placed(_new_document(library, given, file), Outcome.NEW)
+    elif found.content_hash == given.content_hash:
+        _try_again(found)
+        placed = Placed(found, Outcome.SAME)
+    else:
+        _replace(found, given, file)
+        placed = Placed(found, Outcome.REPLACED)
+    also(placed)
+    return placed
+
+
+def _one_at_a_time(library: Library, identity: str) -> None:
+    """Two that give the same document to the same library at once make one document."""
+    digest = hashlib.sha256(f"{library.pk} {identity}".encode()).digest()
+    key = int.from_bytes(digest[:8], signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+
+
+def _found(library: Library, given: Given, into: UUID | None) -> Document | None:
+    """The document this is, locked."""
+    rows = Document.objects.filter(library=library).defer("text", "pages")
+    if into is not None:
+        rows = rows.filter(pk=into)
+    elif given.path is None:
+        rows = rows.filter(content_hash=given.content_hash)
+    else:
+        rows = rows.filter(path=given.path)
+    found: Document | None = (
+        rows.select_for_update(no_key=True, of=("self",)).order_by("created_at").first()
+    )
+    return found
+
+
+def _new_document(library: Library, given: Given, file: File) -> Document:
+    file.save(force_insert=True)
+    return Document.objects.create(
+        organization_id=library.organization_id,
+        library=library,
+        user_id=given.user_id,
+        file=file,
+        name=clean_name(given.name),
+        path=given.path,
+        source=given.source,
+        mime_type=given.mime_type[:120],
+        content_hash=given.content_hash,
+        metadata=dict(given.metadata or {}),
+        repository_id=given.repository_id,
+    )
+
+
+def _replace(document: Document, given: Given, file: File) -> None:
+    """New content. Whoever works on the old one finds it queued and stops.
+
+    The old text and its chunks stay until the new ones take their place (`progress.replaces`).
+    """
+    file.save(force_insert=True)
+    old_file_id = document.file_id
+    changes: dict[str, Any] = {
+        **AFRESH,
+        "file": file,
+        "name": clean_name(given.name),
+        "source": given.source,
+        "content_hash": given.content_hash,
+        "stage": DocumentStage.STORED,
+        "progress": {"replaces": True} if _has_chunks(document) else {},
+        "timings": {},
+    }
+    if given.metadata is not None:
+        changes["metadata"] = dict(given.metadata)
+    if not _has_chunks(document):
+        changes |= {"text": None, "pages": []}
+    _change(document, changes)
+    delete_document_files([old_file_id])
+
+
+def _try_again(document: Document) -> None:
+    if document.status in (DocumentStatus.FAILED, DocumentStatus.CANCELLED):
+        _change(document, dict(AFRESH))
+
+
+def _has_chunks(document: Document) -> bool:
+    return DocumentChunk.objects.filter(document=document).exists()
+
+
+def _change(document: Document, changes: Mapping[str, Any]) -> None:
+    for name, value in changes.items():
+        setattr(document, name, value)
+    document.save(update_fields=[*changes, "updated_at"])
+
+
+def delete_document_files(file_ids: list[UUID | None]) -> None:
+    """Rows now, bytes after the commit. Only files that belong to nobody: documents' own."""
+    files = File.objects.filter(
+        pk__in=[pk for pk in file_ids if pk is not None], user=None, guest_id=None
+    )
+    paths = list(files.values_list("path", flat=True))
+    files.delete()
+    for path in paths:
+        transaction.on_commit(partial(erase_bytes, path))

@@ -1,0 +1,88 @@
+"""Stores how far documents are: one statement for all that are worked on together.
+
+`note` asks for each one's fence, and whether somebody wants it to stop; `make_ready` relies on the
+locks of `libraries.ingestion.publication`. Ending a document otherwise: `libraries.ingestion.endings`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+from django.db import connection
+
+from libraries.ingestion.work import Work
+from libraries.models import DocumentStage
+
+_NOTE: Final = """
+UPDATE libraries_document d
+SET stage = COALESCE(v.stage, d.stage), progress = v.progress::jsonb, timings = v.timings::jsonb,
+    updated_at = now()
+FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[])
+    AS v(id, fence, stage, progress, timings)
+WHERE d.id = v.id AND d.fence = v.fence AND d.status = 'running' AND d.cancel_requested_at IS NULL
+RETURNING d.id
+"""
+_READY: Final = """
+UPDATE libraries_document d
+SET stage = 'ready', status = 'ready', progress = v.progress::jsonb, timings = v.timings::jsonb,
+    error = '', worker = '', lease_until = NULL, ended_at = clock_timestamp(),
+    updated_at = clock_timestamp()
+FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS v(id, progress, timings)
+WHERE d.id = v.id
+"""
+_CONTENT: Final = """
+UPDATE libraries_document d SET text = v.text, pages = v.pages::int[], mime_type = v.mime_type
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS v(id, text, pages, mime_type)
+WHERE d.id = v.id
+"""
+
+
+def note(works: Sequence[Work], stage: DocumentStage | None = None) -> set[UUID]:
+    """Ids of those that are still ours and go on. `stage` None: it stays, only numbers change."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _NOTE,
+            [
+                [work.document.pk for work in works],
+                [work.document.fence for work in works],
+                [stage and stage.value for _ in works],
+                [_json(work.progress) for work in works],
+                [_json(work.timings) for work in works],
+            ],
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def make_ready(works: Sequence[Work]) -> None:
+    """Their rows are locked. New content is told together with the chunks that count in it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _READY,
+            [
+                [work.document.pk for work in works],
+                [_json(work.counts) for work in works],
+                [_json(work.timings) for work in works],
+            ],
+        )
+    store_content([work for work in works if work.replaces])
+
+
+def store_content(works: Sequence[Work]) -> None:
+    """Text, pages and kind. Their rows are locked: by `note`, or for publication."""
+    if not works:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CONTENT,
+            [
+                [work.document.pk for work in works],
+                [work.text for work in works],
+                [f"{{{','.join(map(str, work.pages))}}}" for work in works],
+                [work.mime_type for work in works],
+            ],
+        )
+
+
+def _json(value: dict[str, Any]) -> str:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

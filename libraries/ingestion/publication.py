@@ -1,0 +1,170 @@
+"""The transaction that makes documents searchable: chunks with their vectors, or none of them.
+
+Rows of chunks exist for what can be found and for nothing else, so search need not ask how far a
+document is. Old chunks of a document go in the transaction that brings the new ones. The fence is
+checked at the end, when all is written: a worker that lost its document leaves no trace, and no
+lock is held during the minutes that a very large document takes.
+
+Locks are taken in one order everywhere: documents, by id, then their library.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.db import OperationalError, connection, transaction
+from django.db.models import F
+from psycopg.errors import LockNotAvailable
+
+from amber.lib.database.lease import RUNNING
+from libraries.chunking.chunk_writer import ChunkRow, write_chunks
+from libraries.chunking.chunker import Chunk
+from libraries.ingestion import holds
+from libraries.ingestion.claims import models_wanted
+from libraries.ingestion.progress import make_ready
+from libraries.ingestion.work import VectorSpool, Work
+from libraries.models import Document, DocumentChunk, DocumentStage, Library
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PIECE_ROWS: Final = 256
+"""Chunks of one COPY. Between two it is looked whether somebody wants the documents to stop."""
+
+LOCK_TIMEOUT: Final = "20s"
+"""Longer than anything that is alive holds what this waits for."""
+
+
+class Outdated(Exception):
+    """The library changed its embedding model meanwhile: begin again, with the models it wants."""
+
+
+class Gone(Exception):
+    """These documents were stopped or are another's; the rest can be published without them."""
+
+    def __init__(self, document_ids: set[UUID]) -> None:
+        super().__init__(document_ids)
+        self.document_ids = document_ids
+
+
+class Occupied(Exception):
+    """A worker that is paused, or on a machine that is gone, has not let go of a document yet."""
+
+
+def publish(
+    library: Library, works: Sequence[Work], ids: set[UUID], vectors: Mapping[UUID, VectorSpool]
+) -> None:
+    """Make the documents of `ids` ready, with chunks for each model of `vectors`.
+
+    A spool holds the vectors of all `works`, in order. Nothing is written when this raises Gone,
+    Outdated or Occupied.
+    """
+    try:
+        _publish(library, works, ids, vectors)
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise Occupied from error
+        raise
+
+
+@transaction.atomic(durable=True)
+def _publish(
+    library: Library, works: Sequence[Work], ids: set[UUID], vectors: Mapping[UUID, VectorSpool]
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+    began = time.monotonic()
+    wanted = [work for work in works if work.document.pk in ids]
+    removed = {model_id: _remove_old(ids, model_id) for model_id in vectors}
+    for model_id, spool in vectors.items():
+        _copy(works, ids, model_id, spool)
+    _lock_documents(wanted)
+    current = _lock_library(library, wanted, set(vectors))
+    for work in wanted:
+        work.timings[DocumentStage.READY] = round((time.monotonic() - began) * 1_000)
+    make_ready(wanted)
+    if current in vectors:
+        added = sum(len(work.chunks) for work in wanted)
+        change = added - removed[current]
+        Library.objects.filter(pk=library.pk).update(chunk_count=F("chunk_count") + change)
+
+
+def _remove_old(ids: set[UUID], model_id: UUID) -> int:
+    old = DocumentChunk.objects.filter(document__in=ids, embedding_model=model_id)
+    return int(old.delete()[0])
+
+
+def _copy(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
+    """All rows of one model, piece by piece. Raises Gone."""
+    spool.rewind()
+    pieces = [(work, chunk) for work in works for chunk in work.chunks]
+    for start in range(0, len(pieces), PIECE_ROWS):
+        if start:
+            _look_up([work for work in works if work.document.pk in ids])
+        piece = pieces[start : start + PIECE_ROWS]
+        vectors = spool.take(len(piece))
+        write_chunks(
+            _row(work, chunk, model_id, vector)
+            for (work, chunk), vector in zip(piece, vectors, strict=True)
+            if work.document.pk in ids
+        )
+
+
+def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]") -> ChunkRow:
+    document = work.document
+    return ChunkRow(
+        organization_id=document.organization_id,
+        document_id=document.pk,
+        library_id=document.library_id,
+        embedding_model_id=model_id,
+        content=work.text[chunk.start : chunk.end],
+        order=chunk.order,
+        start=chunk.start,
+        end=chunk.end,
+        page=chunk.page,
+        heading=chunk.heading,
+        tokens=chunk.tokens,
+        vector=vector,
+        name=f"{document.path or ''} {document.name}",
+    )
+
+
+def _look_up(works: Sequence[Work]) -> None:
+    """Between two pieces, without a lock. Raises Gone."""
+    running = Document.objects.filter(
+        pk__in=[work.document.pk for work in works], status=RUNNING, cancel_requested_at=None
+    )
+    fences = dict(running.values_list("pk", "fence"))
+    gone = {
+        work.document.pk
+        for work in works
+        if fences.get(work.document.pk) != work.document.fence or holds.is_stopped(work.document.pk)
+    }
+    if gone:
+        raise Gone(gone)
+
+
+def _lock_documents(works: Sequence[Work]) -> None:
+    """The fence. Raises Gone."""
+    fences = {work.document.pk: work.document.fence for work in works}
+    rows = Document.objects.filter(pk__in=fences, status=RUNNING, cancel_requested_at=None)
+    locked = rows.select_for_update(no_key=True).order_by("pk").values_list("pk", "fence")
+    still = {pk for pk, fence in locked if fence == fences[pk]}
+    if still != set(fences):
+        raise Gone(set(fences) - still)
+
+
+def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> UUID:
+    """The id of its current model. Raises Gone, Outdated."""
+    rows = Library.objects.select_for_update(no_key=True, of=("self",))
+    related = ("embedding_model", "next_embedding_model")
+    now = rows.select_related(*related).filter(pk=library.pk, deleted_at=None).first()
+    if now is None:
+        raise Gone({work.document.pk for work in works})
+    for work in works:
+        if {model.pk for model in models_wanted(now, work.stage)} != given:
+            raise Outdated
+    current: UUID = now.embedding_model_id
+    return current

@@ -1,0 +1,241 @@
+"""The stages of ingestion: claimed documents are read, cut up, embedded and published.
+
+    stored -> parsed -> chunked -> embedded -> ready
+
+Each is committed under the fence, so a killed worker's documents go on from the last one that was:
+the text is not parsed again, and vectors that were paid for are in the cache
+(`libraries.embedding.store`). Cutting a text up is pure, so pieces are not stored on the way; the
+rows of chunks appear at once, in the last transaction (`libraries.ingestion.publication`).
+
+Ends documents that cannot be read or shall stop. What a provider does wrong is the caller's.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.db import transaction
+
+from amber.lib.database.connections import release_connections
+from engine.provider.model import ProviderError
+from libraries.chunking.chunker import Chunk, chunk
+from libraries.embedding.store import embed_texts
+from libraries.ingestion import endings, holds, progress, publication, switching
+from libraries.ingestion.claims import Batch
+from libraries.ingestion.holds import Stop, Stopped
+from libraries.ingestion.publication import Gone, Occupied, Outdated
+from libraries.ingestion.work import VectorSpool, Work
+from libraries.models import Document, DocumentStage
+from libraries.parsing import ParserLost, Unreadable, parse
+from providers.models import EmbeddingModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+WINDOW_CHUNKS: Final = 512
+"""Embedded between two looks at the world: four requests of a provider's usual batch."""
+FILE_GONE: Final = "The file this document was made from is gone. Upload it again."
+OCCUPIED: Final = "Another worker has not let go of this document yet."
+OCCUPIED_SECONDS: Final = 30.0
+NO_TEXT: Final = "There is no text in this document."
+
+
+class ModelFault(Exception):
+    """The provider of this embedding model failed."""
+
+    def __init__(self, model: EmbeddingModel, error: ProviderError) -> None:
+        super().__init__(error.message)
+        self.model = model
+        self.error = error
+
+
+def take(batch: Batch) -> None:
+    """Take the batch through all stages. Documents that end on the way leave `batch.documents`.
+
+    Raises ModelFault, UnsealError: those left are as they were after their last stage.
+    """
+    if not batch.models:  # a change of model was called off meanwhile
+        for document in batch.documents:
+            endings.stand(document)
+        return
+    _Pass(batch).drive()
+
+
+class _Pass:
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._works = [Work.on(document) for document in batch.documents]
+
+    def drive(self) -> None:
+        self._each(DocumentStage.PARSED, self._read)
+        self._each(DocumentStage.CHUNKED, self._cut)
+        everyone = list(self._works)
+        with contextlib.ExitStack() as spools:
+            vectors = {m.pk: self._embed(everyone, m, spools) for m in self._batch.models}
+            self._end_stopped()
+            self._advance(DocumentStage.EMBEDDED)
+            self._publish(everyone, vectors)
+        if self._batch.library.next_embedding_model_id is not None:
+            switching.finish_switch(self._batch.library.pk)
+
+    # -- One document after the other ----------------------------------------------------------
+
+    def _each(self, stage: DocumentStage, step: Callable[[Work], None]) -> None:
+        """Take the step with every document, end those that cannot go on, store how far it is."""
+        for work in list(self._works):
+            try:
+                holds.check(work.document.pk)
+                step(work)
+            except Stopped as stopped:
+                self._stop(work, stopped.reason)
+            except Unreadable as unreadable:
+                endings.fail(work.document, str(unreadable))
+                self._forget(work)
+            except ParserLost:
+                endings.end_lost(work.document, most_attempts=settings.AMBER_MAX_ATTEMPTS)
+                self._forget(work)
+        self._advance(stage)
+
+    def _read(self, work: Work) -> None:
+        """The text: of an earlier attempt, or parsed now. Raises Unreadable, ParserLost."""
+        document = work.document
+        if work.has_reached(DocumentStage.PARSED):
+            document.refresh_from_db(fields=["text", "pages"])
+            work.text, work.pages = document.text or "", tuple(document.pages)
+            work.mime_type = document.mime_type
+            return
+        data = _bytes_of(document)
+        release_connections()
+        with work.timed(DocumentStage.PARSED):
+            said = document.file.mime_type if document.file else ""
+            parsed = parse(data, name=document.path or document.name, mime_type=said)
+        work.text, work.pages, work.mime_type = parsed.text, parsed.pages, parsed.mime_type
+
+    def _cut(self, work: Work) -> None:
+        """Raises Unreadable."""
+        library = self._batch.library
+        with work.timed(DocumentStage.CHUNKED):
+            work.chunks = chunk(
+                work.text,
+                size_tokens=library.chunk_tokens,
+                overlap_tokens=library.overlap_tokens,
+                pages=work.pages,
+                mime_type=work.mime_type,
+            )
+        if not work.chunks:
+            raise Unreadable(NO_TEXT)
+
+    # -- All together ----------------------------------------------------------------------------
+
+    def _embed(
+        self, works: list[Work], model: EmbeddingModel, spools: contextlib.ExitStack
+    ) -> VectorSpool:
+        """The vectors of all their pieces, in order; fewer once all are stopped. Raises ModelFault."""
+        began = time.monotonic()
+        spool = spools.enter_context(contextlib.closing(VectorSpool(model.dimensions)))
+        pieces = [(work, piece) for work in works for piece in work.chunks]
+        for start in range(0, len(pieces), WINDOW_CHUNKS):
+            self._end_stopped()
+            if not self._works:
+                break
+            window = pieces[start : start + WINDOW_CHUNKS]
+            spool.add(self._vectors(model, window))
+            _count(window, is_first=start == 0)
+            if len(pieces) > WINDOW_CHUNKS:
+                progress.note(self._works)
+        for work in self._works:
+            work.timings[DocumentStage.EMBEDDED] = round((time.monotonic() - began) * 1_000)
+        return spool
+
+    def _vectors(
+        self, model: EmbeddingModel, window: Sequence[tuple[Work, Chunk]]
+    ) -> "NDArray[np.float32]":
+        texts = [work.text[piece.start : piece.end] for work, piece in window]
+        users = {work.document.user_id for work, _ in window}
+        release_connections()
+        try:
+            return embed_texts(
+                texts,
+                model=model,
+                organization_id=self._batch.library.organization_id,
+                user_id=users.pop() if len(users) == 1 else None,
+            )
+        except ProviderError as error:
+            raise ModelFault(model, error) from error
+
+    def _publish(self, everyone: list[Work], vectors: dict[UUID, VectorSpool]) -> None:
+        """Again without those that others stopped or took meanwhile, until it succeeds."""
+        while self._works:
+            ids = {work.document.pk for work in self._works}
+            try:
+                publication.publish(self._batch.library, everyone, ids, vectors)
+                return
+            except Gone as gone:
+                for work in [w for w in self._works if w.document.pk in gone.document_ids]:
+                    self._stop(work, Stop.CANCELLED)
+            except Outdated:
+                endings.give_back(self._batch.documents)
+                return
+            except Occupied:
+                for document in self._batch.documents:
+                    endings.put_off(document, seconds=OCCUPIED_SECONDS, why=OCCUPIED)
+                return
+
+    # -- How far they are ------------------------------------------------------------------------
+
+    @transaction.atomic
+    def _advance(self, stage: DocumentStage) -> None:
+        """Those that somebody stopped end here, those that another worker has are left to it."""
+        behind = [work for work in self._works if not work.has_reached(stage)]
+        still = progress.note(behind, stage) if behind else set()
+        for work in behind:
+            work.stage = stage
+            if work.document.pk not in still:
+                self._stop(work, Stop.CANCELLED)
+        if stage == DocumentStage.PARSED:
+            fresh = [work for work in behind if work.document.pk in still and not work.replaces]
+            progress.store_content(fresh)
+
+    def _end_stopped(self) -> None:
+        for work in list(self._works):
+            try:
+                holds.check(work.document.pk)
+            except Stopped as stopped:
+                self._stop(work, stopped.reason)
+
+    def _stop(self, work: Work, reason: Stop) -> None:
+        """What another worker has by now stays as it is: each of these asks for the fence."""
+        if reason is Stop.RELEASED:
+            endings.give_back([work.document])
+        elif reason is Stop.CANCELLED:
+            endings.cancel(work.document)
+        self._forget(work)
+
+    def _forget(self, work: Work) -> None:
+        self._works.remove(work)
+        self._batch.documents.remove(work.document)
+
+
+def _bytes_of(document: Document) -> bytes:
+    """Raises Unreadable."""
+    try:
+        if document.file is not None:
+            with default_storage.open(document.file.path) as stored:
+                return bytes(stored.read())
+    except FileNotFoundError:
+        pass
+    raise Unreadable(FILE_GONE)
+
+
+def _count(window: Sequence[tuple[Work, Chunk]], *, is_first: bool) -> None:
+    """With two models the second counts again."""
+    if is_first:
+        for work, _ in window:
+            work.embedded = 0
+    for work, _ in window:
+        work.embedded += 1

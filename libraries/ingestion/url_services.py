@@ -1,0 +1,88 @@
+"""Documents that are what an address answers: fetched when they are given, again when asked.
+
+The address is the document's `source` and says which document it is: given again, it is fetched
+anew into the same one. What it answered before stays searchable until the new text takes its place.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.models import IdempotencyRecord
+from amber.lib.errors import AmberError, Conflict
+from libraries.files.url_fetching import fetch_url
+from libraries.ingestion import intake
+from libraries.ingestion.document_services import answer
+from libraries.ingestion.intake import Given, Placed
+from libraries.models import Document, Library
+from libraries.queue import ring_ingest
+
+OF_REPOSITORY: Final = "This document is from a Git repository: import that again."
+NOT_FETCHED: Final = "This document was not fetched from an address: give it again."
+
+
+def add_from_url(
+    library: Library,
+    *,
+    url: str,
+    user_id: UUID | None,
+    name: str = "",
+    path: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    claim: IdempotencyRecord | None = None,
+) -> Placed:
+    """Raises UnsafeAddress, FetchError, TooLarge, Invalid (all name `url`), Unavailable."""
+    with _blaming_url():
+        fetched = fetch_url(url)
+        given = Given(
+            name=name or fetched.name,
+            data=fetched.data,
+            path=path,
+            source=url,
+            mime_type=fetched.mime_type,
+            metadata=metadata,
+            user_id=user_id,
+        )
+        intake.check(given)
+    into = _known(library, url) if path is None else None
+    return intake.put(library, given, into=into, also=partial(answer, claim))
+
+
+def refresh_document(document: Document) -> Placed:
+    """Fetch it again. Raises Conflict if it has no address, else as `add_from_url`."""
+    if document.repository_id is not None or not document.source:
+        raise Conflict(OF_REPOSITORY if document.repository_id else NOT_FETCHED)
+    fetched = fetch_url(document.source)
+    given = Given(
+        name=document.name,
+        data=fetched.data,
+        path=document.path,
+        source=document.source,
+        mime_type=fetched.mime_type,
+        user_id=document.user_id,
+    )
+    return intake.put(document.library, given, into=document.pk, also=_ring)
+
+
+def _known(library: Library, url: str) -> UUID | None:
+    """The document that this address was given as before."""
+    rows = Document.objects.filter(library=library, source=url, path=None, repository=None)
+    found: UUID | None = rows.order_by("created_at").values_list("pk", flat=True).first()
+    return found
+
+
+def _ring(_: Placed) -> None:
+    transaction.on_commit(partial(ring_ingest))
+
+
+@contextmanager
+def _blaming_url() -> Iterator[None]:
+    try:
+        yield
+    except AmberError as error:
+        error.fields = error.fields or {"url": [error.message]}
+        raise

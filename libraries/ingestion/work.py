@@ -1,0 +1,94 @@
+"""What a worker knows of a document while it indexes it: text, pieces, vectors, times.
+
+Vectors wait in a file once they are many, so that a very large document costs disk and not memory.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from libraries.chunking.chunker import Chunk
+from libraries.models import Document, DocumentStage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_BYTES_IN_MEMORY: Final = 8_000_000
+"""Of one spool: 2,600 vectors of 1,536 halves."""
+
+_ORDER: Final = list(DocumentStage)
+
+
+@dataclass(slots=True)
+class Work:
+    """One document on its way. `stage` is the last one that need not be done again."""
+
+    document: Document
+    stage: DocumentStage
+    text: str = ""
+    pages: tuple[int, ...] = ()
+    mime_type: str = ""
+    chunks: list[Chunk] = field(default_factory=list)
+    embedded: int = 0
+    timings: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def on(cls, document: Document) -> "Work":
+        """New content of a document that can be found is read again from its bytes: until it can
+        be found itself, the stored text is that of the old chunks.
+        """
+        replaces = bool(document.progress.get("replaces"))
+        stage = DocumentStage.STORED if replaces else DocumentStage(document.stage)
+        return cls(document, stage, timings=dict(document.timings))
+
+    @property
+    def replaces(self) -> bool:
+        return bool(self.document.progress.get("replaces"))
+
+    def has_reached(self, stage: DocumentStage) -> bool:
+        return _ORDER.index(self.stage) >= _ORDER.index(stage)
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """For people: how many pieces there are, and how many have their vectors."""
+        return {"chunks": len(self.chunks), "embedded": self.embedded}
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """While it is on its way: also what the next attempt must know."""
+        return self.counts | ({"replaces": True} if self.replaces else {})
+
+    @contextmanager
+    def timed(self, stage: DocumentStage) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self.timings[stage] = round((time.monotonic() - began) * 1_000)
+
+
+class VectorSpool:
+    """Vectors in the order in which they were added, as halves: what the column keeps of them."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self._file = tempfile.SpooledTemporaryFile(max_size=MOST_BYTES_IN_MEMORY)  # noqa: SIM115  (see close)
+
+    def add(self, vectors: "NDArray[np.float32]") -> None:
+        """(n, dimensions)."""
+        self._file.write(vectors.astype("<f2").tobytes())
+
+    def rewind(self) -> None:
+        self._file.seek(0)
+
+    def take(self, rows: int) -> "NDArray[np.float16]":
+        """(rows, dimensions), the next ones."""
+        import numpy as np
+
+        data = self._file.read(rows * self._dimensions * 2)
+        return np.frombuffer(data, dtype="<f2").reshape(-1, self._dimensions)
+
+    def close(self) -> None:
+        self._file.close()

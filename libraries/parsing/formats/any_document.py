@@ -1,0 +1,53 @@
+"""Documents that nobody has looked at yet: what they are, and their text. What the child does first.
+
+Refuses to open PDFs, Office files and HTML itself: it says which of the child's readers does. Runs in
+the child because telling what a text is costs time that its writer chooses.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from libraries.parsing.encodings import decoded
+from libraries.parsing.formats.tables import separated_as_markdown
+from libraries.parsing.kinds import Kind, binary_kind, is_zip, language_of, text_kind
+from libraries.parsing.result import ParsedText, refuse_empty, refuse_long, storable
+
+EMPTY: Final = "The document is empty."
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderInput:
+    """What another reader of the child is to be given: its name, and the bytes."""
+
+    kind: str
+    content: bytes
+
+
+def read_any(content: bytes, *, name: str, mime_type: str) -> ParsedText | ReaderInput:
+    """Return the text of what is one, or say who reads it. Raises Unreadable."""
+    if binary_kind(content) is Kind.PDF:
+        return ReaderInput(Kind.PDF.name, content)
+    if is_zip(content):
+        return ReaderInput("PACKAGE", content)
+    text = decoded(content, charset=charset_of(mime_type))
+    refuse_long(len(text))
+    kind = text_kind(text, name=name, mime_type=mime_type)
+    if kind is Kind.HTML:
+        return ReaderInput(kind.name, text.encode("utf-8", "replace"))
+    return _parsed_text(storable(text), kind, name)
+
+
+def charset_of(content_type: str) -> str:
+    """Return what a Content-Type says behind `charset=`; empty if nothing."""
+    _, _, after = content_type.lower().partition("charset=")
+    return after.partition(";")[0].strip(" \"'")
+
+
+def _parsed_text(text: str, kind: Kind, name: str) -> ParsedText:
+    refuse_empty(text, EMPTY)
+    if kind is Kind.TABLE:
+        text = separated_as_markdown(text)
+        refuse_empty(text, EMPTY)
+        refuse_long(len(text))
+    mime_type = f"{kind}{language_of(name)}" if kind is Kind.SOURCE else kind.value
+    return ParsedText(text, (), mime_type)

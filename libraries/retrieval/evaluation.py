@@ -1,0 +1,122 @@
+"""How well search finds what it should in a library: recall, MRR, nDCG, and how long it takes.
+
+Counted over documents: a document's place is that of its first passage. Recall@k is the share of a
+question's documents among the first k; MRR 1 / the place of the first; nDCG@10 as in
+https://en.wikipedia.org/wiki/Discounted_cumulative_gain, with gains 2^grade - 1. Each is the mean
+over the questions. The latency is that of `search` as callers have it, with the question's
+embedding.
+"""
+
+import math
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median, quantiles
+from typing import Any, Final
+from uuid import UUID
+
+from libraries.models import Document, Library
+from libraries.retrieval.question_sets import Question, QuestionSetError
+from libraries.retrieval.search import BOTH_ARMS, MAX_K, Found, search
+
+DEPTHS: Final = (1, 5, 10)
+PASSAGES: Final = MAX_K
+"""Asked for, so that enough documents are among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One question. `found` are the documents by the set's names for them, best first."""
+
+    question: str
+    grades: Mapping[str, float]
+    found: Sequence[str]
+    latency_ms: float
+    best_relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """`recall` by depth, in percent; `mrr` and `ndcg_10` 0 to 1."""
+
+    questions: int
+    recall: dict[int, float]
+    mrr: float
+    ndcg_10: float
+    latency_ms_median: float
+    latency_ms_p95: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"recall": {str(k): value for k, value in self.recall.items()}}
+
+
+def evaluate(
+    library: Library, questions: Sequence[Question], *, arms: Collection[str] = BOTH_ARMS
+) -> list[Outcome]:
+    """Ask all questions, in order. A document the library has not is one that is not found.
+    Raises QuestionSetError if it has none of them."""
+    names = _names(library, questions)
+    outcomes = []
+    for question in questions:
+        began = time.perf_counter()
+        found = search([library], question.text, k=PASSAGES, arms=arms)
+        latency_ms = (time.perf_counter() - began) * 1_000
+        best = max((passage.relevance for passage in found.passages), default=0.0)
+        documents = _documents(found, names)
+        outcomes.append(Outcome(question.text, question.grades, documents, latency_ms, best))
+    return outcomes
+
+
+def summary(outcomes: Sequence[Outcome]) -> Evaluation:
+    """Of at least one outcome."""
+    latencies = sorted(outcome.latency_ms for outcome in outcomes)
+    return Evaluation(
+        questions=len(outcomes),
+        recall={
+            depth: round(100 * fmean(recall(each, depth) for each in outcomes), 1)
+            for depth in DEPTHS
+        },
+        mrr=round(fmean(reciprocal_rank(each) for each in outcomes), 4),
+        ndcg_10=round(fmean(ndcg(each, 10) for each in outcomes), 4),
+        latency_ms_median=round(median(latencies), 1),
+        latency_ms_p95=round(quantiles(latencies, n=20)[-1] if latencies[1:] else latencies[0], 1),
+    )
+
+
+def recall(outcome: Outcome, depth: int) -> float:
+    return len(set(outcome.found[:depth]) & set(outcome.grades)) / len(outcome.grades)
+
+
+def reciprocal_rank(outcome: Outcome) -> float:
+    places = (place for place, name in enumerate(outcome.found, 1) if name in outcome.grades)
+    return 1 / next(places, math.inf)
+
+
+def ndcg(outcome: Outcome, depth: int) -> float:
+    grades = outcome.grades
+    best = sorted(grades.values(), reverse=True)
+    return _gain([grades.get(name, 0.0) for name in outcome.found[:depth]]) / _gain(best[:depth])
+
+
+def _gain(grades: Iterable[float]) -> float:
+    return sum((2**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
+
+
+def _documents(found: Found, names: Mapping[UUID, str]) -> list[str]:
+    """Each once, in the order of their first passages; those the set does not name by their ids."""
+    ids = dict.fromkeys(passage.document.id for passage in found.passages)
+    return [names.get(pk, str(pk)) for pk in ids]
+
+
+def _names(library: Library, questions: Sequence[Question]) -> dict[UUID, str]:
+    """The set's name of each document it names: its id, its path, or else its name."""
+    wanted = {name for question in questions for name in question.grades}
+    names: dict[UUID, str] = {}
+    rows = Document.objects.filter(library=library).values_list("pk", "path", "name")
+    for pk, path, name in rows:
+        said = next((each for each in (str(pk), path, name) if each in wanted), None)
+        if said is not None:
+            names[pk] = said
+    if not names:
+        raise QuestionSetError("The library has none of the documents the questions name.")
+    return names

@@ -1,0 +1,208 @@
+"""Chunks that search ranked, as passages to read and cite: neighbours joined, offsets exact.
+
+    passage.content == document.text[passage.start : passage.end]
+
+Chunks of one document that overlap or touch become one passage, at the place of the better one.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from libraries.retrieval.ranking import Ranked
+
+JOINED_SHARE: Final = 0.5
+"""Of the relevance of the chunk it would join: less, and it only makes the passage longer."""
+
+MAX_JOINED: Final = 4
+"""Chunks of one passage: with the usual 400 tokens, two pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageDocument:
+    id: UUID
+    name: str
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`number` counts from 1, best first. `page` is where it begins; ranks and scores are those of
+    its best chunk.
+
+    `score`: 1 is first in every arm that counts, or the reranker's own. `relevance`: 0 to 1, to be
+    held against a threshold.
+    """
+
+    number: int
+    chunk_ids: tuple[UUID, ...]
+    content: str
+    document: PassageDocument
+    library_id: UUID
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    score: float
+    relevance: float
+    text_rank: int | None
+    vector_rank: int | None
+
+
+def passage_wire(passage: Passage) -> dict[str, Any]:
+    document = passage.document
+    return {
+        "number": passage.number,
+        "chunk_ids": [str(pk) for pk in passage.chunk_ids],
+        "content": passage.content,
+        "document": {"id": str(document.id), "name": document.name, "path": document.path},
+        "library_id": str(passage.library_id),
+        "start": passage.start,
+        "end": passage.end,
+        "page": passage.page,
+        "heading": passage.heading,
+        "score": round(passage.score, 4),
+        "relevance": round(passage.relevance, 4),
+        "vector_rank": passage.vector_rank,
+        "text_rank": passage.text_rank,
+    }
+
+
+class ChunkText(NamedTuple):
+    """What a passage is made of; `name` and `path` are the document's."""
+
+    id: UUID
+    document_id: UUID
+    library_id: UUID
+    embedding_model_id: UUID
+    order: int
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    content: str
+    name: str
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked chunk with its text."""
+
+    ranked: Ranked
+    chunk: ChunkText
+
+
+def hits_of(
+    ranked: Sequence[Ranked], library_ids: Sequence[UUID], *, at_once: int
+) -> Iterator[Hit]:
+    """In the order given; rows that are gone meanwhile, or not of these libraries, are left out.
+    One query for each `at_once` that are taken."""
+    for start in range(0, len(ranked), at_once):
+        part = ranked[start : start + at_once]
+        with connection.cursor() as cursor:
+            cursor.execute(_TEXTS, [[each.id for each in part], list(library_ids)])
+            texts = {row[0]: ChunkText(*row) for row in cursor.fetchall()}
+        yield from (Hit(each, texts[each.id]) for each in part if each.id in texts)
+
+
+_TEXTS: Final = """
+SELECT c.id, c.document_id, c.library_id, c.embedding_model_id, c."order", c.start, c."end",
+    c.page, c.heading, c.content, d.name, d.path
+FROM libraries_documentchunk c JOIN libraries_document d ON d.id = c.document_id
+WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
+"""
+
+
+def passages_of(hits: Iterable[Hit], *, count: int) -> list[Passage]:
+    """At most `count`, best first. One more query if joined chunks do not touch."""
+    groups: list[list[Hit]] = []
+    for hit in hits:
+        group = _neighbours(groups, hit)
+        if group is not None:
+            group.append(hit)
+        elif len(groups) == count:
+            break
+        else:
+            groups.append([hit])
+    contents = _contents(groups)
+    return [
+        _passage(number, group, content)
+        for number, (group, content) in enumerate(zip(groups, contents, strict=True), 1)
+    ]
+
+
+def _neighbours(groups: Iterable[list[Hit]], hit: Hit) -> list[Hit] | None:
+    """The passage this chunk continues, before or behind."""
+    for group in groups:
+        orders = [other.chunk.order for other in group]
+        is_near = min(orders) - 1 <= hit.chunk.order <= max(orders) + 1
+        is_same = group[0].chunk.document_id == hit.chunk.document_id
+        is_same = is_same and group[0].chunk.embedding_model_id == hit.chunk.embedding_model_id
+        is_worth_it = hit.ranked.relevance >= JOINED_SHARE * group[0].ranked.relevance
+        if is_same and is_near and is_worth_it and len(group) < MAX_JOINED:
+            return group
+    return None
+
+
+def _passage(number: int, group: Sequence[Hit], content: str) -> Passage:
+    best = group[0]
+    chunks = sorted((hit.chunk for hit in group), key=lambda chunk: chunk.order)
+    return Passage(
+        number=number,
+        chunk_ids=tuple(chunk.id for chunk in chunks),
+        content=content,
+        document=PassageDocument(best.chunk.document_id, best.chunk.name, best.chunk.path),
+        library_id=best.chunk.library_id,
+        start=chunks[0].start,
+        end=chunks[-1].end,
+        page=chunks[0].page,
+        heading=best.chunk.heading,
+        score=best.ranked.score,
+        relevance=max(hit.ranked.relevance for hit in group),
+        text_rank=best.ranked.text_rank,
+        vector_rank=best.ranked.vector_rank,
+    )
+
+
+def _contents(groups: Sequence[Sequence[Hit]]) -> list[str]:
+    """What stands between two chunks that do not touch (white space) is read from the document."""
+    sorted_groups = [sorted((h.chunk for h in group), key=lambda c: c.order) for group in groups]
+    gaps = {
+        (before.document_id, before.end, after.start): ""
+        for chunks in sorted_groups
+        for before, after in pairwise(chunks)
+        if after.start > before.end
+    }
+    known = _read(gaps)
+    return [_joined(chunks, known) for chunks in sorted_groups]
+
+
+def _joined(chunks: Sequence[ChunkText], gaps: Mapping[tuple[UUID, int, int], str]) -> str:
+    text, end = chunks[0].content, chunks[0].end
+    for chunk in chunks[1:]:
+        text += gaps.get((chunk.document_id, end, chunk.start), "")
+        text += chunk.content[max(0, end - chunk.start) :]
+        end = max(end, chunk.end)
+    return text
+
+
+def _read(gaps: Collection[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int], str]:
+    """One query, or none for none."""
+    if not gaps:
+        return {}
+    ids, starts, ends = (list(column) for column in zip(*gaps, strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(_GAPS, [ids, starts, ends])
+        return {(pk, start, end): text for pk, start, end, text in cursor.fetchall()}
+
+
+_GAPS: Final = """
+SELECT d.id, g.start, g.stop, coalesce(substr(d.text, g.start + 1, g.stop - g.start), '')
+FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS g (id, start, stop)
+JOIN libraries_document d ON d.id = g.id
+"""

@@ -1,0 +1,204 @@
+"""From what words found and what vectors found to one ranking: weighted reciprocal rank fusion.
+
+    score(chunk) = sum over arms of weight(arm) / (K + rank of the chunk in that arm)
+
+(Cormack et al., https://plg.uwaterloo.ca/~gvcormac/cormacksigir09-rrf.pdf). Equal weights let a
+weak arm drag a strong one: an embedder that knows only English ruins Chinese, vectors that mean
+nothing ruin everything. So the weights follow how far each arm can be trusted for this question,
+from what can be seen without knowing the answer:
+
+- **Coverage**: how much of the question's rare words the words' first hit holds. Little: the words
+  have found nothing, and count for little.
+- **Agreement**: how far the vectors lift the words' first hits above all chunks, and the words the
+  vectors' first hits. Vectors that mean nothing lift nothing: 0, whatever their similarities. It
+  speaks against the vectors only as far as the words found something (coverage).
+- **Decisiveness**: how far the words' first hit stands out of the second. A part number or a rare
+  name decides alone; then the vectors' ranking adds noise.
+- **Prior**: what a survey of the library says about its vectors for this script
+  (`libraries.retrieval.survey`), and whether they are lexical themselves: then they know less than the words
+  do, and nothing else.
+
+K is small (2, where web search takes 60), since with a flat K even a slight weight reorders a sharp
+list; arms are cut at a hundred hits. What this reaches is in docs/retrieval.md.
+
+Pure. Refuses to decide what is relevant enough: `relevance` is for callers to compare.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+K: Final = 2
+FIRST_HITS: Final = 10
+"""Of each arm, to look at how far the other agrees."""
+
+COVERAGE: Final = (0.05, 0.2)
+"""Share of the question's rare words that counts as nothing found, and as found."""
+FULL_AGREEMENT: Final = 0.8
+"""Two good arms never agree wholly: 0.8 to 0.9 where both know the language, 0 where one does not."""
+UNDECIDED: Final = 0.2
+"""By so much the first hit may stand out of the second without deciding anything."""
+MEANING_WEIGHT: Final = 1.5
+"""Of vectors that are trusted wholly, where the words' is 1: they found what the words found and more,
+which words cannot do."""
+LEXICAL_WEIGHT: Final = 0.2
+"""Of an embedder of hashed words beside words that are counted and weighed exactly."""
+DECIDED_POWER: Final = 3
+"""The vectors' weight falls by this power of what the words left undecided."""
+CHANCE_LIFT, FULL_LIFT = 0.1, 0.7
+"""Of a survey: 0 for random vectors, 0.4 for an English embedder on Chinese, 0.7 and more for those
+that know the script."""
+
+STANDOUT: Final = (3.0, 7.0)
+"""Standard deviations above the mean similarity that count as irrelevant, and as relevant."""
+CROWD: Final = 12
+"""With fewer chunks there is no spread to speak of; then similarities themselves are held against
+SIMILARITY, which fits most embedding models badly and none worse than nothing."""
+SIMILARITY: Final = (0.35, 0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    """`coverage`: the share of the question's words it holds, by rarity; 0 to 1."""
+
+    id: UUID
+    score: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextArm:
+    """What words found, best first. `floor`: no chunk that is not among the hits scores more."""
+
+    hits: Sequence[TextHit] = ()
+    floor: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorArm:
+    """What the vectors of one model found: (chunk, cosine), best first.
+
+    `mean` and `deviation` are of all `count` chunks' similarities, measured or
+    estimated. `others` are the
+    similarities of the words' first hits, where they belong to this model. `lift`: a survey's, None
+    if there was none. `is_lexical`: an embedder that knows no meaning.
+    """
+
+    hits: Sequence[tuple[UUID, float]] = ()
+    count: int = 0
+    mean: float = 0.0
+    deviation: float = 0.0
+    others: Mapping[UUID, float] | None = None
+    lift: float | None = None
+    is_lexical: bool = False
+
+    @property
+    def prior(self) -> float:
+        known = 1.0 if self.lift is None else ramp(self.lift, CHANCE_LIFT, FULL_LIFT)
+        return known * (LEXICAL_WEIGHT if self.is_lexical else MEANING_WEIGHT)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """`score`: 1 is first in every arm that counts. `relevance`: 0 to 1, by the better of the arms."""
+
+    id: UUID
+    score: float
+    relevance: float
+    text_rank: int | None
+    vector_rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How far each arm counts, from 0 to 1 or MEANING_WEIGHT; `vectors` in the order of the arms."""
+
+    text: float
+    vectors: tuple[float, ...]
+
+
+def fuse(text: TextArm, vectors: Sequence[VectorArm]) -> list[Ranked]:
+    """All hits, best first. Equal scores: the better by words, then by id."""
+    weights = weigh(text, vectors)
+    text_ranks = {hit.id: rank for rank, hit in enumerate(text.hits, 1)}
+    coverages = {hit.id: hit.coverage for hit in text.hits}
+    vector_ranks: dict[UUID, int] = {}
+    scores = {pk: weights.text / (K + rank) for pk, rank in text_ranks.items()}
+    relevances = dict(coverages)
+    for arm, weight in zip(vectors, weights.vectors, strict=True):
+        for rank, (pk, similarity) in enumerate(arm.hits, 1):
+            vector_ranks[pk] = rank
+            scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
+            stands_out = standing_out(arm, similarity) * min(1.0, weight)
+            relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
+    best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
+    ranked = [
+        Ranked(pk, score / best, min(1.0, relevances[pk]), text_ranks.get(pk), vector_ranks.get(pk))
+        for pk, score in scores.items()
+    ]
+    return sorted(ranked, key=lambda each: (-each.score, each.text_rank or len(scores), each.id))
+
+
+def weigh(text: TextArm, vectors: Sequence[VectorArm]) -> Weights:
+    """Never all zero: without words that found something the vectors count, as little as they may."""
+    if not text.hits:
+        return Weights(0.0, tuple(max(arm.prior, _LEAST) for arm in vectors))
+    found = ramp(text.hits[0].coverage, *COVERAGE)
+    decided = found * ramp(decisiveness(text), UNDECIDED, 1.0)
+    by_arm = tuple(
+        arm.prior * (1 - found * (1 - agreement(text, arm))) * (1 - decided) ** DECIDED_POWER
+        for arm in vectors
+    )
+    return Weights(max(found, _LEAST), by_arm)
+
+
+_LEAST: Final = 1e-6
+
+
+def decisiveness(text: TextArm) -> float:
+    """0: the first two hits are equally good. 1: nothing comes near the first."""
+    first, *rest = (hit.score for hit in text.hits[:2])
+    return 1.0 - (rest[0] / first if rest else 0.0)
+
+
+def agreement(text: TextArm, arm: VectorArm) -> float:
+    """0: no more than chance. 1: as much as two good arms do. 1 also if there is nothing to compare."""
+    others = arm.others or {}
+    common = [hit for hit in text.hits[:FIRST_HITS] if hit.id in others]
+    if not common or not arm.hits:
+        return 1.0
+    by_vectors = _lift(
+        [others[hit.id] for hit in common],
+        [similarity for _, similarity in arm.hits[: len(common)]],
+        arm.mean,
+    )
+    scores = {hit.id: hit.score for hit in text.hits}
+    by_words = _lift(
+        [scores.get(pk, text.floor) for pk, _ in arm.hits[:FIRST_HITS]],
+        [hit.score for hit in text.hits[:FIRST_HITS]],
+        text.floor,
+    )
+    return ramp((by_vectors + by_words) / 2, 0.0, FULL_AGREEMENT)
+
+
+def standing_out(arm: VectorArm, similarity: float) -> float:
+    """0 to 1: how far this similarity is from those of all the other chunks."""
+    if arm.count < CROWD:
+        return ramp(similarity, *SIMILARITY)
+    rest = arm.count - 1
+    mean = (arm.count * arm.mean - similarity) / rest
+    variance = arm.count / rest * (arm.deviation**2 - (similarity - arm.mean) ** 2 / rest)
+    return ramp((similarity - mean) / math.sqrt(variance), *STANDOUT) if variance > 0 else 0.0
+
+
+def ramp(value: float, low: float, high: float) -> float:
+    """0 up to `low`, 1 from `high` on, straight between."""
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def _lift(values: Sequence[float], best: Sequence[float], background: float) -> float:
+    """How far above the background the values lie, where the best possible is 1."""
+    most = sum(best) / len(best) - background
+    return (sum(values) / len(values) - background) / most if most > 0 else 0.0

@@ -1,0 +1,84 @@
+"""A second opinion on what search found: an HTTP reranker of the operator's, if there is one.
+
+    AMBER_RERANK_URL      the whole address, as https://reranker.example/v1/rerank
+    AMBER_RERANK_MODEL    named: Jina's and Cohere's form (vLLM, LiteLLM, Xinference too); empty:
+                          text-embeddings-inference's, which serves one model
+    AMBER_RERANK_API_KEY  sent as Bearer, if it is given
+
+Forms: https://docs.cohere.com/reference/rerank, https://jina.ai/reranker/,
+https://huggingface.github.io/text-embeddings-inference/. Raises rather than guess an order: the
+caller keeps the one it has.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.conf import settings
+
+from amber.lib.egress import FetchError, FetchLimits, fetch_sync
+from amber.lib.egress.operator_hosts import policy_trusting
+from amber.lib.egress.policy import UnsafeAddress
+
+TIMEOUT_SECONDS: Final = 3.0
+"""Forty chunks take a small cross-encoder on a CPU about two; a question does not wait longer."""
+
+MAX_BYTES: Final = 1_000_000
+
+
+class RerankError(Exception):
+    """No order that can be used. The text is for operators."""
+
+
+def is_configured() -> bool:
+    return bool(settings.AMBER_RERANK_URL)
+
+
+def rerank(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
+    """(place in `texts`, score), best first; every text once. One request. Raises RerankError."""
+    url = settings.AMBER_RERANK_URL
+    key = settings.AMBER_RERANK_API_KEY
+    try:
+        answer = fetch_sync(
+            "POST",
+            url,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            json=_body(query, texts),
+            policy=policy_trusting(url),
+            limits=FetchLimits(total_seconds=TIMEOUT_SECONDS, max_bytes=MAX_BYTES),
+        )
+        if not answer.is_success:
+            raise RerankError(f"status {answer.status}")
+        return _order(answer.json(), len(texts))
+    except (FetchError, UnsafeAddress) as error:
+        raise RerankError(error.message) from error
+
+
+def _body(query: str, texts: Sequence[str]) -> dict[str, Any]:
+    model = settings.AMBER_RERANK_MODEL
+    if not model:
+        return {"query": query, "texts": list(texts), "truncate": True}
+    documents = list(texts)
+    return {"model": model, "query": query, "documents": documents, "top_n": len(documents)}
+
+
+def _order(answer: Any, count: int) -> list[tuple[int, float]]:
+    """Texts the service left out come last, in the order they had. Raises RerankError."""
+    rows: Any = answer.get("results") if isinstance(answer, Mapping) else answer
+    try:
+        scores = {int(row["index"]): _score(row) for row in rows}
+    except (TypeError, KeyError, ValueError):
+        raise RerankError("an answer of an unknown form") from None
+    if not scores or not all(
+        0 <= place < count and math.isfinite(scores[place]) for place in scores
+    ):
+        raise RerankError("an answer about other texts")
+    least = min(scores.values())
+    return sorted(
+        ((place, scores.get(place, least)) for place in range(count)),
+        key=lambda pair: (-pair[1], pair[0] not in scores, pair[0]),
+    )
+
+
+def _score(row: Mapping[str, Any]) -> float:
+    return float(row["relevance_score"] if "relevance_score" in row else row["score"])

@@ -1,0 +1,185 @@
+"""Search in libraries, by words and by meaning at once.
+
+    found = search(libraries, "How do I bleed the pump?", k=5)
+    found.passages[0].content
+
+Words (`word_arm`) and vectors (`vector_arm`, one arm for each embedding model in use) are asked,
+their rankings are fused by how far each can be trusted for this question (`ranking`), an operator's
+reranker may have the last word (`rerank`), and neighbours become passages (`passages`).
+
+The caller brings libraries it may see, with their `embedding_model` and its provider selected;
+nothing outside of them is found. Blocking; refuses to fail because a provider or the reranker does:
+what was left out is in `notes`.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+
+from amber.lib.secrets import UnsealError
+from engine.provider.model import ProviderError
+from libraries.embedding.store import embed_query
+from libraries.models import Library
+from libraries.retrieval import rerank
+from libraries.retrieval.keyword_retriever import find_by_words
+from libraries.retrieval.passages import Hit, Passage, hits_of, passages_of
+from libraries.retrieval.ranking import FIRST_HITS, Ranked, TextArm, VectorArm, fuse
+from libraries.retrieval.scope import Filters, Scope, scopes_of
+from libraries.retrieval.survey import lift_of, surveys_of
+from libraries.retrieval.vector_retriever import Asked, find_by_vector, prepare_connection
+from providers.models import EmbeddingModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    QueryVectors = Mapping[UUID, NDArray[np.float32]]
+
+__all__ = [
+    "DEFAULT_K",
+    "MAX_K",
+    "MIN_RELEVANCE",
+    "Filters",
+    "Found",
+    "Passage",
+    "search",
+]
+
+logger = structlog.get_logger(__name__)
+
+BOTH_ARMS: Final = ("words", "vectors")
+DEFAULT_K: Final = 8
+MAX_K: Final = 50
+
+RERANKED: Final = 40
+"""Chunks shown to a reranker: where the right one is not among them, it is mostly not found."""
+
+NOT_EMBEDDED: Final = "The embedding model did not answer; words alone were searched."
+
+MIN_RELEVANCE: Final = 0.3
+"""Below it nothing that was found is worth showing to a model; see docs/retrieval.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`notes`: in plain words, which part of the search had to be left out."""
+
+    passages: list[Passage]
+    notes: list[str]
+
+    @property
+    def relevant(self) -> list[Passage]:
+        return [passage for passage in self.passages if passage.relevance >= MIN_RELEVANCE]
+
+
+def search(
+    libraries: Sequence[Library],
+    query: str,
+    *,
+    k: int = DEFAULT_K,
+    filters: Filters | None = None,
+    query_vectors: "QueryVectors | None" = None,
+    user_id: UUID | None = None,
+    arms: Collection[str] = BOTH_ARMS,
+) -> Found:
+    """At most `k` passages, best first.
+
+    `query_vectors`, by the id of the embedding model, spare the call of a provider; `user_id` is
+    who pays for one. `arms`: "words", "vectors" or both, to see what each does alone. Costs four to
+    eleven queries, and for each model a second of waiting for a provider at most.
+    """
+    scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
+    if not scopes or not query.strip():
+        return Found([], [])
+    notes: list[str] = []
+    vectors: dict[UUID, NDArray[np.float32]] = {}
+    if "vectors" in arms:
+        asker = _Asker(libraries[0].organization_id, user_id, query, notes)
+        vectors = asker.vectors(scopes, query_vectors or {})
+    with transaction.atomic():
+        prepare_connection()
+        words = find_by_words(scopes, query) if "words" in arms else TextArm()
+        ranked = fuse(words, _vector_arms(query, scopes, vectors, words))
+    at_once = RERANKED if rerank.is_configured() else 2 * k
+    hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
+    if rerank.is_configured():
+        hits = _reranked(query, hits, notes)
+    return Found(passages_of(hits, count=k), notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Gets a question's vectors, or a note why not."""
+
+    organization_id: UUID
+    user_id: UUID | None
+    query: str
+    notes: list[str]
+
+    def vectors(
+        self, scopes: Sequence[Scope], known: "QueryVectors"
+    ) -> "dict[UUID, NDArray[np.float32]]":
+        """By model; at most one provider call for each that is not known."""
+        found = dict(known)
+        for scope in scopes:
+            if scope.model.pk not in found:
+                vector = self._vector(scope.model)
+                if vector is not None:
+                    found[scope.model.pk] = vector
+        return found
+
+    def _vector(self, model: EmbeddingModel) -> "NDArray[np.float32] | None":
+        try:
+            return embed_query(
+                self.query, model=model, organization_id=self.organization_id, user_id=self.user_id
+            )
+        except (ProviderError, UnsealError) as error:
+            logger.warning("query_not_embedded", model=model.alias, reason=str(error))
+            if NOT_EMBEDDED not in self.notes:
+                self.notes.append(NOT_EMBEDDED)
+            return None
+
+
+def _vector_arms(
+    query: str,
+    scopes: Sequence[Scope],
+    vectors: "Mapping[UUID, NDArray[np.float32]]",
+    words: TextArm,
+) -> list[VectorArm]:
+    """One for each model the question has a vector of. One query and `find_by_vector` each."""
+    arms = []
+    for scope in scopes:
+        if scope.model.pk in vectors:
+            surveys = surveys_of(scope.library_ids, scope.model.pk)
+            asked = Asked(
+                scope=scope,
+                vector=vectors[scope.model.pk],
+                compared=[hit.id for hit in words.hits[:FIRST_HITS]],
+                sample=[pk for each in surveys for pk in each.sample],
+                lift=lift_of(surveys, query),
+            )
+            arms.append(find_by_vector(asked))
+    return arms
+
+
+def _reranked(query: str, hits: Iterator[Hit], notes: list[str]) -> Iterator[Hit]:
+    """The first RERANKED in the reranker's order, with its scores; as they were if it fails."""
+    shown = list(islice(hits, RERANKED))
+    try:
+        order = rerank.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
+        yield from (_scored(shown[place], score) for place, score in order)
+    except rerank.RerankError as error:
+        logger.warning("reranker_failed", reason=str(error))
+        notes.append("The reranker did not answer; the order is the one without it.")
+        yield from shown
+    yield from hits
+
+
+def _scored(hit: Hit, score: float) -> Hit:
+    ranked: Ranked = replace(hit.ranked, score=score)
+    return Hit(ranked, hit.chunk)

@@ -1,0 +1,187 @@
+"""What the vector of a question finds, by one of two ways; together with `vector_index` the only
+SQL over vectors.
+
+Exact: similarities to all chunks of the scope; no cast, so that no index is thought of. By the HNSW
+index of the model: the cast, and the model's id as a literal, are what makes the partial index
+usable, and a join or subselect for the libraries would lose it. The index goes on until it has
+enough chunks of these libraries (`hnsw.iterative_scan`): without that a small tenant gets 1 of 10.
+
+The application chooses, by what each way costs (measured, see docs/retrieval.md): the exact way
+costs by the chunks of the scope, the index by how rare these are among all chunks of the model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+from libraries.embedding.halfvec import halfvec_text
+from libraries.embedding.vector_index import rows_indexed
+from libraries.retrieval.ranking import VectorArm
+from libraries.retrieval.scope import Scope, condition_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+HITS: Final = 100
+EXACT_CHUNKS: Final = 3_000
+"""Up to so many an exact scan is as fast as the index can be."""
+
+INDEX_COST: Final = 30
+"""A chunk the index walks past costs as much as so many in an exact scan."""
+
+MAX_SCANNED: Final = 40_000
+"""`hnsw.max_scan_tuples`: an exact scan takes over where the index has to walk further."""
+
+FIRST_CHUNKS: Final = 100
+"""Taken for a sample until a survey has taken a better one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's vector for one scope. `compared` are chunks that words found, `sample` some of
+    the scope, whose similarities tell the mean and the spread where not all are compared.
+    """
+
+    scope: Scope
+    vector: "NDArray[np.float32]"
+    compared: Sequence[UUID] = ()
+    sample: Sequence[UUID] = ()
+    lift: float | None = None
+
+
+def prepare_connection() -> None:
+    """For this transaction, which the arms need: how the index is walked, and no compiling of
+    statements that take milliseconds. One query."""
+    _fetched(_SETTINGS, [])
+
+
+def find_by_vector(asked: Asked) -> VectorArm:
+    """At most HITS. One query for a small scope, two to six for others. Inside of a transaction."""
+    scope = asked.scope
+    if scope.chunk_count <= EXACT_CHUNKS:
+        return _all_compared(asked)
+    found = _by_index(asked) if is_index_worth_it(scope) else None
+    if found is None:
+        found = _exactly(asked)
+    sample = asked.sample or _first_chunks(scope)
+    near = _similarities(asked, [*sample, *asked.compared])
+    crowd = [near[pk] for pk in sample if pk in near]
+    mean, deviation = (fmean(crowd), pstdev(crowd)) if crowd else (0.0, 0.0)
+    others = {pk: near[pk] for pk in asked.compared if pk in near}
+    return _arm(asked, found, others, (scope.chunk_count, mean, deviation))
+
+
+def is_index_worth_it(scope: Scope) -> bool:
+    """At most one query, of the catalogue."""
+    if scope.chunk_count <= EXACT_CHUNKS:
+        return False
+    indexed = rows_indexed(scope.model)
+    walked = HITS * indexed / scope.chunk_count
+    return indexed > 0 and walked <= MAX_SCANNED and walked * INDEX_COST <= scope.chunk_count
+
+
+_Hits = list[tuple[UUID, float]]
+_Crowd = tuple[int, float, float]
+"""Count, mean and deviation of the similarities of all chunks of a scope."""
+
+
+def _arm(asked: Asked, found: _Hits, others: dict[UUID, float], crowd: _Crowd) -> VectorArm:
+    is_lexical = asked.scope.model.provider.is_offline
+    return VectorArm(found, *crowd, others, asked.lift, is_lexical)
+
+
+def _all_compared(asked: Asked) -> VectorArm:
+    condition, values = condition_of(asked.scope)
+    sql = _COMPARED.format(condition=condition, hits=HITS)
+    rows = _fetched(sql, [halfvec_text(asked.vector), *values, list(asked.compared)])
+    if not rows:
+        return VectorArm()
+    found = [row[:2] for row in rows if row[2]]
+    others = {row[0]: row[1] for row in rows if not row[2]}
+    return _arm(asked, found, others, rows[0][3:])
+
+
+def _exactly(asked: Asked) -> _Hits:
+    condition, values = condition_of(asked.scope)
+    vector = halfvec_text(asked.vector)
+    return _fetched(_EXACT.format(condition=condition, hits=HITS), [vector, *values, vector])
+
+
+def _by_index(asked: Asked) -> _Hits | None:
+    """None if the index did not find as many as there are."""
+    scope, vector = asked.scope, halfvec_text(asked.vector)
+    condition, values = condition_of(scope)
+    sql = _NEAREST.format(condition=condition, dimensions=int(scope.model.dimensions), hits=HITS)
+    _fetched(_NO_SORTING, ["off"])
+    found: _Hits = _fetched(sql, [vector, *values, vector])
+    _fetched(_NO_SORTING, ["on"])
+    found.sort(key=lambda hit: -hit[1])  # the index gives them in about this order
+    return found if len(found) == HITS else None
+
+
+def _similarities(asked: Asked, ids: Sequence[UUID]) -> dict[UUID, float]:
+    """Of those that belong to the scope."""
+    condition, values = condition_of(asked.scope)
+    sql = _SIMILARITIES.format(condition=condition)
+    return dict(_fetched(sql, [halfvec_text(asked.vector), list(ids), *values]))
+
+
+def _first_chunks(scope: Scope) -> list[UUID]:
+    """Until there is a survey, which samples better."""
+    condition, values = condition_of(scope)
+    rows = _fetched(_FIRST.format(condition=condition, sample=FIRST_CHUNKS), values)
+    return [row[0] for row in rows]
+
+
+def _fetched(sql: str, values: Sequence[Any]) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return list(cursor.fetchall())
+
+
+_COMPARED: Final = """
+WITH compared AS MATERIALIZED (
+    SELECT id, 1 - (vector <=> %s::halfvec) AS near FROM libraries_documentchunk WHERE {condition}
+), crowd AS (
+    SELECT count(*) AS count, avg(near) AS mean, stddev_pop(near) AS deviation FROM compared
+), nearest AS (
+    SELECT id, near FROM compared ORDER BY near DESC LIMIT {hits}
+)
+SELECT id, near, true, crowd.* FROM nearest, crowd
+UNION ALL SELECT id, near, false, crowd.* FROM compared, crowd WHERE id = ANY(%s)
+"""
+
+_EXACT: Final = """
+SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk
+WHERE {condition} ORDER BY vector <=> %s::halfvec LIMIT {hits}
+"""
+
+_SETTINGS: Final = f"""
+SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
+    set_config('hnsw.ef_search', '{HITS}', true),
+    set_config('hnsw.max_scan_tuples', '{MAX_SCANNED}', true),
+    set_config('hnsw.scan_mem_multiplier', '4', true),
+    set_config('jit', 'off', true)
+"""
+
+# Not to sort is what makes the planner take the index for a scope of any size.
+_NO_SORTING: Final = "SELECT set_config('enable_sort', %s, true)"
+
+_NEAREST: Final = """
+SELECT id, 1 - (vector::halfvec({dimensions}) <=> %s) FROM libraries_documentchunk
+WHERE {condition} ORDER BY vector::halfvec({dimensions}) <=> %s LIMIT {hits}
+"""
+
+_SIMILARITIES: Final = """
+SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk
+WHERE id = ANY(%s) AND {condition}
+"""
+
+_FIRST: Final = """
+SELECT id FROM libraries_documentchunk WHERE {condition} LIMIT {sample}
+"""

@@ -1,0 +1,170 @@
+"""Reads what a person said and finds the durable facts about them.
+
+Only what the person said counts: a fact without one of their messages as evidence is dropped, so
+that recalled text, prompts, tool results and the assistant's own words never become memories. A
+model decides (`memory.extraction.extractor`); with the offline model only explicit statements are found
+(`memory.extraction.explicit_statements`).
+
+    for learnt in find(owner, messages, extractor=…):
+        keep(owner, learnt)
+
+Refuses to choose what it is shown: the caller gives the messages, and an embedder and a model of
+the owner's.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import structlog
+
+from engine.provider.model import Model, ProviderError
+from engine.text import tokens
+from memory.extraction.explicit_statements import explicit_statements
+from memory.extraction.extractor import MAX_SAID_CHARS, Call, Decision, Said, decide
+from memory.facts.facts import Embedded, Fact, Outcome, known_to, remember
+from memory.models import Memory
+from memory.owner import Owner
+from memory.recall.recall import recall
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+logger = structlog.get_logger(__name__)
+
+MAX_KNOWN: Final = 30
+"""How many of the owner's memories the model is shown: those near to what was said, and the newest."""
+
+KNOWN_TOKENS: Final = 2_000
+MIN_CONFIDENCE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """What extraction works with. `embed` returns (n, D) float32 and may raise ProviderError.
+
+    `model` is None for the offline model: then explicit statements are all that is found. `on_call`
+    hears of each call of the model.
+    """
+
+    model: Model | None
+    embed: "Callable[[Sequence[str]], Vectors]"
+    embedding_model_id: UUID
+    on_call: Callable[[Call], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A fact that was found, and the memory whose place it takes, if the model said so."""
+
+    fact: Fact
+    replaces: UUID | None = None
+    embedded: Embedded | None = None
+
+
+def find(
+    owner: Owner,
+    messages: Sequence[Said],
+    *,
+    extractor: Extractor,
+    assistant_id: UUID | None = None,
+) -> list[Learnt]:
+    """What there is to keep. At most two calls of the model and two of the embedder.
+
+    `assistant_id`: whose own memories count too, beside those for all. Without a working embedder
+    words alone find what is known. Raises ProviderError when the model fails.
+    """
+    said = "\n".join(message.text for message in messages if message.by_user).strip()
+    if not said:
+        return []
+    if extractor.model is None:
+        learnt = _stated(messages, assistant_id)
+    else:
+        known = _known(owner, said[:MAX_SAID_CHARS], extractor, assistant_id)
+        texts = [memory.content for memory in known]
+        decisions = decide(extractor.model, texts, messages, on_call=extractor.on_call)
+        learnt = _usable(decisions, known, messages, assistant_id)
+    vectors = _embedded(extractor, [each.fact.content for each in learnt])
+    return [replace(each, embedded=vector) for each, vector in zip(learnt, vectors, strict=True)]
+
+
+def keep(owner: Owner, learnt: Learnt) -> tuple[Memory, Outcome]:
+    """See `memory.facts.facts.remember`."""
+    return remember(owner, learnt.fact, embedded=learnt.embedded, replaces=learnt.replaces)
+
+
+def _embedded(extractor: Extractor, texts: Sequence[str]) -> list[Embedded | None]:
+    """None where the embedder fails: the memory gets its vector later."""
+    if not texts:
+        return []
+    try:
+        vectors = extractor.embed(texts)
+    except ProviderError as error:
+        logger.warning("memory_not_embedded", reason=error.code)
+        return [None] * len(texts)
+    return [Embedded(vector, extractor.embedding_model_id) for vector in vectors]
+
+
+def _known(
+    owner: Owner, said: str, extractor: Extractor, assistant_id: UUID | None
+) -> list[Memory]:
+    """The memories that what was said may repeat, refine or contradict, within KNOWN_TOKENS."""
+    (asked,) = _embedded(extractor, [said])
+    near = recall(
+        owner,
+        said,
+        limit_tokens=KNOWN_TOKENS,
+        assistant_id=assistant_id,
+        vector=asked.vector if asked else None,
+        model_id=extractor.embedding_model_id,
+    )
+    known = list(near)[:MAX_KNOWN]
+    rest_tokens = KNOWN_TOKENS - sum(tokens.count_text(memory.content) for memory in known)
+    others = known_to(owner, assistant_id).exclude(pk__in=[memory.pk for memory in known])
+    newest = others.defer("vector", "search").order_by("-created_at")
+    for memory in newest[: MAX_KNOWN - len(known)]:
+        rest_tokens -= tokens.count_text(memory.content)
+        if rest_tokens < 0:
+            break
+        known.append(memory)
+    return known
+
+
+def _stated(messages: Sequence[Said], assistant_id: UUID | None) -> list[Learnt]:
+    """Explicit statements."""
+    return [
+        Learnt(Fact(statement, [message.id], told_to=assistant_id))
+        for message in messages
+        if message.by_user
+        for statement in explicit_statements(message.text)
+    ]
+
+
+def _usable(
+    decisions: Sequence[Decision],
+    known: Sequence[Memory],
+    messages: Sequence[Said],
+    assistant_id: UUID | None,
+) -> list[Learnt]:
+    """Those that rest on something the user said, with the memory they replace."""
+    usable = []
+    for decision in decisions:
+        numbers = [n for n in decision.evidence if 1 <= n <= len(messages)]
+        evidence = [messages[n - 1].id for n in numbers if messages[n - 1].by_user]
+        content = decision.content.replace("\0", "").strip()
+        is_kept = decision.action != "none" and decision.confidence >= MIN_CONFIDENCE
+        if is_kept and evidence and content:
+            fact = Fact(content, evidence, decision.confidence, told_to=assistant_id)
+            usable.append(Learnt(fact, replaces=_replaced(decision, known)))
+    return usable
+
+
+def _replaced(decision: Decision, known: Sequence[Memory]) -> UUID | None:
+    number = decision.memory
+    if decision.action not in ("update", "supersede") or number is None:
+        return None
+    return known[number - 1].pk if 1 <= number <= len(known) else None

@@ -1,0 +1,192 @@
+"""What is known of an owner, and how a fact comes to be known.
+
+Writers of one owner's memories take turns (an advisory lock), so that the same fact told ten times
+at once is one row; a constraint holds what the lock promises. A fact that is superseded keeps its
+row. Whoever calls has embedded the text before: nothing here waits for a provider.
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from pgvector.django import CosineDistance
+
+from amber.lib.errors import Invalid
+from amber.lib.ids import new_id
+from amber.lib.search.hybrid import indexed
+from memory.facts.fact_matching import NEAR_SAME, can_be_same, contradicts, fingerprint
+from memory.models import Memory
+from memory.owner import Owner
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_CONTENT_CHARS = 2_000
+"""A fact is a sentence or two; what is longer belongs into a library."""
+
+MAX_EVIDENCE = 50
+"""What is said again every day needs no longer list."""
+
+MAX_COMPARED = 2_000
+"""More memories than people have."""
+
+
+class Outcome(enum.Enum):
+    ADDED = "added"
+    KNOWN = "known"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is to be remembered. `evidence` are ids of the messages it rests on.
+
+    `assistant_id`: the only assistant it is for. `told_to`: the assistant that heard it, whose own
+    memories it may make untrue, too.
+    """
+
+    content: str
+    evidence: Sequence[UUID] = ()
+    confidence: float = 1.0
+    assistant_id: UUID | None = None
+    told_to: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A text's vector and the model it is of."""
+
+    vector: "NDArray[np.float32]"
+    model_id: UUID
+
+
+@transaction.atomic
+def remember(
+    owner: Owner,
+    fact: Fact,
+    *,
+    embedded: Embedded | None = None,
+    replaces: UUID | None = None,
+) -> tuple[Memory, Outcome]:
+    """Keep a fact unless it is known; then its evidence grows.
+
+    `replaces`: an older memory that this one contradicts or makes more exact, if the caller knows;
+    else what its words contradict. That one is ended, not deleted, and the new one takes its scope.
+    Raises Invalid for no text, or too much.
+    """
+    content = checked(fact.content)
+    take_turns(owner)
+    old = list(valid_of(owner).filter(pk=replaces)) if replaces else []
+    old = old or _contradicted(owner, fact)
+    assistant_id = old[0].assistant_id if old else fact.assistant_id
+    known = _known(known_to(owner, assistant_id), content, embedded, but=old)
+    if known is None:
+        new = _new(owner, replace(fact, content=content, assistant_id=assistant_id), embedded)
+        _end(old, by=new)
+        new.save(force_insert=True)
+        return new, Outcome.SUPERSEDED if old else Outcome.ADDED
+    _end(old, by=known)
+    known.evidence = _grown(known.evidence, fact.evidence)
+    known.confidence = max(known.confidence, fact.confidence)
+    known.save(update_fields=["evidence", "confidence", "updated_at"])
+    return known, Outcome.KNOWN
+
+
+def valid_of(owner: Owner) -> QuerySet[Memory]:
+    """What holds now."""
+    return Memory.objects.filter(**owner.fields, valid_until__isnull=True)
+
+
+def known_to(owner: Owner, assistant_id: UUID | None) -> QuerySet[Memory]:
+    """What this assistant is told of: what holds for all of them, and for it alone."""
+    return valid_of(owner).filter(Q(assistant_id__isnull=True) | Q(assistant_id=assistant_id))
+
+
+def owner_of(memory: Memory) -> Owner:
+    return Owner(memory.organization_id, memory.user_id, memory.guest_id)
+
+
+def checked(content: str) -> str:
+    """The text as it is stored. Raises Invalid for none, or too much."""
+    content = content.replace("\0", "").strip()
+    if not content:
+        raise Invalid(fields={"content": ["A memory needs some text."]})
+    if len(content) > MAX_CONTENT_CHARS:
+        said = f"A memory has at most {MAX_CONTENT_CHARS} characters."
+        raise Invalid(fields={"content": [said]})
+    return content
+
+
+def take_turns(owner: Owner) -> None:
+    """Until this transaction ends nobody else writes this owner's memories."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [owner.word])
+
+
+def _contradicted(owner: Owner, fact: Fact) -> list[Memory]:
+    """Those that it makes untrue, as far as words alone tell, newest first. One query.
+
+    A fact for one assistant changes nothing that others are told.
+    """
+    known = known_to(owner, fact.told_to)
+    if fact.assistant_id is not None:
+        known = valid_of(owner).filter(assistant_id=fact.assistant_id)
+    newest = known.defer("vector", "search").order_by("-created_at")[:MAX_COMPARED]
+    return [memory for memory in newest if contradicts(fact.content, memory.content)]
+
+
+def _known(
+    valid: QuerySet[Memory], content: str, embedded: Embedded | None, *, but: Sequence[Memory]
+) -> Memory | None:
+    """The memory that says the same already; those to be replaced only in the same words."""
+    same = valid.filter(content_md5=fingerprint(content)).first()
+    if same is not None or embedded is None:
+        return same
+    others = valid.filter(Q(embedding_model_id=embedded.model_id))
+    others = others.exclude(pk__in=[memory.pk for memory in but])
+    near = others.alias(distance=CosineDistance("vector", embedded.vector))
+    near = near.filter(distance__lte=1 - NEAR_SAME).order_by("distance")
+    return next((memory for memory in near[:3] if can_be_same(memory.content, content)), None)
+
+
+def _grown(known: Sequence[UUID], more: Sequence[UUID]) -> list[UUID]:
+    """Each once, in order; of too many the first, and the newest."""
+    ids = list(dict.fromkeys([*known, *more]))
+    return ids if len(ids) <= MAX_EVIDENCE else [ids[0], *ids[1 - MAX_EVIDENCE :]]
+
+
+def _new(owner: Owner, fact: Fact, embedded: Embedded | None) -> Memory:
+    memory = Memory(
+        pk=new_id(),
+        **owner.fields,
+        assistant_id=fact.assistant_id,
+        content=fact.content,
+        content_md5=fingerprint(fact.content),
+        evidence=_grown((), fact.evidence),
+        confidence=min(max(fact.confidence, 0.0), 1.0),
+        valid_from=timezone.now(),
+    )
+    set_index(memory, owner, embedded)
+    return memory
+
+
+def set_index(memory: Memory, owner: Owner, embedded: Embedded | None) -> None:
+    """What the memory is found by."""
+    memory.search = indexed(memory.content, owner.word)
+    memory.vector = embedded.vector if embedded else None
+    memory.embedding_model_id = embedded.model_id if embedded else None
+
+
+def _end(old: Sequence[Memory], *, by: Memory) -> None:
+    """Before their successor is written: the constraint allows one valid row for the same words."""
+    for memory in old:
+        if memory.pk != by.pk:
+            memory.valid_until = timezone.now()
+            memory.superseded_by = by
+            memory.save(update_fields=["valid_until", "superseded_by", "updated_at"])

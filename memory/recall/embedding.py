@@ -1,0 +1,149 @@
+"""Vectors of memories and of questions about them: paid for, accounted, and kept with their memory alone.
+
+No cache: what a person forgets is to leave nothing behind. Refuses to hold up a request: there the
+embedder gets a few seconds and one try, and without it words must do (`embed_waiting` sees to what
+has no vector yet).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db.models import Q
+
+from amber.lib.database.connections import release_connections
+from amber.lib.errors import Unavailable
+from amber.lib.secrets import UnsealError
+from amber.lib.workers.thread_bridge import run_on_loop
+from engine.provider.model import ProviderError, Usage
+from engine.provider.reply import Patience
+from engine.text import tokens
+from memory.facts.facts import Embedded
+from memory.models import Memory
+from memory.owner import Owner
+from providers.models import EmbeddingModel
+from providers.registry import default_embedding_model, engine_embedder
+from providers.usage import ledger
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+logger = structlog.get_logger(__name__)
+
+REQUEST_SECONDS: Final = 2.0
+"""A person waits no longer for a vector; words find much of what there is."""
+
+CHARS_PER_TOKEN: Final = 4
+"""OpenAI's rule of thumb, where a provider does not count."""
+
+_AT_ONCE: Final = 64
+
+
+def embed(
+    texts: Sequence[str], *, owner: Owner, model: EmbeddingModel, patience: Patience | None = None
+) -> "Vectors":
+    """(n, dimensions) float32, L2-normalised. One provider call a batch, and its ledger row.
+
+    Gives the thread's connections back while it waits. Raises ProviderError, UnsealError.
+    """
+    texts = [tokens.beginning(text, model.max_input_tokens, model.encoding) for text in texts]
+    used: list[Usage] = []
+    patience = patience or Patience(
+        first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
+        retries=settings.AMBER_PROVIDER_RETRIES,
+    )
+    embedder = engine_embedder(model, patience=patience, on_usage=used.append)
+    if model.provider.is_offline:
+        return run_on_loop(lambda _: embedder.embed(texts))
+    release_connections()
+    account = partial(
+        ledger.record,
+        model,
+        organization_id=owner.organization_id,
+        user_id=owner.user_id,
+        guest_id=owner.guest_id,
+    )
+    try:
+        vectors = run_on_loop(lambda _: embedder.embed(texts))
+    except ProviderError as error:
+        account(sum(used, Usage()), outcome=error.code)
+        raise
+    estimate = Usage(prompt_tokens=sum(map(len, texts)) // CHARS_PER_TOKEN)
+    account(sum(used, Usage()) if used else estimate, estimated=not used)
+    return vectors
+
+
+def embedded_or_none(text: str, *, owner: Owner) -> Embedded | None:
+    """For a request: the text's vector, or None where the embedder fails or takes long."""
+    patience = Patience(first_token_seconds=REQUEST_SECONDS, retries=0)
+    try:
+        model = default_embedding_model()
+        (vector,) = embed([text], owner=owner, model=model, patience=patience)
+    except (ProviderError, Unavailable, UnsealError) as error:
+        logger.warning("memory_not_embedded", reason=_reason(error))
+        return None
+    return Embedded(vector, model.pk)
+
+
+def embed_waiting() -> None:
+    """Give valid memories that have none, or one of another model than the default, their vector.
+
+    In batches until nothing is left or the embedder fails. Running it twice at once costs money
+    and does no harm.
+    """
+    try:
+        model = default_embedding_model()
+        while _embed_some(model):
+            pass
+    except (ProviderError, Unavailable, UnsealError) as error:
+        logger.warning("memories_not_embedded", reason=_reason(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    pk: UUID
+    content: str
+    content_md5: str
+    owner: Owner
+
+
+def _embed_some(model: EmbeddingModel) -> int:
+    """How many were written. Raises ProviderError, UnsealError."""
+    other = Q(embedding_model_id__isnull=True)  # two ranges of the index, not a scan for <>
+    other |= Q(embedding_model_id__lt=model.pk) | Q(embedding_model_id__gt=model.pk)
+    rows = Memory.objects.filter(other, valid_until__isnull=True)
+    fields = ("pk", "content", "content_md5", "organization_id", "user_id", "guest_id")
+    waiting = [
+        _Waiting(pk, content, md5, Owner(organization_id, user_id, guest_id))
+        for pk, content, md5, organization_id, user_id, guest_id in rows.values_list(*fields)[
+            :_AT_ONCE
+        ]
+    ]
+    waiting.sort(key=lambda each: each.owner.word)
+    return sum(
+        _embed_of(owner, list(some), model)
+        for owner, some in groupby(waiting, key=lambda each: each.owner)
+    )
+
+
+def _embed_of(owner: Owner, some: Sequence[_Waiting], model: EmbeddingModel) -> int:
+    """Those whose text is still the same: what was edited meanwhile waits for the next time."""
+    vectors = embed([each.content for each in some], owner=owner, model=model)
+    return sum(
+        Memory.objects.filter(pk=each.pk, content_md5=each.content_md5).update(
+            vector=vector, embedding_model_id=model.pk
+        )
+        for each, vector in zip(some, vectors, strict=True)
+    )
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "code", type(error).__name__)

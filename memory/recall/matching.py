@@ -1,0 +1,52 @@
+"""Which memory somebody means by words of their own: one, if that is clear, else the candidates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from memory.facts.fact_matching import fingerprint
+from memory.facts.facts import known_to
+from memory.models import Memory
+from memory.owner import Owner
+from memory.recall.embedding import embedded_or_none
+from memory.recall.recall import recall
+
+CLEAR_RELEVANCE: Final = 0.5
+"""Half of what was said, by weight of its words, is in the memory."""
+
+CLEAR_LEAD: Final = 0.75
+"""The next best memory is at most this share as relevant."""
+
+MAX_CANDIDATES: Final = 10
+_TOKENS: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """`candidates` (best first) are what may be meant where nothing is clear."""
+
+    clear: Memory | None = None
+    candidates: Sequence[Memory] = ()
+
+
+def matching(owner: Owner, words: str, *, assistant_id: UUID | None = None) -> Matches:
+    """The same words are always clear. At most one call of the embedder, and four queries."""
+    same = known_to(owner, assistant_id).filter(content_md5=fingerprint(words)).first()
+    if same is not None:
+        return Matches(same)
+    asked = embedded_or_none(words, owner=owner)
+    found = recall(
+        owner,
+        words,
+        limit_tokens=_TOKENS,
+        assistant_id=assistant_id,
+        vector=asked.vector if asked else None,
+        model_id=asked.model_id if asked else None,
+    )
+    ranked = list(found.items())[:MAX_CANDIDATES]
+    if ranked and ranked[0][1] >= CLEAR_RELEVANCE:
+        best, relevance = ranked[0]
+        if all(other <= relevance * CLEAR_LEAD for _, other in ranked[1:]):
+            return Matches(best)
+    return Matches(candidates=[memory for memory, _ in ranked])

@@ -1,0 +1,87 @@
+"""REST of a person's own data: all of it to take along, and all of it to be deleted."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import User
+from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
+from amber.lib.errors import Forbidden, Invalid
+from amber.lib.json_text.stream import json_response
+from amber.lib.rest.wire import validated
+from chats.api.serializers import ErasureInput, ErasureSerializer
+from chats.models import Erasure
+from operations.privacy.erasure_services import ask_erasure, latest_erasure
+from operations.privacy.person_export import person_document
+
+
+class PersonExportView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(
+        responses=OpenApiResponse(
+            OpenApiTypes.OBJECT, description="See docs/privacy.md for what it holds."
+        )
+    )
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """All that is yours in this organization, as one JSON document. Not for keys."""
+        address = settings.AMBER_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
+        document = person_document(principal_of(request), _person(request), address=address)
+        return json_response(document, filename="amber-export.json")
+
+
+class EraseView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(responses=ErasureSerializer)
+    def get(self, request: Request) -> Response:
+        """How far your last erasure in this organization is."""
+        return Response(_wire(latest_erasure(principal_of(request))))
+
+    @extend_schema(request=ErasureInput, responses={202: ErasureSerializer})
+    def post(self, request: Request) -> Response:
+        """Delete all that is yours in this organization, or your account. It cannot be undone.
+
+        Out of sight at once, deleted in the background. 409 for the account of an organization's
+        only owner. Not for keys.
+        """
+        user = _person(request)
+        given = validated(ErasureInput, request)
+        if given["confirm"].strip().lower() != user.email.lower():
+            said = "Say your email address to mean it."
+            raise Invalid(said, fields={"confirm": [said]})
+        erasure = ask_erasure(
+            user,
+            organization_id=principal_of(request).organization_id,
+            account=given["account"],
+        )
+        return Response(_wire(erasure), status=202)
+
+
+def _person(request: Request) -> User:
+    """Raises Forbidden for guests."""
+    user = principal_of(request).user
+    if user is None:
+        raise Forbidden
+    return user
+
+
+def _wire(erasure: Erasure | None) -> dict[str, Any]:
+    if erasure is None:
+        return {"state": "none", "account": False, "asked_at": None, "ended_at": None}
+    return {
+        "state": "running" if erasure.ended_at is None else "done",
+        "account": erasure.account,
+        "asked_at": _time(erasure.created_at),
+        "ended_at": _time(erasure.ended_at),
+    }
+
+
+def _time(value: Any) -> str | None:
+    return None if value is None else value.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,44 @@
+"""Which queues are consumed: each worker's row says when it last showed that it consumes.
+
+Written by the keeper (`beat`), read by the web process; who consumes is not asked of the broker.
+"""
+
+import time
+from datetime import timedelta
+from typing import Final
+
+from django.db.models import QuerySet, Sum
+from django.db.models.functions import Now
+
+from amber.lib.database.lease import is_older
+from amber.lib.workers.interpreter_watch import held_count
+from amber.lib.workers.worker import Worker
+from chats.models import WorkerHeartbeat
+
+CONSUMING_SECONDS: Final = 15.0
+"""A consumer whose loop has not shown itself for longer is not consuming."""
+
+
+def beat(worker: Worker, queue: str) -> None:
+    """One statement; none for a worker that lives and does not consume."""
+    if time.monotonic() - worker.consuming_at > CONSUMING_SECONDS:
+        return
+    WorkerHeartbeat.objects.update_or_create(
+        worker=worker.name, defaults={"queue": queue, "beat_at": Now(), "held_count": held_count()}
+    )
+
+
+def consuming_queues(max_age_seconds: float = 20.0) -> set[str]:
+    """The queues that some worker consumes right now: what /readyz asks for."""
+    return set(_alive(max_age_seconds).values_list("queue", flat=True))
+
+
+def held_counts(max_age_seconds: float = 20.0) -> dict[str, int]:
+    """Return, by queue, how often the interpreter was held for too long in the workers that live."""
+    rows = _alive(max_age_seconds).values("queue").annotate(n=Sum("held_count"))
+    return {row["queue"]: row["n"] for row in rows}
+
+
+def _alive(max_age_seconds: float) -> QuerySet[WorkerHeartbeat]:
+    old = is_older("beat_at", timedelta(seconds=max_age_seconds))
+    return WorkerHeartbeat.objects.exclude(old)

@@ -1,0 +1,145 @@
+"""Periodic chores: a table of names, intervals and functions. There is no beat process.
+
+The sweep of any chat worker rings for a chore that is due (`due_chores`, compare-and-set on its
+row); a worker of the `ingest` queue runs it, which reads the function's module then. Each chore works
+in batches and may be run twice.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+from django.conf import settings
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils.module_loading import import_string
+
+from accounts.models import IdempotencyRecord
+from amber.lib.database.lease import is_older
+from amber.lib.workers.guard import count_fault, guard_row
+from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
+from libraries.files.storage import delete_files
+from libraries.models import File
+from tools.models import ToolCallRecord
+
+logger = structlog.get_logger(__name__)
+
+_BATCH = 1_000
+
+
+def erase_stateless() -> None:
+    """What was said in stateless turns, and asked of them, goes after AMBER_STATELESS_KEEP_SECONDS."""
+    kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
+    old = (
+        Turn.objects.filter(chat__isnull=True, ended_at__lt=Now() - kept)
+        .filter(Q(input__isnull=False) | Q(output__isnull=False))
+        .exclude(status__in=LIVE_STATUSES)
+    )
+    ids = list(old.values_list("pk", flat=True)[:_BATCH])
+    Turn.objects.filter(pk__in=ids).update(input=None, output=None, options={}, partial_text="")
+
+
+def forget_idempotency_keys() -> None:
+    kept = timedelta(hours=settings.AMBER_IDEMPOTENCY_HOURS)
+    old = IdempotencyRecord.objects.filter(created_at__lt=Now() - kept)
+    IdempotencyRecord.objects.filter(
+        pk__in=list(old.values_list("pk", flat=True)[:_BATCH])
+    ).delete()
+
+
+def delete_expired_files() -> None:
+    """Rows and bytes, in batches."""
+    while delete_files(File.objects.expired()):
+        pass
+
+
+def forget_dead_workers() -> None:
+    WorkerHeartbeat.objects.filter(is_older("beat_at", timedelta(hours=1))).delete()
+
+
+def forget_tool_calls() -> None:
+    """The log of calls goes after AMBER_TOOL_LOG_DAYS, in batches."""
+    least = Now() - timedelta(days=settings.AMBER_TOOL_LOG_DAYS)
+    old = ToolCallRecord.objects.filter(created_at__lt=least)
+    while ids := list(old.values_list("pk", flat=True)[:_BATCH]):
+        ToolCallRecord.objects.filter(pk__in=ids).delete()
+
+
+@dataclass(frozen=True, slots=True)
+class _Periodic:
+    every_seconds: int
+    run: str
+    """The function's dotted name: who only knows of chores does not pay for what they need."""
+
+
+CHORES: dict[str, _Periodic] = {
+    "digest_turns": _Periodic(5, "chats.digest.digest.digest_turns"),
+    "embed_waiting_blocks": _Periodic(60, "chats.digest.blocks.embed_waiting"),
+    "embed_waiting_memories": _Periodic(60, "memory.recall.embedding.embed_waiting"),
+    "expire_old_chats": _Periodic(3_600, "operations.privacy.retention.expire_old_chats"),
+    "remove_expired_chats": _Periodic(60, "operations.privacy.retention.remove_expired_chats"),
+    "erase_people": _Periodic(60, "operations.privacy.person_erasure.erase_people"),
+    "erase_organizations": _Periodic(
+        60, "operations.privacy.organization_erasure.erase_organizations"
+    ),
+    "erase_stateless": _Periodic(60, "operations.maintenance.periodic_jobs.erase_stateless"),
+    "forget_idempotency_keys": _Periodic(
+        600, "operations.maintenance.periodic_jobs.forget_idempotency_keys"
+    ),
+    "delete_expired_files": _Periodic(
+        600, "operations.maintenance.periodic_jobs.delete_expired_files"
+    ),
+    "forget_dead_workers": _Periodic(
+        600, "operations.maintenance.periodic_jobs.forget_dead_workers"
+    ),
+    "tend_indexes": _Periodic(60, "libraries.embedding.vector_index.tend_indexes"),
+    "survey_libraries": _Periodic(60, "libraries.retrieval.survey.survey_libraries"),
+    "erase_leftovers": _Periodic(3_600, "libraries.ingestion.leftovers.erase_leftovers"),
+    "forget_tool_calls": _Periodic(3_600, "operations.maintenance.periodic_jobs.forget_tool_calls"),
+    "refresh_tools": _Periodic(600, "tools.connections.refreshing.refresh_due"),
+    "release_leftovers": _Periodic(60, "chats.turns.admission.release_leftovers"),
+    "forget_counters": _Periodic(3_600, "providers.budgets.counters.forget_counters"),
+}
+
+
+def add_chore(name: str, *, every_seconds: int, run: str) -> None:
+    """For rooms above this one, when they start. `run`: the dotted name of a function."""
+    CHORES[name] = _Periodic(every_seconds, run)
+
+
+def run(name: str) -> None:
+    """A name this process does not know was rung by a newer one: its own workers will run it."""
+    if name not in CHORES:
+        logger.warning("unknown_chore", chore=name)
+        return
+    try:
+        import_string(CHORES[name].run)()
+    except Exception:
+        count_fault(name)
+        raise  # the worker logs it, and goes on
+
+
+def due_chores() -> list[str]:
+    """Names whose interval has passed; each is given to one caller only.
+
+    One query, and one for each that is due: every chat worker asks every few seconds.
+    """
+    since = dict(Chore.objects.values_list("name", Now() - F("rung_at")))
+    due = [
+        name
+        for name, chore in CHORES.items()
+        if (waited := since.get(name)) is None or abs(waited.total_seconds()) > chore.every_seconds
+    ]
+    new = [Chore(name=name) for name in due if name not in since]
+    Chore.objects.bulk_create(new, ignore_conflicts=True)
+    taken = []
+    for name in due:
+        with guard_row("ring_due_chores", chore=name):
+            if _take(name, CHORES[name].every_seconds):
+                taken.append(name)
+    return taken
+
+
+def _take(name: str, every_seconds: int) -> bool:
+    due = Q(rung_at__isnull=True) | is_older("rung_at", timedelta(seconds=every_seconds))
+    return bool(Chore.objects.filter(due, name=name).update(rung_at=Now()))

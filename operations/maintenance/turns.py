@@ -1,0 +1,126 @@
+"""What the keeper of a chat worker looks after: turns, and the chores that are due.
+
+One statement renews all leases of this process, a second one tells which turns it has lost or shall
+cancel. A small listener hears cancel requests at once.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from uuid import UUID
+
+import redis
+import structlog
+from django.conf import settings
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+from amber.lib.workers import garbage
+from amber.lib.workers.queue import waiting
+from amber.lib.workers.thread_bridge import worker_loop
+from amber.lib.workers.worker import Worker
+from chats.events.stream import control_channel
+from chats.models import Turn, TurnStatus
+from chats.queue import ring_chore, ring_turn
+from chats.running import stopping
+from chats.running.stopping import Stop
+from chats.turns import sweep
+from engine.provider import openai_model
+from operations.maintenance.periodic_jobs import due_chores
+
+logger = structlog.get_logger(__name__)
+
+OVERDUE_SECONDS = 10.0
+"""A turn queued for longer has lost its ring, unless the queue is simply long."""
+
+_RECONNECT_SECONDS = 0.5
+_SILENCE_SECONDS = 3.0
+"""After which Redis is asked whether it is there: a half-open connection is noticed in twice that."""
+
+
+class TurnDuty:
+    """A `Duty`."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._first = True
+
+    def begin(self) -> None:
+        """What the first turn needs is read now, so that it need not wait."""
+        asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
+        import_module("chats.running.runner")
+        openai_model.preload()
+        garbage.set_aside()
+
+    @property
+    def sweeps(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "sweep_turns": self._give_back_lost,
+            "ring_overdue_turns": self._ring_overdue,
+            "ring_due_chores": self._ring_due_chores,
+        }
+
+    def _give_back_lost(self) -> None:
+        for turn_id in sweep.sweep_turns():
+            ring_turn(turn_id)
+
+    def _ring_overdue(self) -> None:
+        if self._first or waiting("chat") == 0:
+            overdue = 0.0 if self._first else OVERDUE_SECONDS
+            for turn_id in sweep.overdue_turns(overdue):
+                ring_turn(turn_id)
+        self._first = False
+
+    def _ring_due_chores(self) -> None:
+        for name in due_chores():
+            ring_chore(name)
+
+    def drain(self) -> None:
+        """After the grace, running turns go back to the queue."""
+        deadline = time.monotonic() + settings.AMBER_SHUTDOWN_GRACE_SECONDS
+        while stopping.running_ids() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        for turn_id in stopping.running_ids():
+            stopping.stop(turn_id, Stop.RELEASED)
+
+    def renew(self) -> None:
+        """Keep what is ours, stop what was cancelled or is another's: two statements."""
+        mine = stopping.running_ids()
+        lease_seconds = settings.AMBER_LEASE_SECONDS
+        Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
+        held = Turn.objects.filter(pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING)
+        unwanted = dict(held.unwanted().values_list("pk", "is_unwanted"))
+        for turn_id in mine:
+            if turn_id not in unwanted:
+                stopping.stop(turn_id, Stop.FENCED)
+            elif unwanted[turn_id]:
+                stopping.stop(turn_id, Stop.CANCELLED)
+
+
+async def _hear_cancels() -> None:
+    """Cancel requests as they are announced; lease renewal finds those missed here."""
+    while True:
+        try:
+            async with amber_redis.async_blocking_client().pubsub() as pubsub:
+                await _listen(pubsub)
+        except (RedisError, OSError, ValueError) as exc:
+            logger.warning("control_channel_lost", reason=type(exc).__name__)
+        await asyncio.sleep(_RECONNECT_SECONDS)
+
+
+async def _listen(pubsub: PubSub) -> None:
+    """Stop what is announced. Raises RedisError, OSError: also when a PING in the silence is not
+    answered, as on a half-open connection."""
+    await pubsub.subscribe(control_channel())
+    is_asked = False
+    while True:
+        message = await pubsub.get_message(timeout=_SILENCE_SECONDS)
+        if message is None:
+            if is_asked:
+                raise redis.TimeoutError("The control channel is silent.")
+            await pubsub.ping()
+        elif message["type"] == "message":
+            stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+        is_asked = message is None

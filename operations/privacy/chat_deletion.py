@@ -1,0 +1,129 @@
+"""Deletes whole chats: messages, blocks with their vectors, turns, files nobody else refers to.
+
+In batches of some hundred rows, each a transaction of its own under the chat's lock, so that nothing
+waits for long and a worker that dies leaves a smaller chat, to be removed later. Two at once do no
+harm. Refuses to decide which: `operations.privacy.retention` and `operations.privacy.person_erasure` do, and have made the chat
+invisible (`Chat.expired_at`) before.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Model, Q
+
+from chats.digest.blocks import embedded_text
+from chats.messages.evidence import withdraw_messages
+from chats.models import Chat, ChatMessage, MessageBlock, Turn
+from libraries.embedding.store import forget_texts
+from libraries.files.storage import drop_files
+from libraries.models import Document
+from providers.models import EmbeddingModel
+
+MESSAGES_AT_ONCE: Final = 300
+BLOCKS_AT_ONCE: Final = 100
+TURNS_AT_ONCE: Final = 300
+
+_Step = Callable[[Chat], int]
+"""Does a batch; 0 when nothing more is to be done."""
+
+
+def remove_chat(chat_id: UUID) -> bool:
+    """True when it is gone; False when somebody else is at it, or wrote to it meanwhile."""
+    steps: tuple[_Step, ...] = (
+        _stop,
+        _withdraw,
+        _remove_blocks,
+        _loosen_turns,
+        _remove_messages,
+        _remove_turns,
+    )
+    return all(_repeat(step, chat_id) for step in steps) and _remove_row(chat_id)
+
+
+def _repeat(step: _Step, chat_id: UUID) -> bool:
+    """Until the step finds nothing more to do. False when the chat is another's, or gone."""
+    while True:
+        with transaction.atomic():
+            chat = _held(chat_id)
+            if chat is None:
+                return False
+            if not step(chat):
+                return True
+
+
+def _held(chat_id: UUID) -> Chat | None:
+    free = Chat.objects.select_for_update(skip_locked=True)
+    chat: Chat | None = free.filter(pk=chat_id).first()
+    return chat
+
+
+def _stop(chat: Chat) -> int:
+    """A running turn notices that its row is gone."""
+    Turn.objects.live().filter(chat=chat).delete()
+    Chat.objects.filter(pk=chat.pk).update(active_leaf=None)
+    return 0
+
+
+def _withdraw(chat: Chat) -> int:
+    withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
+    return 0
+
+
+def _remove_blocks(chat: Chat) -> int:
+    """Newest first, since each names the one before."""
+    newest = MessageBlock.objects.filter(chat=chat).order_by("-last_position")
+    contents = dict(newest.values_list("pk", "full_content")[:BLOCKS_AT_ONCE])
+    models = list(EmbeddingModel.objects.all())
+    texts = {embedded_text(content, model) for content in contents.values() for model in models}
+    forget_texts(texts, organization_id=chat.organization_id)
+    return _delete(MessageBlock, list(contents))
+
+
+def _loosen_turns(chat: Chat) -> int:
+    """So that they name no message."""
+    naming = Turn.objects.filter(Q(question__isnull=False) | Q(tip__isnull=False), chat=chat)
+    ids = list(naming.values_list("pk", flat=True)[:TURNS_AT_ONCE])
+    Turn.objects.filter(pk__in=ids).update(question=None, tip=None, digest_at=None)
+    return len(ids)
+
+
+def _remove_messages(chat: Chat) -> int:
+    """The deepest first, since each names its parent; with their files."""
+    deepest = ChatMessage.objects.filter(chat=chat).order_by("-position")
+    found = dict(deepest.values_list("pk", "file_id")[:MESSAGES_AT_ONCE])
+    deleted = _delete(ChatMessage, list(found))
+    _drop_unreferenced({file_id for file_id in found.values() if file_id is not None})
+    return deleted
+
+
+def _drop_unreferenced(file_ids: Collection[UUID]) -> None:
+    if not file_ids:
+        return
+    held = ChatMessage.objects.filter(file__in=file_ids).values_list("file", flat=True)
+    indexed = Document.objects.filter(file__in=file_ids).values_list("file", flat=True)
+    drop_files(set(file_ids) - set(held) - set(indexed))
+
+
+def _remove_turns(chat: Chat) -> int:
+    ids = Turn.objects.filter(chat=chat).values_list("pk", flat=True)[:TURNS_AT_ONCE]
+    return _delete(Turn, list(ids))
+
+
+@transaction.atomic
+def _remove_row(chat_id: UUID) -> bool:
+    chat = _held(chat_id)
+    if chat is None:
+        return False
+    for model in (ChatMessage, Turn, MessageBlock):
+        if model.objects.filter(chat=chat).exists():
+            return False
+    chat.delete()
+    return True
+
+
+def _delete(model: type[Model], ids: Sequence[Any]) -> int:
+    """One statement, which reads nothing: what refers to these rows went before."""
+    rows = model._default_manager.filter(pk__in=ids)
+    return int(rows._raw_delete(rows.db)) if ids else 0

@@ -1,0 +1,116 @@
+"""The verb of a person who wants to be forgotten: out of sight now, deleted in the background.
+
+In one transaction everything of theirs becomes invisible; `operations.privacy.person_erasure` deletes it in batches.
+What they shared with the organization stays, and is nobody's. The same for a whole organization
+(`operations.privacy.organization_erasure`), of which nothing stays.
+"""
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.closing import close_account
+from accounts.models import ApiKey, IdempotencyRecord, User
+from accounts.principal import Principal
+from assistants.models import Assistant
+from chats.models import Chat, Erasure, Turn
+from chats.queue import ring_chore
+from libraries.models import Document, DocumentStatus, File, Library
+from libraries.queue import ring_erasure
+from memory.models import Memory
+from operations.privacy.person_erasure import Belongings
+from tools.models import Tool
+
+
+@transaction.atomic(durable=True)
+def ask_erasure(user: User, *, organization_id: UUID, account: bool = False) -> Erasure:
+    """The erasure that is under way, or a new one. Raises Conflict (see `close_account`)."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    open_ones = Erasure.objects.filter(user=user, ended_at__isnull=True)
+    if not account:
+        under_way: Erasure | None = open_ones.filter(organization_id=organization_id).first()
+        if under_way is not None:
+            return under_way
+    erasure = Erasure(organization_id=organization_id, user=user, account=account)
+    belongings = Belongings(erasure)
+    if belongings.personal:
+        erasure.organization = belongings.personal[0]
+    erasure.doomed = _disowned(belongings)
+    _hide(belongings)
+    if account:
+        close_account(user)
+    erasure.save(force_insert=True)
+    transaction.on_commit(partial(ring_chore, "erase_people"))
+    transaction.on_commit(partial(ring_erasure))
+    return erasure
+
+
+def hide_organization(organization_id: UUID) -> None:
+    """In the transaction of whoever closes it: guests are out, what runs stops."""
+    now = timezone.now()
+    Assistant.objects.filter(organization=organization_id).update(public=False)
+    turns = Turn.objects.filter(organization=organization_id)
+    turns.live().update(cancel_requested_at=now)
+    turns.filter(digest_at__isnull=False).update(digest_at=None)
+    Chat.objects.unexpired().filter(organization=organization_id).update(expired_at=now)
+    File.objects.unexpired().filter(organization=organization_id).update(expired_at=now)
+    libraries = Library.objects.filter(organization=organization_id)
+    libraries.update(deleted_at=now)
+    _stop_documents(list(libraries.values_list("pk", flat=True)))
+    transaction.on_commit(partial(ring_chore, "erase_organizations"))
+    transaction.on_commit(partial(ring_erasure))
+
+
+def latest_erasure(principal: Principal) -> Erasure | None:
+    rows = Erasure.objects.visible_to(principal).order_by("-created_at")
+    found: Erasure | None = rows.first()
+    return found
+
+
+def _hide(belongings: Belongings) -> None:
+    now = timezone.now()
+    belongings.of(Chat).unexpired().update(expired_at=now)
+    belongings.of(Turn).live().update(cancel_requested_at=now)
+    belongings.of(Turn).filter(digest_at__isnull=False).update(digest_at=None)
+    stateless = belongings.of(Turn).filter(chat__isnull=True)
+    said = Q(input__isnull=False) | Q(output__isnull=False) | Q(manifest__isnull=False)
+    stateless.filter(said).update(input=None, output=None, manifest=None, partial_text="")
+    belongings.of(File).unexpired().update(expired_at=now)
+    belongings.of(Memory).delete()
+    keys = belongings.of(ApiKey)
+    labels = [f"key:{pk}" for pk in keys.values_list("pk", flat=True)]
+    keys.filter(revoked_at__isnull=True).update(revoked_at=now)
+    user_id = belongings.erasure.user_id
+    answers = IdempotencyRecord.objects.filter(principal__in=[f"user:{user_id}", *labels])
+    if not belongings.erasure.account:
+        answers = answers.filter(organization_id=belongings.erasure.organization_id)
+    answers.delete()
+
+
+def _disowned(belongings: Belongings) -> dict[str, list[str]]:
+    """Ids of what was theirs alone, which nobody sees from now on; what they shared is nobody's."""
+    doomed: dict[str, list[str]] = {}
+    for model in (Assistant, Tool, Library):
+        mine = belongings.of(model)
+        alone = mine.filter(Q(shared=False) | Q(organization__in=belongings.personal))
+        ids = list(alone.values_list("pk", flat=True))
+        doomed[str(model._meta.model_name)] = [str(pk) for pk in ids]
+        hidden: dict[str, Any] = {"user": None, "shared": False}
+        if model is Assistant:
+            hidden["public"] = False
+        if model is Library:
+            hidden |= {"default": False, "deleted_at": timezone.now()}
+            _stop_documents(ids)
+            mine.update(default=False)
+        model._default_manager.filter(pk__in=ids).update(**hidden)
+        mine.update(user=None)
+    return doomed
+
+
+def _stop_documents(library_ids: list[UUID]) -> None:
+    running = Document.objects.filter(library__in=library_ids, status=DocumentStatus.RUNNING)
+    running.update(cancel_requested_at=timezone.now())

@@ -1,0 +1,42 @@
+"""What a guest left, when they turn out to be somebody: chats, files and memories become a user's.
+
+Only rows of one organization, and only those of a guest who came without anybody's key. What has expired
+stays gone, though its rows may still be there. The ledger stays as it is: it says who asked at the time.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.models import User
+from chats.models import Chat, ChatOwner, Turn
+from libraries.models import File
+from memory.facts.handover import hand_over
+from memory.owner import Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """How many rows changed hands."""
+
+    chats: int = 0
+    files: int = 0
+    memories: int = 0
+
+
+@transaction.atomic(durable=True)
+def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> Claimed:
+    """The guest's rows become the user's, and expire no more by themselves.
+
+    A turn that runs meanwhile goes on. Doing it again takes over what has come since.
+    """
+    theirs = {"organization_id": organization_id, "guest_id": guest_id, "user__isnull": True}
+    chats = Chat.objects.unexpired().filter(**theirs).select_for_update(no_key=True)
+    ids = list(chats.order_by("pk").values_list("pk", flat=True))
+    taken = {"user": user, "guest_id": None}
+    Turn.objects.filter(chat_id__in=ids).update(**taken)
+    Chat.objects.filter(pk__in=ids).update(**taken, owner=ChatOwner.USER, expired_at=None)
+    files = File.objects.unexpired().filter(**theirs).update(**taken, expired_at=None)
+    memories = hand_over(Owner(organization_id, None, guest_id), Owner(organization_id, user.pk))
+    return Claimed(len(ids), files, memories)

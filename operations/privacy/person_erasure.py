@@ -1,0 +1,211 @@
+"""Does what a person asked for with `me/erase/`: deletes all they left, in batches, until it is done.
+
+What is to go was put out of sight when they asked (`operations.privacy.erasure_services`). Each round goes through
+everything again, so that a worker that dies loses nothing; the wish is fulfilled (`ended_at`) only
+when nothing is left. Ledger rows keep their numbers, without the person.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
+
+from accounts.models import ApiKey, Membership, Organization, Role, User
+from assistants.models import Assistant
+from chats.models import Chat, ChatMessage, Erasure, Turn
+from libraries.files.storage import delete_files
+from libraries.ingestion.leftovers import erase_leftovers
+from libraries.models import Document, Embedding, File, Library, Repository
+from memory.models import Memory
+from operations.privacy.chat_deletion import remove_chat
+from providers.models import UsageRecord
+from tools.models import Tool, ToolCallRecord
+
+logger = structlog.get_logger(__name__)
+
+SLICE_SECONDS: Final = 30.0
+CHATS_AT_ONCE: Final = 20
+ROWS_AT_ONCE: Final = 500
+
+
+class Belongings:
+    """Which rows an erasure is about: a person's in one organization, or everywhere.
+
+    With the account its personal organizations go too, and all that is in them.
+    """
+
+    def __init__(self, erasure: Erasure) -> None:
+        self.erasure = erasure
+        self.personal: list[Organization] = []
+        if erasure.account:
+            owned = Membership.objects.filter(user=erasure.user, role=Role.OWNER)
+            personal = owned.filter(organization__personal=True).values("organization")
+            self.personal = list(Organization.objects.filter(pk__in=personal))
+
+    def of(self, model: type[Model]) -> Any:
+        """Their rows, as a query set of this model. Those of guests who came by a key of theirs go with the account alone."""
+        rows: QuerySet[Any] = model._default_manager.all()
+        if self.erasure.account:
+            return rows.filter(Q(user=self.erasure.user_id) | Q(organization__in=self.personal))
+        mine = rows.filter(user=self.erasure.user_id, organization_id=self.erasure.organization_id)
+        has_guests = any(field.name == "guest_id" for field in model._meta.fields)
+        return mine.filter(guest_id__isnull=True) if has_guests else mine
+
+    def doomed(self, model: type[Model]) -> QuerySet[Any]:
+        """Rows that were theirs alone, and are nobody's since they asked."""
+        ids = self.erasure.doomed.get(model._meta.model_name, [])
+        return model._default_manager.filter(pk__in=ids)
+
+
+def erase_people() -> None:
+    """Those who asked first, first."""
+    for erasure in Erasure.objects.filter(ended_at__isnull=True).order_by("created_at"):
+        erase(erasure)
+
+
+def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
+    """True when nothing is left. False when time ran out, or others are busy with some of it: what
+    is left is for the next round."""
+    until = time.monotonic() + slice_seconds
+    belongings = Belongings(erasure)
+    for step in _STEPS:
+        while step(belongings):
+            if time.monotonic() > until:
+                return False
+    return _finish(belongings)
+
+
+# -- Steps: each does a batch and says how much it did -----------------------------------------------
+
+
+def _late_memories(belongings: Belongings) -> int:
+    """Those that a turn wrote while it was being stopped."""
+    later = belongings.of(Memory).filter(created_at__gte=belongings.erasure.created_at)
+    said = later.exclude(evidence=[]).values_list("pk", "evidence")
+    going = [pk for pk, evidence in said if not _is_still_said(evidence)]
+    return int(Memory.objects.filter(pk__in=going).delete()[0])
+
+
+def _is_still_said(ids: Sequence[UUID]) -> bool:
+    unexpired = Chat.objects.unexpired().filter(messages__in=ids)
+    return unexpired.exists()
+
+
+def _some_chats(belongings: Belongings) -> int:
+    ids = list(belongings.of(Chat).expired().values_list("pk", flat=True)[:CHATS_AT_ONCE])
+    return sum(remove_chat(chat_id) for chat_id in ids)
+
+
+def _some_stateless_turns(belongings: Belongings) -> int:
+    asked_at = belongings.erasure.created_at
+    return delete_some(belongings.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
+
+
+def _some_files(belongings: Belongings) -> int:
+    return delete_files(belongings.of(File).expired())
+
+
+def _some_assistants(belongings: Belongings) -> int:
+    assistant = belongings.doomed(Assistant).first()
+    if assistant is None:
+        return 0
+    for model in (ChatMessage, Chat, Turn):
+        if count := _let_go(model._default_manager.filter(assistant=assistant), "assistant"):
+            return count
+    assistant.delete()
+    return 1
+
+
+def _some_tools(belongings: Belongings) -> int:
+    tool = belongings.doomed(Tool).first()
+    if tool is None:
+        return 0
+    if count := delete_some(ToolCallRecord.objects.filter(tool=tool)):
+        return count
+    tool.delete()
+    return 1
+
+
+def _all_libraries(belongings: Belongings) -> int:
+    """They were marked; libraries are erased as any deleted one is."""
+    if belongings.doomed(Library).exists():
+        erase_leftovers()
+    return 0
+
+
+def _some_keys(belongings: Belongings) -> int:
+    keys = belongings.of(ApiKey).filter(revoked_at__isnull=False)
+    used = Turn.objects.filter(api_key__in=list(keys.values_list("pk", flat=True)))
+    return _let_go(used, "api_key") or delete_some(keys)
+
+
+def _some_traces(belongings: Belongings) -> int:
+    """What stays for others keeps its numbers and its content, without the person."""
+    asked_at = belongings.erasure.created_at
+    for model in (UsageRecord, ToolCallRecord, Document, Repository):
+        before = belongings.of(model).filter(
+            user=belongings.erasure.user_id, created_at__lte=asked_at
+        )
+        if count := _let_go(before, "user"):
+            return count
+    return 0
+
+
+def _some_of_personal_organizations(belongings: Belongings) -> int:
+    """What is too much to go with its organization at once."""
+    for model in (UsageRecord, Embedding, ToolCallRecord):
+        rows = model._default_manager.filter(organization__in=belongings.personal)
+        if count := delete_some(rows):
+            return count
+    return 0
+
+
+_STEPS: Final[tuple[Callable[[Belongings], int], ...]] = (
+    _late_memories,
+    _some_chats,
+    _some_stateless_turns,
+    _some_files,
+    _some_assistants,
+    _some_tools,
+    _all_libraries,
+    _some_keys,
+    _some_traces,
+    _some_of_personal_organizations,
+)
+
+
+def _finish(belongings: Belongings) -> bool:
+    erasure = belongings.erasure
+    left = [belongings.of(Chat).expired(), belongings.of(File).expired()]
+    left += [belongings.doomed(model) for model in (Assistant, Tool, Library)]
+    if any(rows.exists() for rows in left):
+        return False
+    with transaction.atomic():
+        if erasure.account:
+            for organization in belongings.personal:
+                organization.delete()
+            User.objects.filter(pk=erasure.user_id).delete()
+        else:
+            done = Erasure.objects.filter(pk=erasure.pk)
+            done.update(ended_at=timezone.now(), doomed={}, updated_at=timezone.now())
+    logger.info("person_erased", erasure_id=str(erasure.pk), account=erasure.account)
+    return True
+
+
+def delete_some(rows: QuerySet[Any]) -> int:
+    """A batch of these; how many there were."""
+    ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
+    rows.model._default_manager.filter(pk__in=ids).delete()
+    return len(ids)
+
+
+def _let_go(rows: QuerySet[Any], field: str) -> int:
+    """A batch of these no longer names what `field` names."""
+    ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
+    rows.model._default_manager.filter(pk__in=ids).update(**{field: None})
+    return len(ids)

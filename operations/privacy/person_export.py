@@ -1,0 +1,163 @@
+"""Everything a person has in an organization, as one JSON document (docs/privacy.md).
+
+What it holds is what they may see, and made or own; of secrets only that there are some. Each entry
+of `chats` is what `chats/import/` takes. Nothing is read before it is written: lists are iterators
+(`amber.lib.json_text.stream`), a chat's messages too.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.utils import timezone
+
+from accounts.api.serializers import ApiKeySerializer
+from accounts.models import ApiKey, Membership, User
+from accounts.principal import Principal
+from amber.lib.json_text.stream import in_batches
+from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer
+from assistants.models import Assistant, AssistantTool, ScenePrompt
+from chats.messages import transcript
+from chats.messages.wire import chat_wire
+from chats.models import Chat, ChatMessage
+from libraries.files.links import CONTENT_ADDRESS
+from libraries.models import Document, File, Library
+from libraries.wire import document_wire, file_wire, library_wire
+from memory.models import Memory
+from memory.wire import memory_wire
+from providers.models import UsageRecord
+from tools.models import Tool
+from tools.wire import tool_wire
+
+MESSAGES_AT_ONCE: Final = 50
+"""At 200,000 characters each still a bounded part of memory."""
+
+DOCUMENTS_AT_ONCE: Final = 50
+
+
+def person_document(principal: Principal, user: User, *, address: str) -> dict[str, Any]:
+    """`address` is this installation's, for links to files; they want the person's session."""
+    return {
+        "exported_at": _time(timezone.now()),
+        "organization_id": str(principal.organization_id),
+        "profile": _profile(user),
+        "memberships": [_membership(each) for each in _memberships(user)],
+        "chats": in_batches(
+            Chat.objects.visible_to(principal).select_related("assistant"), _each(_chat)
+        ),
+        "memories": in_batches(_without_index(Memory, principal), _each(memory_wire)),
+        "files": in_batches(
+            File.objects.visible_to(principal).defer("text"),
+            _each(lambda file: _file(file, address)),
+        ),
+        "assistants": in_batches(_made(Assistant, principal), _each(_assistant)),
+        "libraries": in_batches(
+            _made(Library, principal).select_related("embedding_model", "next_embedding_model"),
+            _each(_library),
+        ),
+        "tools": in_batches(_made(Tool, principal), _each(tool_wire)),
+        "api_keys": in_batches(
+            ApiKey.objects.visible_to(principal).filter(user=user), _each(_api_key)
+        ),
+        "usage": _usage(principal, user),
+    }
+
+
+def _each(wire: Callable[[Any], dict[str, Any]]) -> Callable[[list[Any]], Iterator[dict[str, Any]]]:
+    return lambda rows: map(wire, rows)
+
+
+def _made(model: Any, principal: Principal) -> QuerySet[Any]:
+    """Those they made themselves, of what they see."""
+    rows: QuerySet[Any] = model.objects.visible_to(principal)
+    return rows.filter(user_id=principal.user_id)
+
+
+def _without_index(model: Any, principal: Principal) -> QuerySet[Any]:
+    rows: QuerySet[Any] = model.objects.visible_to(principal)
+    return rows.defer("vector", "search")
+
+
+def _profile(user: User) -> dict[str, Any]:
+    return {
+        "id": str(user.pk),
+        "email": user.email,
+        "name": user.name,
+        "time_zone": user.time_zone,
+        "date_joined": _time(user.date_joined),
+        "last_login": _time(user.last_login),
+    }
+
+
+def _memberships(user: User) -> QuerySet[Membership]:
+    return Membership.objects.filter(user=user).select_related("organization")
+
+
+def _membership(membership: Membership) -> dict[str, Any]:
+    organization = membership.organization
+    return {
+        "organization": {"id": str(organization.pk), "name": organization.name},
+        "role": membership.role,
+        "created_at": _time(membership.created_at),
+    }
+
+
+def _chat(chat: Chat) -> dict[str, Any]:
+    return {"chat": chat_wire(chat), "messages": _messages(chat)}
+
+
+def _messages(chat: Chat) -> Iterator[dict[str, Any]]:
+    """All branches, parents before children. Texts of files are not read."""
+    rows = ChatMessage.objects.filter(chat=chat).order_by("position", "pk")
+    rows = rows.select_related("assistant", "file").defer("search", "file__text")
+    after = Q()
+    while some := list(rows.filter(after)[:MESSAGES_AT_ONCE]):
+        yield from transcript.exported(some)
+        last = some[-1]
+        after = Q(position__gt=last.position) | Q(position=last.position, pk__gt=last.pk)
+        after &= Q(position__gte=last.position)  # what the index serves
+
+
+def _file(file: File, address: str) -> dict[str, Any]:
+    return file_wire(file) | {"content_url": address + CONTENT_ADDRESS.format(file.pk)}
+
+
+def _assistant(assistant: Assistant) -> dict[str, Any]:
+    bindings = AssistantTool.objects.filter(assistant=assistant).select_related("tool")
+    scenes = ScenePrompt.objects.filter(assistant=assistant)
+    return {
+        **AssistantSerializer(assistant).data,
+        "tools": BindingSerializer(bindings, many=True).data,
+        "scene_prompts": ScenePromptSerializer(scenes, many=True).data,
+    }
+
+
+def _library(library: Library) -> dict[str, Any]:
+    documents = Document.objects.filter(library=library).defer("text", "pages")
+    return library_wire(library) | {
+        "documents": in_batches(documents, _each(document_wire), size=DOCUMENTS_AT_ONCE)
+    }
+
+
+def _api_key(key: ApiKey) -> dict[str, Any]:
+    return dict(ApiKeySerializer(key).data)
+
+
+def _usage(principal: Principal, user: User) -> Iterator[dict[str, Any]]:
+    """Totals by model, of all time."""
+    mine = UsageRecord.objects.filter(organization_id=principal.organization_id, user=user)
+    yield from (
+        {**row, "cost": str(row["cost"])}
+        for row in mine.values("kind", "model")
+        .annotate(
+            calls=Count("pk"),
+            prompt_tokens=Sum("prompt_tokens"),
+            completion_tokens=Sum("completion_tokens"),
+            cost=Sum("cost"),
+        )
+        .order_by("kind", "model")
+    )
+
+
+def _time(value: Any) -> str | None:
+    return None if value is None else value.isoformat().replace("+00:00", "Z")

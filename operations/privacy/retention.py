@@ -1,0 +1,74 @@
+"""Chats and stateless turns whose time is up: those that expire, and those an organization keeps no
+longer (`Organization.retention_days` since the last activity).
+
+They are out of sight at once and go in batches (`operations.privacy.chat_deletion`). Memories stay: they are the
+person's own, and have their own list. Each function works for a while, may be run twice, and goes on
+the next time.
+"""
+
+import time
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.utils import timezone
+
+from accounts.models import Organization
+from chats.models import LIVE_STATUSES, Chat, Turn
+from operations.privacy.chat_deletion import remove_chat
+
+SLICE_SECONDS: Final = 20.0
+"""Other chores wait behind this one."""
+
+CHATS_AT_ONCE: Final = 200
+TURNS_AT_ONCE: Final = 500
+
+
+def expire_old_chats() -> None:
+    """Mark what is older than its organization keeps chats."""
+    limited = Organization.objects.filter(retention_days__isnull=False)
+    keeping = limited.values_list("pk", "retention_days")
+    for organization_id, days in keeping:
+        if days is None:
+            continue
+        oldest_kept = timezone.now() - timedelta(days=days)
+        while _expire_some(organization_id, oldest_kept):
+            pass
+        while _remove_stateless(organization_id, oldest_kept):
+            pass
+
+
+def remove_expired_chats() -> None:
+    """The longest expired first."""
+    until = time.monotonic() + SLICE_SECONDS
+    while _remove_some(until):
+        pass
+
+
+def _remove_some(until: float) -> bool:
+    """Whether there may be more to do: in time, and not in another's hands."""
+    expired = Chat.objects.expired().order_by("expired_at").values_list("pk", flat=True)
+    is_any_removed = False
+    for chat_id in list(expired[:CHATS_AT_ONCE]):
+        if time.monotonic() > until:
+            return False
+        is_any_removed |= remove_chat(chat_id)
+    return is_any_removed
+
+
+def _expire_some(organization_id: UUID, oldest_kept: datetime) -> int:
+    """One batch; a chat that somebody went on with meanwhile stays."""
+    old = Chat.objects.unexpired().filter(
+        organization_id=organization_id, updated_at__lt=oldest_kept
+    )
+    ids = list(old.order_by("updated_at").values_list("pk", flat=True)[:CHATS_AT_ONCE])
+    return old.filter(pk__in=ids).update(expired_at=timezone.now())
+
+
+def _remove_stateless(organization_id: UUID, oldest_kept: datetime) -> int:
+    old = Turn.objects.filter(
+        organization_id=organization_id, chat__isnull=True, created_at__lt=oldest_kept
+    ).exclude(status__in=LIVE_STATUSES)
+    ids = list(old.values_list("pk", flat=True)[:TURNS_AT_ONCE])
+    Turn.objects.filter(pk__in=ids).delete()
+    return len(ids)

@@ -1,0 +1,95 @@
+"""REST of budgets: for the organization's owners and admins, in person."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import ApiKey, Membership
+from accounts.principal import Principal
+from accounts.registry import sees_assistant
+from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
+from accounts.tenancy.access import get_visible, get_writable
+from amber.lib.errors import Forbidden, Missing
+from amber.lib.rest.wire import validated
+from providers.api.budget_serializers import (
+    BUDGET_EXAMPLES,
+    BudgetChangesSerializer,
+    BudgetSerializer,
+    NewBudgetSerializer,
+    shown,
+)
+from providers.budgets import services
+from providers.models import Budget, BudgetScope
+
+
+def _admin(request: Request) -> Principal:
+    """Raises Forbidden."""
+    principal = principal_of(request)
+    if not principal.is_admin:
+        raise Forbidden
+    return principal
+
+
+class BudgetsView(GenericAPIView[Budget]):
+    permission_classes = [HasPrincipal, InPerson]
+    serializer_class = BudgetSerializer
+
+    @extend_schema(responses=BudgetSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """The organization's budgets, newest first, with what is used of each."""
+        page = self.paginate_queryset(Budget.objects.visible_to(_admin(request)))
+        return self.get_paginated_response(shown(page or []))
+
+    @extend_schema(
+        request=NewBudgetSerializer, responses={201: BudgetSerializer}, examples=BUDGET_EXAMPLES
+    )
+    def post(self, request: Request) -> Response:
+        """Set a limit. What was used already in this period counts."""
+        principal = _admin(request)
+        given = validated(NewBudgetSerializer, request)
+        _check_subject(principal, given)
+        made = services.create_budget(principal.organization_id, **given)
+        return Response(shown([made])[0], status=201)
+
+
+class BudgetView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(responses=BudgetSerializer)
+    def get(self, request: Request, budget_id: UUID) -> Response:
+        """The budget, with what is used of it."""
+        budget = get_visible(Budget, principal_of(request), budget_id)
+        return Response(shown([budget])[0])
+
+    @extend_schema(request=BudgetChangesSerializer, responses=BudgetSerializer)
+    def patch(self, request: Request, budget_id: UUID) -> Response:
+        """Another limit; what was used stays."""
+        budget = get_writable(Budget, principal_of(request), budget_id)
+        given = validated(BudgetChangesSerializer, request)
+        return Response(shown([services.change_limit(budget, limit=given["limit"])])[0])
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, budget_id: UUID) -> Response:
+        """From now on there is no such limit."""
+        services.delete_budget(get_writable(Budget, principal_of(request), budget_id))
+        return Response(status=204)
+
+
+def _check_subject(principal: Principal, given: dict[str, Any]) -> None:
+    """Whom a budget names must be there to be seen. Raises Missing."""
+    subject, assistant_id = given.get("subject", ""), given.get("assistant_id")
+    if given["scope"] == BudgetScope.ASSISTANT and subject:
+        assistant_id = UUID(subject)
+    if assistant_id is not None and not sees_assistant(principal, assistant_id):
+        raise Missing
+    if given["scope"] == BudgetScope.KEY and subject:
+        get_visible(ApiKey, principal, UUID(subject))
+    if given["scope"] == BudgetScope.USER and subject:
+        members = Membership.objects.visible_to(principal)
+        if not members.filter(user_id=UUID(subject)).exists():
+            raise Missing

@@ -1,0 +1,170 @@
+"""Counters of budgets: one row for each budget, subject and period, changed under its lock.
+
+A new budget begins with what the ledger holds of the period under way. Refuses to judge:
+`providers.budgets.reservations` compares what it finds here with the limits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import (
+    Case,
+    DateField,
+    F,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.utils import timezone
+
+from accounts.models import ApiKey
+from amber.lib.ids import new_id
+from providers.budgets.rules import Applying, Spending, period_start, period_start_at
+from providers.models import (
+    Budget,
+    BudgetCounter,
+    BudgetPeriod,
+    BudgetScope,
+    BudgetUnit,
+    UsageRecord,
+)
+
+KEPT: Final = timedelta(days=70)
+"""This month and the last are there to be looked at."""
+
+NOTHING: Final = Spending(0, Decimal(0))
+
+_SUBJECT_COLUMNS: Final = {
+    BudgetScope.USER: "user_id",
+    BudgetScope.KEY: "api_key_id",
+    BudgetScope.ASSISTANT: "assistant_id",
+    BudgetScope.GUEST: "guest_id",
+}
+
+_CHANGE: Final = """
+INSERT INTO providers_budgetcounter AS counter
+    (id, created_at, updated_at, budget_id, subject, period_start, used, reserved)
+SELECT id, now(), now(), budget_id, subject, period_start, used, reserved
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::date[], %s::numeric[], %s::numeric[])
+    AS change (id, budget_id, subject, period_start, used, reserved)
+ON CONFLICT (budget_id, subject, period_start) DO UPDATE SET
+    used = counter.used + EXCLUDED.used,
+    reserved = counter.reserved + EXCLUDED.reserved,
+    updated_at = now()
+RETURNING id, budget_id, used, reserved
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A counter after a change."""
+
+    pk: UUID
+    used: Decimal
+    reserved: Decimal
+
+
+def change(
+    applying: Sequence[Applying],
+    now: datetime,
+    *,
+    used: Spending = NOTHING,
+    reserved: Spending = NOTHING,
+) -> dict[UUID, Counted]:
+    """Add to the counters of these budgets; by budget, locked from here on, in the order given.
+
+    One statement, which makes the counters that are missing.
+    """
+    if not applying:
+        return {}
+    columns: tuple[list[object], ...] = (
+        [new_id() for _ in applying],
+        [each.budget_id for each in applying],
+        [each.subject for each in applying],
+        [period_start(each.period, now) for each in applying],
+        [used.of(each.unit) for each in applying],
+        [reserved.of(each.unit) for each in applying],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGE, columns)
+        return {budget_id: Counted(pk, *amounts) for pk, budget_id, *amounts in cursor}
+
+
+def counters_of(budgets: Sequence[Budget], now: datetime) -> dict[UUID, BudgetCounter]:
+    """Of the periods under way, by budget; none for a budget of each. One query."""
+    starts = {budget.pk: period_start(budget.period, now) for budget in budgets}
+    rows = BudgetCounter.objects.filter(
+        budget__in=budgets,
+        subject=F("budget__subject"),
+        period_start__in=set(starts.values()),
+    )
+    return {row.budget_id: row for row in rows if row.period_start == starts[row.budget_id]}
+
+
+def with_used(budgets: QuerySet[Budget]) -> QuerySet[Budget]:
+    """Annotated with `used_now`: None for a budget of each, and where nothing was used."""
+    now = timezone.now()
+    starts = [
+        When(period=period, then=Value(period_start(period, now))) for period in BudgetPeriod.values
+    ]
+    counters = BudgetCounter.objects.filter(
+        budget=OuterRef("pk"),
+        subject=OuterRef("subject"),
+        period_start=OuterRef("starts"),
+    )
+    dated = budgets.annotate(starts=Case(*starts, output_field=DateField()))
+    return dated.annotate(used_now=Subquery(counters.values("used")))
+
+
+def open_counters(budget: Budget) -> None:
+    """A new budget counts what its subjects have used already. One query over the period."""
+    now = timezone.now()
+    BudgetCounter.objects.bulk_create(
+        (
+            BudgetCounter(
+                budget=budget,
+                subject=subject,
+                period_start=period_start(budget.period, now),
+                used=used,
+            )
+            for subject, used in _used(budget, period_start_at(budget.period, now)).items()
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def forget_counters() -> None:
+    """Those of periods long past."""
+    least = timezone.now().date() - KEPT
+    BudgetCounter.objects.filter(period_start__lt=least).delete()
+
+
+def _used(budget: Budget, since: datetime) -> dict[str, Decimal]:
+    """By subject, from the ledger."""
+    rows = UsageRecord.objects.filter(organization_id=budget.organization_id, created_at__gte=since)
+    if budget.assistant_id is not None:
+        rows = rows.filter(assistant_id=budget.assistant_id)
+    tokens = F("prompt_tokens") + F("completion_tokens")
+    amount = Sum(tokens if budget.unit == BudgetUnit.TOKENS else F("cost"))
+    column = _SUBJECT_COLUMNS.get(BudgetScope(budget.scope))
+    if column is None:
+        return {"": Decimal(rows.aggregate(amount=amount)["amount"] or 0)}
+    known = rows.filter(**{f"{column}__isnull": False})
+    found = list(known.values_list(column).annotate(amount=amount))
+    firsts = (
+        ApiKey.objects.first_ids([pk for pk, _ in found]) if budget.scope == BudgetScope.KEY else {}
+    )
+    totals: dict[str, Decimal] = {}
+    for subject, used in found:
+        name = str(firsts.get(subject, subject))
+        if budget.subject in ("", name):
+            totals[name] = totals.get(name, Decimal(0)) + Decimal(used)
+    return totals

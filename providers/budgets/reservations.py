@@ -1,0 +1,168 @@
+"""Budgets, held: reserve before a call, count what it used, release when it is over.
+
+A counter for each budget, subject and period holds what was used and what is reserved; a
+reservation names its holder. Whoever reserves changes the counters first and looks after: their
+rows are locked by then, in the order of their budgets, so that neither many at once nor a crash
+can overshoot. Counters are the last rows a transaction locks; releasing twice releases once.
+
+That an organization has no budget is remembered for ABSENCE_SECONDS in each process: most have
+none, and their turns cost no query.
+Refuses to know turns: whoever holds something says when it is over (`chats.turns.admission`).
+"""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import ApiKey
+from amber.lib.errors import RateLimited
+from providers.budgets.counters import Counted, change
+from providers.budgets.rules import Applying, Spender, Spending, narrowest, refusal
+from providers.models import Budget, BudgetCounter, BudgetReservation, BudgetScope
+
+ABSENCE_SECONDS: Final = 10.0
+"""A first budget holds after that, in processes other than the one that made it."""
+
+_absent: dict[UUID, float] = {}
+"""Until when (monotonic) an organization is taken to have no budget."""
+
+
+def reserve(spender: Spender, asked: Callable[[], Spending], *, holder_id: UUID) -> bool:
+    """Hold what a call may use until `release(holder_id)`; False if no budget applies.
+
+    `asked` is called only where one does. Part of the caller's transaction: no query, or four.
+    Raises RateLimited (budget_exceeded); then nothing is held.
+    """
+    applying = _applying(spender)
+    if not applying:
+        return False
+    _hold(applying, asked(), holder_id)
+    return True
+
+
+def renew(spender: Spender, asked: Spending, *, holder_id: UUID) -> RateLimited | None:
+    """Hold this much instead of what was held, for the holder's next call. If it cannot be had,
+    the refusal is returned, and what was held stays so."""
+    try:
+        with transaction.atomic():
+            release([holder_id])
+            _hold(_applying(spender, is_budgeted=True), asked, holder_id)
+    except RateLimited as refused:
+        return refused
+    return None
+
+
+def count(spender: Spender, used: Spending, *, is_budgeted: bool = False) -> None:
+    """Add what a call has used. `is_budgeted`: something was reserved for it, so some budget
+    applies whatever this process remembers. No query, or two."""
+    change(_applying(spender, is_budgeted=is_budgeted), timezone.now(), used=used)
+
+
+def release(holder_ids: Collection[UUID]) -> None:
+    """Give back what is reserved for these, if anything. Two queries."""
+    mine = BudgetReservation.objects.filter(holder_id__in=holder_ids)
+    counters = BudgetCounter.objects.filter(pk__in=mine.values("counter_id"))
+    locked = counters.select_for_update(no_key=True)
+    with transaction.atomic():
+        if list(locked.order_by("budget_id", "subject", "period_start").values_list("pk")):
+            with connection.cursor() as cursor:
+                cursor.execute(_RELEASE, [list(holder_ids)])
+
+
+def forget_absence() -> None:
+    """Budgets have changed: this process looks again."""
+    _absent.clear()
+
+
+def holders_since(moment: datetime, *, at_most: int) -> list[UUID]:
+    """Who has held something since before then, oldest first."""
+    old = BudgetReservation.objects.filter(created_at__lt=moment).order_by("created_at")
+    return list(dict.fromkeys(old.values_list("holder_id", flat=True)[:at_most]))
+
+
+# -- Which budgets apply -----------------------------------------------------------------------
+
+
+def _applying(spender: Spender, *, is_budgeted: bool = False) -> list[Applying]:
+    """In the order of locking. No query while it is known that there are none, else one to three."""
+    organization_id = spender.organization_id
+    if not is_budgeted and _absent.get(organization_id, 0.0) > time.monotonic():
+        return []
+    subjects = _subjects(spender)
+    wanted = Q(scope=BudgetScope.ORGANIZATION)
+    for scope, subject in subjects.items():
+        wanted |= Q(scope=scope, subject__in=["", subject])
+    whose = Q(assistant_id=None) | Q(assistant_id=spender.assistant_id)
+    mine = Budget.objects.filter(organization_id=organization_id)
+    found = narrowest(_as_applying(row, subjects) for row in mine.filter(wanted & whose))
+    if not found and not mine.exists():
+        _absent[organization_id] = time.monotonic() + ABSENCE_SECONDS
+    return found
+
+
+def _subjects(spender: Spender) -> dict[BudgetScope, str]:
+    """One query for a key: which it was rotated from."""
+    key_id = spender.api_key_id
+    ids = {
+        BudgetScope.USER: spender.user_id,
+        BudgetScope.KEY: ApiKey.objects.first_ids([key_id])[key_id] if key_id else None,
+        BudgetScope.ASSISTANT: spender.assistant_id,
+        BudgetScope.GUEST: spender.guest_id,
+    }
+    return {scope: str(pk) for scope, pk in ids.items() if pk is not None}
+
+
+def _as_applying(row: Budget, subjects: dict[BudgetScope, str]) -> Applying:
+    return Applying(
+        budget_id=row.pk,
+        scope=row.scope,
+        period=row.period,
+        unit=row.unit,
+        limit=row.limit,
+        subject=subjects.get(BudgetScope(row.scope), ""),
+        is_named=row.subject != "",
+        is_of_assistant=row.assistant_id is not None,
+    )
+
+
+# -- Holding -------------------------------------------------------------------------------------
+
+_RELEASE: Final = """
+WITH released AS (
+    DELETE FROM providers_budgetreservation WHERE holder_id = ANY(%s) RETURNING counter_id, amount
+)
+UPDATE providers_budgetcounter AS counter
+SET reserved = counter.reserved - given.amount, updated_at = now()
+FROM (SELECT counter_id, sum(amount) AS amount FROM released GROUP BY counter_id) AS given
+WHERE counter.id = given.counter_id
+"""
+
+
+def _hold(applying: Sequence[Applying], asked: Spending, holder_id: UUID) -> None:
+    """Raises RateLimited; then nothing is held."""
+    now = timezone.now()
+    with transaction.atomic():
+        counted = change(applying, now, reserved=asked)
+        over = [each for each in applying if _is_over(counted[each.budget_id], each)]
+        if over:
+            last = max(over, key=lambda each: each.period)  # a month ends after its days
+            spent = counted[last.budget_id].used + asked.of(last.unit)
+            raise refusal(last, is_only_held=spent <= last.limit, now=now)
+        BudgetReservation.objects.bulk_create(
+            BudgetReservation(
+                counter_id=counted[each.budget_id].pk,
+                holder_id=holder_id,
+                amount=asked.of(each.unit),
+            )
+            for each in applying
+        )
+
+
+def _is_over(counter: Counted, budget: Applying) -> bool:
+    return counter.used + counter.reserved > budget.limit

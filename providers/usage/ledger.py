@@ -1,0 +1,110 @@
+"""The ledger: one row per call of a provider, written inside the caller's transaction.
+
+Counts what was used and what it cost, for the budgets too (`providers.budgets.reservations` holds them).
+Refuses to guess tokens: the caller says whether the provider counted them or Amber did.
+"""
+
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from amber.lib.database.cached_update import insert_row
+from engine.provider.model import Usage
+from engine.text.tokens import count_text
+from providers.budgets import reservations
+from providers.budgets.rules import Spender, Spending
+from providers.models import EmbeddingModel, LanguageModel, UsageKind, UsageRecord
+
+_MILLION = Decimal(1_000_000)
+_CENTS = Decimal("0.00000001")
+"""The last digit the column keeps."""
+
+
+def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
+    """In the currency of the prices. Cached tokens are part of the prompt's."""
+    if isinstance(row, EmbeddingModel):
+        return (row.price_in * usage.prompt_tokens / _MILLION).quantize(_CENTS)
+    price_cached = row.price_in if row.price_cached is None else row.price_cached
+    cached_tokens = min(usage.cached_tokens, usage.prompt_tokens)
+    millionths = (
+        row.price_in * (usage.prompt_tokens - cached_tokens)
+        + price_cached * cached_tokens
+        + row.price_out * usage.completion_tokens
+    )
+    return (millionths / _MILLION).quantize(_CENTS)
+
+
+def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
+    """One INSERT for a text that was spoken; `about` as in `record`. Providers count no tokens of
+    it, and no price is known: the tokens are ours."""
+    return _written(
+        UsageRecord(
+            kind=UsageKind.SPEECH,
+            model=model,
+            prompt_tokens=count_text(text),
+            estimated=True,
+            outcome=outcome,
+            **about,
+        )
+    )
+
+
+def record(
+    row: LanguageModel | EmbeddingModel,
+    usage: Usage,
+    *,
+    organization_id: UUID,
+    user_id: UUID | None = None,
+    api_key_id: UUID | None = None,
+    guest_id: str | None = None,
+    assistant_id: UUID | None = None,
+    turn_id: UUID | None = None,
+    estimated: bool = False,
+    first_token_ms: int | None = None,
+    latency_ms: int = 0,
+    outcome: str = "ok",
+    is_budgeted: bool = False,
+) -> UsageRecord:
+    """One INSERT, and two queries more where budgets apply. `outcome` is as in
+    `UsageRecord`; `is_budgeted` as in `budgets.count`."""
+    kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
+    return _written(
+        UsageRecord(
+            organization_id=organization_id,
+            user_id=user_id,
+            api_key_id=api_key_id,
+            guest_id=guest_id,
+            assistant_id=assistant_id,
+            turn_id=turn_id,
+            kind=kind,
+            model=row.alias,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cached_tokens=usage.cached_tokens,
+            estimated=estimated,
+            cost=cost_of(row, usage),
+            first_token_ms=first_token_ms,
+            latency_ms=latency_ms,
+            outcome=outcome,
+        ),
+        is_budgeted=is_budgeted,
+    )
+
+
+def spending_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Spending:
+    """What a call of this model is to a budget."""
+    return Spending(usage.total_tokens, cost_of(row, usage))
+
+
+def _written(record: UsageRecord, *, is_budgeted: bool = False) -> UsageRecord:
+    insert_row(record)
+    if tokens := record.prompt_tokens + record.completion_tokens:
+        spender = Spender(
+            organization_id=record.organization_id,
+            user_id=record.user_id,
+            api_key_id=record.api_key_id,
+            guest_id=record.guest_id,
+            assistant_id=record.assistant_id,
+        )
+        reservations.count(spender, Spending(tokens, record.cost), is_budgeted=is_budgeted)
+    return record

@@ -1,0 +1,175 @@
+"""A turn in the form of OpenAI's chat completions: whole, and as chunks made of its events.
+
+Pure. What a chunk stream says is what the whole answer says. Formats:
+https://platform.openai.com/docs/api-reference/chat/object and …/chat-streaming.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from engine.events import Event, TurnCompleted
+from public_api.openai.growing_answer import (
+    Citation,
+    GrowingAnswer,
+    Row,
+    ShownCall,
+    citations,
+    shown,
+)
+
+Json = dict[str, Any]
+
+CUT_SHORT: Final = frozenset({"length", "content_filter"})
+DOCUMENT_ADDRESS: Final = "{root}/api/v1/documents/{id}/"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What all parts of one answer have in common, and how the client wants them.
+
+    `model` as the client named it; `created` in seconds since 1970. `root` is the address of this
+    installation. `theirs` are the names of the client's functions.
+    """
+
+    id: str
+    created: int
+    model: str
+    theirs: frozenset[str] = frozenset()
+    is_legacy: bool = False
+    includes_usage: bool = False
+    root: str = ""
+
+
+def completion(
+    form: Form, messages: Sequence[Row], *, usage: Mapping[str, int], finish_reason: str
+) -> Json:
+    """The whole answer, of what the turn wrote."""
+    answer = shown(messages, {}, theirs=form.theirs)
+    calls = answer.calls[:1] if form.is_legacy else answer.calls
+    message: Json = {
+        "role": "assistant",
+        "content": answer.text or (None if calls else ""),
+        "refusal": None,
+    }
+    if calls and form.is_legacy:
+        message["function_call"] = _function(calls[0])
+    elif calls:
+        message["tool_calls"] = [_call(call) for call in calls]
+    cited = citations(messages)
+    if cited:
+        message["annotations"] = [_annotation(form, each) for each in cited]
+    message |= answer.fields
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": _finish_reason(form, finish_reason, bool(calls)),
+    }
+    return {
+        **_head(form, "chat.completion"),
+        "choices": [choice],
+        "usage": usage_object(usage),
+    }
+
+
+class Chunks:
+    """Takes a turn's events in order, and makes of each the chunks it is worth: mostly one, or none.
+
+    The first says the role. `take` raises TakenBackError; how a turn fails is not told here.
+    """
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self._answer = GrowingAnswer(form.theirs)
+        self._calls = 0
+        self._has_begun = False
+        self._has_told_fields = False
+
+    def take(self, event: Event) -> Iterator[Json]:
+        growth = self._answer.take(event)
+        is_over = isinstance(event, TurnCompleted)
+        if not self._has_begun and (growth or is_over):
+            self._has_begun = True
+            begins_with = "" if growth.text or not growth.calls else None
+            yield self._chunk({"role": "assistant", "content": begins_with, "refusal": None})
+        if growth.text:
+            yield self._chunk({"content": growth.text})
+        if self._answer.fields and not self._has_told_fields and (growth.calls or is_over):
+            self._has_told_fields = True
+            yield self._chunk(dict(self._answer.fields))
+        for call in growth.calls:
+            yield from self._called(call)
+        if isinstance(event, TurnCompleted):
+            yield from self._end(event)
+
+    def _called(self, call: ShownCall) -> Iterator[Json]:
+        index, self._calls = self._calls, self._calls + 1
+        if not self._form.is_legacy:
+            yield self._chunk({"tool_calls": [{"index": index, **_call(call)}]})
+        elif index == 0:
+            yield self._chunk({"function_call": _function(call)})
+
+    def _end(self, event: TurnCompleted) -> Iterator[Json]:
+        cited = citations(self._answer.messages)
+        if cited:
+            yield self._chunk({"annotations": [_annotation(self._form, each) for each in cited]})
+        yield self._chunk({}, _finish_reason(self._form, event.finish_reason, self._calls > 0))
+        if self._form.includes_usage:
+            head = _head(self._form, "chat.completion.chunk")
+            yield {**head, "choices": [], "usage": usage_object(event.usage)}
+
+    def _chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        chunk = {**_head(self._form, "chat.completion.chunk"), "choices": [choice]}
+        return {**chunk, "usage": None} if self._form.includes_usage else chunk
+
+
+def usage_object(usage: Mapping[str, int]) -> Json:
+    """Of a turn's usage: all its steps together."""
+    return {
+        "prompt_tokens": usage.get("prompt_tokens", 0),
+        "completion_tokens": usage.get("completion_tokens", 0),
+        "total_tokens": usage.get("total_tokens", 0),
+        "prompt_tokens_details": {"cached_tokens": usage.get("cached_tokens", 0)},
+    }
+
+
+def _head(form: Form, kind: str) -> Json:
+    return {"id": form.id, "object": kind, "created": form.created, "model": form.model}
+
+
+def _call(call: ShownCall) -> Json:
+    return {"id": call.id, "type": "function", "function": _function(call), **call.fields}
+
+
+def _function(call: ShownCall) -> Json:
+    return {"name": call.name, "arguments": call.arguments}
+
+
+def _finish_reason(form: Form, told: str, has_calls: bool) -> str:
+    """In OpenAI's closed set: what a provider calls otherwise has simply stopped."""
+    if told in CUT_SHORT:
+        return told
+    if has_calls:
+        return "function_call" if form.is_legacy else "tool_calls"
+    return "stop"
+
+
+def _annotation(form: Form, citation: Citation) -> Json:
+    """OpenAI's form for web pages; the address is the document's here, and it is described."""
+    passage = citation.passage
+    document = passage["document"]
+    return {
+        "type": "url_citation",
+        "url_citation": {
+            "start_index": citation.start,
+            "end_index": citation.end,
+            "title": document["name"],
+            "url": DOCUMENT_ADDRESS.format(root=form.root, id=document["id"]),
+        },
+        "document": {
+            **{name: document[name] for name in ("id", "name", "path")},
+            **{name: passage[name] for name in ("page", "start", "end")},
+        },
+    }

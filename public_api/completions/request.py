@@ -1,0 +1,66 @@
+"""A request of POST /v1/chat/completions as values: what is asked of a turn, and how to tell it.
+
+Pure. What it reads was checked by `public_api.completions.serializers`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from chats.context.call_options import CallOptions
+from engine.tools import ToolSpec
+from public_api.openai.function_fields import response_format_of
+from public_api.openai.messages import GivenMessage
+
+PASSED_ON = ("presence_penalty", "frequency_penalty")
+"""What a provider is told as it was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """`is_legacy`: the client offers `functions`, which are called one at a time.
+
+    `user` and `chat_id` are empty when they are not named.
+    """
+
+    model: str
+    messages: Sequence[GivenMessage]
+    options: CallOptions
+    streams: bool = False
+    includes_usage: bool = False
+    is_legacy: bool = False
+    user: str = ""
+    chat_id: str = ""
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
+        return cls(
+            model=given["model"],
+            messages=given["messages"],
+            options=_options(given),
+            streams=bool(given.get("stream")),
+            includes_usage=bool((given.get("stream_options") or {}).get("include_usage")),
+            is_legacy=bool(given.get("functions")),
+            user=given.get("user") or "",
+            chat_id=(given.get("metadata") or {}).get("chat_id") or "",
+        )
+
+
+def _options(given: Mapping[str, Any]) -> CallOptions:
+    functions: Sequence[ToolSpec] = given.get("functions") or ()
+    tools: Sequence[ToolSpec] = given.get("tools") or ()
+    extra = {name: given[name] for name in PASSED_ON if given.get(name) is not None}
+    if functions or given.get("parallel_tool_calls") is not None:
+        extra["parallel_tool_calls"] = bool(given.get("parallel_tool_calls")) and not functions
+    return CallOptions(
+        is_unattended=True,
+        tools=tuple(tools or functions),
+        tool_choice=given.get("function_call" if functions else "tool_choice"),
+        temperature=given.get("temperature"),
+        top_p=given.get("top_p"),
+        max_output_tokens=given.get("max_completion_tokens") or given.get("max_tokens"),
+        stop=tuple(given.get("stop") or ()),
+        seed=given.get("seed"),
+        response_format=response_format_of(given.get("response_format")),
+        extra=extra,
+    )

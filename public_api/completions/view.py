@@ -1,0 +1,105 @@
+"""POST /v1/chat/completions: OpenAI's chat form, answered by a turn."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.idempotency import once
+from amber.lib.rest.async_response import LaterResponse
+from amber.lib.rest.wire import validated
+from chats.models import Turn
+from engine.events import TurnCompleted
+from public_api.completions.chunks import Chunks, Form, completion
+from public_api.completions.request import CompletionRequest
+from public_api.completions.serializers import CompletionInput
+from public_api.openai.answerers import answerer_named, asking_as
+from public_api.openai.answering import CHAT_HEADER, streamed_answer, turn_of, whole_answer
+from public_api.openai.growing_answer import Row
+from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+from public_api.services import start_turn
+
+ROUTE = "POST /v1/chat/completions"
+
+
+class CompletionsView(OpenAIView):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(
+        operation_id="createChatCompletion",
+        auth=KEY,
+        request=CompletionInput,
+        parameters=[
+            IDEMPOTENCY_KEY,
+            OpenApiParameter(
+                CHAT_HEADER,
+                str,
+                OpenApiParameter.HEADER,
+                description="As `metadata.chat_id`, which wins.",
+            ),
+        ],
+        tags=[TAG],
+        responses={
+            (200, "application/json"): OpenApiResponse(
+                OpenApiTypes.OBJECT, description="A chat completion."
+            ),
+            (200, "text/event-stream"): OpenApiResponse(
+                OpenApiTypes.STR, description="With `stream`: its chunks, then `[DONE]`."
+            ),
+            **ERRORS,
+        },
+    )
+    def post(self, request: Request) -> LaterResponse:
+        """Answer a conversation. Stateless, unless a chat is named.
+
+        A client that goes away cancels a stateless turn, unless an Idempotency-Key allows it to
+        come back for the answer.
+        """
+        asked = CompletionRequest.read(validated(CompletionInput, request))
+        principal = principal_of(request)
+        answerer = answerer_named(principal, asked.model)
+        asker = asking_as(principal, asked.user)
+        chat_id = asked.chat_id or request.headers.get(CHAT_HEADER, "")
+        key = request.headers.get("Idempotency-Key")
+        done = once(
+            asker,
+            route=ROUTE,
+            key=key,
+            body=[request.data, chat_id],
+            work=lambda claim: start_turn(
+                asker,
+                messages=asked.messages,
+                options=answerer.options(asked.options),
+                assistant=answerer.assistant,
+                chat_id=chat_id,
+                claim=claim,
+            ),
+        )
+        turn = turn_of(done, asker)
+        form = _form(turn, asked)
+        is_kept = bool(key or chat_id)
+        if asked.streams:
+            return LaterResponse(partial(streamed_answer, turn, Chunks(form).take, is_kept=is_kept))
+        return LaterResponse(partial(whole_answer, turn, partial(_whole, form), is_kept=is_kept))
+
+
+def _form(turn: Turn, asked: CompletionRequest) -> Form:
+    return Form(
+        id=f"chatcmpl-{turn.pk.hex}",
+        created=int(turn.created_at.timestamp()),
+        model=asked.model,
+        theirs=frozenset(tool.name for tool in asked.options.tools),
+        is_legacy=asked.is_legacy,
+        includes_usage=asked.includes_usage,
+        root=settings.AMBER_PUBLIC_URL,
+    )
+
+
+def _whole(form: Form, messages: Sequence[Row], end: TurnCompleted) -> dict[str, Any]:
+    return completion(form, messages, usage=end.usage, finish_reason=end.finish_reason)

@@ -1,0 +1,189 @@
+"""Texts to vectors for clients: not kept, accounted, and spoken to a provider on the web's own loop.
+
+    request = admitted(request)       # in the request's thread; what it may cost is held
+    body = await embedded(request)
+
+The cache of `libraries.embedding.store` is not asked: nothing of what strangers send is to stay. Vectors
+shorter than the model's own are its first numbers, normalised anew, as OpenAI's models do it.
+https://platform.openai.com/docs/guides/embeddings
+"""
+
+import asyncio
+import base64
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections, transaction
+
+from accounts.principal import Principal
+from amber.lib.errors import AmberError, Invalid
+from amber.lib.ids import new_id
+from engine.provider.model import ProviderError, Usage
+from engine.provider.reply import Patience
+from engine.text import tokens
+from providers.budgets import reservations
+from providers.budgets.rules import Spender, Spending
+from providers.models import EmbeddingModel
+from providers.registry import engine_embedder
+from providers.usage import ledger
+from providers.usage.ledger import spending_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+MAX_TEXTS: Final = 2_048
+MAX_TOTAL_TOKENS: Final = 300_000
+"""OpenAI's own limits: https://platform.openai.com/docs/api-reference/embeddings/create."""
+
+BYTES_PER_TOKEN: Final = 3
+"""As `chats.turns.admission` estimates, and for the same reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """`dimensions` None: the model's own. `as_base64`: of little-endian float32. `id` names what is
+    held for it, if it `is_budgeted`."""
+
+    asker: Principal
+    model: EmbeddingModel
+    texts: Sequence[str]
+    dimensions: int | None = None
+    as_base64: bool = False
+    is_budgeted: bool = False
+    id: UUID = field(default_factory=new_id)
+
+    @property
+    def spender(self) -> Spender:
+        asker = self.asker
+        return Spender(
+            organization_id=asker.organization_id,
+            user_id=asker.user_id,
+            api_key_id=asker.key.pk if asker.key else None,
+            guest_id=asker.guest_id,
+        )
+
+
+def check_tokens(texts: Sequence[str], model: EmbeddingModel) -> None:
+    """Counts only where bytes alone do not show that a text is short. Raises Invalid."""
+    total = 0
+    for number, text in enumerate(texts):
+        counted = tokens.at_most_tokens(text)
+        if counted > model.max_input_tokens or total + counted > MAX_TOTAL_TOKENS:
+            counted = tokens.count_text(text, model.encoding)
+        total += counted
+        _check("input", total, MAX_TOTAL_TOKENS)
+        _check(f"input.{number}", counted, model.max_input_tokens)
+
+
+def _check(place: str, counted: int, most: int) -> None:
+    if counted > most:
+        said = f"{counted:,} tokens are more than the {most:,} that are taken at once."
+        raise Invalid(said, fields={place: [said]})
+
+
+def admitted(request: EmbeddingRequest) -> EmbeddingRequest:
+    """The request, once what it may cost is held. Raises RateLimited (budget_exceeded)."""
+
+    def asked() -> Spending:
+        return spending_of(request.model, _estimate(request))
+
+    with transaction.atomic():
+        is_budgeted = reservations.reserve(request.spender, asked, holder_id=request.id)
+    return replace(request, is_budgeted=is_budgeted)
+
+
+async def embedded(request: EmbeddingRequest) -> bytes:
+    """OpenAI's answer, JSON. One provider call per batch. Raises AmberError."""
+    used: list[Usage] = []
+    began = time.monotonic()
+    outcome = "cancelled"
+    try:
+        vectors = await _vectors(request, used)
+        outcome = "ok"
+    except ProviderError as error:
+        outcome = error.code
+        raise AmberError(error.message, code=error.code) from None
+    finally:
+        is_estimate = outcome == "ok" and not used
+        usage = _estimate(request) if is_estimate else sum(used, Usage())
+        await _settle(request, usage, began, outcome=outcome, estimated=is_estimate)
+    return await asyncio.to_thread(_answer, request, vectors, usage)
+
+
+async def _vectors(request: EmbeddingRequest, used: list[Usage]) -> "Vectors":
+    patience = Patience(
+        first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
+        retries=settings.AMBER_PROVIDER_RETRIES,
+    )
+    embedder = engine_embedder(request.model, patience=patience, on_usage=used.append)
+    if request.model.provider.is_offline:  # nothing but CPU: not on the loop
+        return await asyncio.to_thread(lambda: asyncio.run(_of(embedder, request.texts)))
+    return await embedder.embed(request.texts)
+
+
+async def _of(embedder: Any, texts: Sequence[str]) -> "Vectors":
+    vectors: Vectors = await embedder.embed(texts)
+    return vectors
+
+
+def _estimate(request: EmbeddingRequest) -> Usage:
+    tokens_each = (tokens.at_most_tokens(text) // BYTES_PER_TOKEN + 1 for text in request.texts)
+    return Usage(prompt_tokens=sum(tokens_each))
+
+
+@sync_to_async(thread_sensitive=False)
+def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any) -> None:
+    """Count what was used, and give back what was held."""
+    latency_ms = round((time.monotonic() - began) * 1_000)
+    spender = asdict(request.spender)
+    try:
+        with transaction.atomic():
+            if request.is_budgeted:
+                reservations.release([request.id])
+            ledger.record(
+                request.model,
+                usage,
+                latency_ms=latency_ms,
+                is_budgeted=request.is_budgeted,
+                **spender,
+                **fields,
+            )
+    finally:
+        connections.close_all()
+
+
+def _answer(request: EmbeddingRequest, vectors: "Vectors", usage: Usage) -> bytes:
+    shortened = _shortened(vectors, request.dimensions)
+    data = [
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": base64.b64encode(vector.astype("<f4").tobytes()).decode()
+            if request.as_base64
+            else vector,
+        }
+        for index, vector in enumerate(shortened)
+    ]
+    counted = {"prompt_tokens": usage.prompt_tokens, "total_tokens": usage.prompt_tokens}
+    body = {"object": "list", "data": data, "model": request.model.alias, "usage": counted}
+    return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _shortened(vectors: "Vectors", dimensions: int | None) -> "Vectors":
+    """A vector whose first numbers are all zero stays so."""
+    import numpy as np
+
+    if dimensions is None or dimensions == vectors.shape[1]:
+        return np.ascontiguousarray(vectors)
+    cut = vectors[:, :dimensions]
+    norms = np.linalg.norm(cut, axis=1, keepdims=True)
+    return np.ascontiguousarray(cut / np.where(norms, norms, 1), dtype=np.float32)

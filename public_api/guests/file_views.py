@@ -1,0 +1,75 @@
+"""Files of guests: what they show an assistant that takes files, and what it made for them."""
+
+import hashlib
+from uuid import UUID
+
+from django.conf import settings
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible
+from amber.lib.errors import Forbidden, TooLarge
+from amber.lib.rest.wire import StrictMultiPartParser, validated
+from assistants.models import Assistant
+from libraries.api.file_serializers import FileSerializer, UploadInput
+from libraries.api.file_views import AnyType
+from libraries.api.schema import CONTENT_RESPONSES
+from libraries.api.uploads import answered_once, read_upload
+from libraries.files import services
+from libraries.files.response import file_response
+from libraries.models import File
+from libraries.wire import file_wire
+from public_api.guests.views import ForGuests, guests_rows_end
+
+_FORM_BYTES = 100_000
+"""What a form is longer than the file in it, at most."""
+
+
+class GuestFilesView(ForGuests):
+    parser_classes = [StrictMultiPartParser]
+
+    @extend_schema(
+        request={"multipart/form-data": UploadInput},
+        responses={201: FileSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Upload a file for a message. 403 unless the assistant's card says `takes_files`."""
+        principal = principal_of(request)
+        if not get_visible(Assistant, principal, assistant_id).guest_files:
+            raise Forbidden("This assistant takes no files.")
+        _refuse_long(int(request.META.get("CONTENT_LENGTH") or 0) - _FORM_BYTES)
+        name, data = read_upload(validated(UploadInput, request)["file"])
+        _refuse_long(len(data))
+        return answered_once(
+            request,
+            {"name": name, "sha256": hashlib.sha256(data).hexdigest()},
+            lambda claim: services.store_upload(
+                principal,
+                name=name,
+                data=data,
+                expired_at=guests_rows_end(),
+                at_most=settings.AMBER_GUEST_MAX_FILES,
+                claim=claim,
+            ),
+            wire=file_wire,
+        )
+
+
+def _refuse_long(size_bytes: int) -> None:
+    """Raises TooLarge."""
+    if size_bytes > settings.AMBER_GUEST_MAX_FILE_BYTES:
+        raise TooLarge(f"A file may have at most {settings.AMBER_GUEST_MAX_FILE_BYTES:,} bytes.")
+
+
+class GuestFileContentView(ForGuests):
+    content_negotiation_class = AnyType
+
+    @extend_schema(responses=CONTENT_RESPONSES)
+    def get(self, request: Request, assistant_id: UUID, file_id: UUID) -> HttpResponseBase:
+        """The bytes of a file of yours, as a download. Also HEAD."""
+        return file_response(request._request, get_visible(File, principal_of(request), file_id))

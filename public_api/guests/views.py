@@ -1,0 +1,240 @@
+"""What web pages call for their visitors: one public assistant, and what a guest has with it.
+
+The same services and shapes as for members (`chats.api.views`), with a guest as principal. A guest has no
+say in the prompt, the assistant or the branches of a chat, and sees nothing that is hidden.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.principal import Principal
+from accounts.registry import PublicAssistant, public_assistant
+from accounts.sign_in.authentication import (
+    GuestAuthentication,
+    authenticate,
+    check_page,
+    principal_of,
+)
+from accounts.sign_in.guest_tokens import new_guest_token
+from accounts.sign_in.rates import spend_guest_token
+from accounts.tenancy.access import get_visible
+from amber.lib.errors import Missing, NotAuthenticated
+from amber.lib.rest.preferences import PREFER
+from amber.lib.rest.wire import validated
+from assistants.models import Assistant
+from chats import services
+from chats.api.schema import POSTED_RESPONSES
+from chats.api.serializers import ChatSerializer, MessageSerializer, TurnSerializer
+from chats.messages import transcript
+from chats.messages.path_pages import path_page
+from chats.messages.wire import chat_wire, turn_wire
+from chats.models import Chat, ChatMessage, Turn
+from chats.streaming.negotiation import Streamable, answer_posted, answered_once
+from chats.streaming.stream_view import TurnEventsView
+from libraries.models import File
+from public_api.guests.serializers import (
+    CardSerializer,
+    GuestChatInput,
+    GuestMessageInput,
+    GuestTokenSerializer,
+)
+
+
+class ForAnybody(APIView):
+    """Takes no credential, and looks at none."""
+
+    authentication_classes = []
+    permission_classes = []
+
+
+class ForGuests(APIView):
+    """Takes guests of the assistant in the address, and nobody else."""
+
+    authentication_classes = [GuestAuthentication]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        refuse_elsewhere(principal_of(request), kwargs["assistant_id"])
+
+
+def refuse_elsewhere(principal: Principal, assistant_id: UUID) -> None:
+    """Raises Missing for a guest of another assistant."""
+    if principal.assistant_id != assistant_id:
+        raise Missing
+
+
+def guests_rows_end() -> datetime:
+    """When what a guest makes now expires."""
+    return timezone.now() + timedelta(days=settings.AMBER_GUEST_CHAT_DAYS)
+
+
+# -- The assistant ------------------------------------------------------------------------------
+
+
+class CardView(ForAnybody):
+    @extend_schema(operation_id="public_assistant", responses=CardSerializer)
+    def get(self, request: Request, assistant_id: UUID) -> Response:
+        """What the assistant says of itself. 404 unless it is public."""
+        found = _taking_guests(request._request, assistant_id)
+        visitor = Principal(
+            found.organization_id, None, role="guest", guest_id="", assistant_id=found.id
+        )
+        return Response(CardSerializer(get_visible(Assistant, visitor, assistant_id)).data)
+
+
+class TokenView(ForAnybody):
+    @extend_schema(
+        operation_id="public_assistant_token", request=None, responses={201: GuestTokenSerializer}
+    )
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Become a guest. Keep the token: whoever holds it is you, until it ends."""
+        assistant = _taking_guests(request._request, assistant_id)
+        spend_guest_token(request._request)
+        token, text = new_guest_token(assistant)
+        given = {"token": text, "guest_id": token.guest_id, "expires_at": token.ends_at}
+        return Response(GuestTokenSerializer(given).data, status=201)
+
+
+def _taking_guests(request: HttpRequest, assistant_id: UUID) -> PublicAssistant:
+    """Raises Missing, Forbidden."""
+    assistant = public_assistant(assistant_id)
+    if assistant is None:
+        raise Missing
+    check_page(assistant, request)
+    return assistant
+
+
+# -- Chats and messages -------------------------------------------------------------------------
+
+
+class GuestChatsView(ForGuests, GenericAPIView[Chat]):
+    serializer_class = ChatSerializer
+
+    @extend_schema(responses=ChatSerializer(many=True))
+    def get(self, request: Request, assistant_id: UUID) -> Response:
+        """Your chats, newest first."""
+        rows = Chat.objects.visible_to(principal_of(request)).select_related("assistant")
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        request=GuestChatInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    def post(self, request: Request, assistant_id: UUID) -> Response:
+        """Open a chat. It expires; 409 for somebody who has too many."""
+        principal = principal_of(request)
+        given = validated(GuestChatInput, request)
+        assistant = get_visible(Assistant, principal, assistant_id)
+        return answered_once(
+            request,
+            lambda claim: services.create_chat(
+                principal,
+                at_most=settings.AMBER_GUEST_MAX_CHATS,
+                claim=claim,
+                assistant=assistant,
+                expired_at=guests_rows_end(),
+                **given,
+            ),
+            chat_wire,
+        )
+
+
+class GuestChatView(ForGuests):
+    @extend_schema(responses=ChatSerializer)
+    def get(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
+        """The chat, without its messages."""
+        return Response(chat_wire(get_visible(Chat, principal_of(request), chat_id)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
+        """The chat with all its messages and turns; a running turn stops."""
+        services.delete_chat(get_visible(Chat, principal_of(request), chat_id))
+        return Response(status=204)
+
+
+class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
+    serializer_class = MessageSerializer
+
+    @extend_schema(responses=MessageSerializer(many=True))
+    def get(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
+        """The conversation: the first page is its end, oldest first; `previous` leads back."""
+        page = path_page(request, get_visible(Chat, principal_of(request), chat_id))
+        results = transcript.shown([m for m in page.messages if not m.hidden])
+        return Response({"next": page.next, "previous": page.previous, "results": results})
+
+    @extend_schema(
+        request=GuestMessageInput,
+        responses=POSTED_RESPONSES,
+        parameters=[IDEMPOTENCY_KEY, PREFER],
+    )
+    def post(self, request: Request, assistant_id: UUID, chat_id: UUID) -> HttpResponseBase:
+        """Ask. With `Accept: text/event-stream` the answer is streamed here, else follow
+        `turns/{id}/events/`. Role `file` adds a file that the next question is about."""
+        principal = principal_of(request)
+        chat = get_visible(Chat, principal, chat_id)
+        given = validated(GuestMessageInput, request)
+        file_id = given.get("file_id")
+        file = get_visible(File, principal, file_id) if file_id else None
+        return answer_posted(
+            request,
+            lambda claim: services.post_message(
+                chat,
+                principal,
+                role=given["role"],
+                content=given["content"],
+                file=file,
+                claim=claim,
+            ),
+        )
+
+
+class GuestRegenerateView(ForGuests, Streamable):
+    @extend_schema(request=None, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER])
+    def post(self, request: Request, assistant_id: UUID, message_id: UUID) -> HttpResponseBase:
+        """Ask the question of this message, or of this answer, again."""
+        principal = principal_of(request)
+        message = get_visible(ChatMessage, principal, message_id)
+        return answer_posted(
+            request, lambda claim: services.regenerate(message, principal, claim=claim)
+        )
+
+
+# -- Turns --------------------------------------------------------------------------------------
+
+
+class GuestTurnView(ForGuests):
+    @extend_schema(responses=TurnSerializer)
+    def get(self, request: Request, assistant_id: UUID, turn_id: UUID) -> Response:
+        """The turn as it stands, and why it ended."""
+        return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
+
+
+class GuestCancelView(ForGuests):
+    @extend_schema(request=None, responses=TurnSerializer)
+    def post(self, request: Request, assistant_id: UUID, turn_id: UUID) -> Response:
+        """End the turn; text that was shown is kept. 200 also when it is over already."""
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        return Response(turn_wire(services.cancel_turn(turn)))
+
+
+class GuestTurnEventsView(TurnEventsView):
+    """GET public/assistants/{id}/turns/{id}/events/."""
+
+    def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
+        principal = authenticate(request, for_guests=True)
+        if principal is None:
+            raise NotAuthenticated
+        refuse_elsewhere(principal, place["assistant_id"])
+        return principal

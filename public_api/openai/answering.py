@@ -1,0 +1,111 @@
+"""A turn's answer on its way out in another protocol's form: whole, or frame by frame.
+
+    LaterResponse(partial(whole_answer, turn, tell, is_kept=…))
+    LaterResponse(partial(streamed_answer, turn, tell, is_kept=…))
+
+Nothing is sent before there is something to say, so that a turn that fails at once is answered with
+the status of its error; one that is silent for longer than a heartbeat begins its stream. From then
+on an error is a frame of the stream, and every stream ends with [DONE].
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from typing import Any, Final, TypeVar
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from redis.exceptions import RedisError
+
+from accounts.principal import Principal
+from accounts.tenancy.access import get_visible
+from accounts.tenancy.idempotency import Replay
+from amber.lib.errors import AmberError, Missing
+from amber.lib.json_text import numbers
+from amber.lib.rest.api import as_amber_error
+from chats.models import Turn
+from chats.streaming.stream_view import HEARTBEAT, streamed
+from chats.streaming.turn_follower import followed
+from engine.events import Event, Transcript, TurnCompleted, take
+from public_api.openai.errors import error_frame
+from public_api.openai.growing_answer import Row, TakenBackError
+
+DONE: Final = b"data: [DONE]\n\n"
+CHAT_HEADER: Final = "X-Amber-Chat-Id"
+
+Json = dict[str, Any]
+TellWhole = Callable[[list[Row], TurnCompleted], Json]
+AnswerT = TypeVar("AnswerT", bound=HttpResponseBase)
+TellEvent = Callable[[Event], Iterator[Json]]
+
+
+def turn_of(done: Turn | Replay, asker: Principal) -> Turn:
+    """The turn that was started now, or by the first request with the same Idempotency-Key.
+
+    One query for the latter. Raises Missing, also when what it said was erased meanwhile.
+    """
+    if isinstance(done, Turn):
+        return done
+    turn = get_visible(Turn, asker, done.answer["id"])
+    if not turn.is_live and turn.chat_id is None and turn.output is None:
+        raise Missing("The answer to this request is no longer kept.")
+    return turn
+
+
+async def whole_answer(turn: Turn, tell: TellWhole, *, is_kept: bool) -> HttpResponse:
+    """Raises AmberError for a turn that ends otherwise than completed: nothing is told in part."""
+    seen = Transcript()
+    async with aclosing(followed(turn, is_kept=is_kept)) as events:
+        async for event in events:
+            if event is not None:
+                take(seen, event)
+            if isinstance(event, TurnCompleted):
+                body = tell(list(seen.messages), event)
+    answer = HttpResponse(numbers.write(body), content_type="application/json")
+    return _named(answer, turn)
+
+
+async def streamed_answer(turn: Turn, tell: TellEvent, *, is_kept: bool) -> StreamingHttpResponse:
+    """Returns with the first frame. Raises AmberError for a turn that fails before."""
+    frames = _frames(turn, tell, is_kept=is_kept)
+    first = await anext(frames)
+    return _named(streamed(_to_the_end(first, frames)), turn)
+
+
+async def _frames(turn: Turn, tell: TellEvent, *, is_kept: bool) -> AsyncGenerator[bytes, None]:
+    """Raises AmberError, TakenBackError."""
+    async with aclosing(followed(turn, is_kept=is_kept)) as events:
+        async for event in events:
+            if event is None:
+                yield HEARTBEAT
+                continue
+            if told := b"".join(_frame(part) for part in tell(event)):
+                yield told
+
+
+async def _to_the_end(
+    first: bytes, frames: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """All frames; whatever goes wrong is one of them, and never the silent end of the stream."""
+    try:
+        async with aclosing(frames):
+            yield first
+            async for frame in frames:
+                yield frame
+    except TakenBackError:
+        said = "A worker was lost, and what it had said was not said again."
+        yield error_frame(AmberError(said, code="worker_lost"))
+    except (AmberError, OperationalError, InterfaceError, RedisError) as error:
+        yield error_frame(as_amber_error(error))
+    yield DONE
+
+
+def _frame(part: Json) -> bytes:
+    return b"data: %s\n\n" % numbers.write(part)
+
+
+def _named(answer: AnswerT, turn: Turn) -> AnswerT:
+    """Where the chat's next question goes."""
+    if turn.chat_id is not None:
+        answer[CHAT_HEADER] = str(turn.chat_id)
+    return answer

@@ -1,0 +1,120 @@
+"""Amber's errors in OpenAI's form and status: one table, for answers and for streams alike.
+
+    {"error": {"message", "type", "param", "code"}}
+
+OpenAI's clients choose their exception by the status, and retry 408, 409, 429 and 5xx unless
+`x-should-retry` says otherwise: so it is said, as some errors of such a status last. litellm chooses by
+words: those that it knows of OpenAI's own answers are in the message (`opening`), and
+`invalid_request_error` is left to what it takes for a bad request.
+https://platform.openai.com/docs/guides/error-codes
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from amber.lib.errors import AmberError
+from amber.lib.rest.api import Refusal, error_headers
+
+PREFIX: Final = "/v1/"
+REQUEST: Final = "invalid_request_error"
+PERMISSION: Final = "permission_error"
+SERVER: Final = "server_error"
+TYPES: Final[Mapping[int, str]] = {
+    403: PERMISSION,
+    404: "not_found_error",
+    409: "conflict_error",
+}
+"""Of statuses below 500; those that are not here are requests that must be changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """How a code of ours is told. Status 0 and an empty code: ours stay. `opening` stands in front of
+    our message."""
+
+    type: str
+    status: int = 0
+    code: str | None = ""
+    param: str | None = None
+    opening: str = ""
+
+
+TABLE: Final[Mapping[str, _Told]] = {
+    "invalid": _Told(REQUEST, code="invalid_value"),
+    "malformed_json": _Told(REQUEST, code="invalid_json"),
+    "no_human_message": _Told(REQUEST, code="invalid_value", param="messages"),
+    "unknown_model": _Told(REQUEST, 404, "model_not_found", "model"),
+    "context_too_long": _Told(
+        REQUEST,
+        400,
+        "context_length_exceeded",
+        "messages",
+        "This input is longer than the model's context length.",
+    ),
+    "provider_rejected": _Told(REQUEST, 400),
+    "not_authenticated": _Told(REQUEST, code=None),
+    "invalid_credential": _Told(
+        REQUEST, code="invalid_api_key", opening="Incorrect API key provided."
+    ),
+    "forbidden": _Told(PERMISSION, code="insufficient_permissions"),
+    "rate_limited": _Told("requests", code="rate_limit_exceeded"),
+    "provider_rate_limited": _Told("requests", 429, "rate_limit_exceeded"),
+    "budget_exceeded": _Told("insufficient_quota", code="insufficient_quota"),
+    "internal": _Told(SERVER),
+}
+"""Codes that are not here keep their status and name; their type follows from the status."""
+
+FIELD_CODES: Final[Mapping[str, str]] = {
+    "required": "missing_required_parameter",
+    "null": "missing_required_parameter",
+    "invalid_type": "invalid_type",
+    "not_a_list": "invalid_type",
+    "not_a_dict": "invalid_type",
+    "max_value": "integer_above_max_value",
+    "min_value": "integer_below_min_value",
+    "max_length": "above_max_length",
+    "empty": "empty_array",
+    "blank": "empty_string",
+    "unsupported": "unsupported_value",
+}
+"""What a field's check calls its error, in OpenAI's words; others are `invalid_value`."""
+
+NOT_AT_ONCE: Final = frozenset({"budget_exceeded"})
+"""They can succeed later, but not within the seconds in which a client retries."""
+
+_NUMBER = re.compile(r"\.(\d+)(?=\.|\Z)")
+
+
+def openai_form(error: AmberError) -> Refusal:
+    """The whole answer."""
+    told = _told(error)
+    retried = error.is_retryable and error.code not in NOT_AT_ONCE
+    headers = {"x-should-retry": "true" if retried else "false"}
+    return Refusal(told.status, {"error": error_object(error)}, error_headers(error) | headers)
+
+
+def error_object(error: AmberError) -> dict[str, Any]:
+    told = _told(error)
+    message = f"{told.opening} {error.message}".lstrip()
+    return {"message": message, "type": told.type, "param": told.param, "code": told.code}
+
+
+def error_frame(error: AmberError) -> bytes:
+    """As the last data of a stream but one; clients raise it as an exception."""
+    return b"data: " + orjson.dumps({"error": error_object(error)}) + b"\n\n"
+
+
+def _told(error: AmberError) -> _Told:
+    kind = TYPES.get(error.status, REQUEST) if error.status < 500 else SERVER
+    known = TABLE.get(error.code) or _Told(kind)
+    code, param = error.code if known.code == "" else known.code, known.param
+    if error.fields:
+        name, said = next(iter(error.fields.items()))
+        param = _NUMBER.sub(r"[\1]", name)
+        if error.code == "invalid":
+            code = FIELD_CODES.get(getattr(said[0], "code", ""), code or "")
+    return _Told(known.type, known.status or error.status, code, param, known.opening)

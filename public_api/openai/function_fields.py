@@ -1,0 +1,163 @@
+"""The client's own functions in a request: their schemas, which are to be called, the answer's form.
+
+Shapes only. A schema must be one a provider can use (`tools.calling.schema_check`), and all of them together
+no longer than a model would read.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from django.core.validators import RegexValidator
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from amber.lib.rest.bounded_fields import BoundedListField
+from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
+from public_api.openai.strict_fields import FlagField, TextField
+from tools.calling.schema_check import schema_faults
+
+MAX_DESCRIPTION_CHARS: Final = 10_000
+MAX_TOOLS_BYTES: Final = 256_000
+"""The model reads them with every request: some 64,000 tokens."""
+
+FUNCTION_NAME: Final = RegexValidator(
+    re.compile(r"\A[a-zA-Z0-9_-]{1,64}\Z"), "1 to 64 of a-z, A-Z, 0-9, _ and -."
+)
+CHOICES: Final = ("none", "auto", "required")
+
+
+@extend_schema_field(OpenApiTypes.OBJECT)
+class SchemaField(serializers.Field[dict[str, Any], Any, Any, Any]):
+    """A JSON Schema of an object."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        faults = schema_faults(data)
+        if faults:
+            raise serializers.ValidationError(_nested(*faults[0]))
+        return {"type": "object", "properties": {}, **data}
+
+
+def _nested(place: str, said: str) -> Any:
+    """As REST framework tells of what is wrong deep inside."""
+    detail: Any = [said]
+    for step in reversed(place.split(".") if place else []):
+        detail = {step: detail}
+    return detail
+
+
+class FunctionInput(serializers.Serializer[Any]):
+    name = TextField(validators=[FUNCTION_NAME])
+    description = TextField(
+        required=False, allow_null=True, max_length=MAX_DESCRIPTION_CHARS, default=""
+    )
+    parameters = SchemaField(required=False, allow_null=True)
+    strict = FlagField(required=False, allow_null=True)
+
+
+class OpenAIToolInput(serializers.Serializer[Any]):
+    type = serializers.ChoiceField(["function"])
+    function = FunctionInput()
+
+
+class FunctionsField(BoundedListField):
+    """Functions to offer, each name once; as `ToolSpec`s."""
+
+    child: serializers.Serializer[Any] = FunctionInput()
+
+    def __init__(self, **kwargs: Any) -> None:
+        optional = {"required": False, "allow_null": True, "max_length": MAX_OFFERED_TOOLS}
+        super().__init__(**optional | kwargs)
+
+    def to_internal_value(self, data: Any) -> list[ToolSpec]:
+        self.refuse_long(data)
+        if len(orjson.dumps(data)) > MAX_TOOLS_BYTES:
+            raise serializers.ValidationError(f"More than {MAX_TOOLS_BYTES:,} bytes of schemas.")
+        specs = [_spec(self._function(given)) for given in super().to_internal_value(data)]
+        names = [spec.name for spec in specs]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise serializers.ValidationError(f"{twice} is there twice.")
+        return specs
+
+    def _function(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        return given
+
+
+class ToolsField(FunctionsField):
+    child = OpenAIToolInput()
+
+    def _function(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        function: Mapping[str, Any] = given["function"]
+        return function
+
+
+def _spec(function: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(
+        name=function["name"],
+        description=function.get("description") or "",
+        parameters=function.get("parameters") or {"type": "object", "properties": {}},
+        strict=function.get("strict"),
+    )
+
+
+@extend_schema_field({"oneOf": [{"type": "string", "enum": list(CHOICES)}, {"type": "object"}]})
+class ChoiceOfToolField(serializers.Field[Any, Any, Any, Any]):
+    """`none`, `auto`, `required`, or the name of one function; as `tool_choice` has it.
+
+    `function_call` has no `type`, and the name at the top.
+    """
+
+    default_error_messages = {"invalid_type": "Must be none, auto, required, or name a function."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"required": False, "allow_null": True} | kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str) and data in CHOICES:
+            return data
+        named = data.get("function", data) if isinstance(data, dict) else None
+        name = named.get("name") if isinstance(named, dict) else None
+        if not isinstance(name, str) or data.get("type", "function") != "function":
+            self.fail("invalid_type")
+        return {"type": "function", "function": {"name": name}}
+
+
+def check_choice(field: str, choice: Any, tools: Sequence[ToolSpec]) -> None:
+    """A function that is named must be one of the client's. Raises ValidationError."""
+    if isinstance(choice, Mapping):
+        name = choice["function"]["name"]
+        if name not in {tool.name for tool in tools}:
+            raise serializers.ValidationError({field: [f"There is no function {name}."]})
+
+
+class JsonSchemaInput(serializers.Serializer[Any]):
+    name = TextField(validators=[FUNCTION_NAME])
+    description = TextField(required=False, allow_null=True, max_length=MAX_DESCRIPTION_CHARS)
+    schema = SchemaField(required=False, allow_null=True)
+    strict = FlagField(required=False, allow_null=True)
+
+
+class ResponseFormatInput(serializers.Serializer[Any]):
+    """`text` is what there is without it."""
+
+    type = serializers.ChoiceField(["text", "json_object", "json_schema"])
+    json_schema = JsonSchemaInput(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["type"] == "json_schema" and not attrs.get("json_schema"):
+            said = serializers.ErrorDetail("This form needs a schema.", code="required")
+            raise serializers.ValidationError({"json_schema": [said]})
+        return attrs
+
+
+def response_format_of(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """As a provider is told; None for plain text."""
+    if given is None or given["type"] == "text":
+        return None
+    if given["type"] == "json_object":
+        return {"type": "json_object"}
+    schema = {name: value for name, value in given["json_schema"].items() if value is not None}
+    return {"type": "json_schema", "json_schema": schema}

@@ -1,0 +1,148 @@
+"""What a client sees of a turn: its text, the calls that are the client's to make, what it cites.
+
+The turn's own calls and their results are not shown. The texts of its steps stand one behind the other,
+with an empty line between them, in answers that are given whole and in those that grow: the one is
+what the other has become. Pure; knows no wire form but Amber's own.
+
+What was shown cannot be taken back here: if a worker died and its text is not said again, the answer
+breaks off (`TakenBackError`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from engine.events import Event, Transcript, take
+from engine.provider_fields import Fields
+from engine.text.citations import marks_in
+from public_api.openai.messages import call_fields, message_fields
+
+BETWEEN_STEPS: Final = "\n\n"
+
+Row = Mapping[str, Any]
+"""A message in its wire form."""
+
+
+class TakenBackError(Exception):
+    """Text or a call that was shown is no longer part of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """A call, with what the client must bring back with it."""
+
+    id: str
+    name: str
+    arguments: str
+    fields: Fields = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A mark such as [2] in the text, from `start` to `end`, and the passage it stands for."""
+
+    start: int
+    end: int
+    passage: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """`fields` are what the client must bring back with the last reply."""
+
+    text: str = ""
+    calls: tuple[ShownCall, ...] = ()
+    fields: Fields = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What an event added."""
+
+    text: str = ""
+    calls: tuple[ShownCall, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.calls)
+
+
+def shown(messages: Sequence[Row], texts: Mapping[int, str], *, theirs: frozenset[str]) -> Shown:
+    """Of stored messages and of the text of steps that are not stored yet. `theirs` are the names of
+    the client's functions."""
+    pieces = [*_texts(messages), *(texts[step] for step in sorted(texts))]
+    calls = ((row, row["tool_call"]) for row in messages if row["role"] == "tool_call")
+    return Shown(
+        BETWEEN_STEPS.join(piece for piece in pieces if piece),
+        tuple(
+            ShownCall(call["id"], call["name"], call["arguments"], call_fields(row))
+            for row, call in calls
+            if call["name"] in theirs
+        ),
+        _fields_of_last_reply(messages),
+    )
+
+
+def citations(messages: Sequence[Row]) -> list[Citation]:
+    """The marks in the text of these messages, as `shown` puts it together."""
+    found: list[Citation] = []
+    offset = 0
+    for row in messages:
+        text = row["content"] if row["role"] in ("assistant", "tool_call") else ""
+        if text:
+            found += _marks(text, row["citations"], offset)
+            offset += len(text) + len(BETWEEN_STEPS)
+    return found
+
+
+class GrowingAnswer:
+    """Takes a turn's events in order; says what each adds to the answer."""
+
+    def __init__(self, theirs: frozenset[str]) -> None:
+        self._theirs = theirs
+        self._seen = Transcript()
+        self._told = Shown()
+
+    @property
+    def messages(self) -> Sequence[Row]:
+        """What is stored by now."""
+        return self._seen.messages
+
+    @property
+    def fields(self) -> Fields:
+        """What the client must bring back with the last reply, as far as it is stored."""
+        return self._told.fields
+
+    def take(self, event: Event) -> Growth:
+        """Raises TakenBackError."""
+        take(self._seen, event)
+        now = shown(self._seen.messages, self._seen.text, theirs=self._theirs)
+        before, self._told = self._told, now
+        if not now.text.startswith(before.text) or now.calls[: len(before.calls)] != before.calls:
+            raise TakenBackError
+        return Growth(now.text[len(before.text) :], now.calls[len(before.calls) :])
+
+
+def _fields_of_last_reply(messages: Sequence[Row]) -> Fields:
+    """They stand in its first row; others only say whose their calls' fields are."""
+    last_id: Any = None
+    fields: Fields = {}
+    for row in messages:
+        if row["role"] in ("assistant", "tool_call"):
+            reply_id = row["tool_call"]["reply_id"] if row.get("tool_call") else row["id"]
+            fields = (
+                message_fields(row) if reply_id != last_id else {**message_fields(row), **fields}
+            )
+            last_id = reply_id
+    return fields
+
+
+def _texts(messages: Sequence[Row]) -> Iterator[str]:
+    return (row["content"] for row in messages if row["role"] in ("assistant", "tool_call"))
+
+
+def _marks(text: str, passages: Sequence[Row], offset: int) -> Iterator[Citation]:
+    by_number = {passage["number"]: passage for passage in passages}
+    for mark in marks_in(text):
+        for number in mark.numbers:
+            if number in by_number:
+                yield Citation(offset + mark.start, offset + mark.end, by_number[number])

@@ -1,0 +1,69 @@
+"""GET /v1/models and /v1/models/{id}: what a key may name as `model`."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.sign_in.authentication import principal_of
+from public_api.openai.usable_models import UsableModel, usable_model, usable_models
+from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+
+
+class OpenAIModelSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    object = serializers.ChoiceField(["model"])
+    created = serializers.IntegerField(help_text="Seconds since 1970.")
+    owned_by = serializers.CharField()
+    name = serializers.CharField(required=False, help_text="An assistant's, for people.")
+
+
+_LIST = inline_serializer(
+    "OpenAIModelList",
+    {
+        "object": serializers.ChoiceField(["list"]),
+        "data": OpenAIModelSerializer(many=True),
+    },
+)
+
+
+class OpenAIModelsView(OpenAIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(
+        operation_id="listModels",
+        auth=KEY,
+        tags=[TAG],
+        responses={200: _LIST, **ERRORS},
+    )
+    def get(self, request: Request) -> Response:
+        """`auto`, the other aliases, embedding models, and `assistant:<slug>`."""
+        models = usable_models(principal_of(request))
+        return Response({"object": "list", "data": [_told(model) for model in models]})
+
+
+class OpenAIModelView(OpenAIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(
+        operation_id="retrieveModel",
+        auth=KEY,
+        tags=[TAG],
+        responses={200: OpenAIModelSerializer, **ERRORS},
+    )
+    def get(self, request: Request, model_name: str) -> Response:
+        """One of them, by its id; an assistant also as `assistant:<id>`."""
+        return Response(_told(usable_model(principal_of(request), model_name)))
+
+
+def _told(model: UsableModel) -> dict[str, Any]:
+    named = {"name": model.name} if model.name else {}
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": int(model.created_at.timestamp()),
+        "owned_by": model.owned_by,
+        **named,
+    }

@@ -1,0 +1,106 @@
+"""Images that came with a request, as files to be saved with its turn.
+
+Those given by address are fetched under guard: a provider would fetch them from wherever it stands. All
+are encoded anew, as every image, and expire with the turn's input; in a stored chat they stay.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+
+from accounts.principal import Principal
+from amber.lib.database.connections import release_connections
+from amber.lib.egress import FetchLimits, fetch
+from amber.lib.errors import AmberError, Invalid
+from libraries.files.content import read_content
+from libraries.files.new_files import unsaved_file
+from libraries.files.storage import erase_bytes
+from libraries.models import IMAGE_TYPES, File
+from public_api.openai.messages import Image, RemoteImage
+
+FETCH_SECONDS: Final = 10.0
+"""For all of a request's addresses at once: a thread waits for them."""
+
+NO_IMAGE: Final = "This is no PNG, JPEG, GIF or WebP image."
+
+
+def unsaved_images(
+    asker: Principal, images: Mapping[str, Image | RemoteImage], *, expired_at: datetime | None
+) -> dict[str, File]:
+    """The files by the images' places. Whoever fails to save them erases their bytes.
+
+    Raises Invalid, TooLarge, Unavailable; `fields` names the place.
+    """
+    files: dict[str, File] = {}
+    try:
+        for place, data in _bytes_of(images).items():
+            files[place] = _unsaved(asker, place, data, expired_at)
+    except BaseException:
+        erase_images(files)
+        raise
+    return files
+
+
+def erase_images(files: Mapping[str, File]) -> None:
+    for file in files.values():
+        erase_bytes(file.path)
+
+
+def keep_images(file_ids: Iterable[str], until: datetime) -> None:
+    """Let these not expire before. One query, none without ids."""
+    if ids := list(file_ids):
+        File.objects.filter(pk__in=ids, expired_at__lt=until).update(expired_at=until)
+
+
+def _bytes_of(images: Mapping[str, Image | RemoteImage]) -> dict[str, bytes]:
+    """Waits for the slowest address."""
+    remote = {place: image.url for place, image in images.items() if isinstance(image, RemoteImage)}
+    fetched: dict[str, bytes] = {}
+    if remote:
+        release_connections()
+        fetched = asyncio.run(_fetched(remote))
+    return {
+        place: image.data if isinstance(image, Image) else fetched[place]
+        for place, image in images.items()
+    }
+
+
+async def _fetched(urls: Mapping[str, str]) -> dict[str, bytes]:
+    bodies = await asyncio.gather(*(_body(place, url) for place, url in urls.items()))
+    return dict(zip(urls, bodies, strict=True))
+
+
+async def _body(place: str, url: str) -> bytes:
+    limits = FetchLimits(total_seconds=FETCH_SECONDS, max_bytes=settings.AMBER_MAX_UPLOAD_BYTES)
+    try:
+        response = await fetch("GET", url, limits=limits)
+        if not response.is_success:
+            raise Invalid(f"The address answered with status {response.status}.")
+    except AmberError as error:
+        error.fields = {f"{place}.image_url": [error.message]}
+        raise
+    return response.body
+
+
+def _unsaved(asker: Principal, place: str, data: bytes, expired_at: datetime | None) -> File:
+    try:
+        content = read_content("image", data)
+        if content.mime_type not in IMAGE_TYPES:
+            raise Invalid(NO_IMAGE)
+    except AmberError as error:
+        error.fields = {place: [error.message]}
+        raise
+    return unsaved_file(
+        name=f"image.{content.mime_type.partition('/')[2]}",
+        data=content.data,
+        mime_type=content.mime_type,
+        text=None,
+        organization_id=asker.organization_id,
+        user_id=asker.user_id,
+        guest_id=asker.guest_id,
+        api_key_id=asker.key.pk if asker.key else None,
+        expired_at=expired_at,
+    )

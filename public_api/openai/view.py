@@ -1,0 +1,46 @@
+"""What every view under /v1 is: for keys alone, JSON whatever was asked for, documented alike."""
+
+from typing import Any, Final
+
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts.models import Scope, User
+from accounts.principal import Principal
+from accounts.sign_in.authentication import PrincipalAuthentication
+from public_api.completions.serializers import OpenAIErrorSerializer
+
+TAG: Final = "OpenAI"
+KEY: Final[Any] = [{"apiKey": []}]
+"""For the document: sessions do not count."""
+
+ERRORS: Final = {
+    status: OpenApiResponse(OpenAIErrorSerializer)
+    for status in (400, 401, 403, 404, 409, 413, 415, 429, 500, 502, 503)
+}
+
+
+class KeyAuthentication(PrincipalAuthentication):
+    scope = Scope.PUBLIC
+
+    def authenticate(self, request: Request) -> tuple[User | None, Principal] | None:
+        """A session beside it is not looked at, so there is no CSRF either."""
+        if "Authorization" not in request.headers:
+            return None
+        return super().authenticate(request)
+
+
+class AnyAccept(DefaultContentNegotiation):
+    """Clients accept whatever; the body of the request says whether the answer streams."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        return renderers[0], renderers[0].media_type
+
+
+class OpenAIView(APIView):
+    authentication_classes = [KeyAuthentication]
+    content_negotiation_class = AnyAccept

@@ -1,0 +1,170 @@
+"""A response on its way out: whole, event by event, or as it stands.
+
+    LaterResponse(partial(streamed_response, turn, form, is_kept=…))
+    LaterResponse(partial(settled_response, turn))
+
+As with chat completions (`public_api.openai.answering`) nothing is sent before there is something to say,
+unless the client asked for the background: then it learns the id first. A turn that fails later is an
+event, and so is whatever breaks the stream off; then comes [DONE].
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing, suppress
+from typing import Final
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connections
+from django.http import HttpResponse, StreamingHttpResponse
+from redis.exceptions import RedisError
+
+from amber.lib.errors import AmberError, Conflict, Missing
+from amber.lib.json_text import numbers
+from amber.lib.rest.api import as_amber_error
+from chats.context.call_options import CallOptions
+from chats.messages.turn_messages import entries_of_turn
+from chats.models import Turn, TurnStatus
+from chats.streaming.stream_view import HEARTBEAT, streamed
+from chats.streaming.turn_follower import followed
+from engine.events import TurnCompleted
+from public_api.openai.answering import DONE
+from public_api.openai.errors import error_object
+from public_api.openai.growing_answer import Row, TakenBackError, citations, shown
+from public_api.responses.body import Form, Json, State, completed, error_of, output_items, response
+from public_api.responses.events import ResponseEvents, after
+from public_api.responses.names import Asked
+
+SETTLE_SECONDS: Final = 10.0
+"""How long a cancelled response's end is waited for; its worker hears of it within a second."""
+
+_STATUS: Final = {
+    TurnStatus.QUEUED: "queued",
+    TurnStatus.RUNNING: "in_progress",
+    TurnStatus.WAITING: "in_progress",
+    TurnStatus.INCOMPLETE: "failed",
+    TurnStatus.FAILED: "failed",
+    TurnStatus.CANCELLED: "cancelled",
+}
+"""Without `completed`, which the finish reason decides. A provider that broke off has failed."""
+
+
+def form_of(turn: Turn) -> Form:
+    """Raises Missing if it is no response, or what it said is no longer kept."""
+    asked = Asked.of(turn)
+    if asked is None:
+        raise Missing("There is no such response, or it is not yours.")
+    options = CallOptions.read(turn.options)
+    created = int(turn.created_at.timestamp())
+    return Form(turn.pk.hex, created, asked, options, settings.AMBER_PUBLIC_URL)
+
+
+def response_of(turn: Turn) -> Json:
+    """As it is stored now. Five queries at most. Raises Missing."""
+    form, state = form_of(turn), state_of(turn)
+    messages = entries_of_turn(turn)
+    texts = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
+    answer = shown(messages, texts, theirs=form.theirs)
+    return response(form, state, output_items(form, answer, citations(messages), state))
+
+
+def state_of(turn: Turn) -> State:
+    ended = int(turn.ended_at.timestamp()) if turn.ended_at else None
+    if turn.status == TurnStatus.COMPLETED:
+        return completed(turn.finish_reason, turn.usage, ended or 0)
+    error = turn.error and error_of(turn.error["code"], turn.error["message"])
+    return State(_STATUS[TurnStatus(turn.status)], turn.usage or None, "", error, ended)
+
+
+def whole_response(form: Form, messages: Sequence[Row], end: TurnCompleted) -> Json:
+    """Of what the turn wrote, at its end."""
+    state = completed(end.finish_reason, end.usage, int(time.time()))
+    answer = shown(messages, {}, theirs=form.theirs)
+    return response(form, state, output_items(form, answer, citations(messages), state))
+
+
+async def settled_response(turn: Turn) -> HttpResponse:
+    """Once it is over, or as it stands after SETTLE_SECONDS. Raises Missing."""
+    with suppress(TimeoutError, AmberError):  # however it ends, its row says so
+        async with asyncio.timeout(SETTLE_SECONDS):
+            async with aclosing(followed(turn, is_kept=True)) as events:
+                async for _ in events:
+                    pass
+    return HttpResponse(numbers.write(await _read(turn)), content_type="application/json")
+
+
+async def streamed_response(
+    turn: Turn, form: Form, *, number: int = -1, is_kept: bool
+) -> StreamingHttpResponse:
+    """What comes after that number. Raises AmberError for a turn that fails before anything."""
+    frames = _frames(turn, form, number, is_kept=is_kept)
+    first = await anext(frames)
+    return streamed(_to_the_end(first, frames))
+
+
+async def _frames(
+    turn: Turn, form: Form, number: int, *, is_kept: bool
+) -> AsyncGenerator[bytes, None]:
+    """Raises AmberError before the first one only."""
+    telling = ResponseEvents(form, time.time)
+    has_begun = form.asked.is_background or number >= 0
+    if has_begun:
+        yield _bytes(telling.begin(), number) or HEARTBEAT
+    try:
+        async with aclosing(followed(turn, is_kept=is_kept)) as events:
+            async for event in events:
+                told = HEARTBEAT if event is None else _bytes(telling.take(event), number)
+                if told:
+                    has_begun = True
+                    yield told
+    except TakenBackError:
+        said = "A worker was lost, and what it had said was not said again."
+        yield _broken_off(telling, AmberError(said, code="worker_lost"))
+    except (AmberError, OperationalError, InterfaceError, RedisError) as error:
+        if not has_begun:
+            raise
+        yield _ended(telling, error, number)
+
+
+async def _to_the_end(
+    first: bytes, frames: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    async with aclosing(frames):
+        yield first
+        async for frame in frames:
+            yield frame
+    yield DONE
+
+
+def _ended(telling: ResponseEvents, error: Exception, number: int) -> bytes:
+    """The turn's end, if that is what the error tells of (it names the turn); else only ours."""
+    if not isinstance(error, AmberError) or error.turn_id is None or error.code == "unavailable":
+        return _broken_off(telling, as_amber_error(error))
+    if isinstance(error, Conflict):
+        return _bytes(telling.cancelled(), number)
+    return _bytes(telling.failed(error.code, error.message), number)
+
+
+def _broken_off(telling: ResponseEvents, error: AmberError) -> bytes:
+    return _bytes(telling.break_off(error_object(error)), -1)
+
+
+def _bytes(events: Iterable[Json], number: int) -> bytes:
+    rest = (after(number, event) for event in events)
+    return b"".join(
+        b"event: %s\ndata: %s\n\n" % (event["type"].encode(), numbers.write(event))
+        for event in rest
+        if event is not None
+    )
+
+
+@sync_to_async(thread_sensitive=False)
+def _read(turn: Turn) -> Json:
+    """Raises Missing."""
+    try:
+        return response_of(Turn.objects.get(pk=turn.pk))
+    except Turn.DoesNotExist:
+        raise Missing from None
+    finally:
+        connections.close_all()

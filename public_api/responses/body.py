@@ -1,0 +1,223 @@
+"""A turn in the form of OpenAI's responses: one object, of what was asked and what was said.
+
+Pure. The texts of a turn's steps are one message, and the client's calls an item each, as
+`public_api.openai.growing_answer` shows them. Format:
+https://platform.openai.com/docs/api-reference/responses/object and https://www.openresponses.org.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from chats.context.call_options import CallOptions
+from engine.provider_fields import Fields
+from engine.tools import ToolSpec
+from public_api.completions.chunks import CUT_SHORT, DOCUMENT_ADDRESS
+from public_api.openai.growing_answer import Citation, Shown, ShownCall
+from public_api.responses.names import Asked
+
+Json = dict[str, Any]
+
+CUT_REASONS: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+assert set(CUT_REASONS) == CUT_SHORT
+
+ERROR_CODES: Final = {
+    "provider_rate_limited": "rate_limit_exceeded",
+    "rate_limited": "rate_limit_exceeded",
+    "budget_exceeded": "rate_limit_exceeded",
+    "context_too_long": "invalid_prompt",
+    "provider_rejected": "invalid_prompt",
+}
+"""Codes of ours in OpenAI's closed set; the others are `server_error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What all that is told of one response has in common.
+
+    `key` is the turn's id as hex digits, `created` in seconds since 1970, `root` the address of this
+    installation.
+    """
+
+    key: str
+    created: int
+    asked: Asked
+    options: CallOptions
+    root: str = ""
+
+    @property
+    def theirs(self) -> frozenset[str]:
+        """The names of the client's functions."""
+        return frozenset(tool.name for tool in self.options.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a response is. `finish_reason` as the turn has it; `ended` in seconds since 1970."""
+
+    status: str
+    usage: Mapping[str, int] | None = None
+    finish_reason: str = ""
+    error: Json | None = None
+    ended: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.status not in ("queued", "in_progress")
+
+
+def completed(finish_reason: str, usage: Mapping[str, int], ended: int) -> State:
+    """Of a turn that has completed: an answer that was cut short is incomplete."""
+    status = "incomplete" if finish_reason in CUT_REASONS else "completed"
+    return State(status, usage, finish_reason, ended=ended)
+
+
+def error_of(code: str, message: str) -> Json:
+    return {"code": ERROR_CODES.get(code, "server_error"), "message": message}
+
+
+def response(form: Form, state: State, output: Sequence[Json]) -> Json:
+    """The whole object. There is no usage before it is known: OpenAI's form has no null for it."""
+    reason = CUT_REASONS.get(state.finish_reason)
+    usage = {} if state.usage is None else {"usage": usage_object(state.usage)}
+    return {
+        **_asked(form),
+        "status": state.status,
+        "completed_at": state.ended if state.status == "completed" else None,
+        "error": state.error,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "output": list(output),
+        **usage,
+    }
+
+
+def output_items(form: Form, answer: Shown, cited: Iterable[Citation], state: State) -> list[Json]:
+    """An answer that is whole says something, were it nothing."""
+    items: list[Json] = []
+    if answer.text or (state.status == "completed" and not answer.calls):
+        status = "completed" if answer.calls else _item_status(state)
+        items.append(message_item(form, [text_part(form, answer.text, cited)], status))
+    items += [call_item(form, n, call, answer.fields) for n, call in enumerate(answer.calls)]
+    return items
+
+
+def message_item(form: Form, content: Sequence[Json], status: str) -> Json:
+    return {
+        "id": f"msg_{form.key}",
+        "type": "message",
+        "role": "assistant",
+        "status": status,
+        "content": list(content),
+    }
+
+
+def text_part(form: Form, text: str, cited: Iterable[Citation] = ()) -> Json:
+    annotations = [annotation(form, each) for each in cited]
+    return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
+
+
+def call_item(
+    form: Form,
+    number: int,
+    call: ShownCall,
+    fields: Fields,
+    *,
+    status: str = "completed",
+    is_begun: bool = False,
+) -> Json:
+    """`fields` are those of the reply, which has no item of its own: each call brings them.
+    `is_begun`: without its arguments, which are to follow."""
+    return {
+        **fields,
+        **call.fields,
+        "id": f"fc_{form.key}_{number}",
+        "type": "function_call",
+        "status": status,
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": "" if is_begun else call.arguments,
+    }
+
+
+def annotation(form: Form, citation: Citation) -> Json:
+    """OpenAI's form for web pages; the address is the document's here."""
+    document = citation.passage["document"]
+    return {
+        "type": "url_citation",
+        "start_index": citation.start,
+        "end_index": citation.end,
+        "title": document["name"],
+        "url": DOCUMENT_ADDRESS.format(root=form.root, id=document["id"]),
+    }
+
+
+def usage_object(usage: Mapping[str, int]) -> Json:
+    """Of a turn's usage: all its steps together."""
+    return {
+        "input_tokens": usage.get("prompt_tokens", 0),
+        "input_tokens_details": {
+            "cached_tokens": usage.get("cached_tokens", 0),
+            "cache_write_tokens": 0,
+        },
+        "output_tokens": usage.get("completion_tokens", 0),
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.get("total_tokens", 0),
+    }
+
+
+def _item_status(state: State) -> str:
+    if not state.is_over:
+        return "in_progress"
+    return "completed" if state.status == "completed" else "incomplete"
+
+
+def _asked(form: Form) -> Json:
+    """What does not change. Temperature and the like are null where the assistant chooses."""
+    asked, options = form.asked, form.options
+    return {
+        "id": f"resp_{form.key}",
+        "object": "response",
+        "created_at": form.created,
+        "access_programs": None,
+        "model": asked.model,
+        "background": asked.is_background,
+        "instructions": asked.instructions,
+        "max_output_tokens": options.max_output_tokens,
+        "max_tool_calls": None,
+        "metadata": dict(asked.metadata),
+        "parallel_tool_calls": bool(options.extra.get("parallel_tool_calls", True)),
+        "previous_response_id": asked.previous,
+        "reasoning": None,
+        "service_tier": "default",
+        "store": asked.is_stored,
+        "temperature": options.temperature,
+        "text": {"format": _format(options.response_format)},
+        "tool_choice": _choice(options.tool_choice),
+        "tools": [_tool(tool) for tool in options.tools],
+        "top_logprobs": 0,
+        "top_p": options.top_p,
+        "truncation": "auto",
+        **({"user": asked.user} if asked.user else {}),
+    }
+
+
+def _format(given: Mapping[str, Any] | None) -> Json:
+    if given is None:
+        return {"type": "text"}
+    return {"type": given["type"], **given.get("json_schema", {})}
+
+
+def _choice(given: str | Mapping[str, Any] | None) -> str | Json:
+    if isinstance(given, Mapping):
+        return {"type": "function", "name": given["function"]["name"]}
+    return given or "auto"
+
+
+def _tool(tool: ToolSpec) -> Json:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+        "strict": bool(tool.strict),
+    }

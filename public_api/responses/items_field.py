@@ -1,0 +1,154 @@
+"""`input` of POST /v1/responses: a text, or a list of items, as messages and references.
+
+Items of reasoning say nothing here and are passed over; files and audio are refused.
+https://platform.openai.com/docs/api-reference/responses/create#responses-create-input
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from amber.lib.rest.bounded_fields import BoundedListField
+from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS
+from public_api.openai.messages import SENDER, GivenCall, GivenMessage, Image, Part, RemoteImage
+from public_api.openai.serializers import (
+    MAX_ID_CHARS,
+    MAX_IMAGES,
+    MAX_MESSAGES,
+    PartsField,
+    fields_in,
+)
+from public_api.openai.strict_fields import OpaqueField, TextField
+from public_api.responses.items import Item, Reference
+
+MAX_ARGUMENTS_CHARS: Final = 200_000
+PASSED_OVER: Final = frozenset({"reasoning"})
+
+_SCHEMA: Final[dict[str, Any]] = {
+    "oneOf": [
+        {"type": "string"},
+        {"type": "array", "items": {"type": "object", "properties": {"type": {"type": "string"}}}},
+    ]
+}
+
+
+class ItemPartsField(PartsField):
+    """A text, or a list of its parts as items have them."""
+
+    default_error_messages = {
+        "part": "Must be a part of type input_text, output_text, refusal or input_image.",
+    }
+
+    def _part(self, part: Any) -> Part:
+        kind = part.get("type") if isinstance(part, dict) else None
+        held = {"refusal": "refusal", "input_image": "image_url"}.get(str(kind), "text")
+        said = part.get(held) if kind in _PART_TYPES else None
+        if not isinstance(said, str):
+            self.fail("part")
+        return self._image(said) if kind == "input_image" else self._text(said)
+
+
+_PART_TYPES: Final = ("input_text", "output_text", "text", "refusal", "input_image")
+
+
+class MessageItemInput(serializers.Serializer[Any]):
+    role = serializers.ChoiceField(["user", "assistant", "system", "developer"])
+    content = ItemPartsField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        parts: Sequence[Part] = attrs["content"]
+        if attrs["role"] != "user" and any(isinstance(p, Image | RemoteImage) for p in parts):
+            raise serializers.ValidationError({"content": ["Only users may send images."]})
+        return {"item": GivenMessage(role=attrs["role"], parts=tuple(parts))}
+
+
+class CallItemInput(serializers.Serializer[Any]):
+    call_id = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
+    name = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
+    arguments = TextField(max_length=MAX_ARGUMENTS_CHARS)
+    extra_content = OpaqueField(required=False, allow_null=True)
+    reasoning_content = TextField(required=False, allow_null=True, max_length=MAX_FIELDS_BYTES)
+    amber_sender = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        about = (attrs["call_id"], attrs["name"], attrs["arguments"])
+        call = GivenCall(*about, fields_in(attrs, CALL_FIELDS))
+        return {
+            "item": GivenMessage(
+                role="assistant",
+                calls=(call,),
+                provider_fields=fields_in(attrs, MESSAGE_FIELDS),
+                sender=attrs.get(SENDER) or "",
+            )
+        }
+
+
+class ResultItemInput(serializers.Serializer[Any]):
+    call_id = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
+    output = ItemPartsField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        parts: Sequence[Part] = attrs["output"]
+        if any(not isinstance(part, str) for part in parts):
+            raise serializers.ValidationError({"output": ["Results are text."]})
+        return {
+            "item": GivenMessage(role="tool", parts=tuple(parts), call_id=attrs["call_id"]),
+        }
+
+
+class ReferenceItemInput(serializers.Serializer[Any]):
+    id = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return {"item": Reference(attrs["id"])}
+
+
+KINDS: Final[dict[str, type[serializers.Serializer[Any]]]] = {
+    "message": MessageItemInput,
+    "function_call": CallItemInput,
+    "function_call_output": ResultItemInput,
+    "item_reference": ReferenceItemInput,
+}
+
+
+class ItemField(serializers.Field[Item | None, Any, Any, Any]):
+    default_error_messages = {
+        "form": "Must be an object.",
+        "kind": "Must be one of {kinds}.",
+    }
+
+    def to_internal_value(self, data: Any) -> Item | None:
+        if not isinstance(data, dict):
+            self.fail("form")
+        kind = data.get("type") or ("message" if "role" in data else "item_reference")
+        if isinstance(kind, str) and kind in PASSED_OVER:
+            return None
+        if not isinstance(kind, str) or kind not in KINDS:
+            said = self.error_messages["kind"].format(kinds=", ".join(KINDS))
+            raise serializers.ValidationError({"type": [said]})
+        shape = KINDS[kind](data=data)
+        shape.is_valid(raise_exception=True)
+        item: Item = shape.validated_data["item"]
+        return item
+
+
+@extend_schema_field(_SCHEMA)
+class ItemsField(BoundedListField):
+    """A text is one user's message."""
+
+    child = ItemField()
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"allow_empty": False, "max_length": MAX_MESSAGES} | kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Item]:
+        if isinstance(data, str):
+            data = [{"role": "user", "content": data}]
+        items = [item for item in super().to_internal_value(data) if item is not None]
+        messages = [item for item in items if isinstance(item, GivenMessage)]
+        images = sum(not isinstance(p, str) for message in messages for p in message.parts)
+        if images > MAX_IMAGES:
+            raise serializers.ValidationError(f"At most {MAX_IMAGES} images.")
+        return items

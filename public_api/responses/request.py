@@ -1,0 +1,70 @@
+"""A request of POST /v1/responses as values: what is asked of a turn, and what is told again of it.
+
+Pure. What it reads was checked by `public_api.responses.serializers`. A response is told from its
+turn alone, so what only its client knows is kept with the turn (`response_names.Asked`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+from chats.context.call_options import CallOptions
+from public_api.openai.function_fields import response_format_of
+from public_api.responses.items import Item
+from public_api.responses.names import ECHO, Asked
+
+CHAT: Final = "chat_id"
+"""The name in `metadata` that continues a stored chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRequest:
+    """`options` hold `asked` already."""
+
+    asked: Asked
+    items: Sequence[Item]
+    options: CallOptions
+    streams: bool = False
+
+    @property
+    def chat_id(self) -> str:
+        """Empty when none is named."""
+        return self.asked.metadata.get(CHAT, "")
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], *, is_async: bool = False) -> Self:
+        """`is_async`: a header asks for the background, too."""
+        asked = Asked(
+            model=given["model"],
+            instructions=given.get("instructions"),
+            previous=given.get("previous_response_id") or None,
+            metadata=given.get("metadata") or {},
+            is_stored=given.get("store") is not False,
+            is_background=bool(given.get("background")) or is_async,
+            user=given.get("user") or "",
+        )
+        return cls(asked, given["input"], _options(given, asked), bool(given.get("stream")))
+
+
+def _options(given: Mapping[str, Any], asked: Asked) -> CallOptions:
+    parallel = given.get("parallel_tool_calls")
+    return CallOptions(
+        is_unattended=True,
+        prompts=(asked.instructions,) if asked.instructions else (),
+        tools=tuple(given.get("tools") or ()),
+        tool_choice=given.get("tool_choice"),
+        temperature=given.get("temperature"),
+        top_p=given.get("top_p"),
+        max_output_tokens=given.get("max_output_tokens"),
+        response_format=_response_format((given.get("text") or {}).get("format")),
+        extra={} if parallel is None else {"parallel_tool_calls": parallel},
+        echo={ECHO: asdict(asked)},
+    )
+
+
+def _response_format(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """As chat completions have it: the schema one level deeper."""
+    if given is None:
+        return None
+    schema = {name: value for name, value in given.items() if name != "type"}
+    return response_format_of({"type": given["type"], "json_schema": schema})

@@ -1,0 +1,190 @@
+"""The verbs of responses: begin one, after another perhaps, and forget one.
+
+A response is a turn. The conversation before it is made of the earlier turn's input and of what that
+wrote, or is the stored chat which that turn was in.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from itertools import takewhile
+from typing import Final
+
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from amber.lib.errors import AmberError, Conflict, Invalid, Missing
+from chats.call_services import forget_turn
+from chats.messages import transcript
+from chats.messages.turn_messages import entries_of_turn, open_calls
+from chats.models import ChatMessage, Turn
+from chats.services import cancel_turn
+from public_api.openai.answerers import Answerer
+from public_api.openai.growing_answer import shown
+from public_api.openai.messages import SENDER, Entry, GivenCall, GivenMessage
+from public_api.openai.sent_images import keep_images
+from public_api.openai.serializers import MAX_MESSAGES
+from public_api.responses.items import Item, Reference, call_fault, entries_of, messages_of
+from public_api.responses.names import Asked, turn_id_in
+from public_api.responses.request import ResponseRequest
+from public_api.services import start_turn
+
+PREVIOUS: Final = "previous_response_id"
+
+
+def start_response(
+    asker: Principal,
+    request: ResponseRequest,
+    answerer: Answerer,
+    *,
+    claim: IdempotencyRecord | None = None,
+) -> Turn:
+    """Raises what `start_turn` raises; Missing (no such response before, or item), Invalid (calls
+    without results, results without calls), Conflict (the response before is not over, or its chat
+    has gone on since)."""
+    before = _turn_before(asker, request.asked.previous)
+    messages = messages_of(_resolved(asker, request.items))
+    chat_id = request.chat_id
+    said: Sequence[Entry] = ()
+    if before is not None and before.chat_id is not None:
+        chat_id = _chat_after(before)
+    elif not chat_id:
+        said = _said_until(before)
+        _check_calls(messages, before)
+    try:
+        return start_turn(
+            asker,
+            messages=messages,
+            before=said,
+            options=answerer.options(request.options),
+            assistant=answerer.assistant,
+            chat_id=chat_id,
+            claim=claim,
+        )
+    except AmberError as error:
+        error.fields = _renamed(error)
+        raise
+
+
+def cancel_response(turn: Turn) -> Turn:
+    return cancel_turn(turn)
+
+
+def forget_response(turn: Turn) -> None:
+    forget_turn(turn)
+
+
+def response_turn(asker: Principal, name: str) -> Turn:
+    """The turn of a response by its id. One query. Raises Missing."""
+    pk = turn_id_in(name) if name.startswith("resp_") else None
+    turn: Turn | None = Turn.objects.visible_to(asker).filter(pk=pk).first() if pk else None
+    asked = Asked.of(turn) if turn is not None else None
+    if turn is None or asked is None or not asked.is_stored:
+        raise Missing(f"There is no response {name}, or it is not yours.")
+    return turn
+
+
+def asked_of(turn: Turn) -> list[Entry]:
+    """What a response was made of, oldest first: a stateless one of its whole conversation, one in a
+    stored chat of what was new there (the newest MAX_MESSAGES). Four queries at most."""
+    if turn.chat_id is None:
+        return list((turn.input or {}).get("messages", ()))
+    written = ChatMessage.objects.filter(turn=turn, step__isnull=False).order_by("position")
+    first = written.values_list("parent_id", flat=True).first()
+    rows = transcript.path(turn.chat_id, first or turn.tip_id, max_messages=MAX_MESSAGES)
+    new = takewhile(lambda row: row.turn_id in (None, turn.pk), reversed(rows))
+    return [_entry(row) for row in new][::-1]
+
+
+# -- Private: what came before ---------------------------------------------------------------------
+
+
+def _entry(row: ChatMessage) -> Entry:
+    file_id = {"file_id": str(row.file_id)} if row.file_id else {}
+    return {"role": row.role, "content": row.content, "tool_call": row.tool_call, **file_id}
+
+
+def _turn_before(asker: Principal, name: str | None) -> Turn | None:
+    if name is None:
+        return None
+    try:
+        turn = response_turn(asker, name)
+    except Missing as error:
+        error.fields = {PREVIOUS: [error.message]}
+        raise
+    if turn.is_live:
+        raise Conflict(code="turn_in_progress", turn_id=str(turn.pk))
+    return turn
+
+
+def _chat_after(before: Turn) -> str:
+    """The chat goes on at its end only. One query."""
+    chat = before.chat
+    if chat is None or chat.active_leaf is None or chat.active_leaf.turn_id != before.pk:
+        said = "The chat has gone on since this response."
+        raise Conflict(said, fields={PREVIOUS: [said]})
+    return str(chat.pk)
+
+
+def _said_until(before: Turn | None) -> list[Entry]:
+    """What the next turn begins with; its images are kept as long as that turn may be."""
+    if before is None:
+        return []
+    entries = entries_of(before.input, entries_of_turn(before))
+    kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
+    keep_images(
+        (entry["file_id"] for entry in entries if "file_id" in entry), timezone.now() + kept
+    )
+    return entries
+
+
+def _check_calls(messages: Sequence[GivenMessage], before: Turn | None) -> None:
+    """Raises Invalid."""
+    waiting = [call.id for call in open_calls(before)] if before is not None else []
+    if fault := call_fault(messages, waiting):
+        raise Invalid(fault, fields={"input": [fault]})
+
+
+def _resolved(asker: Principal, items: Sequence[Item]) -> list[GivenMessage]:
+    """One query for each earlier item that is named. Raises Missing."""
+    return [_item(asker, item) if isinstance(item, Reference) else item for item in items]
+
+
+def _item(asker: Principal, named: Reference) -> GivenMessage:
+    """An item of an earlier response: its text, or one of its calls."""
+    pk = turn_id_in(named.id)
+    turn = Turn.objects.visible_to(asker).filter(pk=pk).first() if pk else None
+    asked = Asked.of(turn) if turn is not None else None
+    if turn is not None and asked is not None and asked.is_stored:
+        for item_id, message in _items_of(turn):
+            if item_id == named.id:
+                return message
+    said = f"There is no item {named.id}."
+    raise Missing(said, fields={"input": [said]})
+
+
+def _items_of(turn: Turn) -> Iterable[tuple[str, GivenMessage]]:
+    theirs = frozenset(tool["name"] for tool in turn.options.get("tools", ()))
+    answer = shown(entries_of_turn(turn), {}, theirs=theirs)
+    yield f"msg_{turn.pk.hex}", GivenMessage(role="assistant", parts=(answer.text,))
+    for number, call in enumerate(answer.calls):
+        asked = GivenCall(call.id, call.name, call.arguments, call.fields)
+        fields = dict(answer.fields)
+        item = GivenMessage(
+            role="assistant",
+            calls=(asked,),
+            sender=fields.pop(SENDER, ""),
+            provider_fields=fields,
+        )
+        yield f"fc_{turn.pk.hex}_{number}", item
+
+
+def _renamed(error: AmberError) -> dict[str, list[str]] | None:
+    """Places in the messages are not the client's: it sent items."""
+    if not error.fields:
+        return None
+    return {
+        "input" if name.startswith("messages") else name: list(said)
+        for name, said in error.fields.items()
+    }

@@ -1,0 +1,207 @@
+"""/v1/responses: OpenAI's form of answers that have an id, answered by turns."""
+
+from functools import partial
+from typing import Any, Final
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.principal import Principal
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.idempotency import once
+from amber.lib.rest.async_response import LaterResponse
+from amber.lib.rest.preferences import PREFER, applied, prefers_async
+from amber.lib.rest.wire import validated
+from public_api.completions.serializers import MAX_USER_CHARS
+from public_api.openai.answerers import answerer_named, asking_as
+from public_api.openai.answering import turn_of, whole_answer
+from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+from public_api.responses.answering import (
+    form_of,
+    response_of,
+    settled_response,
+    streamed_response,
+    whole_response,
+)
+from public_api.responses.inputs import input_items, page
+from public_api.responses.names import response_id
+from public_api.responses.request import ResponseRequest
+from public_api.responses.serializers import MAX_ID_CHARS, ResponseInput
+from public_api.responses.services import (
+    asked_of,
+    cancel_response,
+    forget_response,
+    response_turn,
+    start_response,
+)
+
+ROUTE: Final = "POST /v1/responses"
+
+_OBJECT: Final = OpenApiResponse(OpenApiTypes.OBJECT, description="A response.")
+_EVENTS: Final = OpenApiResponse(
+    OpenApiTypes.STR, description="With `stream`: its typed events, then `[DONE]`."
+)
+_USER: Final = OpenApiParameter("user", str, description="The guest whose response it is.")
+
+
+class DeletedResponseSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    object = serializers.ChoiceField(["response"])
+    deleted = serializers.BooleanField()
+
+
+class RetrieveInput(serializers.Serializer[Any]):
+    """The query of a retrieval."""
+
+    stream = serializers.BooleanField(default=False)
+    starting_after = serializers.IntegerField(default=-1, min_value=-1)
+
+
+class PageInput(serializers.Serializer[Any]):
+    """The query of a list; other fields are ignored."""
+
+    after = serializers.CharField(default="", max_length=MAX_ID_CHARS)
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=100)
+    order = serializers.ChoiceField(["asc", "desc"], default="desc")
+
+
+class ResponsesView(OpenAIView):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(
+        operation_id="createResponse",
+        auth=KEY,
+        request=ResponseInput,
+        parameters=[IDEMPOTENCY_KEY, PREFER],
+        tags=[TAG],
+        responses={
+            (200, "application/json"): _OBJECT,
+            (200, "text/event-stream"): _EVENTS,
+            202: OpenApiResponse(OpenApiTypes.OBJECT, description="With `respond-async`."),
+            **ERRORS,
+        },
+    )
+    def post(self, request: Request) -> LaterResponse | Response:
+        """Answer an input, after an earlier response perhaps; at once, as it grows, or later.
+
+        A client that goes away cancels the response, unless it is in the background or in a stored
+        chat, or an Idempotency-Key allows it to come back for it.
+        """
+        given = validated(ResponseInput, request)
+        is_async = prefers_async(request) and given.get("store") is not False  # else lost for good
+        asked = ResponseRequest.read(given, is_async=is_async)
+        principal = principal_of(request)
+        answerer = answerer_named(principal, asked.asked.model)
+        asker = asking_as(principal, asked.asked.user)
+        key = request.headers.get("Idempotency-Key")
+        done = once(
+            asker,
+            route=ROUTE,
+            key=key,
+            body=request.data,
+            work=lambda claim: start_response(asker, asked, answerer, claim=claim),
+        )
+        turn = turn_of(done, asker)
+        is_background = asked.asked.is_background
+        is_kept = is_background or key is not None or turn.chat_id is not None
+        if asked.streams:
+            form = form_of(turn)
+            return LaterResponse(partial(streamed_response, turn, form, is_kept=is_kept))
+        if is_background:
+            where = applied(f"{request.path}/{response_id(turn)}") if is_async else {}
+            return Response(response_of(turn), status=202 if is_async else 200, headers=where)
+        tell = partial(whole_response, form_of(turn))
+        return LaterResponse(partial(whole_answer, turn, tell, is_kept=is_kept))
+
+
+class ResponseView(OpenAIView):
+    bound_keys_may = ("GET", "DELETE")
+
+    @extend_schema(
+        operation_id="getResponse",
+        auth=KEY,
+        parameters=[RetrieveInput, _USER],
+        tags=[TAG],
+        responses={
+            (200, "application/json"): _OBJECT,
+            (200, "text/event-stream"): _EVENTS,
+            **ERRORS,
+        },
+    )
+    def get(self, request: Request, response_id: str) -> LaterResponse | Response:
+        """The response as it stands. With `stream=true` its events, those after the one whose
+        number is `starting_after`."""
+        turn = response_turn(_asker(request), response_id)
+        given = RetrieveInput(data=request.query_params)
+        given.is_valid(raise_exception=True)
+        if not given.validated_data["stream"]:
+            return Response(response_of(turn))
+        number: int = given.validated_data["starting_after"]
+        return LaterResponse(
+            partial(streamed_response, turn, form_of(turn), number=number, is_kept=True)
+        )
+
+    @extend_schema(
+        operation_id="deleteResponse",
+        auth=KEY,
+        parameters=[_USER],
+        tags=[TAG],
+        responses={200: DeletedResponseSerializer, **ERRORS},
+    )
+    def delete(self, request: Request, response_id: str) -> Response:
+        """Forget it and what it said; one that is under way is cancelled. A stored chat keeps its
+        messages."""
+        forget_response(response_turn(_asker(request), response_id))
+        return Response({"id": response_id, "object": "response", "deleted": True})
+
+
+class InputItemsView(OpenAIView):
+    bound_keys_may = ("GET",)
+
+    @extend_schema(
+        operation_id="listInputItems",
+        auth=KEY,
+        parameters=[PageInput, _USER],
+        tags=[TAG],
+        responses={
+            200: OpenApiResponse(OpenApiTypes.OBJECT, description="A page of items."),
+            **ERRORS,
+        },
+    )
+    def get(self, request: Request, response_id: str) -> Response:
+        """What the response was asked, earlier items of its conversation included; of one in a
+        stored chat what was new there."""
+        turn = response_turn(_asker(request), response_id)
+        given = PageInput(data=request.query_params)
+        given.is_valid(raise_exception=True)
+        wanted = given.validated_data
+        items = input_items(turn.pk.hex, asked_of(turn))
+        is_descending = wanted["order"] == "desc"
+        return Response(
+            page(items, after=wanted["after"], limit=wanted["limit"], is_descending=is_descending)
+        )
+
+
+class CancelResponseView(OpenAIView):
+    bound_keys_may = ("POST",)
+
+    @extend_schema(
+        operation_id="cancelResponse",
+        auth=KEY,
+        request=None,
+        parameters=[_USER],
+        tags=[TAG],
+        responses={200: _OBJECT, **ERRORS},
+    )
+    def post(self, request: Request, response_id: str) -> LaterResponse:
+        """End it; what was said is kept. One that is over already is as it was."""
+        turn = cancel_response(response_turn(_asker(request), response_id))
+        return LaterResponse(partial(settled_response, turn))
+
+
+def _asker(request: Request) -> Principal:
+    return asking_as(principal_of(request), request.query_params.get("user", "")[:MAX_USER_CHARS])

@@ -1,8 +1,0 @@
-"""The ring for webhooks: it names nothing, the queue is in the database."""
-
-from amber.lib.ring import ring
-
-
-def ring_deliveries() -> None:
-    """Losing a ring is normal: a chore looks for what is due."""
-    ring("ingest", "public_api.deliver_webhooks")

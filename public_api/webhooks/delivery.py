@@ -1,0 +1,275 @@
+"""Sends what is due to webhooks, and tries again for a day.
+
+A delivery is a row with a lease and a fence: whoever is rung for takes what is due, a few for each
+webhook so that a slow one holds up no other. Before each attempt it is asked again whether the receiver
+may know: who has left meanwhile is told nothing. Everything goes through the guarded client, without
+redirects: a POST that becomes a GET would have delivered nothing.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+
+from amber.lib.database.connections import release_connections
+from amber.lib.database.lease import Fenced
+from amber.lib.egress import FetchLimits, fetch
+from amber.lib.errors import AmberError
+from amber.lib.json_text import numbers
+from amber.lib.secrets import UnsealError
+from amber.lib.workers.renewal import renewing
+from amber.lib.workers.worker import this_worker
+from chats.messages.turn_messages import messages_of_turn
+from chats.models import Turn
+from public_api.models import (
+    GIVE_UP_AFTER,
+    GIVE_UP_FAILURES,
+    DeliveryStatus,
+    Webhook,
+    WebhookDelivery,
+)
+from public_api.webhooks.secrets import secrets_of
+from public_api.webhooks.signing import HEADER, signature
+
+logger = structlog.get_logger(__name__)
+
+RETRY_SECONDS: Final = (10, 60, 300, 1_800, 7_200, 21_600, 54_000)
+"""Between the attempts: just under 24 hours in all."""
+
+LIMITS: Final = FetchLimits(
+    connect_seconds=5, total_seconds=15, max_bytes=1_000_000, max_redirects=0
+)
+LEASE_SECONDS: Final = 60
+SLICE_SECONDS: Final = 20.0
+MAX_OUTPUT_BYTES: Final = 1_000_000
+GONE: Final = 410
+_BATCH: Final = 16
+_PER_WEBHOOK: Final = 4
+_LOOKED_AT: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """`error` is empty for what was delivered. `latency_ms` is 0 for what was not sent. `is_withheld`:
+    nor will it be, and that is not the address's fault."""
+
+    error: str
+    http_status: int | None = None
+    latency_ms: int = 0
+    is_withheld: bool = False
+
+
+def deliver_due() -> None:
+    """For a while: other work of the queue waits behind it."""
+    _take_back_lost()
+    until = time.monotonic() + SLICE_SECONDS
+    while time.monotonic() < until and (claimed := _claimed()):
+        with renewing(partial(_renew, claimed)):
+            messages = [_message(delivery) for delivery in claimed]
+            release_connections()
+            outcomes = asyncio.run(_sent(messages))
+            for delivery, outcome in zip(claimed, outcomes, strict=True):
+                _settle(delivery, outcome)
+
+
+def forget_deliveries() -> None:
+    """The log goes after AMBER_WEBHOOK_LOG_DAYS, in batches."""
+    least = Now() - timedelta(days=settings.AMBER_WEBHOOK_LOG_DAYS)
+    old = WebhookDelivery.objects.filter(created_at__lt=least)
+    while ids := list(old.values_list("pk", flat=True)[:1_000]):
+        WebhookDelivery.objects.filter(pk__in=ids).delete()
+
+
+# -- Taking ---------------------------------------------------------------------------------------
+
+
+def _take_back_lost() -> None:
+    """What was sent by a worker that died is sent again: receivers know it by its id."""
+    WebhookDelivery.objects.shorten_leases(LEASE_SECONDS)
+    WebhookDelivery.objects.expired().update(status=DeliveryStatus.QUEUED, worker="")
+
+
+def _claimed() -> list[WebhookDelivery]:
+    due = WebhookDelivery.objects.filter(
+        status=DeliveryStatus.QUEUED, due_at__lte=Now(), webhook__disabled_at__isnull=True
+    )
+    found = due.order_by("due_at").values_list("pk", "webhook_id")[:_LOOKED_AT]
+    name = this_worker().name
+    claims = (
+        WebhookDelivery.objects.select_related("webhook").claim(
+            pk, worker=name, lease_seconds=LEASE_SECONDS
+        )
+        for pk in _fair(list(found))
+    )
+    return [delivery for delivery in claims if delivery is not None]
+
+
+def _renew(claimed: Sequence[WebhookDelivery]) -> None:
+    ids = [delivery.pk for delivery in claimed]
+    WebhookDelivery.objects.renew(ids, worker=this_worker().name, lease_seconds=LEASE_SECONDS)
+
+
+def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
+    taken: Counter[UUID] = Counter()
+    chosen: list[UUID] = []
+    for pk, webhook_id in found:
+        if taken[webhook_id] < _PER_WEBHOOK and len(chosen) < _BATCH:
+            taken[webhook_id] += 1
+            chosen.append(pk)
+    return chosen
+
+
+# -- Sending --------------------------------------------------------------------------------------
+
+
+def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
+    """An outcome if it may not be sent, or if there is nothing to sign it with."""
+    webhook, now = delivery.webhook, timezone.now()
+    if reason := _reason_to_withhold(delivery):
+        return _Outcome(reason, is_withheld=True)
+    try:
+        keys = secrets_of(webhook, now=now)
+    except UnsealError:
+        return _Outcome("The secret cannot be read; rotate it.")
+    body = numbers.write({**delivery.payload, **_output(delivery)})
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Amber-Webhooks",
+        "Amber-Event": delivery.event,
+        "Amber-Delivery": str(delivery.pk),
+        HEADER: signature(keys, body, at=int(now.timestamp())),
+    }
+    return _Message(webhook.url, headers, body)
+
+
+def _reason_to_withhold(delivery: WebhookDelivery) -> str:
+    """Empty while the receiver may know of this turn. Two queries."""
+    turn = Turn.objects.in_sight().filter(pk=delivery.turn_id).first()
+    if turn is None:
+        return "The turn was deleted."
+    if not Webhook.objects.entitled(turn).filter(pk=delivery.webhook_id).exists():
+        return "The webhook's user may not hear of this turn any more."
+    return ""
+
+
+def _output(delivery: WebhookDelivery) -> dict[str, Any]:
+    """What the turn wrote, for those who asked for it; null if it is erased, or too long."""
+    if not delivery.webhook.include_output:
+        return {}
+    turn = Turn.objects.filter(pk=delivery.turn_id).first()
+    messages = messages_of_turn(turn) if turn is not None else None
+    if messages and len(numbers.write(messages)) > MAX_OUTPUT_BYTES:
+        messages = None
+    return {"output": messages or None}
+
+
+async def _sent(messages: Sequence[_Message | _Outcome]) -> list[_Outcome]:
+    return await asyncio.gather(*(_send(message) for message in messages))
+
+
+async def _send(message: _Message | _Outcome) -> _Outcome:
+    if isinstance(message, _Outcome):
+        return message
+    began = time.monotonic()
+    try:
+        response = await fetch(
+            "POST", message.url, headers=message.headers, content=message.body, limits=LIMITS
+        )
+    except AmberError as error:
+        return _Outcome(error.message, None, _ms_since(began))
+    said = "" if response.is_success else f"The address answered with {response.status}."
+    return _Outcome(said, response.status, _ms_since(began))
+
+
+def _ms_since(began: float) -> int:
+    return round((time.monotonic() - began) * 1000)
+
+
+# -- Noting ---------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
+    try:
+        WebhookDelivery.objects.holding(delivery.pk, delivery.fence, "status")
+    except Fenced:
+        return  # another worker took over: it tells how it went
+    if not outcome.is_withheld:
+        _count(delivery.webhook_id, outcome)
+    delivery.http_status = outcome.http_status
+    delivery.latency_ms = outcome.latency_ms
+    delivery.error = outcome.error
+    delivery.lease_until = None
+    delivery.worker = ""
+    if not outcome.error:
+        _end(delivery, DeliveryStatus.DELIVERED)
+    elif (
+        outcome.is_withheld
+        or delivery.attempt > len(RETRY_SECONDS)
+        or not _is_enabled(delivery.webhook_id)
+    ):
+        _end(delivery, DeliveryStatus.FAILED)
+    else:
+        delivery.status = DeliveryStatus.QUEUED
+        wait = timedelta(seconds=RETRY_SECONDS[delivery.attempt - 1])
+        delivery.due_at = Now() + wait
+    delivery.save()
+
+
+def _end(delivery: WebhookDelivery, status: DeliveryStatus) -> None:
+    delivery.status = status
+    delivery.ended_at = timezone.now()
+
+
+def _is_enabled(webhook_id: UUID) -> bool:
+    return Webhook.objects.filter(pk=webhook_id, disabled_at__isnull=True).exists()
+
+
+def _count(webhook_id: UUID, outcome: _Outcome) -> None:
+    """Failures in a row, and what follows from too many."""
+    row = Webhook.objects.filter(pk=webhook_id)
+    if not outcome.error:
+        row.filter(failures__gt=0).update(failures=0, failing_since=None)
+        return
+    row.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", Now()))
+    if outcome.http_status == GONE:
+        _disable(webhook_id, "The address said that it is gone (410).")
+        return
+    failing = row.filter(
+        failures__gte=GIVE_UP_FAILURES, failing_since__lte=Now() - GIVE_UP_AFTER
+    ).values_list("failures", flat=True)
+    for failures in failing:
+        _disable(webhook_id, f"{failures} attempts in a row failed. The last: {outcome.error}")
+
+
+def _disable(webhook_id: UUID, reason: str) -> None:
+    """What still waits is not sent: a redelivery can be asked for."""
+    now = timezone.now()
+    live = Webhook.objects.filter(pk=webhook_id, disabled_at__isnull=True)
+    if live.update(disabled_at=now, disabled_reason=reason[:300]):
+        logger.warning("webhook_disabled", webhook_id=str(webhook_id))
+        waiting = WebhookDelivery.objects.filter(
+            webhook_id=webhook_id, status=DeliveryStatus.QUEUED
+        )
+        waiting.update(
+            status=DeliveryStatus.FAILED, error="The webhook was disabled.", ended_at=now
+        )

@@ -1,0 +1,102 @@
+"""Turns of API keys become deliveries to webhooks, in the transaction that ends the turn.
+
+Turns without a key, and those of organizations without webhooks, cost nothing: which organizations
+have some is read once in KNOWN_SECONDS by each process.
+"""
+
+import time
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from amber.lib.ids import new_id
+from chats.models import Turn, TurnStatus
+from public_api.models import Webhook, WebhookDelivery, WebhookEvent
+from public_api.queue import ring_deliveries
+from public_api.responses.names import Asked, response_id
+
+KNOWN_SECONDS: Final = 5.0
+"""So long a new organization's first webhook may hear nothing."""
+
+_known: tuple[float, frozenset[UUID]] | None = None
+
+
+def note_turn(turn: Turn) -> None:
+    """One query and one write for a turn that somebody hears of. The caller is in a transaction."""
+    if turn.api_key_id is None or turn.organization_id not in _organizations():
+        return
+    event = f"turn.{turn.status}"
+    if event not in WebhookEvent.values:
+        return
+    webhooks = list(Webhook.objects.hearing(turn, event))
+    if not webhooks:
+        return
+    WebhookDelivery.objects.bulk_create(_delivery(webhook, turn, event) for webhook in webhooks)
+    transaction.on_commit(ring_deliveries)
+
+
+def forget_known() -> None:
+    """This process reads anew which organizations have webhooks."""
+    global _known
+    _known = None
+
+
+def _organizations() -> frozenset[UUID]:
+    global _known
+    now = time.monotonic()
+    if _known is None or now - _known[0] > KNOWN_SECONDS:
+        enabled = Webhook.objects.filter(disabled_at__isnull=True)
+        _known = (now, frozenset(enabled.values_list("organization_id", flat=True).distinct()))
+    return _known[1]
+
+
+def _delivery(webhook: Webhook, turn: Turn, event: str) -> WebhookDelivery:
+    now = timezone.now()
+    return WebhookDelivery(
+        organization_id=turn.organization_id,
+        webhook=webhook,
+        turn_id=turn.pk,
+        event=event,
+        due_at=Now(),
+        payload={
+            "id": str(new_id()),
+            "type": event,
+            "created_at": now.isoformat(),
+            "organization_id": str(turn.organization_id),
+            "turn": _told(turn),
+        },
+    )
+
+
+def _told(turn: Turn) -> dict[str, Any]:
+    """What is no text of anybody's: of calls that wait their names, not their arguments."""
+    ids = ("chat_id", "assistant_id", "api_key_id")
+    times = ("created_at", "started_at", "ended_at")
+    waits = turn.status == TurnStatus.WAITING
+    asked = Asked.of(turn)
+    return {
+        "id": str(turn.pk),
+        "response_id": response_id(turn) if asked and asked.is_stored else None,
+        **{name: _text(getattr(turn, name)) for name in ids},
+        "guest_id": turn.guest_id,
+        "status": str(turn.status),
+        "finish_reason": turn.finish_reason or None,
+        "error": turn.error,
+        "usage": turn.usage,
+        "waiting_calls": [
+            {"call_id": call["call_id"], "name": call["name"]}
+            for call in (turn.waiting_calls if waits else ())
+        ],
+        **{name: _time(getattr(turn, name)) for name in times},
+    }
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _time(value: Any) -> str | None:
+    return None if value is None else value.isoformat()

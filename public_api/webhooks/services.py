@@ -1,0 +1,132 @@
+"""The verbs of webhooks. Secrets leave once, as the second value returned."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from accounts.tenancy.allowance import refuse_beyond
+from accounts.tenancy.idempotency import settle
+from amber.lib.egress import installation_policy
+from amber.lib.errors import AmberError, Conflict, Forbidden, Invalid, Missing
+from amber.lib.ids import new_id
+from public_api.models import DeliveryStatus, Webhook, WebhookDelivery
+from public_api.queue import ring_deliveries
+from public_api.webhooks.outbox import forget_known
+from public_api.webhooks.secrets import seal_secret
+from public_api.webhooks.signing import new_secret
+from public_api.webhooks.wire import webhook_wire
+
+MAX_WEBHOOKS: Final = 20
+
+
+@transaction.atomic(durable=True)
+def create_webhook(
+    principal: Principal, *, fields: Mapping[str, Any], claim: IdempotencyRecord | None = None
+) -> tuple[Webhook, str]:
+    """Raises Invalid (the address is not one that may be called), Forbidden (of the whole
+    organization: for admins), Conflict (too many)."""
+    said = f"You have {MAX_WEBHOOKS} webhooks, which is as many as there may be."
+    refuse_beyond(Webhook, principal, MAX_WEBHOOKS, said=said)
+    webhook = Webhook(
+        id=new_id(), organization_id=principal.organization_id, user=principal.user, **fields
+    )
+    _check(webhook, principal)
+    secret = new_secret()
+    seal_secret(webhook, secret)
+    webhook.save(force_insert=True)
+    transaction.on_commit(forget_known)
+    settle(claim, status=201, answer={**webhook_wire(webhook), "secret": None})
+    return webhook, secret
+
+
+@transaction.atomic(durable=True)
+def edit_webhook(webhook: Webhook, principal: Principal, *, changes: Mapping[str, Any]) -> Webhook:
+    """`enabled` among the changes: a disabled one begins anew. Raises as `create_webhook`."""
+    webhook = _locked(webhook)
+    rest = dict(changes)
+    enabled = rest.pop("enabled", None)
+    for name, value in rest.items():
+        setattr(webhook, name, value)
+    _check(webhook, principal)
+    if enabled is False and webhook.is_enabled:
+        webhook.disabled_at, webhook.disabled_reason = timezone.now(), "Switched off."
+    elif enabled and not webhook.is_enabled:
+        webhook.disabled_at, webhook.disabled_reason = None, ""
+        webhook.failures, webhook.failing_since = 0, None
+    webhook.save()
+    transaction.on_commit(forget_known)
+    return webhook
+
+
+@transaction.atomic(durable=True)
+def delete_webhook(webhook: Webhook) -> None:
+    """With its log."""
+    webhook.delete()
+
+
+@transaction.atomic(durable=True)
+def rotate_secret(webhook: Webhook, *, overlap: timedelta) -> tuple[Webhook, str]:
+    """A new secret; what is sent is signed with the old one too for `overlap` longer."""
+    webhook = _locked(webhook)
+    webhook.old_secret_sealed = webhook.secret_sealed
+    webhook.old_secret_until = timezone.now() + overlap
+    secret = new_secret()
+    seal_secret(webhook, secret)
+    webhook.save()
+    return webhook, secret
+
+
+@transaction.atomic(durable=True)
+def deliver_again(delivery: WebhookDelivery) -> WebhookDelivery:
+    """The same event once more, as a delivery of its own. Raises Conflict (the webhook is
+    disabled, or it is on its way as it is)."""
+    if not delivery.webhook.is_enabled:
+        raise Conflict("The webhook is disabled.")
+    if delivery.status in (DeliveryStatus.QUEUED, DeliveryStatus.RUNNING):
+        raise Conflict("It is on its way.")
+    again = WebhookDelivery.objects.create(
+        organization_id=delivery.organization_id,
+        webhook_id=delivery.webhook_id,
+        turn_id=delivery.turn_id,
+        event=delivery.event,
+        payload=delivery.payload,
+        due_at=Now(),
+    )
+    again.refresh_from_db(fields=["due_at"])
+    transaction.on_commit(partial(ring_deliveries))
+    return again
+
+
+# -- Private: inside the verb's transaction ----------------------------------------------------------
+
+
+def _locked(webhook: Webhook) -> Webhook:
+    locked: Webhook | None = (
+        Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk).first()
+    )
+    if locked is None:
+        raise Missing
+    return locked
+
+
+def _check(webhook: Webhook, principal: Principal) -> None:
+    """What a name stands for is judged whenever something is sent."""
+    try:
+        installation_policy().checked(webhook.url)
+    except AmberError as error:
+        error.fields = {"url": [error.message]}
+        raise
+    if not webhook.whole_organization:
+        return
+    if not principal.is_admin:
+        raise Forbidden("Only owners and admins hear of everybody's turns.")
+    if webhook.include_output:
+        said = "Not for the whole organization: what members said is theirs."
+        raise Invalid(said, fields={"include_output": [said]})

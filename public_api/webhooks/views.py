@@ -1,0 +1,128 @@
+"""REST of webhooks: `webhooks/` and their log. For people in a session, as with API keys."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
+from accounts.tenancy.access import get_visible, get_writable
+from accounts.tenancy.idempotency import Replay, once
+from amber.lib.errors import Missing
+from amber.lib.rest.wire import validated
+from public_api.models import Webhook, WebhookDelivery
+from public_api.webhooks import services
+from public_api.webhooks.serializers import (
+    DeliverySerializer,
+    EditedWebhookInput,
+    IssuedWebhookSerializer,
+    NewWebhookInput,
+    RotateSecretInput,
+    WebhookSerializer,
+)
+from public_api.webhooks.wire import delivery_wire, webhook_wire
+
+
+class _Listing(GenericAPIView[Any]):
+    permission_classes = [HasPrincipal, InPerson]
+
+    def page(self, rows: Any, wire: Callable[[Any], dict[str, Any]]) -> Response:
+        page = self.paginate_queryset(rows) or []
+        return self.get_paginated_response([wire(row) for row in page])
+
+
+class WebhooksView(_Listing):
+    serializer_class = WebhookSerializer
+
+    @extend_schema(responses=WebhookSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """Yours in the active organization; admins see those for all of it, too."""
+        return self.page(Webhook.objects.visible_to(principal_of(request)), webhook_wire)
+
+    @extend_schema(
+        request=NewWebhookInput,
+        parameters=[IDEMPOTENCY_KEY],
+        responses={201: IssuedWebhookSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """An address to be told of turns made with your API keys. The secret is shown once; asked
+        again with the same Idempotency-Key it is null."""
+        principal = principal_of(request)
+        fields = validated(NewWebhookInput, request)
+        done = once(
+            principal,
+            route="POST webhooks/",
+            key=request.headers.get("Idempotency-Key"),
+            body=request.data,
+            work=lambda claim: services.create_webhook(principal, fields=fields, claim=claim),
+        )
+        if isinstance(done, Replay):
+            return Response(done.answer, status=done.status)
+        webhook, secret = done
+        return Response({**webhook_wire(webhook), "secret": secret}, status=201)
+
+
+class WebhookView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(responses=WebhookSerializer)
+    def get(self, request: Request, webhook_id: UUID) -> Response:
+        """The webhook, without its secret."""
+        return Response(webhook_wire(get_visible(Webhook, principal_of(request), webhook_id)))
+
+    @extend_schema(request=EditedWebhookInput, responses=WebhookSerializer)
+    def patch(self, request: Request, webhook_id: UUID) -> Response:
+        """`enabled: true` lets one begin anew that was disabled."""
+        principal = principal_of(request)
+        webhook = get_writable(Webhook, principal, webhook_id)
+        changes = validated(EditedWebhookInput, request, partial=True)
+        return Response(webhook_wire(services.edit_webhook(webhook, principal, changes=changes)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, webhook_id: UUID) -> Response:
+        """It is told of nothing more."""
+        services.delete_webhook(get_writable(Webhook, principal_of(request), webhook_id))
+        return Response(status=204)
+
+
+class RotateSecretView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(request=RotateSecretInput, responses={201: IssuedWebhookSerializer})
+    def post(self, request: Request, webhook_id: UUID) -> Response:
+        """A new secret, shown once; for a while both sign."""
+        webhook = get_writable(Webhook, principal_of(request), webhook_id)
+        hours = validated(RotateSecretInput, request)["overlap_hours"]
+        webhook, secret = services.rotate_secret(webhook, overlap=timedelta(hours=hours))
+        return Response({**webhook_wire(webhook), "secret": secret}, status=201)
+
+
+class DeliveriesView(_Listing):
+    serializer_class = DeliverySerializer
+
+    @extend_schema(responses=DeliverySerializer(many=True))
+    def get(self, request: Request, webhook_id: UUID) -> Response:
+        """What was sent, and how it went; newest first."""
+        webhook = get_visible(Webhook, principal_of(request), webhook_id)
+        return self.page(webhook.deliveries.all(), delivery_wire)
+
+
+class RedeliverView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(request=None, responses={201: DeliverySerializer})
+    def post(self, request: Request, webhook_id: UUID, delivery_id: UUID) -> Response:
+        """Send the same event once more."""
+        principal = principal_of(request)
+        webhook = get_writable(Webhook, principal, webhook_id)
+        delivery = get_visible(WebhookDelivery, principal, delivery_id)
+        if delivery.webhook_id != webhook.pk:
+            raise Missing
+        return Response(delivery_wire(services.deliver_again(delivery)), status=201)

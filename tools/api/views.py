@@ -1,0 +1,143 @@
+"""REST of tools (docs/tools.md): one view per address, one service per verb."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.db.models import F, Func, JSONField, Q, QuerySet, Value
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.sign_in.authentication import principal_of
+from accounts.tenancy.access import get_visible, get_writable
+from accounts.tenancy.idempotency import Replay, once
+from amber.lib.rest.wire import validated
+from tools import services
+from tools.api.serializers import (
+    CallInput,
+    CallRecordSerializer,
+    ToolChanges,
+    ToolInput,
+    ToolSerializer,
+    ToolSummarySerializer,
+    TrialSerializer,
+)
+from tools.connections.trials import try_function
+from tools.models import CallOutcome, Tool, ToolCallRecord
+from tools.wire import summary_wire, tool_wire
+
+
+class ToolsView(GenericAPIView[Tool]):
+    serializer_class = ToolSummarySerializer
+
+    @extend_schema(
+        parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
+        responses=ToolSummarySerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """Tools of the organization that are yours or shared, newest first."""
+        rows = Tool.objects.visible_to(principal_of(request))
+        if words := request.query_params.get("q", "").strip():
+            rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
+        page = cast("list[Any]", self.paginate_queryset(_with_names(rows)))
+        return self.get_paginated_response([summary_wire(row, row.names) for row in page])
+
+    @extend_schema(request=ToolInput, responses={201: ToolSerializer}, parameters=[IDEMPOTENCY_KEY])
+    def post(self, request: Request) -> Response:
+        """Add a tool; its service is asked at once what it offers.
+
+        400 `discovery_failed` says by field what is wrong, and there is no tool. 400
+        `unsafe_address` for an address that is not public.
+        """
+        principal = principal_of(request)
+        given = validated(ToolInput, request)
+        done = once(
+            principal,
+            route=f"{request.method} {request.path}",
+            key=request.headers.get("Idempotency-Key"),
+            body=request.data,
+            work=lambda claim: services.create_tool(principal, given=given, claim=claim),
+        )
+        if isinstance(done, Replay):
+            return Response(done.answer, status=done.status)
+        return Response(tool_wire(done), status=201)
+
+
+class ToolView(APIView):
+    @extend_schema(responses=ToolSerializer)
+    def get(self, request: Request, tool_id: UUID) -> Response:
+        """With all functions and their schemas."""
+        return Response(tool_wire(get_visible(Tool, principal_of(request), tool_id)))
+
+    @extend_schema(request=ToolChanges, responses=ToolSerializer)
+    def patch(self, request: Request, tool_id: UUID) -> Response:
+        """Its creator, and admins if it is shared. What leads to another service asks it.
+
+        The key is kept only while the origin it was given for stays.
+        """
+        tool = get_writable(Tool, principal_of(request), tool_id)
+        changes = validated(ToolChanges, request, partial=True)
+        return Response(tool_wire(services.update_tool(tool, changes=changes)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, tool_id: UUID) -> Response:
+        """Assistants lose it; its call log goes with it."""
+        services.delete_tool(get_writable(Tool, principal_of(request), tool_id))
+        return Response(status=204)
+
+
+class RefreshView(APIView):
+    @extend_schema(request=None, responses=ToolSerializer)
+    def post(self, request: Request, tool_id: UUID) -> Response:
+        """Ask the service again what it offers; `last_error` says if that failed."""
+        tool = get_writable(Tool, principal_of(request), tool_id)
+        return Response(tool_wire(services.refresh_tool(tool)))
+
+
+class CallView(APIView):
+    @extend_schema(request=CallInput, responses=TrialSerializer)
+    def post(self, request: Request, tool_id: UUID) -> Response:
+        """Try a function with these arguments. It is really called; the exchange is shown."""
+        principal = principal_of(request)
+        tool = get_writable(Tool, principal, tool_id)
+        given = validated(CallInput, request)
+        trial = try_function(
+            tool,
+            principal,
+            function=given["function"],
+            arguments=given.get("arguments", {}),
+        )
+        return Response(TrialSerializer(trial).data)
+
+
+class CallsView(GenericAPIView[ToolCallRecord]):
+    serializer_class = CallRecordSerializer
+
+    @extend_schema(
+        parameters=[OpenApiParameter("outcome", str, enum=CallOutcome.values)],
+        responses=CallRecordSerializer(many=True),
+    )
+    def get(self, request: Request, tool_id: UUID) -> Response:
+        """The tool's calls, newest first: how they went, never what was said."""
+        principal = principal_of(request)
+        tool = get_writable(Tool, principal, tool_id)
+        rows = ToolCallRecord.objects.visible_to(principal).filter(tool=tool)
+        if outcome := request.query_params.get("outcome", ""):
+            rows = rows.filter(outcome=outcome)
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+def _with_names(rows: QuerySet[Tool]) -> QuerySet[Tool]:
+    """Each row with `names`, its functions', read in the database: the schemas stay there."""
+    names = Func(
+        F("data"),
+        Value("$.functions[*].name"),
+        function="jsonb_path_query_array",
+        template="%(function)s(%(expressions)s::jsonpath)",
+        output_field=JSONField(),
+    )
+    return rows.defer("data").annotate(names=names)

@@ -1,0 +1,133 @@
+"""What every function of a stored tool goes through: arguments checked, the call timed and logged.
+
+The log (`ToolCallRecord`) says how a call went and how long it took, never what was said. A log that
+cannot be written costs nobody their answer. Refuses to send arguments that do not fit the schema.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import Error
+
+from engine.tools import ToolSpec
+from tools.calling.arguments import check_arguments
+from tools.calling.in_thread import in_thread
+from tools.models import CallOutcome, ToolCallRecord
+from tools.outgoing.requests import ServiceError
+from tools.protocol import ArgumentsError, OfferedTool, ToolContext, ToolError, ToolOutput
+
+logger = structlog.get_logger(__name__)
+
+EVERY_FUNCTION: Final = "*"
+"""In `options["ask_first"]`: all of the tool's functions, whatever it names them tomorrow."""
+
+_DEADLINE_SLACK_SECONDS: Final = 0.05
+"""The deadline is set a moment before the call's time begins."""
+
+_DETAIL_CHARS: Final = 1_000
+_ID_CHARS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTool:
+    """One function of a stored tool; an `OfferedTool` around its source's."""
+
+    inner: OfferedTool
+    tool_id: UUID
+    asks_first: bool
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.inner.spec
+
+    @property
+    def source(self) -> str:
+        return self.inner.source
+
+    @property
+    def is_idempotent(self) -> bool:
+        return self.inner.is_idempotent
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        return self.inner.timeout_seconds
+
+    async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
+        """Raises ToolError, and what the source raises."""
+        ending = _Ending(started=time.monotonic())
+        try:
+            await asyncio.to_thread(check_arguments, arguments, self.spec.parameters)
+            output = await self.inner.call(arguments, context)
+            ending.set(CallOutcome.OK, "")
+            return output
+        except ArgumentsError as error:
+            ending.set(CallOutcome.REFUSED, str(error))
+            raise
+        except ToolError as error:
+            ending.set(CallOutcome.FAILED, getattr(error, "detail", str(error)))
+            ending.http_status = error.status if isinstance(error, ServiceError) else None
+            raise
+        except asyncio.CancelledError:
+            limit_seconds = limit_of(self)
+            if ending.seconds + _DEADLINE_SLACK_SECONDS >= limit_seconds:
+                ending.set(CallOutcome.TIMEOUT, f"No answer within {limit_seconds:g} seconds.")
+            else:
+                ending.set(CallOutcome.FAILED, "The turn was stopped before an answer came.")
+            raise
+        finally:
+            await self._record(ending, context)
+
+    async def record_declined(self, context: ToolContext) -> None:
+        """A line for a call that a person declined: it is not made."""
+        ending = _Ending(started=time.monotonic())
+        ending.set(CallOutcome.DECLINED, "The person who asked declined it; it was not made.")
+        await self._record(ending, context)
+
+    async def _record(self, ending: "_Ending", context: ToolContext) -> None:
+        row = ToolCallRecord(
+            organization_id=context.organization_id,
+            tool_id=self.tool_id,
+            user_id=context.user_id,
+            assistant_id=context.assistant_id,
+            turn_id=context.turn_id,
+            function=self.spec.name[:_ID_CHARS],
+            call_id=context.call_id[:_ID_CHARS],
+            outcome=ending.outcome,
+            detail=ending.detail[:_DETAIL_CHARS],
+            http_status=ending.http_status,
+            latency_ms=round(ending.seconds * 1_000),
+            is_test=context.turn_id is None,
+        )
+        try:
+            await in_thread(row.save, force_insert=True)
+        except Error as error:  # Postgres is away, or the tool was deleted meanwhile
+            logger.warning("tool_call_not_recorded", reason=type(error).__name__)
+
+
+@dataclass(slots=True)
+class _Ending:
+    """How a call ends; failed until it is known better."""
+
+    started: float
+    outcome: CallOutcome = CallOutcome.FAILED
+    detail: str = field(default="It broke; the reason is in Amber's log.")
+    http_status: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def set(self, outcome: CallOutcome, detail: str) -> None:
+        self.outcome, self.detail = outcome, detail.replace("\0", "")
+
+
+def limit_of(tool: OfferedTool) -> float:
+    """The time one call may take, in seconds."""
+    return min(tool.timeout_seconds or math.inf, settings.AMBER_TOOL_TIMEOUT_SECONDS)

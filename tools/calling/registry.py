@@ -1,0 +1,120 @@
+"""The built-in tools: typed functions that register themselves, offered by circumstance.
+
+Apps above register theirs when they start (`AppConfig.ready`); this room never imports them.
+Refuses two tools of one name.
+"""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+from engine.tools import ToolSpec
+from tools.calling.in_thread import in_thread
+from tools.calling.signature import Signature, read_signature
+from tools.protocol import Circumstances, ToolContext, ToolOutput
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Condition = Callable[[Circumstances], bool]
+
+_tools: "dict[str, BuiltinTool]" = {}
+
+
+def _always(_: Circumstances) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinTool:
+    """A registered function; an `OfferedTool`."""
+
+    function: Callable[..., Any]
+    signature: Signature
+    is_offered_in: Condition
+    is_idempotent: bool
+    timeout_seconds: float | None = None
+    prompt: str = ""
+    source: str = ""
+    asks_first: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.signature.spec.name
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.signature.spec
+
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        """A plain function runs in a thread, whose database connections go back to the pool."""
+        bound = self.signature.bind(arguments, context)
+        if inspect.iscoroutinefunction(self.function):
+            returned = await self.function(**bound)
+        else:
+            returned = await in_thread(self.function, **bound)
+        return returned if isinstance(returned, ToolOutput) else ToolOutput(str(returned))
+
+
+@overload
+def register_tool(function: Function) -> Function: ...
+
+
+@overload
+def register_tool(
+    *,
+    when: Condition = ...,
+    idempotent: bool = ...,
+    asks_first: bool = ...,
+    timeout_seconds: float | None = ...,
+    prompt: str = ...,
+) -> Callable[[Function], Function]: ...
+
+
+def register_tool(
+    function: Function | None = None,
+    *,
+    when: Condition = _always,
+    idempotent: bool = False,
+    asks_first: bool = False,
+    timeout_seconds: float | None = None,
+    prompt: str = "",
+) -> Function | Callable[[Function], Function]:
+    """Decorator, with or without arguments; `tools.calling.signature` says how the function is read.
+
+    `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm,
+    `asks_first` that a person must approve each call; `prompt` opens the system prompt of every
+    turn that is offered the tool. The function may be async and returns what the model reads, or a
+    ToolOutput; it raises ToolError for what went wrong. Raises TypeError for a function that does
+    not describe itself, ValueError for a name that is taken.
+    """
+
+    def register(registered: Function) -> Function:
+        tool = BuiltinTool(
+            function=registered,
+            signature=read_signature(registered),
+            is_offered_in=when,
+            is_idempotent=idempotent,
+            timeout_seconds=timeout_seconds,
+            prompt=prompt,
+            asks_first=asks_first,
+        )
+        if tool.name in _tools:
+            raise ValueError(f"There is already a built-in tool named {tool.name}.")
+        _tools[tool.name] = tool
+        return registered
+
+    return register if function is None else register(function)
+
+
+def offered(circumstances: Circumstances, *, disabled: Collection[str] = ()) -> list[BuiltinTool]:
+    """By name, so that prompts stay cacheable. `disabled` names are taken away."""
+    return [
+        tool
+        for name, tool in sorted(_tools.items())
+        if name not in disabled and tool.is_offered_in(circumstances)
+    ]
+
+
+def builtin_names() -> list[str]:
+    """All that are registered, whether offered or not, in order."""
+    return sorted(_tools)

@@ -1,0 +1,142 @@
+"""Whether a stranger's schema of arguments can be used as it is.
+
+It must be a JSON Schema 2020-12 of an object (https://json-schema.org/draft/2020-12/json-schema-core),
+not too large or deep, and whole in itself: `$ref` leads to a place of the same schema, or the schema
+is refused. Nothing is fetched, and no pattern of the stranger's is compiled. `jsonschema` (2 MB) is
+imported with the first schema.
+
+Holding a schema against its meta-schema takes 10 ms, and clients send the same ones with every request:
+verdicts are kept by the schema's hash.
+"""
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from amber.lib.json_text.depth import is_deeper
+
+MAX_SCHEMA_BYTES: Final = 64_000
+"""The model reads it with every request: 64 KB are some 16,000 tokens."""
+
+MAX_SCHEMA_DEPTH: Final = 40
+
+_SHOWN_CHARS: Final = 200
+_REFERENCES: Final = ("$ref", "$dynamicRef")
+
+MAX_VERDICTS: Final = 4_096
+"""Kept; those asked for longest ago go first. Some 300 bytes each."""
+
+Fault = tuple[str, str]
+"""Where in the schema, as `properties.city`, empty for all of it; and what is wrong."""
+
+
+def schema_faults(schema: Any) -> list[Fault]:
+    """Empty if it can be used. `schema` is JSON as parsed."""
+    if not isinstance(schema, dict):
+        return [("", "This must be a JSON Schema, that is an object.")]
+    written = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
+    if len(written) > MAX_SCHEMA_BYTES:
+        return [("", f"The schema is larger than {MAX_SCHEMA_BYTES:,} bytes.")]
+    if is_deeper(written, MAX_SCHEMA_DEPTH):
+        return [("", f"The schema is nested more than {MAX_SCHEMA_DEPTH} deep.")]
+    if schema.get("type", "object") != "object":
+        return [("type", 'Arguments are named, so this must be "object".')]
+    return list(_verdicts.get("whole", written, lambda: _faults_inside(schema)))
+
+
+def meta_fault(schema: Any) -> Fault | None:
+    """Return what the meta-schema says against a schema of any size; None if nothing.
+
+    Raises RecursionError where it is too deep to be read.
+    """
+    written = json.dumps(schema, sort_keys=True).encode()  # takes integers of any size
+    fault: Fault | None = _verdicts.get("meta", written, lambda: _meta_fault(schema))
+    return fault
+
+
+class Verdicts:
+    """What was found out of a text, by its hash. Used by all threads of a process."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[bytes, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, purpose: str, written: bytes, find: Callable[[], Any]) -> Any:
+        """Return what `find` says, or said. Two threads may find out the same at once."""
+        key = hashlib.sha256(purpose.encode() + b" " + written).digest()
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        found = find()
+        with self._lock:
+            self._kept[key] = found
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return found
+
+
+_verdicts: Final = Verdicts(MAX_VERDICTS)
+
+
+def _faults_inside(schema: Mapping[str, Any]) -> tuple[Fault, ...]:
+    broken = _meta_fault(schema)
+    return (broken,) if broken else tuple(_reference_faults(schema))
+
+
+def _meta_fault(schema: Any) -> Fault | None:
+    """What the meta-schema says."""
+    from jsonschema import FormatChecker
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator
+
+    no_formats = FormatChecker(formats=())  # they would compile the stranger's patterns
+    try:
+        Draft202012Validator.check_schema(schema, format_checker=no_formats)
+    except SchemaError as error:
+        place = ".".join(str(step) for step in error.absolute_path)
+        return place, f"This is no JSON Schema 2020-12: {_shortened(error.message)}"
+    return None
+
+
+def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
+    """One for each reference that leads out of the schema, nowhere, or to what is no schema."""
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    resolver = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
+    waiting: list[Any] = [schema]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, dict) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        if part is not schema and "$id" in part:
+            yield "", "Only the whole schema may have an `$id`."
+            return
+        waiting.extend(each.contents for each in DRAFT202012.create_resource(part).subresources())
+        for reference in (part[name] for name in _REFERENCES if name in part):
+            if not reference.startswith("#"):
+                yield "", f"`$ref` {_shortened(repr(reference))} leads out of the schema."
+                continue
+            try:
+                target = resolver.lookup(reference).contents
+            except (Unresolvable, ValueError, TypeError):  # of a step into a list or text
+                yield "", f"`$ref` {_shortened(repr(reference))} leads nowhere."
+                continue
+            if id(target) not in seen and (fault := _meta_fault(target)):
+                yield "", f"`$ref` {_shortened(repr(reference))} leads to no schema: {fault[1]}"
+            else:
+                waiting.append(target)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

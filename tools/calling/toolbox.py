@@ -1,0 +1,209 @@
+"""The tools of one turn as the engine sees them (`engine.tools.Toolbox`).
+
+Gives every function a name that models accept, runs calls under their time limit and cuts what
+they return; what else they bring goes to `tools.calling.result_files`. Whatever goes wrong becomes a short
+text for the model, and a log entry with the reason for the owner: a tool never ends a turn.
+"""
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+
+from engine.context.budget import cut_text
+from engine.text.tokens import at_most_tokens
+from engine.tools import MAX_OFFERED_TOOLS, ToolResult, ToolSpec
+from tools.calling.arguments import parse_arguments
+from tools.calling.recorded import RecordedTool
+from tools.calling.registry import BuiltinTool
+from tools.calling.result_files import ResultFiles
+from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput
+
+logger = structlog.get_logger(__name__)
+
+MAX_NAME_CHARS = 64
+"""What OpenAI allows (https://platform.openai.com/docs/api-reference/chat/create)."""
+
+NOTHING_RETURNED = "(The call returned nothing.)"
+"""Some servers refuse an empty result."""
+
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """`count` counts the tokens of a text; it may be slow and is called in a thread."""
+
+    timeout_seconds: float
+    result_tokens: int
+    count: Callable[[str], int]
+
+
+class TurnToolbox:
+    """`tools` in the order they are to be offered; `left_out` are those past the maximum.
+
+    `theirs` are functions of whoever asked, who runs them: they keep their names, and one takes the
+    place of a tool of ours that has the same. Without `is_attended` nobody can approve calls.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[OfferedTool],
+        *,
+        context: ToolContext,
+        limits: ToolLimits,
+        files: ResultFiles,
+        theirs: Sequence[ToolSpec] = (),
+        is_attended: bool = True,
+    ) -> None:
+        self._theirs = frozenset(spec.name for spec in theirs)
+        named = dict(zip(offered_names(tools), tools, strict=True))
+        ours = [name for name in named if name not in self._theirs]
+        room = max(MAX_OFFERED_TOOLS - len(theirs), 0)
+        self.left_out: tuple[str, ...] = tuple(ours[room:])
+        self._tools = {name: named[name] for name in ours[:room]}
+        own = (replace(tool.spec, name=name) for name, tool in self._tools.items())
+        self._specs = (*own, *theirs)
+        self._is_attended = is_attended and context.chat_id is not None
+        self._context = context
+        self._limits = limits
+        self.files = files
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        return self._specs
+
+    @property
+    def prompts(self) -> Sequence[str]:
+        """What the offered built-in tools want at the head of the system prompt."""
+        builtin = (tool for tool in self._tools.values() if isinstance(tool, BuiltinTool))
+        return tuple(tool.prompt for tool in builtin if tool.prompt)
+
+    def is_safe_to_repeat(self, name: str) -> bool:
+        return name in self._tools and self._tools[name].is_idempotent
+
+    def asks_first(self, name: str) -> bool:
+        """Where nobody can approve, such a call is refused at once instead."""
+        return self._is_attended and name in self._tools and self._tools[name].asks_first
+
+    def is_handed_back(self, name: str) -> bool:
+        return name in self._theirs
+
+    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+        """As the protocol says. A cancelled call raises CancelledError; nothing else is raised."""
+        failed = partial(ToolResult, call_id=call_id, ok=False)
+        tool = self._tools.get(name)
+        if tool is None:
+            return failed(content=f"There is no tool named {name}.{self._known_names()}")
+        if tool.asks_first and not self._is_attended:
+            return failed(content=_nobody_approves(name))
+        log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
+        timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
+        deadline = asyncio.timeout(timeout_seconds)
+        try:
+            async with deadline:
+                context = replace(self._context, call_id=call_id)
+                output = await tool.call(parse_arguments(arguments), context)
+            return await self._result(call_id, name, output)
+        except ToolError as error:
+            log.info("tool_refused", reason=type(error).__name__)
+            return failed(content=await self._cut(_storable(str(error))))
+        except Exception:  # the boundary: a tool's fault is a result, not the end of a turn
+            if deadline.expired():
+                log.warning("tool_timeout", timeout_seconds=timeout_seconds)
+                return failed(content=f"{name} did not answer within {timeout_seconds:g} seconds.")
+            log.exception("tool_failed")
+            return failed(content=f"{name} failed. The reason was logged for its owner.")
+
+    async def record_declined(self, *, call_id: str, name: str) -> None:
+        """Log a call that a person declined, where the calls of its tool are logged."""
+        tool = self._tools.get(name)
+        if isinstance(tool, RecordedTool):
+            await tool.record_declined(replace(self._context, call_id=call_id))
+
+    async def _result(self, call_id: str, name: str, output: ToolOutput) -> ToolResult:
+        text = _storable(output.text)
+        content = await self._cut(text)
+        brought = await self.files.take(
+            output.files, whole=None if content is text else (name, text)
+        )
+        lines = [content, *brought.notes] if content.strip() else brought.notes
+        return ToolResult(
+            call_id=call_id,
+            ok=True,
+            content="\n".join(lines) or NOTHING_RETURNED,
+            kept=brought.document,
+            produced=brought.shown,
+            passages=output.passages,
+        )
+
+    def _known_names(self) -> str:
+        return f" There are: {', '.join(self._tools)}." if self._tools else ""
+
+    async def _cut(self, text: str) -> str:
+        limit_tokens = self._limits.result_tokens
+        if at_most_tokens(text) <= limit_tokens:
+            return text
+        cut = partial(cut_text, text, limit_tokens=limit_tokens, count=self._limits.count)
+        return await asyncio.to_thread(cut)
+
+
+def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
+    """Names for the model, unique, in the order of `tools`.
+
+    `<tool>__<function>` only where two would share a name; built-in ones keep theirs.
+    """
+    plain = [allowed_name(tool.spec.name) for tool in tools]
+    shared = {name for name, times in Counter(plain).items() if times > 1}
+    names: list[str] = []
+    taken = set(plain) - shared
+    for tool, name in zip(tools, plain, strict=True):
+        if name in shared:
+            name = _untaken(_qualified(tool.source, name), taken)
+            taken.add(name)
+        names.append(name)
+    return names
+
+
+def allowed_name(text: str) -> str:
+    """With `_` for every character a model's tool may not have in its name."""
+    return _NOT_ALLOWED.sub("_", text)[:MAX_NAME_CHARS] or "tool"
+
+
+def _qualified(source: str, name: str) -> str:
+    """The function's name stays whole, the tool's is cut."""
+    room_chars = MAX_NAME_CHARS - len(name) - 2
+    if not source or room_chars < 1:
+        return name
+    return f"{allowed_name(source)[:room_chars]}__{name}"
+
+
+def _untaken(name: str, taken: set[str]) -> str:
+    """The name itself, or with a number behind it."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name[: MAX_NAME_CHARS - len(str(number)) - 1]}_{number}"
+    return free
+
+
+def _nobody_approves(name: str) -> str:
+    return (
+        f"{name} was not called: a person must approve each call, and in this conversation nobody "
+        "can. Say so, and go on without it."
+    )
+
+
+def _storable(text: str) -> str:
+    """Without NUL and half characters, which Postgres does not take. Copies only what has some."""
+    text = text.replace("\0", "")
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

@@ -1,0 +1,49 @@
+"""A stored tool as something to call: its connection with the key, and its functions.
+
+The only place where a tool's key is unsealed. Nothing is sent here.
+"""
+
+from collections.abc import Collection, Sequence
+
+from amber.lib.errors import Unavailable
+from amber.lib.secrets import SecretKeyError, UnsealError
+from tools.calling.recorded import EVERY_FUNCTION, RecordedTool
+from tools.connections.sources import source_of
+from tools.keys import unseal_api_key
+from tools.models import Tool
+from tools.protocol import OfferedTool
+from tools.source import Connection
+
+
+def connection_of(tool: Tool) -> Connection:
+    """Raises Unavailable when the key cannot be unsealed."""
+    try:
+        api_key = unseal_api_key(tool)
+    except (UnsealError, SecretKeyError) as error:
+        raise Unavailable("The tool's key cannot be read; give it again.") from error
+    return Connection(
+        url=tool.discovery_url,
+        api_key=api_key,
+        options=tool.options,
+        tool_id=tool.pk,
+        name=tool.name,
+    )
+
+
+def functions_of(tool: Tool, *, chosen: Collection[str] = ()) -> Sequence[OfferedTool]:
+    """In the order of the tool's data; only the `chosen` ones, if any are. Raises Unavailable."""
+    asked = frozenset(tool.options.get("ask_first", ()))
+    return [
+        RecordedTool(
+            inner=function,
+            tool_id=tool.pk,
+            asks_first=function.asks_first or bool({function.spec.name, EVERY_FUNCTION} & asked),
+        )
+        for function in source_of(tool.kind).functions(connection_of(tool), tool.data)
+        if not chosen or function.spec.name in chosen
+    ]
+
+
+def function_names(tool: Tool) -> list[str]:
+    """As the tool's data has them."""
+    return [str(each["name"]) for each in tool.data.get("functions", ())]

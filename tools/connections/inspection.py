@@ -1,0 +1,107 @@
+"""Asks a tool's service what it offers, from a plain thread, and makes the answer fit to be stored.
+
+Everything that can go wrong is an AmberError for the person who added the tool. Refuses what is
+too much to keep; holds no database connection while the service talks.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from amber.lib.database.connections import release_connections
+from amber.lib.egress import FetchError
+from amber.lib.egress.policy import UnsafeAddress, origin_of
+from amber.lib.errors import AmberError
+from amber.lib.json_text import numbers
+from tools.connections.sources import source_of
+from tools.source import Connection, Discovered, DiscoveryError
+
+DISCOVERY_SECONDS: Final = 45.0
+"""For all of it; one request has 30."""
+
+MAX_DATA_BYTES: Final = 4_000_000
+"""Read with every turn of every assistant that has the tool."""
+
+MAX_WARNINGS: Final = 100
+MAX_TEXT_CHARS: Final = 4_000
+
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to ask, and of which kind of service."""
+
+    kind: str
+    connection: Connection
+
+
+def discover(question: Question) -> Discovered:
+    """Blocks. Raises DiscoveryError, UnsafeAddress, Invalid."""
+    found = discover_all([question])[0]
+    if isinstance(found, AmberError):
+        raise found
+    return found
+
+
+def discover_all(questions: Sequence[Question]) -> list[Discovered | AmberError]:
+    """All at once, in their order. Blocks for DISCOVERY_SECONDS at most."""
+    release_connections()
+    return asyncio.run(_all(questions))
+
+
+def key_origin(question: Question, data: Mapping[str, Any]) -> tuple[str, str, int] | None:
+    """Where the key goes with this data; None if that is not known, or nowhere."""
+    try:
+        return origin_of(source_of(question.kind).key_url(question.connection, data))
+    except UnsafeAddress:
+        return None
+
+
+async def _all(questions: Sequence[Question]) -> list[Discovered | AmberError]:
+    return list(await asyncio.gather(*map(_one, questions)))
+
+
+async def _one(question: Question) -> Discovered | AmberError:
+    connection = question.connection
+    try:
+        async with asyncio.timeout(DISCOVERY_SECONDS):
+            return _storable(await source_of(question.kind).discover(connection))
+    except TimeoutError:
+        return _blaming(DiscoveryError("The address did not answer in time."), connection)
+    except FetchError as error:
+        return _blaming(DiscoveryError(error.message), connection)
+    except AmberError as error:
+        return _blaming(error, connection)
+
+
+def _blaming(error: AmberError, connection: Connection) -> AmberError:
+    """What has no place of its own is the address's fault, or the pasted document's."""
+    field = "discovery_url" if connection.url else "document"
+    error.fields = error.fields or {field: [error.message]}
+    return error
+
+
+def _storable(found: Discovered) -> Discovered:
+    """Without what Postgres does not take. Raises DiscoveryError."""
+    try:
+        written = numbers.write(found.data)
+    except TypeError:
+        raise DiscoveryError("What the service says of itself is not JSON.") from None
+    if len(written) > MAX_DATA_BYTES:
+        raise DiscoveryError(f"The service describes itself in more than {MAX_DATA_BYTES:,} bytes.")
+    return replace(
+        found,
+        name=_text(found.name),
+        description=_text(found.description),
+        data=orjson.loads(_NUL.sub(rb"\1", written)),
+        warnings=[_text(each) for each in found.warnings[:MAX_WARNINGS]],
+    )
+
+
+def _text(text: str) -> str:
+    return text.replace("\0", "")[:MAX_TEXT_CHARS]

@@ -1,0 +1,141 @@
+"""Asking stored tools' services again: what they offer now replaces what they offered.
+
+A failure keeps what was known and says why in `last_error`. Whatever was changed meanwhile by a
+person wins: then nothing is written. A service that now wants the key sent elsewhere fails.
+"""
+
+import time
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from amber.lib.errors import AmberError, Unavailable
+from tools.connections.connected import connection_of
+from tools.connections.inspection import Question, discover_all, key_origin
+from tools.models import Tool
+from tools.source import Discovered, DiscoveryError
+
+logger = structlog.get_logger(__name__)
+
+BATCH: Final = 4
+"""Services asked at once: each may hold 30 MB while its answer is read."""
+
+BUDGET_SECONDS: Final = 30.0
+"""For one round of the chore, which shares its worker with documents; the rest waits for the next."""
+
+MAX_ERROR_CHARS: Final = 4_000
+
+
+def question_of(tool: Tool, *, document: str = "") -> Question:
+    """What to ask the tool's service. `document` is a pasted one. Raises Unavailable."""
+    connection = connection_of(tool)
+    options = {n: deepcopy(v) for n, v in connection.options.items() if n != "ask_first"}
+    if document:
+        options["document"] = document
+    return Question(tool.kind, replace(connection, options=options))
+
+
+def check_key_stays(tool: Tool, question: Question, data: Any) -> None:
+    """Raises DiscoveryError if `question` and `data` would send the tool's stored key elsewhere."""
+    if not tool.api_key_sealed:
+        return
+    if key_origin(question, data) != key_origin(question_of(tool), tool.data):
+        text = "The key was given for another address; give it again."
+        raise DiscoveryError(text, fields={"api_key": [text]})
+
+
+def refresh(tools: Sequence[Tool]) -> None:
+    """Ask them all at once, and write what came of it; `tools` are changed likewise."""
+    asked: list[tuple[Tool, Question]] = []
+    for tool in tools:
+        try:
+            asked.append((tool, question_of(tool)))
+        except Unavailable as error:
+            _write(tool, _failure(error))
+    found = discover_all([question for _, question in asked])
+    for (tool, question), each in zip(asked, found, strict=True):
+        _write(tool, _outcome(tool, question, each))
+
+
+def refresh_due() -> None:
+    """Tools that were not tried for AMBER_TOOL_REFRESH_HOURS, the longest first; pasted ones never.
+
+    They count as tried before they are asked: one that breaks Amber holds up no other for long.
+    """
+    ends_at = time.monotonic() + BUDGET_SECONDS
+    while time.monotonic() < ends_at:
+        due = list(_due()[:BATCH])
+        if due:
+            Tool.objects.filter(pk__in=[tool.pk for tool in due]).update(tried_at=timezone.now())
+            refresh(due)
+        if len(due) < BATCH:
+            return
+
+
+def described(found: Discovered) -> dict[str, Any]:
+    """The columns that a successful discovery fills."""
+    now = timezone.now()
+    return {
+        "description": found.description,
+        "data": dict(found.data),
+        "warnings": list(found.warnings),
+        "last_error": "",
+        "refreshed_at": now,
+        "tried_at": now,
+    }
+
+
+def in_words(error: AmberError) -> str:
+    """The message and all that is wrong by field, as one text."""
+    said = [error.message]
+    for name, texts in (error.fields or {}).items():
+        said += [f"{name}: {text}" for text in texts if text not in error.message]
+    return "\n".join(said)[:MAX_ERROR_CHARS]
+
+
+def _due() -> Any:
+    least = timezone.now() - timedelta(hours=settings.AMBER_TOOL_REFRESH_HOURS)
+    return (
+        Tool.objects.filter(Q(tried_at__isnull=True) | Q(tried_at__lt=least))
+        .exclude(discovery_url="")
+        .order_by(F("tried_at").asc(nulls_first=True), "id")
+    )
+
+
+def _outcome(tool: Tool, question: Question, found: Discovered | AmberError) -> dict[str, Any]:
+    if isinstance(found, AmberError):
+        return _failure(found)
+    try:
+        check_key_stays(tool, question, found.data)
+    except DiscoveryError as error:
+        return _failure(error)
+    return described(found)
+
+
+def _failure(error: AmberError) -> dict[str, Any]:
+    return {"last_error": in_words(error), "tried_at": timezone.now()}
+
+
+def _write(tool: Tool, values: dict[str, Any]) -> None:
+    """Unless the tool was deleted, or leads elsewhere by now."""
+    with transaction.atomic():
+        as_asked = Tool.objects.filter(
+            pk=tool.pk,
+            discovery_url=tool.discovery_url,
+            api_key_sealed=tool.api_key_sealed,
+            options=tool.options,
+        )
+        written = as_asked.update(**values, updated_at=timezone.now())
+    if not written:
+        logger.info("tool_changed_while_refreshed", tool_id=str(tool.pk))
+        return
+    for name, value in values.items():
+        setattr(tool, name, value)

@@ -1,0 +1,32 @@
+"""The operators' form of a test call: which function, with which arguments."""
+
+from typing import Any
+
+from django import forms
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+
+from tools.calling.arguments import parse_arguments
+from tools.connections.connected import function_names
+from tools.models import Tool
+from tools.protocol import ArgumentsError
+
+
+class TrialForm(forms.Form):
+    function = forms.ChoiceField(widget=UnfoldAdminSelectWidget)
+    arguments = forms.CharField(
+        required=False,
+        initial="{}",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
+        help_text="One JSON object.",
+    )
+
+    def __init__(self, tool: Tool, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [(name, name) for name in function_names(tool)]
+        self.fields["function"].choices = choices  # type: ignore[attr-defined]
+
+    def clean_arguments(self) -> dict[str, Any]:
+        try:
+            return parse_arguments(self.cleaned_data["arguments"])
+        except ArgumentsError as error:
+            raise forms.ValidationError(str(error)) from error

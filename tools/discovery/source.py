@@ -1,0 +1,166 @@
+"""Tools of a service that speaks Amber's own protocol (docs/tools.md, "Discovery tools").
+
+    GET discovery_url                                     -> a manifest (`tools.discovery.manifest`)
+    POST callback_url {"function", "arguments", "call_id", "context"}  -> an answer (`tools.outgoing.answers`)
+
+The key goes as `Authorization: Bearer` to the origin of the discovery address and to no other. Both
+addresses go through the guarded client each time, redirects included: one that moves to a place
+that may not be called is refused there and then.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from amber.lib.egress import FetchError, FetchLimits, Response, fetch, installation_policy
+from amber.lib.egress.policy import UnsafeAddress, origin_of
+from amber.lib.errors import Invalid
+from amber.lib.json_text import numbers
+from engine.tools import ToolSpec
+from tools.discovery.manifest import MAX_TIMEOUT_SECONDS, Manifest, read_manifest
+from tools.outgoing.answers import output_of, refusal_of
+from tools.outgoing.auth import CredentialError, auth_headers, secrets_in
+from tools.outgoing.requests import ServiceError, ServiceRequest, send
+from tools.protocol import OfferedTool, ToolContext, ToolOutput
+from tools.source import Connection, Discovered, DiscoveryError
+
+MAX_MANIFEST_BYTES: Final = 1_000_000
+"""1 MB of the worst JSON become 25 MB of objects."""
+
+MAX_ANSWER_BYTES: Final = 6_000_000
+"""A file of 4 MB in base64, and some text."""
+
+
+class DiscoverySource:
+    """A `Source`."""
+
+    def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raises Invalid: there are none."""
+        for name in sorted(options):
+            raise Invalid(fields={f"options.{name}"[:200]: ["There is no such option."]})
+        return {}
+
+    async def discover(self, connection: Connection) -> Discovered:
+        """Raises DiscoveryError, UnsafeAddress, FetchError."""
+        try:
+            credentials = auth_headers({}, connection.api_key)
+        except CredentialError as error:
+            raise DiscoveryError(fields={"api_key": [str(error)]}) from None
+        answer = await fetch(
+            "GET",
+            connection.url,
+            headers={"Accept": "application/json", **credentials},
+            limits=FetchLimits(max_bytes=MAX_MANIFEST_BYTES),
+        )
+        manifest = read_manifest(_json_of(answer))
+        _check_callback(manifest)
+        return Discovered(
+            name=manifest.name,
+            description=manifest.description,
+            data={
+                "callback_url": manifest.callback_url,
+                "homepage_url": manifest.homepage_url,
+                "functions": list(manifest.functions),
+            },
+            warnings=manifest.warnings,
+        )
+
+    def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
+        return [
+            DiscoveryFunction(
+                connection=connection,
+                callback_url=data["callback_url"],
+                spec=ToolSpec(
+                    each["name"], each["description"], {"type": "object", **each["parameters"]}
+                ),
+                is_idempotent=each.get("idempotent", False),
+                asks_first=each.get("requires_approval", False),
+                timeout_seconds=each.get("timeout_seconds"),
+            )
+            for each in data.get("functions", ())
+        ]
+
+    def key_url(self, connection: Connection, data: Mapping[str, Any]) -> str:
+        return connection.url
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryFunction:
+    """One function of a manifest; an `OfferedTool`."""
+
+    connection: Connection = field(repr=False)
+    callback_url: str
+    spec: ToolSpec
+    is_idempotent: bool
+    asks_first: bool
+    timeout_seconds: float | None
+
+    @property
+    def source(self) -> str:
+        return self.connection.name
+
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises ServiceError."""
+        credentials = self._credentials()
+        request = ServiceRequest(
+            method="POST",
+            url=self.callback_url,
+            headers={
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/plain",
+                "Idempotency-Key": context.call_key,
+                **credentials,
+            },
+            body=numbers.write(_body(self.spec.name, arguments, context)),
+            secrets=secrets_in(credentials, self.connection.api_key),
+        )
+        limits = FetchLimits(total_seconds=MAX_TIMEOUT_SECONDS, max_bytes=MAX_ANSWER_BYTES)
+        answer = await send(request, context=context, idempotent=self.is_idempotent, limits=limits)
+        if not answer.is_success:
+            raise refusal_of(answer, request.secrets)
+        return output_of(answer, request.secrets)
+
+    def _credentials(self) -> Mapping[str, str]:
+        """Empty for a callback elsewhere: the key was given for the discovery address."""
+        try:
+            if origin_of(self.callback_url) != origin_of(self.connection.url):
+                return {}
+            return auth_headers({}, self.connection.api_key)
+        except UnsafeAddress:
+            raise ServiceError("The tool's address is not one that may be called.") from None
+        except CredentialError as error:
+            text = "The tool's service cannot be reached: its key is not usable."
+            raise ServiceError(text, detail=str(error)) from None
+
+
+def _body(function: str, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+    who = ("organization_id", "chat_id", "user_id", "assistant_id", "turn_id")
+    return {
+        "function": function,
+        "arguments": arguments,
+        "call_id": context.call_key,
+        "context": {name: getattr(context, name) for name in who},
+    }
+
+
+def _json_of(answer: Response) -> Any:
+    """Raises DiscoveryError."""
+    if answer.status in (401, 403):
+        text = f"The service wants another key: it answered with status {answer.status}."
+        raise DiscoveryError(text, fields={"api_key": [text]})
+    if not answer.is_success:
+        text = f"The address answered with status {answer.status}, not with a manifest."
+        raise DiscoveryError(text, fields={"discovery_url": [text]})
+    try:
+        return answer.json()
+    except FetchError:
+        text = "The address did not answer with JSON, or with JSON that is nested too deep."
+        raise DiscoveryError(text, fields={"discovery_url": [text]}) from None
+
+
+def _check_callback(manifest: Manifest) -> None:
+    """What can be known without looking the name up. Raises DiscoveryError."""
+    try:
+        installation_policy().checked(manifest.callback_url)
+    except UnsafeAddress as error:
+        raise DiscoveryError(fields={"callback_url": [error.message]}) from None

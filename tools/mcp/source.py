@@ -1,0 +1,208 @@
+"""Tools of a server that speaks the Model Context Protocol over streamable HTTP.
+
+One short session for each discovery and each call, so a server may restart in between, and no
+connection outlives what it was for. The key goes along as `options["auth"]` says (`tools.outgoing.auth`).
+
+Refuses options it does not know, and to repeat a call that may have been made, unless the server
+says that the function is read-only or idempotent.
+"""
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, Final
+
+from amber.lib.errors import Invalid
+from engine.tools import ToolSpec
+from tools.mcp.listing import discovered
+from tools.mcp.results import output_of
+from tools.mcp.terms import LineOptions, Server, SessionFault
+from tools.outgoing.answers import masked
+from tools.outgoing.auth import CredentialError, auth_headers, checked_auth, secrets_in
+from tools.outgoing.requests import (
+    MAX_TRIES,
+    PAUSE_SECONDS,
+    RETRIED_REASONS,
+    RETRIED_STATUS,
+    ServiceError,
+)
+from tools.protocol import Exchange, OfferedTool, ToolContext, ToolError, ToolOutput
+from tools.source import Connection, Discovered, DiscoveryError
+
+DISCOVERY_SECONDS: Final = 30.0
+CALL_SECONDS: Final = 600.0
+"""Whoever calls has an earlier deadline (`tools.calling.toolbox`)."""
+
+MAX_ASK_FIRST: Final = 500
+KNOWN_OPTIONS: Final = frozenset({"auth", "ask_first"})
+
+
+class MCPSource:
+    """A `Source`."""
+
+    def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raises Invalid naming each option that is wrong."""
+        for unknown in sorted(options.keys() - KNOWN_OPTIONS):
+            raise Invalid(fields={f"options.{unknown}"[:200]: ["There is no such option."]})
+        checked: dict[str, Any] = {}
+        if "auth" in options:
+            checked["auth"] = checked_auth(options["auth"])
+        if "ask_first" in options:
+            checked["ask_first"] = _checked_names(options["ask_first"])
+        return checked
+
+    async def discover(self, connection: Connection) -> Discovered:
+        """Raises DiscoveryError, UnsafeAddress, FetchError."""
+        await _load_sdk()
+        from tools.mcp.session import list_tools
+
+        try:
+            server = Server(connection.url, _line(connection))
+            listing = await list_tools(server, seconds=DISCOVERY_SECONDS)
+        except CredentialError as error:
+            raise DiscoveryError(fields={"api_key": [str(error)]}) from None
+        except SessionFault as fault:
+            raise _discovery_error(fault) from None
+        found = discovered(listing, connection.url)
+        if not found.data["functions"]:
+            raise DiscoveryError(fields={"tools": found.warnings})
+        return found
+
+    def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
+        ask_first = frozenset(connection.options.get("ask_first", ()))
+        return [
+            MCPFunction(
+                connection=connection,
+                protocol_version=data.get("protocol_version", ""),
+                spec=ToolSpec(each["name"], each["description"], each["parameters"]),
+                is_idempotent=each.get("idempotent", False),
+                asks_first=each["name"] in ask_first,
+            )
+            for each in data.get("functions", ())
+        ]
+
+    def key_url(self, connection: Connection, data: Mapping[str, Any]) -> str:
+        return connection.url
+
+
+@dataclass(frozen=True, slots=True)
+class MCPFunction:
+    """One tool of a server; an `OfferedTool`."""
+
+    connection: Connection = field(repr=False)
+    protocol_version: str
+    spec: ToolSpec
+    is_idempotent: bool
+    asks_first: bool
+    timeout_seconds: float | None = None
+
+    @property
+    def source(self) -> str:
+        return self.connection.name
+
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        try:
+            line = _line(
+                self.connection,
+                call_headers={"Idempotency-Key": context.call_key} if context.call_id else {},
+                exchanges=context.exchanges,
+            )
+        except CredentialError as error:
+            raise ServiceError(
+                "The tool's service cannot be reached: its key is not usable.", detail=str(error)
+            ) from None
+        result = await self._result(arguments, line)
+        output = output_of(result, self.spec.name)
+        text = masked(output.text, line.secrets)
+        if result.get("isError"):
+            raise ToolError(text or "The tool reports an error and does not say which.")
+        return replace(output, text=text)
+
+    async def _result(self, arguments: Mapping[str, Any], line: LineOptions) -> Mapping[str, Any]:
+        """Raises ServiceError."""
+        await _load_sdk()
+        from tools.mcp.session import call_tool
+
+        server = Server(self.connection.url, line, self.protocol_version)
+        tries = MAX_TRIES if self.is_idempotent else 1
+        for number in range(1, tries + 1):
+            try:
+                return await call_tool(server, self.spec.name, arguments, seconds=CALL_SECONDS)
+            except SessionFault as fault:
+                if number == tries or not _is_passing(fault):
+                    raise _service_error(fault, line.secrets) from None
+            await asyncio.sleep(PAUSE_SECONDS * 2 ** (number - 1) * (1 + random.random()))
+        raise AssertionError("the last try returns or raises")
+
+
+async def _load_sdk() -> None:
+    """0.3 s the first time: in a thread, so that other turns go on."""
+    await asyncio.to_thread(import_module, "tools.mcp.session")
+
+
+def _line(
+    connection: Connection,
+    *,
+    call_headers: Mapping[str, str] | None = None,
+    exchanges: list[Exchange] | None = None,
+) -> LineOptions:
+    """Raises CredentialError."""
+    credentials = auth_headers(connection.options.get("auth", {}), connection.api_key)
+    return LineOptions(
+        credentials=credentials,
+        call_headers=call_headers or {},
+        secrets=secrets_in(credentials, connection.api_key),
+        exchanges=exchanges,
+    )
+
+
+def _is_passing(fault: SessionFault) -> bool:
+    if fault.status in RETRIED_STATUS:
+        return True
+    return getattr(fault.cause, "reason", "") in RETRIED_REASONS
+
+
+def _discovery_error(fault: SessionFault) -> Invalid:
+    if fault.cause is not None:
+        return fault.cause
+    if fault.status in (401, 403):
+        text = f"The server wants another key: it answered with status {fault.status}."
+        return DiscoveryError(text, fields={"api_key": [text]})
+    if fault.fields:
+        return DiscoveryError("The MCP server does not keep to the protocol.", fields=fault.fields)
+    status = f" (status {fault.status})" if fault.status else ""
+    text = f"This is no MCP server that can be used{status}. {fault.text}"
+    return DiscoveryError(text, fields={"discovery_url": [text]})
+
+
+def _service_error(fault: SessionFault, secrets: Sequence[str]) -> ServiceError:
+    """What the model reads, and the owner under `detail`."""
+    if fault.cause is not None and fault.cause.code == "unsafe_address":
+        return ServiceError("The tool's address is not one that may be called.")
+    said = masked(fault.text, secrets)
+    if fault.status in (401, 403):
+        text = f"The tool's service refused Amber's key (status {fault.status})."
+        return ServiceError(text, detail=f"{text} {said}", status=fault.status)
+    status = f" with status {fault.status}" if fault.status else ""
+    unknown = " It is not known whether the call was carried out." if _is_unknown(fault) else ""
+    text = f"The tool's service failed{status}. {said}{unknown}"
+    where = "; ".join(f"{place}: {texts[0]}" for place, texts in fault.fields.items())
+    return ServiceError(text, detail=f"{text} {where}".strip(), status=fault.status)
+
+
+def _is_unknown(fault: SessionFault) -> bool:
+    """Whether the call was sent and no answer to it came."""
+    is_answered = fault.code is not None or fault.status is not None or fault.fields
+    return (
+        fault.has_called and not is_answered and getattr(fault.cause, "reason", "") != "too_large"
+    )
+
+
+def _checked_names(names: Any) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise Invalid(fields={"options.ask_first": ["Must be a list of the functions' names."]})
+    if len(names) > MAX_ASK_FIRST:
+        raise Invalid(fields={"options.ask_first": [f"At most {MAX_ASK_FIRST} names."]})
+    return list(dict.fromkeys(names))

@@ -1,0 +1,89 @@
+"""What a session with an MCP server is told, and what it comes back with.
+
+Apart from `tools.mcp.session` and `tools.mcp.transport`, so that naming these imports neither the SDK nor an
+HTTP client.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from amber.lib.egress import EgressPolicy, FetchError, UnsafeAddress
+from tools.protocol import Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class LineLimits:
+    """Of a whole session, so that it costs a worker less than 50 MB and half a second.
+
+    `max_brackets` counts those that open: each can become an object of up to 1,400 bytes, a content
+    block. `max_commas`: values of some 40 bytes. `max_lines` are those of event streams: the SDK
+    takes 0.1 ms of the worker's event loop for each message, of three lines.
+    """
+
+    max_bytes: int = 10_000_000
+    max_brackets: int = 30_000
+    max_commas: int = 400_000
+    max_lines: int = 20_000
+    connect_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """`credentials` go along with every request, `call_headers` with a tool's call only."""
+
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    call_headers: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    exchanges: list[Exchange] | None = None
+    limits: LineLimits = LineLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """`protocol_version` is what discovery agreed on; empty: find out.
+
+    `policy` None is the installation's.
+    """
+
+    url: str
+    line: LineOptions
+    protocol_version: str = ""
+    policy: EgressPolicy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a server says of itself. `tools` are as the server wrote them; `is_cut`: there are more."""
+
+    name: str
+    instructions: str
+    protocol_version: str
+    tools: Sequence[Mapping[str, Any]]
+    is_cut: bool = False
+
+
+class SessionFault(Exception):
+    """`text` is for the tool's owner. `cause` is the connection's fault, if it was one.
+
+    `status` is that of a refusing answer, `code` that of a JSON-RPC error, `fields` what in the
+    answer is against the protocol. `has_called`: the tool's call may have reached the server.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        cause: FetchError | UnsafeAddress | None = None,
+        status: int | None = None,
+        code: int | None = None,
+        fields: Mapping[str, Sequence[str]] | None = None,
+        has_called: bool = False,
+    ) -> None:
+        self.text = text
+        self.cause = cause
+        self.status = status
+        self.code = code
+        self.fields = fields or {}
+        self.has_called = has_called
+        super().__init__(text)

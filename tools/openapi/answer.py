@@ -1,0 +1,64 @@
+"""What an HTTP service answered, as a call's result: text for the model, or a file for the user.
+
+A status other than 2xx is a ServiceError with the status and a short piece of what the service
+said of it; the model often knows what to do with that.
+"""
+
+import http
+import mimetypes
+import re
+from typing import Final
+
+from amber.lib.egress import Response
+from tools.outgoing.requests import ServiceError
+from tools.protocol import ProducedFile, ToolOutput
+
+MAX_ERROR_CHARS: Final = 1_000
+
+_TEXT_TYPE = re.compile(
+    r"text/.*|application/(json|xml|yaml|x-yaml|javascript|graphql|x-ndjson|x-www-form-urlencoded)"
+    r"|.*\+(json|xml|yaml)|image/svg\+xml|multipart/.*"
+)
+_FILE_NAME = re.compile(r'filename="?([^";\r\n]{1,200})"?', re.IGNORECASE)
+
+
+def output_of(answer: Response, *, function: str) -> ToolOutput:
+    """Raises ServiceError for a status other than 2xx."""
+    if not answer.is_success:
+        raise ServiceError(_failure(answer), status=answer.status)
+    if not answer.body:
+        return ToolOutput(f"Done: the service answered {_status(answer)} without content.")
+    if _is_text(answer):
+        return ToolOutput(answer.text())
+    file = ProducedFile(_file_name(answer, function), answer.mime_type, answer.body)
+    return ToolOutput("", files=(file,))
+
+
+def _failure(answer: Response) -> str:
+    said = answer.text().strip() if answer.body and _is_text(answer) else ""
+    if len(said) > MAX_ERROR_CHARS:
+        said = f"{said[:MAX_ERROR_CHARS]}…"
+    return f"The service answered {_status(answer)}{f': {said}' if said else '.'}"
+
+
+def _status(answer: Response) -> str:
+    try:
+        return f"{answer.status} {http.HTTPStatus(answer.status).phrase}"
+    except ValueError:
+        return str(answer.status)
+
+
+def _is_text(answer: Response) -> bool:
+    """By its type; without one, by whether it reads as UTF-8."""
+    if answer.mime_type:
+        return bool(_TEXT_TYPE.fullmatch(answer.mime_type))
+    try:
+        return "\0" not in answer.body.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _file_name(answer: Response, function: str) -> str:
+    """A stranger's word, or the function's; whoever keeps the file cleans it."""
+    named = _FILE_NAME.search(answer.headers.get("content-disposition", ""))
+    return named[1] if named else function + (mimetypes.guess_extension(answer.mime_type) or "")

@@ -1,0 +1,105 @@
+"""An OpenAPI 3.0 or 3.1 document out of the bytes a stranger wrote, and the parts `$ref` names in it.
+
+JSON or YAML (https://spec.openapis.org/oas/v3.1.0#format). A reference leads to another place of
+the same document or nowhere: nothing is ever fetched for one.
+
+Refuses what is too large, too deep, or no OpenAPI 3.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+import orjson
+
+from amber.lib.json_text.depth import is_deeper
+from tools.openapi.plain_yaml import YamlError, read_yaml
+
+MAX_DOCUMENT_BYTES: Final = 10_000_000
+MAX_DEPTH: Final = 50
+MAX_VALUES: Final = 1_000_000
+"""Of YAML, which is read at some 500,000 values a second; JSON of 10 MB is read in a tenth of one."""
+
+MAX_REFERENCES: Final = 20
+"""One that leads to another, and so on: real documents have two or three."""
+
+
+class DocumentError(Exception):
+    """The document cannot be used. `place` is where in it, such as `openapi`; empty: all of it."""
+
+    def __init__(self, text: str, *, place: str = "") -> None:
+        self.place = place
+        super().__init__(text)
+
+
+def read_document(content: bytes) -> dict[str, Any]:
+    """Raises DocumentError."""
+    if len(content) > MAX_DOCUMENT_BYTES:
+        raise DocumentError(f"It is larger than {MAX_DOCUMENT_BYTES // 1_000_000} MB.")
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    is_json = content.lstrip()[:1] == b"{"
+    document = _read_json(content) if is_json else _read_yaml(content)
+    if not isinstance(document, dict):
+        raise DocumentError("It is neither a JSON nor a YAML object.")
+    _check(document)
+    return document
+
+
+def _read_json(content: bytes) -> Any:
+    if is_deeper(content, MAX_DEPTH):
+        raise DocumentError(f"It is nested more than {MAX_DEPTH} deep, or cut off.")
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise DocumentError(f"It is not valid JSON: {error}.") from None
+
+
+def _read_yaml(content: bytes) -> Any:
+    try:
+        text = content.decode()
+        return read_yaml(text, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
+    except UnicodeDecodeError:
+        raise DocumentError("It is neither JSON nor YAML in UTF-8.") from None
+    except YamlError as error:
+        raise DocumentError(f"It is neither JSON nor YAML that can be read: {error}.") from None
+
+
+def _check(document: Mapping[str, Any]) -> None:
+    version = document.get("openapi")
+    if version is None and "swagger" in document:
+        raise DocumentError("Swagger 2.0 is not read; convert it to OpenAPI 3.", place="swagger")
+    if not isinstance(version, str) or not re.match(r"3\.[01](\.|$)", version):
+        raise DocumentError("It must say 3.0.x or 3.1.x.", place="openapi")
+    paths = document.get("paths")
+    if not isinstance(paths, dict) or not paths:
+        raise DocumentError("There are none, so there is nothing to call.", place="paths")
+
+
+def is_version_3_0(document: Mapping[str, Any]) -> bool:
+    return str(document.get("openapi")).startswith("3.0")
+
+
+def resolved(document: Mapping[str, Any], part: Any) -> Any:
+    """`part`, or what its `$ref` leads to, through others if need be; None if that is nowhere."""
+    for _ in range(MAX_REFERENCES):
+        if not isinstance(part, dict) or not isinstance(part.get("$ref"), str):
+            return part
+        part = at_pointer(document, part["$ref"])
+    return None
+
+
+def at_pointer(document: Mapping[str, Any], reference: str) -> Any:
+    """What lies at `#/a/b~1c` (RFC 6901 in a fragment); None for nothing, or another document."""
+    if not reference.startswith("#/"):
+        return document if reference == "#" else None
+    part: Any = document
+    for step in unquote(reference[2:]).split("/"):
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(part, dict):
+            part = part.get(step)
+        elif isinstance(part, list) and re.fullmatch(r"[0-9]{1,6}", step):
+            part = part[int(step)] if int(step) < len(part) else None
+        else:
+            return None
+    return part

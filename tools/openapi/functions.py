@@ -1,0 +1,277 @@
+"""A whole OpenAPI document as functions: which operations, under which names, and what was cut.
+
+    description = describe(content, Request(document_url="https://…", operations=["listPets"]))
+
+`Description.problems` not empty means that the document cannot be used as asked: what is wrong, by
+place. `warnings` tell what was left out. Each function's schema is described as deep as fits in
+MAX_SCHEMA_BYTES. Pure; a hostile document costs time and memory, so this runs in a process of its
+own (`tools.openapi.reader`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from tools.openapi.document import DocumentError, read_document, resolved
+from tools.openapi.operation import Arguments, OperationReader
+from tools.openapi.plan import Plan
+from tools.openapi.schema import SchemaReader, TooManyValuesError
+from tools.openapi.security import wanted_auth
+from tools.openapi.server import server_of
+
+MAX_FUNCTIONS: Final = 128
+"""As many as one request to a model may offer (`engine.tools.MAX_OFFERED_TOOLS`)."""
+
+MAX_SCHEMA_BYTES: Final = 16_000
+"""About 4,000 tokens, for each function, in every request of every turn."""
+
+DEPTHS: Final = (10, 6, 4, 3, 2, 1, 0)
+MAX_VALUES: Final = 10_000
+MAX_NAME_CHARS: Final = 64
+MAX_DESCRIPTION_CHARS: Final = 1_000
+"""OpenAI refuses more than 1,024 characters."""
+
+MAX_WARNINGS: Final = 50
+MAX_PROBLEMS: Final = 50
+MAX_SHOWN_NAMES: Final = 100
+
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+SAFE_METHODS: Final = frozenset({"get", "head"})
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the tool's owner said. `operations` empty: all. `auth` None: what the document wants."""
+
+    document_url: str = ""
+    server: str = ""
+    operations: Sequence[str] = ()
+    auth: Mapping[str, str] | None = None
+
+
+@dataclass(slots=True)
+class Description:
+    """`functions` are as `Discovered.data` wants them, each with its plan under "request".
+
+    `auth` is how the key is to be sent, None if nobody said.
+    """
+
+    title: str = ""
+    about: str = ""
+    auth: Mapping[str, str] | None = None
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    name: str
+    path: str
+    method: str
+    item: Mapping[str, Any]
+    described: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        return f"paths.{self.path}.{self.method}"
+
+    @property
+    def called(self) -> frozenset[str]:
+        """All that it may be picked by."""
+        own = self.described.get("operationId")
+        names = {self.name, f"{self.method.upper()} {self.path}", own}
+        return frozenset(name for name in names if isinstance(name, str))
+
+
+def describe(content: bytes, request: Request) -> Description:
+    """Never raises for what is in the document."""
+    description = Description()
+    try:
+        document = read_document(content)
+    except DocumentError as error:
+        description.problems[error.place or "document"] = str(error)
+        return description
+    _introduce(document, request, description)
+    operations = _picked(list(_operations(document, description.warnings)), request, description)
+    if len(operations) > MAX_FUNCTIONS:
+        description.problems["options.operations"] = _asks_to_pick(operations)
+    if not description.problems:
+        _add_functions(document, operations, request, description)
+    _bound(description)
+    return description
+
+
+def _introduce(document: Mapping[str, Any], request: Request, description: Description) -> None:
+    info = document.get("info")
+    info = info if isinstance(info, dict) else {}
+    description.title = _text(info.get("title"))[:200]
+    description.about = _text(info.get("description"))[:MAX_DESCRIPTION_CHARS]
+    description.auth = request.auth
+    if request.auth is None:
+        description.auth, warning = wanted_auth(document)
+        if warning:
+            description.warnings.append(warning)
+
+
+def _operations(document: Mapping[str, Any], warnings: list[str]) -> Iterator[_Operation]:
+    """In the document's order, each with a name of its own."""
+    taken: set[str] = set()
+    for path, reference in document["paths"].items():
+        item = resolved(document, reference)
+        if not path.startswith("/") or not isinstance(item, dict):
+            if not path.startswith("x-"):
+                warnings.append(f"{path[:200]} was left out: it is no path.")
+            continue
+        if "trace" in item:
+            warnings.append(f"TRACE {path[:200]} was left out: Amber does not send that method.")
+        for method in METHODS:
+            described = resolved(document, item.get(method))
+            if isinstance(described, dict):
+                name = _free_name(described, method, path, taken)
+                taken.add(name)
+                yield _Operation(name, path, method, item, described)
+
+
+def _free_name(described: Mapping[str, Any], method: str, path: str, taken: set[str]) -> str:
+    own = _NOT_ALLOWED.sub("_", _text(described.get("operationId"))).strip("_")
+    name = (own or _NOT_ALLOWED.sub("_", f"{method}{path}").strip("_"))[:MAX_NAME_CHARS]
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name[: MAX_NAME_CHARS - 1 - len(str(number))]}_{number}"
+    return free
+
+
+def _picked(
+    operations: list[_Operation], request: Request, description: Description
+) -> list[_Operation]:
+    if not request.operations:
+        return operations
+    wanted = set(request.operations)
+    unknown = wanted - {name for operation in operations for name in operation.called}
+    if unknown:
+        description.problems["options.operations"] = (
+            f"There is no operation {', '.join(sorted(unknown)[:10])}. {_names(operations)}"
+        )
+    return [operation for operation in operations if wanted & operation.called]
+
+
+def _asks_to_pick(operations: Sequence[_Operation]) -> str:
+    return (
+        f"The document has {len(operations)} operations, and at most {MAX_FUNCTIONS} can be "
+        f"offered: pick those that are needed. {_names(operations)}"
+    )
+
+
+def _names(operations: Sequence[_Operation]) -> str:
+    shown = ", ".join(operation.name for operation in operations[:MAX_SHOWN_NAMES])
+    more = len(operations) - MAX_SHOWN_NAMES
+    return f"There are: {shown}{f' and {more} more' if more > 0 else ''}."
+
+
+def _add_functions(
+    document: Mapping[str, Any],
+    operations: Sequence[_Operation],
+    request: Request,
+    description: Description,
+) -> None:
+    problems: dict[str, str] = {}
+    for operation in operations:
+        try:
+            function, notes = _function(document, operation, request, description.auth)
+        except DocumentError as error:
+            problems[error.place] = str(error)
+            continue
+        description.functions.append(function)
+        description.warnings += [f"{operation.name}: {note}." for note in notes]
+    if problems and (request.operations or not description.functions):
+        description.problems |= problems
+    description.warnings += [f"Left out: {place}: {text}" for place, text in problems.items()]
+    if not operations:
+        description.problems.setdefault("paths", "There are no operations, so nothing to call.")
+
+
+def _function(
+    document: Mapping[str, Any],
+    operation: _Operation,
+    request: Request,
+    auth: Mapping[str, str] | None,
+) -> tuple[dict[str, Any], Sequence[str]]:
+    """The function and what was cut. Raises DocumentError."""
+    holders = {operation.place: operation.described, f"paths.{operation.path}": operation.item}
+    server = server_of(
+        holders | {"": document}, override=request.server, document_url=request.document_url
+    )
+    own_headers = frozenset({auth["name"].lower()} if auth and "name" in auth else ())
+    arguments, notes = _fitting(document, operation, own_headers)
+    plan = Plan(
+        method=operation.method.upper(),
+        server=server,
+        path=operation.path,
+        places=arguments.places,
+        media_type=arguments.media_type,
+        body_argument=arguments.body_argument,
+        needs_body=arguments.needs_body,
+    )
+    function = {
+        "name": operation.name,
+        "description": _said(operation),
+        "parameters": arguments.schema,
+        "idempotent": operation.method in SAFE_METHODS,
+        "request": plan.as_data(),
+    }
+    if operation.described.get("x-openai-isConsequential") is True:
+        function["requires_approval"] = True
+    return function, notes
+
+
+def _fitting(
+    document: Mapping[str, Any], operation: _Operation, own_headers: frozenset[str]
+) -> tuple[Arguments, Sequence[str]]:
+    """As deep as fits. Raises DocumentError."""
+    for depth in DEPTHS:
+        schemas = SchemaReader(document, max_depth=depth, max_values=MAX_VALUES)
+        reader = OperationReader(document, schemas, own_headers=own_headers)
+        try:
+            arguments = reader.read(operation.path, operation.item, operation.described)
+        except TooManyValuesError:
+            continue
+        except DocumentError as error:
+            raise DocumentError(str(error), place=f"{operation.place}.{error.place}") from None
+        if len(orjson.dumps(arguments.schema)) <= MAX_SCHEMA_BYTES:
+            return arguments, list(schemas.notes)
+    raise DocumentError(
+        f"Its arguments take more than {MAX_SCHEMA_BYTES:,} bytes to describe, however much is "
+        "left out.",
+        place=operation.place,
+    )
+
+
+def _said(operation: _Operation) -> str:
+    """What the model reads: summary and description, or at least what is sent."""
+    described = operation.described
+    texts = [_text(described.get("summary")), _text(described.get("description"))]
+    if texts[0] and texts[1].startswith(texts[0]):
+        texts = texts[1:]
+    said = "\n".join(filter(None, texts)) or f"{operation.method.upper()} {operation.path}"
+    return said if len(said) <= MAX_DESCRIPTION_CHARS else f"{said[: MAX_DESCRIPTION_CHARS - 1]}…"
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _bound(description: Description) -> None:
+    """Nobody reads a thousand lines, and a stranger wrote them."""
+    more = len(description.warnings) - MAX_WARNINGS
+    if more > 0:
+        description.warnings[MAX_WARNINGS:] = [f"And {more} more of this kind."]
+    if description.problems:
+        description.functions.clear()
+        first = list(description.problems.items())[:MAX_PROBLEMS]
+        description.problems = {place[:300]: text[:10_000] for place, text in first}

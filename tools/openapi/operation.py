@@ -1,0 +1,232 @@
+"""One operation of an OpenAPI document as a function: what a model is told, and the request's plan.
+
+Arguments are one flat object. Parameters keep their names; where two share one, the later in the
+order path, query, header, cookie, body gets its place as a suffix (`id`, `id_body`). A body that is
+a plain object is spread among them: models, small ones most of all, forget a wrapper that holds
+the real arguments, and the services' own examples read flat. Any other body (a list, a choice of
+forms, an object of free keys, one that may be absent yet has required fields) is the argument
+`body`. Names that model servers refuse are cleaned (`filter[name]` becomes `filter_name`).
+
+Headers that belong to the connection or carry the credential are never the model's to set.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tools.openapi.document import DocumentError, resolved
+from tools.openapi.plan import FORM, MULTIPART, Place, Where, is_json
+from tools.openapi.schema import Schema, SchemaReader
+
+MAX_ARGUMENT_NAME_CHARS: Final = 64
+ORDER: Final[tuple[Where, ...]] = ("path", "query", "header", "cookie")
+STYLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "header": ("simple",),
+    "cookie": ("form",),
+}
+"""The first is what holds when nothing is said."""
+
+OWN_HEADERS: Final = frozenset(
+    {
+        *("accept", "accept-encoding", "accept-charset", "authorization", "connection"),
+        *("content-encoding", "content-length", "content-type", "cookie", "expect", "forwarded"),
+        *("host", "idempotency-key", "keep-alive", "proxy-authorization", "proxy-connection"),
+        *("te", "trailer", "transfer-encoding", "upgrade", "via"),
+        *("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
+    }
+)
+
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_.-]+")
+_IN_PATH = re.compile(r"\{([^{}/]+)\}")
+_SPREADABLE: Final = frozenset(
+    {"type", "properties", "required", "description", "additionalProperties", "examples"}
+)
+
+
+@dataclass(slots=True)
+class Arguments:
+    """What is being gathered: the object schema's parts, and where each argument goes."""
+
+    properties: dict[str, Schema] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    media_type: str = ""
+    body_argument: str = ""
+    needs_body: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        whole: Schema = {"type": "object", "properties": self.properties}
+        if self.required:
+            whole["required"] = self.required
+        return whole | {"additionalProperties": False}
+
+    def free_name(self, name: str, where: str) -> str:
+        """The argument's name: cleaned, and told apart from those already there."""
+        clean = _NOT_ALLOWED.sub("_", name).strip("_.")[: MAX_ARGUMENT_NAME_CHARS - 12] or where
+        free, number = clean, 1
+        while free in self.properties:
+            free = f"{clean}_{where}" if number == 1 else f"{clean}_{where}_{number}"
+            number += 1
+        return free
+
+
+class OperationReader:
+    """Reads one operation; `own_headers` are further ones that the model may not set."""
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        schemas: SchemaReader,
+        *,
+        own_headers: frozenset[str] = frozenset(),
+    ) -> None:
+        self._document = document
+        self._schemas = schemas
+        self._own_headers = OWN_HEADERS | own_headers
+
+    def read(self, path: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Arguments:
+        """Raises DocumentError (place relative to the operation), TooManyValuesError."""
+        found = Arguments()
+        parameters = self._parameters(path, item, operation)
+        for where in ORDER:
+            for parameter in parameters:
+                if parameter["in"] == where and not self._is_own(parameter):
+                    self._add_parameter(found, where, parameter)
+        body = resolved(self._document, operation.get("requestBody"))
+        if isinstance(body, dict):
+            self._add_body(found, body)
+        return found
+
+    def _parameters(
+        self, path: str, item: Mapping[str, Any], operation: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """The operation's replace the path's of the same name and place."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for holder in (item, operation):
+            for parameter in self._listed(holder):
+                found[parameter["in"], parameter["name"]] = parameter
+        for name in dict.fromkeys(_IN_PATH.findall(path)):
+            found.setdefault(
+                ("path", name), {"name": name, "in": "path", "schema": {"type": "string"}}
+            )
+        unused = [n for w, n in found if w == "path" and f"{{{n}}}" not in path]
+        return [p for (w, n), p in found.items() if w != "path" or n not in unused]
+
+    def _listed(self, holder: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        listed = holder.get("parameters", [])
+        for number, reference in enumerate(listed if isinstance(listed, list) else []):
+            parameter = resolved(self._document, reference)
+            known = isinstance(parameter, dict) and parameter.get("in") in STYLES
+            if not known or not isinstance(parameter.get("name"), str) or not parameter["name"]:
+                raise DocumentError(
+                    "It needs a name, and to be in path, query, header or cookie.",
+                    place=f"parameters[{number}]",
+                )
+            yield parameter
+
+    def _is_own(self, parameter: Mapping[str, Any]) -> bool:
+        name = parameter["name"]
+        if parameter["in"] == "header":
+            return name.lower() in self._own_headers or not _TOKEN.fullmatch(name)
+        return parameter["in"] == "cookie" and not _TOKEN.fullmatch(name)
+
+    def _add_parameter(self, found: Arguments, where: Where, parameter: Mapping[str, Any]) -> None:
+        content = parameter.get("content")
+        media = next(iter(content.items()), None) if isinstance(content, dict) else None
+        described = media[1] if media and isinstance(media[1], dict) else parameter
+        schema = self._schemas.read(described.get("schema", {}))
+        if isinstance(parameter.get("description"), str):
+            schema = schema | {"description": parameter["description"][:1_000]}
+        style = parameter.get("style")
+        style = style if style in STYLES[where] else STYLES[where][0]
+        explode = parameter.get("explode")
+        place = Place(
+            argument=found.free_name(parameter["name"], where),
+            name=parameter["name"],
+            where=where,
+            style=style,
+            explode=explode if isinstance(explode, bool) else style == "form",
+            as_json=media is not None and is_json(media[0]),
+            allow_reserved=where == "query" and parameter.get("allowReserved") is True,
+        )
+        is_required = where == "path" or parameter.get("required") is True
+        _add(found, place, schema, is_required=is_required)
+
+    def _add_body(self, found: Arguments, body: Mapping[str, Any]) -> None:
+        is_required = body.get("required") is True
+        chosen = _chosen_media(body.get("content"))
+        if chosen is None:
+            if is_required:
+                raise DocumentError(
+                    "None of its media types can be sent; JSON, forms and text can.",
+                    place="requestBody.content",
+                )
+            return
+        media_type, media = chosen
+        schema = self._schemas.read(media.get("schema", {}))
+        found.media_type, found.needs_body = media_type, is_required
+        must_be_whole = not is_required and bool(schema.get("required"))
+        if _is_spreadable(schema) and not must_be_whole and not media_type.startswith("text/"):
+            self._spread(found, schema, media.get("encoding"))
+            return
+        if isinstance(body.get("description"), str) and "description" not in schema:
+            schema = schema | {"description": body["description"][:1_000]}
+        found.body_argument = found.free_name("body", "whole")
+        found.properties[found.body_argument] = schema
+        if is_required:
+            found.required.append(found.body_argument)
+
+    def _spread(self, found: Arguments, schema: Schema, encoding: Any) -> None:
+        required = schema.get("required", [])
+        for name, part in schema["properties"].items():
+            said = encoding.get(name) if isinstance(encoding, dict) else None
+            said = said if isinstance(said, dict) else {}
+            style = said.get("style") if said.get("style") in STYLES["query"] else ""
+            explode = said.get("explode")
+            place = Place(
+                argument=found.free_name(name, "body"),
+                name=name,
+                where="body",
+                style=str(style),
+                explode=explode if isinstance(explode, bool) else style in ("", "form"),
+                as_json=is_json(str(said.get("contentType", ""))),
+                is_file=part.get("format") == "binary" or "contentMediaType" in part,
+            )
+            _add(found, place, part, is_required=name in required)
+
+
+def _add(found: Arguments, place: Place, schema: Schema, *, is_required: bool) -> None:
+    found.places.append(place)
+    found.properties[place.argument] = schema
+    if is_required:
+        found.required.append(place.argument)
+
+
+def _chosen_media(content: Any) -> tuple[str, dict[str, Any]] | None:
+    """The first of the best kind: JSON, form, multipart, text."""
+    offered = content if isinstance(content, dict) else {}
+    kinds = (is_json, FORM.__eq__, MULTIPART.__eq__, lambda name: name.startswith("text/"))
+    for is_of_kind in (*kinds, "*/*".__eq__):
+        for name, media in offered.items():
+            essence = name.partition(";")[0].strip().lower()
+            if essence == "*/*" and is_of_kind(essence) and isinstance(media, dict):
+                return "application/json", media
+            if is_of_kind(essence) and _MEDIA_TYPE.fullmatch(essence) and isinstance(media, dict):
+                return essence, media
+    return None
+
+
+def _is_spreadable(schema: Schema) -> bool:
+    return (
+        schema.keys() <= _SPREADABLE
+        and schema.get("type", "object") == "object"
+        and bool(schema.get("properties"))
+        and not isinstance(schema.get("additionalProperties"), dict)
+        and set(schema.get("required", ())) <= schema["properties"].keys()
+    )

@@ -1,0 +1,238 @@
+"""Tools that an OpenAPI 3.0 or 3.1 document describes: each operation is a function.
+
+    options = {"document": "…", "server": "https://…", "operations": ["listPets"],
+               "auth": {"type": "header", "name": "X-Api-Key"}, "ask_first": ["deletePet"]}
+
+All of them may be absent. With "document" the text was pasted and nothing is fetched for it. The
+key goes to one origin only, that of `server`, or else of the document's address, or else of the
+pasted document's server: those its owner chose. A document that names another server cannot draw
+the key there; adding such a tool fails and says what to set. The document itself is asked for
+without the key first.
+
+Refuses options it does not know, and to repeat a call that is not GET or HEAD.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from amber.lib.egress import Response, UnsafeAddress, fetch, installation_policy
+from amber.lib.errors import Invalid
+from engine.tools import ToolSpec
+from tools.calling.arguments import check_arguments
+from tools.openapi.answer import output_of
+from tools.openapi.functions import Description, Request
+from tools.openapi.options import checked_options
+from tools.openapi.plan import Plan
+from tools.openapi.reader import read_in_child
+from tools.openapi.request import build_request
+from tools.openapi.server import origin_of
+from tools.outgoing.auth import CredentialError, auth_headers, checked_auth, secrets_in
+from tools.outgoing.requests import ServiceError, ServiceRequest, send
+from tools.protocol import OfferedTool, ToolContext, ToolOutput
+from tools.source import Connection, Discovered, DiscoveryError
+
+ACCEPTED_DOCUMENTS: Final = "application/json, application/yaml, text/yaml, */*;q=0.5"
+ACCEPTED_ANSWERS: Final = "application/json, text/*;q=0.9, */*;q=0.8"
+MAX_SHOWN_SERVER_CHARS: Final = 200
+
+
+class OpenAPISource:
+    """A `Source`."""
+
+    def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raises Invalid naming each option that is wrong."""
+        return checked_options(options)
+
+    async def discover(self, connection: Connection) -> Discovered:
+        """Raises DiscoveryError, UnsafeAddress, FetchError."""
+        content, document_url = await _document(connection)
+        options = connection.options
+        request = Request(
+            document_url=document_url,
+            server=options.get("server", ""),
+            operations=options.get("operations", ()),
+            auth=options.get("auth"),
+        )
+        description = await asyncio.to_thread(read_in_child, content, request)
+        if description.problems:
+            raise DiscoveryError(
+                fields={place: [text] for place, text in description.problems.items()}
+            )
+        auth, warnings = _auth_of(description, has_key=bool(connection.api_key))
+        data = {"auth": auth, "functions": description.functions}
+        _check_servers(connection, data)
+        return Discovered(description.title, description.about, data, warnings)
+
+    def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
+        asked = frozenset(connection.options.get("ask_first", ()))
+        return [
+            OpenAPIFunction(
+                connection=connection,
+                plan=Plan.from_data(each["request"]),
+                credentials=_Credentials(connection, data),
+                spec=ToolSpec(each["name"], each["description"], each["parameters"]),
+                is_idempotent=each["idempotent"],
+                asks_first=each["name"] in asked or each.get("requires_approval", False),
+            )
+            for each in data.get("functions", ())
+        ]
+
+    def key_url(self, connection: Connection, data: Mapping[str, Any]) -> str:
+        return _key_url(connection, data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Credentials:
+    """The tool's key, and the one origin it is for."""
+
+    connection: Connection = field(repr=False)
+    data: Mapping[str, Any] = field(repr=False)
+
+    def headers_for(self, url: str) -> dict[str, str]:
+        """Empty for another origin. Raises CredentialError."""
+        if origin_of(url) != _key_origin(self.connection, self.data):
+            return {}
+        auth = self.connection.options.get("auth") or self.data.get("auth") or {}
+        return auth_headers(auth, self.connection.api_key)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAPIFunction:
+    """One operation; an `OfferedTool`."""
+
+    connection: Connection = field(repr=False)
+    plan: Plan
+    credentials: _Credentials
+    spec: ToolSpec
+    is_idempotent: bool
+    asks_first: bool
+    timeout_seconds: float | None = None
+
+    @property
+    def source(self) -> str:
+        return self.connection.name
+
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        given = _without_idle_nulls(arguments, self.spec.parameters)
+        await asyncio.to_thread(check_arguments, given, self.spec.parameters)
+        built = build_request(self.plan, given)
+        try:
+            credentials = self.credentials.headers_for(built.url)
+        except CredentialError as error:
+            raise ServiceError(
+                "The tool's service cannot be reached: its key is not usable.", detail=str(error)
+            ) from None
+        except ValueError:  # an address that is none
+            raise ServiceError("The tool's address is not one that may be called.") from None
+        headers = {"Accept": ACCEPTED_ANSWERS, **built.headers, **credentials}
+        if not self.is_idempotent and context.call_id:
+            headers["Idempotency-Key"] = context.call_key
+        request = ServiceRequest(
+            method=built.method,
+            url=built.url,
+            headers=headers,
+            body=built.body,
+            secrets=secrets_in(credentials, self.connection.api_key),
+        )
+        answer = await send(request, context=context, idempotent=self.is_idempotent)
+        return output_of(answer, function=self.spec.name)
+
+
+def _without_idle_nulls(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Models often write null for what they leave out; where null is a value, it stays one."""
+    properties = schema.get("properties", {})
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or name not in properties or _takes_null(properties[name])
+    }
+
+
+def _takes_null(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type")
+    if kind is not None:
+        return "null" in (kind if isinstance(kind, list) else [kind])
+    return any(part.get("type") == "null" for part in schema.get("anyOf", ()))
+
+
+# -- Discovery ---------------------------------------------------------------------------------
+
+
+async def _document(connection: Connection) -> tuple[bytes, str]:
+    """Its bytes and its address, empty if it was pasted."""
+    pasted = connection.options.get("document")
+    if pasted is not None:
+        return pasted.encode("utf-8", "replace"), ""
+    if not connection.url:
+        raise DiscoveryError(fields={"discovery_url": ["Give an address, or paste a document."]})
+    answer = await _fetched(connection)
+    if not answer.is_success:
+        field_name = "api_key" if answer.status in (401, 403) else "discovery_url"
+        raise DiscoveryError(fields={field_name: [f"The address answered {answer.status}."]})
+    return answer.body, answer.url
+
+
+async def _fetched(connection: Connection) -> Response:
+    """With the key only if it is wanted, and meant for this origin."""
+    headers = {"Accept": ACCEPTED_DOCUMENTS}
+    answer = await fetch("GET", connection.url, headers=headers)
+    if answer.status not in (401, 403) or not connection.api_key:
+        return answer
+    try:
+        credentials = _Credentials(connection, {}).headers_for(connection.url)
+    except CredentialError as error:
+        raise DiscoveryError(fields={"api_key": [str(error)]}) from None
+    if not credentials:
+        return answer
+    return await fetch("GET", connection.url, headers=headers | credentials)
+
+
+def _auth_of(
+    description: Description, *, has_key: bool
+) -> tuple[Mapping[str, str] | None, list[str]]:
+    """How the key is sent, and the warnings: a document may name a header that cannot be set."""
+    warnings = list(description.warnings)
+    auth = description.auth
+    try:
+        auth = checked_auth(auth) if auth else None
+    except Invalid:
+        auth = None
+        warnings.insert(0, "The document wants the key in a header that Amber does not set.")
+    if auth and not has_key:
+        warnings.insert(0, "The service may want a key, and none was given.")
+    return auth, warnings
+
+
+def _check_servers(connection: Connection, data: Mapping[str, Any]) -> None:
+    """Raises DiscoveryError: an address that may not be called, or that the key is not for."""
+    for server in dict.fromkeys(each["request"]["server"] for each in data["functions"]):
+        try:
+            installation_policy().checked(server)
+            credentials = _Credentials(connection, data).headers_for(server)
+        except (UnsafeAddress, ValueError) as error:
+            is_key = isinstance(error, CredentialError)
+            text = str(error) if is_key else UnsafeAddress().message
+            raise DiscoveryError(fields={"api_key" if is_key else "servers": [text]}) from None
+        if connection.api_key and not credentials:
+            shown = server[:MAX_SHOWN_SERVER_CHARS]
+            text = f"The document names another server, {shown}. If the key is for it, set it here."
+            raise DiscoveryError(fields={"options.server": [text]})
+
+
+def _key_origin(connection: Connection, data: Mapping[str, Any]) -> tuple[str, str, int | None]:
+    return origin_of(_key_url(connection, data))
+
+
+def _key_url(connection: Connection, data: Mapping[str, Any]) -> str:
+    """`server`, or else the document's address, or else the pasted document's first server.
+
+    A tool that is called has no document at hand, and no address if it was pasted.
+    """
+    options = connection.options
+    if "server" in options:
+        return str(options["server"])
+    if connection.url and "document" not in options:
+        return connection.url
+    return str(data["functions"][0]["request"]["server"])

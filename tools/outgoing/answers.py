@@ -1,0 +1,117 @@
+"""What the service of a discovery tool answers a call with, as a result for the model.
+
+    {"content": "text for the model", "files": [{"name", "mime_type", "base64"}]?}
+
+or any other JSON, or text: then the model reads the body as it is. A status other than 2xx is an
+error whose text, if it is short and readable, the model reads. The key of the tool is taken out of
+whatever is said. Pure; nothing of a file's name or type is believed here.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from amber.lib.egress import FetchError, Response
+from amber.lib.json_text import numbers
+from tools.outgoing.requests import ServiceError
+from tools.protocol import ProducedFile, ToolOutput
+
+MAX_FILES: Final = 20
+MAX_NAME_CHARS: Final = 200
+MAX_JSON_VALUES: Final = 200_000
+"""JSON of more is not taken apart: each value costs up to 64 bytes of memory."""
+
+MAX_REFUSAL_CHARS: Final = 1_000
+MAX_DETAIL_CHARS: Final = 500
+MASK: Final = "•••"
+_MIN_SECRET_CHARS: Final = 4
+"""A shorter key is in every text by chance."""
+
+
+def output_of(answer: Response, secrets: Sequence[str] = ()) -> ToolOutput:
+    """What a successful call returned."""
+    parsed = _parsed(answer)
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("content"), str):
+        return ToolOutput(masked(answer.text(), secrets))
+    files, left_out = _files(parsed.get("files"))
+    note = (
+        f"\n[{left_out} file(s) of the answer could not be read, or were too many.]"
+        if left_out
+        else ""
+    )
+    return ToolOutput(masked(parsed["content"], secrets) + note, tuple(files))
+
+
+def refusal_of(answer: Response, secrets: Sequence[str] = ()) -> ServiceError:
+    """What an answer with another status than 2xx means."""
+    said = masked(_reason(answer), secrets)
+    shown = f": {_cut(said, MAX_REFUSAL_CHARS)}" if said else "."
+    text = f"The tool's service answered with status {answer.status}{shown}"
+    return ServiceError(text, detail=_cut(text, MAX_DETAIL_CHARS), status=answer.status)
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Without the secrets."""
+    for secret in secrets:
+        if len(secret) >= _MIN_SECRET_CHARS:
+            text = text.replace(secret, MASK)
+    return text
+
+
+def _parsed(answer: Response) -> Any:
+    """None for what is not JSON, or too much of it."""
+    if answer.body.count(b",") + answer.body.count(b"[") > MAX_JSON_VALUES:
+        return None
+    try:
+        return answer.json()
+    except FetchError:
+        return None
+
+
+def _files(given: Any) -> tuple[list[ProducedFile], int]:
+    """The files that can be read, and how many cannot, or are too many."""
+    entries = given if isinstance(given, list) else []
+    read = [_file(entry) for entry in entries[:MAX_FILES]]
+    files = [file for file in read if file is not None]
+    return files, len(entries) - len(files)
+
+
+def _file(entry: Any) -> ProducedFile | None:
+    if not isinstance(entry, dict):
+        return None
+    encoded, name, mime_type = (entry.get(field) for field in ("base64", "name", "mime_type"))
+    if not isinstance(encoded, str):
+        return None
+    try:
+        content = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return ProducedFile(
+        name=name[:MAX_NAME_CHARS] if isinstance(name, str) else "",
+        mime_type=mime_type[:MAX_NAME_CHARS] if isinstance(mime_type, str) else "",
+        content=content,
+    )
+
+
+def _reason(answer: Response) -> str:
+    """What the service says itself; empty for a page meant for browsers."""
+    if answer.mime_type == "text/html":
+        return ""
+    parsed = _parsed(answer)
+    return (_said(parsed) if isinstance(parsed, Mapping) else "") or answer.text().strip()
+
+
+def _said(parsed: Mapping[str, Any]) -> str:
+    """The usual places of an error's text; empty if it is in none of them."""
+    for field in ("content", "error", "message", "detail"):
+        value = parsed.get(field)
+        if isinstance(value, Mapping):
+            value = value.get("message") or numbers.write(value).decode()
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return ""
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[:chars]}…"
