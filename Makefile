@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; \
 	done)
 BIN := .venv/bin
-CODE := amber engine accounts providers memory libraries tools assistants chats public_api bench tests
+CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
 .PHONY: run test test-mcp check lint types layers migrations bench requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 

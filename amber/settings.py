@@ -175,6 +175,7 @@ INSTALLED_APPS = [
     "tools",
     "assistants",
     "chats",
+    "operations",
     "public_api",
     *([] if _IS_WORKER else _WEB_APPS),
 ]

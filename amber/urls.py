@@ -29,6 +29,7 @@ urlpatterns = [
     path("api/v1/", include("tools.urls")),
     path("api/v1/", include("assistants.urls")),
     path("api/v1/", include("chats.urls")),
+    path("api/v1/", include("operations.urls")),
     path("", include("public_api.urls")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),

@@ -13,7 +13,6 @@ from pgvector.django import HalfVectorField
 from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
 from amber.lib.database.lease import Leased, LeasedQuerySet
-from amber.lib.database.rows import Row
 from amber.lib.search.tsvector import TokenVectorField
 from assistants.models import Assistant, ScenePrompt
 from libraries.models import File
@@ -387,61 +386,3 @@ class MessageBlock(TenantRow):
 
     def __str__(self) -> str:
         return str(self.pk)
-
-
-class ErasureQuerySet(TenantQuerySet):
-    """A person's own; keys and guests see none."""
-
-    def _seen_by(self, principal: Principal) -> Q:
-        if principal.user_id is None or principal.key is not None:
-            return Q(pk__in=[])
-        return Q(user_id=principal.user_id)
-
-
-class Erasure(TenantRow):
-    """A person's wish that what they left in an organization be deleted; done when `ended_at` is set.
-
-    What they asked for is out of sight from the first moment; `operations.privacy.person_erasure` deletes it. `account`:
-    everywhere, and the account itself at last, with this row. `doomed` are ids by kind of rows
-    that nobody owns any more, to be deleted.
-    """
-
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
-    account = models.BooleanField(default=False)
-    doomed = models.JSONField(default=dict, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
-
-    objects = ErasureQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            models.Index(
-                fields=["created_at"], condition=Q(ended_at__isnull=True), name="erasure_open"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return str(self.pk)
-
-
-class WorkerHeartbeat(Row):
-    """A worker process that consumes a queue: what /readyz asks for."""
-
-    worker = models.CharField(max_length=120, unique=True)
-    queue = models.CharField(max_length=40)
-    beat_at = models.DateTimeField()
-    held_count = models.PositiveIntegerField(default=0, db_default=0)
-    """How often a thread of it held the interpreter for too long (`amber.lib.workers.interpreter_watch`)."""
-
-    def __str__(self) -> str:
-        return f"{self.worker} on {self.queue}"
-
-
-class Chore(Row):
-    """When a periodic chore was last rung; `operations.maintenance.periodic_jobs` names them and their intervals."""
-
-    name = models.CharField(max_length=80, unique=True)
-    rung_at = models.DateTimeField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return self.name

@@ -1,4 +1,4 @@
-"""Rings for turns and chores. Losing one is normal: the sweep rings again for what stays queued."""
+"""Rings for turns and sealing. Losing one is normal: the sweep rings again for what stays queued."""
 
 from uuid import UUID
 
@@ -7,10 +7,6 @@ from amber.lib.workers.queue import ring
 
 def ring_turn(turn_id: UUID) -> None:
     ring("chat", "chats.run_turn", str(turn_id))
-
-
-def ring_chore(name: str) -> None:
-    ring("ingest", "chats.run_chore", name)
 
 
 def ring_sealing(chat_id: UUID) -> None:

@@ -1,4 +1,4 @@
-"""Celery's tasks for turns and chores: a ring (`chats.queue`) names a row, the row knows what to do.
+"""Celery's tasks for turns and sealing: a ring (`chats.queue`) names a row, the row knows what to do.
 
 Read by workers only.
 """
@@ -11,7 +11,6 @@ from amber.lib.workers.worker import this_worker
 from chats.digest import blocks
 from chats.models import TurnStatus
 from chats.queue import ring_turn
-from operations.maintenance import periodic_jobs
 
 
 @shared_task(name="chats.run_turn")
@@ -27,11 +26,6 @@ def run_turn(turn_id: str) -> None:
         return
     if runner.run(UUID(turn_id), worker=worker.name) == TurnStatus.QUEUED:
         ring_turn(UUID(turn_id))
-
-
-@shared_task(name="chats.run_chore")
-def run_chore(name: str) -> None:
-    periodic_jobs.run(name)
 
 
 @shared_task(name="chats.seal_chat")

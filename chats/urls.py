@@ -6,7 +6,6 @@ from chats.api import turn_views, views
 from chats.api.ask_views import AskView
 from chats.api.source_views import MemorySourcesView
 from chats.streaming.stream_view import TurnEventsView
-from operations.api.person_views import EraseView, PersonExportView
 
 app_name = "chats"
 
@@ -30,8 +29,6 @@ urlpatterns = [
     path("turns/<uuid:turn_id>/approve/", turn_views.ApproveView.as_view(), name="approve"),
     path("turns/<uuid:turn_id>/manifest/", turn_views.ManifestView.as_view(), name="manifest"),
     path("libraries/<uuid:library_id>/ask/", AskView.as_view(), name="ask"),
-    path("me/export/", PersonExportView.as_view(), name="person-export"),
-    path("me/erase/", EraseView.as_view(), name="person-erase"),
     path("memories/<uuid:memory_id>/sources/", MemorySourcesView.as_view(), name="memory-sources"),
     path("assistants/<uuid:assistant_id>/try/", turn_views.TryView.as_view(), name="try"),
 ]

@@ -1,0 +1,1 @@
+"""Operates the platform as a whole: worker maintenance, periodic jobs, retention, people's data."""

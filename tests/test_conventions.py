@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = (
     *("accounts", "amber", "assistants", "chats", "engine", "libraries"),
-    *("memory", "providers", "public_api", "tools"),
+    *("memory", "operations", "providers", "public_api", "tools"),
 )
 MODULES = [
     path.relative_to(ROOT)

@@ -269,17 +269,3 @@ class SourceSerializer(serializers.Serializer[Any]):
 
 class SourcesSerializer(serializers.Serializer[Any]):
     results = SourceSerializer(many=True)
-
-
-class ErasureInput(serializers.Serializer[Any]):
-    """`confirm`: your email address. `account`: everywhere, and the account itself."""
-
-    confirm = serializers.CharField(max_length=320)
-    account = serializers.BooleanField(default=False)
-
-
-class ErasureSerializer(serializers.Serializer[Any]):
-    state = serializers.ChoiceField(choices=["none", "running", "done"])
-    account = serializers.BooleanField()
-    asked_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)

@@ -29,8 +29,8 @@ from chats.tests.runs import (
 )
 from chats.tests.test_approve_calls import die
 from chats.tests.test_end_turn import take_over
+from libraries.files.storage import delete_expired_files
 from libraries.models import File
-from operations.maintenance.periodic_jobs import delete_expired_files
 from tests.personas import api
 from tools.calling.registry import register_tool
 from tools.calling.result_files import MAX_FILES

@@ -76,3 +76,9 @@ def erase_bytes(path: str) -> None:
         default_storage.delete(path)
     except OSError:
         logger.exception("file_not_erased")
+
+
+def delete_expired_files() -> None:
+    """Rows and bytes, in batches."""
+    while delete_files(File.objects.expired()):
+        pass

@@ -15,8 +15,8 @@ from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from amber.lib.errors import Forbidden, Invalid
 from amber.lib.json_text.stream import json_response
 from amber.lib.rest.wire import validated
-from chats.api.serializers import ErasureInput, ErasureSerializer
-from chats.models import Erasure
+from operations.api.serializers import ErasureInput, ErasureSerializer
+from operations.models import Erasure
 from operations.privacy.erasure_services import ask_erasure, latest_erasure
 from operations.privacy.person_export import person_document
 

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from amber.lib.database.lease import is_older
 from amber.lib.workers.interpreter_watch import held_count
 from amber.lib.workers.worker import Worker
-from chats.models import WorkerHeartbeat
+from operations.models import WorkerHeartbeat
 
 CONSUMING_SECONDS: Final = 15.0
 """A consumer whose loop has not shown itself for longer is not consuming."""

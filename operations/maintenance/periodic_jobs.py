@@ -17,9 +17,8 @@ from django.utils.module_loading import import_string
 from accounts.models import IdempotencyRecord
 from amber.lib.database.lease import is_older
 from amber.lib.workers.guard import count_fault, guard_row
-from chats.models import LIVE_STATUSES, Chore, Turn, WorkerHeartbeat
-from libraries.files.storage import delete_files
-from libraries.models import File
+from chats.models import LIVE_STATUSES, Turn
+from operations.models import PeriodicJob, WorkerHeartbeat
 from tools.models import ToolCallRecord
 
 logger = structlog.get_logger(__name__)
@@ -45,12 +44,6 @@ def forget_idempotency_keys() -> None:
     IdempotencyRecord.objects.filter(
         pk__in=list(old.values_list("pk", flat=True)[:_BATCH])
     ).delete()
-
-
-def delete_expired_files() -> None:
-    """Rows and bytes, in batches."""
-    while delete_files(File.objects.expired()):
-        pass
 
 
 def forget_dead_workers() -> None:
@@ -86,9 +79,7 @@ CHORES: dict[str, _Periodic] = {
     "forget_idempotency_keys": _Periodic(
         600, "operations.maintenance.periodic_jobs.forget_idempotency_keys"
     ),
-    "delete_expired_files": _Periodic(
-        600, "operations.maintenance.periodic_jobs.delete_expired_files"
-    ),
+    "delete_expired_files": _Periodic(600, "libraries.files.storage.delete_expired_files"),
     "forget_dead_workers": _Periodic(
         600, "operations.maintenance.periodic_jobs.forget_dead_workers"
     ),
@@ -98,13 +89,10 @@ CHORES: dict[str, _Periodic] = {
     "forget_tool_calls": _Periodic(3_600, "operations.maintenance.periodic_jobs.forget_tool_calls"),
     "refresh_tools": _Periodic(600, "tools.connections.refreshing.refresh_due"),
     "release_leftovers": _Periodic(60, "chats.turns.admission.release_leftovers"),
+    "deliver_webhooks": _Periodic(10, "public_api.webhooks.delivery.deliver_due"),
+    "forget_webhook_deliveries": _Periodic(3_600, "public_api.webhooks.delivery.forget_deliveries"),
     "forget_counters": _Periodic(3_600, "providers.budgets.counters.forget_counters"),
 }
-
-
-def add_chore(name: str, *, every_seconds: int, run: str) -> None:
-    """For rooms above this one, when they start. `run`: the dotted name of a function."""
-    CHORES[name] = _Periodic(every_seconds, run)
 
 
 def run(name: str) -> None:
@@ -124,14 +112,14 @@ def due_chores() -> list[str]:
 
     One query, and one for each that is due: every chat worker asks every few seconds.
     """
-    since = dict(Chore.objects.values_list("name", Now() - F("rung_at")))
+    since = dict(PeriodicJob.objects.values_list("name", Now() - F("enqueued_at")))
     due = [
         name
         for name, chore in CHORES.items()
         if (waited := since.get(name)) is None or abs(waited.total_seconds()) > chore.every_seconds
     ]
-    new = [Chore(name=name) for name in due if name not in since]
-    Chore.objects.bulk_create(new, ignore_conflicts=True)
+    new = [PeriodicJob(name=name) for name in due if name not in since]
+    PeriodicJob.objects.bulk_create(new, ignore_conflicts=True)
     taken = []
     for name in due:
         with guard_row("ring_due_chores", chore=name):
@@ -141,5 +129,5 @@ def due_chores() -> list[str]:
 
 
 def _take(name: str, every_seconds: int) -> bool:
-    due = Q(rung_at__isnull=True) | is_older("rung_at", timedelta(seconds=every_seconds))
-    return bool(Chore.objects.filter(due, name=name).update(rung_at=Now()))
+    due = Q(enqueued_at__isnull=True) | is_older("enqueued_at", timedelta(seconds=every_seconds))
+    return bool(PeriodicJob.objects.filter(due, name=name).update(enqueued_at=Now()))

@@ -23,12 +23,13 @@ from amber.lib.workers.thread_bridge import worker_loop
 from amber.lib.workers.worker import Worker
 from chats.events.stream import control_channel
 from chats.models import Turn, TurnStatus
-from chats.queue import ring_chore, ring_turn
+from chats.queue import ring_turn
 from chats.running import stopping
 from chats.running.stopping import Stop
 from chats.turns import sweep
 from engine.provider import openai_model
 from operations.maintenance.periodic_jobs import due_chores
+from operations.queue import ring_chore
 
 logger = structlog.get_logger(__name__)
 

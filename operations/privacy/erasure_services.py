@@ -17,12 +17,13 @@ from accounts.closing import close_account
 from accounts.models import ApiKey, IdempotencyRecord, User
 from accounts.principal import Principal
 from assistants.models import Assistant
-from chats.models import Chat, Erasure, Turn
-from chats.queue import ring_chore
+from chats.models import Chat, Turn
 from libraries.models import Document, DocumentStatus, File, Library
 from libraries.queue import ring_erasure
 from memory.models import Memory
+from operations.models import Erasure
 from operations.privacy.person_erasure import Belongings
+from operations.queue import ring_chore
 from tools.models import Tool
 
 

@@ -17,11 +17,12 @@ from django.utils import timezone
 
 from accounts.models import ApiKey, Membership, Organization, Role, User
 from assistants.models import Assistant
-from chats.models import Chat, ChatMessage, Erasure, Turn
+from chats.models import Chat, ChatMessage, Turn
 from libraries.files.storage import delete_files
 from libraries.ingestion.leftovers import erase_leftovers
 from libraries.models import Document, Embedding, File, Library, Repository
 from memory.models import Memory
+from operations.models import Erasure
 from operations.privacy.chat_deletion import remove_chat
 from providers.models import UsageRecord
 from tools.models import Tool, ToolCallRecord

@@ -112,16 +112,3 @@ class CompletionInput(serializers.Serializer[Any]):
         check_choice("tool_choice", attrs.get("tool_choice"), attrs.get("tools") or ())
         check_choice("function_call", attrs.get("function_call"), attrs.get("functions") or ())
         return attrs
-
-
-class OpenAIErrorBodySerializer(serializers.Serializer[Any]):
-    message = serializers.CharField()
-    type = serializers.CharField()
-    param = serializers.CharField(allow_null=True)
-    code = serializers.CharField(allow_null=True)
-
-
-class OpenAIErrorSerializer(serializers.Serializer[Any]):
-    """Errors under /v1 have OpenAI's form."""
-
-    error = OpenAIErrorBodySerializer()

@@ -254,3 +254,16 @@ class ChatProxySerializer(serializers.Serializer[Any]):
         child=AnyMessageField(),
         help_text="The whole history: what was sent, the calls and their results, the answer.",
     )
+
+
+class OpenAIErrorBodySerializer(serializers.Serializer[Any]):
+    message = serializers.CharField()
+    type = serializers.CharField()
+    param = serializers.CharField(allow_null=True)
+    code = serializers.CharField(allow_null=True)
+
+
+class OpenAIErrorSerializer(serializers.Serializer[Any]):
+    """Errors under /v1 have OpenAI's form."""
+
+    error = OpenAIErrorBodySerializer()

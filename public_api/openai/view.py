@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from accounts.models import Scope, User
 from accounts.principal import Principal
 from accounts.sign_in.authentication import PrincipalAuthentication
-from public_api.completions.serializers import OpenAIErrorSerializer
+from public_api.openai.serializers import OpenAIErrorSerializer
 
 TAG: Final = "OpenAI"
 KEY: Final[Any] = [{"apiKey": []}]

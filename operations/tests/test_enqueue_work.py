@@ -13,10 +13,12 @@ from accounts.models import IdempotencyRecord
 from amber.lib import redis as amber_redis
 from amber.lib.workers.worker import Worker
 from chats import tasks
-from chats.models import Chore, Turn, TurnStatus, WorkerHeartbeat
-from chats.queue import ring_chore, ring_turn
+from chats.models import Turn, TurnStatus
+from chats.queue import ring_turn
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
 from operations.maintenance import periodic_jobs
+from operations.models import PeriodicJob, WorkerHeartbeat
+from operations.queue import ring_chore
 from tools.models import Tool, ToolCallRecord
 
 CHAT_QUEUE, INGEST_QUEUE = "amber:celery:chat", "amber:celery:ingest"
@@ -50,7 +52,7 @@ def test_a_turn_is_rung_for_on_the_chat_queue():
 
 def test_a_chore_is_rung_for_on_the_ingest_queue():
     ring_chore("erase_stateless")
-    assert rung(INGEST_QUEUE) == [("chats.run_chore", ["erase_stateless"])]
+    assert rung(INGEST_QUEUE) == [("operations.run_periodic_job", ["erase_stateless"])]
 
 
 def test_a_lost_ring_is_no_error(settings):
@@ -99,15 +101,15 @@ def test_a_worker_on_its_way_out_passes_the_ring_on(runs):
 def test_each_chore_is_due_once_per_interval(db):
     assert sorted(periodic_jobs.due_chores()) == sorted(periodic_jobs.CHORES)
     assert periodic_jobs.due_chores() == []
-    Chore.objects.filter(name="erase_stateless").update(
-        rung_at=timezone.now() - timedelta(seconds=61)
+    PeriodicJob.objects.filter(name="erase_stateless").update(
+        enqueued_at=timezone.now() - timedelta(seconds=61)
     )
     assert periodic_jobs.due_chores() == ["erase_stateless"]
 
 
 def test_every_chore_runs_on_nothing(db):
     for name in periodic_jobs.CHORES:
-        tasks.run_chore(name)
+        periodic_jobs.run(name)
 
 
 def stateless(alice: Any, *, ended_seconds_ago: float | None, **fields: Any) -> Turn:

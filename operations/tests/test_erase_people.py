@@ -8,7 +8,7 @@ from django.utils.module_loading import import_string
 
 from accounts.models import ApiKey, IdempotencyRecord, Membership, Organization, Role, User
 from assistants.models import Assistant
-from chats.models import Chat, ChatMessage, Erasure, MessageBlock, Turn
+from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.leftovers import furnish, is_gone, is_stored, new_stored_file, rows_in
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
 from libraries.models import Document, DocumentChunk, Embedding, File, Library
@@ -16,6 +16,7 @@ from memory.facts.facts import Fact, remember
 from memory.models import Memory
 from memory.owner import Owner
 from operations.maintenance.periodic_jobs import CHORES
+from operations.models import Erasure
 from operations.privacy import person_erasure
 from operations.privacy.person_erasure import erase, erase_people
 from providers.models import EmbeddingModel, UsageRecord

@@ -19,11 +19,12 @@ from amber.lib.workers.renewal import renewing
 from amber.lib.workers.worker import Worker
 from amber.processes import wait_until
 from amber.web import metrics
-from chats.models import Chore, Turn, WorkerHeartbeat
+from chats.models import Turn
 from chats.tests.rows import new_assistant, new_chat, new_turn
 from chats.turns import endings, sweep
 from operations.maintenance import periodic_jobs
 from operations.maintenance.worker import Keeper
+from operations.models import PeriodicJob, WorkerHeartbeat
 
 WAIT_SECONDS = 20
 LEASE_SECONDS = 2.0
@@ -75,7 +76,7 @@ def told_to_prometheus() -> str:
 
 
 def duplicates() -> Any:
-    raise MultipleObjectsReturned("get() returned more than one Chore -- it returned 2!")
+    raise MultipleObjectsReturned("get() returned more than one PeriodicJob -- it returned 2!")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -131,7 +132,9 @@ def test_rows_that_are_there_twice_stop_no_periodic_job(db):
     """As after a restore under a running worker, which broke the unique index."""
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE chats_chore DROP CONSTRAINT chats_chore_name_key")
-    Chore.objects.bulk_create([Chore(name="erase_people"), Chore(name="erase_people")])
+    PeriodicJob.objects.bulk_create(
+        [PeriodicJob(name="erase_people"), PeriodicJob(name="erase_people")]
+    )
     assert sorted(periodic_jobs.due_chores()) == sorted(periodic_jobs.CHORES)
     assert periodic_jobs.due_chores() == []
 

@@ -11,12 +11,13 @@ from django.db.models import F
 from django.utils import timezone
 
 from amber.processes import wait_until
-from chats.models import Chore, Turn, TurnStatus, WorkerHeartbeat
+from chats.models import Turn, TurnStatus
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, run, running, text_of
 from chats.turns import sweep
 from libraries.models import Document, Repository
 from operations.maintenance import periodic_jobs
 from operations.maintenance.heartbeats import consuming_queues
+from operations.models import PeriodicJob, WorkerHeartbeat
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,7 +71,7 @@ def test_a_turn_whose_ring_was_lost_is_rung_for(alice):
 
 def test_periodic_jobs_are_due_again():
     periodic_jobs.due_chores()
-    Chore.objects.update(rung_at=F("rung_at") + BACK)
+    PeriodicJob.objects.update(rung_at=F("rung_at") + BACK)
     due = periodic_jobs.due_chores()
     assert "digest_turns" in due
     assert "expire_old_chats" not in due, "an hour apart: the ten minutes do not matter"

@@ -8,13 +8,13 @@ from accounts.models import Invitation, Membership, Organization
 from chats.models import Chat, Turn
 from chats.tests.leftovers import is_gone, is_stored, new_stored_file
 from chats.tests.rows import new_assistant
-from chats.tests.test_erase_people import Estate, embedder
 from libraries.models import Document, File, Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from memory.models import Memory
 from operations.maintenance.periodic_jobs import CHORES
 from operations.privacy import organization_erasure
 from operations.privacy.organization_erasure import erase_organizations
+from operations.tests.test_erase_people import Estate, embedder
 from tests.personas import Persona, api, visit
 
 __all__ = ["embedder"]
