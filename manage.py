@@ -28,7 +28,7 @@ def main() -> int:
     command = sys.argv[1] if len(sys.argv) > 1 else "command"
     name_process(command)
     with up.postgres_for(command):
-        for name, value in installation.remembered(Path(os.environ["AMBER_VAR_DIR"])).items():
+        for name, value in installation.read_kept(Path(os.environ["AMBER_VAR_DIR"])).items():
             os.environ.setdefault(name, value)
         from django.core.management import execute_from_command_line  # `up` must not pay for it
 

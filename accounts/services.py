@@ -93,12 +93,14 @@ def give_personal_organization(user: User) -> None:
     with transaction.atomic():
         owned = Membership.objects.filter(user=user, role=Role.OWNER, organization__personal=True)
         if not owned.exists():
-            _found(user, name=user.name or user.email.partition("@")[0], personal=True)
+            _create_organization(
+                user, name=user.name or user.email.partition("@")[0], personal=True
+            )
 
 
 @transaction.atomic(durable=True)
 def edit_user(user: User, *, changes: Mapping[str, Any]) -> User:
-    return _edited(user, changes)
+    return _save_changes(user, changes)
 
 
 def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
@@ -112,12 +114,12 @@ def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
 @transaction.atomic(durable=True)
 def create_organization(user: User, *, name: str) -> Organization:
     """The user becomes its owner."""
-    return _found(user, name=name, personal=False)
+    return _create_organization(user, name=name, personal=False)
 
 
 @transaction.atomic(durable=True)
 def edit_organization(organization: Organization, *, changes: Mapping[str, Any]) -> Organization:
-    return _edited(organization, changes)
+    return _save_changes(organization, changes)
 
 
 @transaction.atomic(durable=True)
@@ -134,7 +136,7 @@ def join_organization(
     user: User, *, organization: Organization, role: str = Role.MEMBER
 ) -> Membership:
     """For operators: no invitation needed. Who is a member already keeps their role."""
-    return _joined(user, organization_id=organization.pk, role=role)
+    return _add_member(user, organization_id=organization.pk, role=role)
 
 
 # -- Members -----------------------------------------------------------------------------------
@@ -144,14 +146,14 @@ def join_organization(
 def change_role(membership: Membership, *, role: str, by: Principal) -> Membership:
     """What the member may invite to no longer, is taken back. Raises Forbidden, Conflict (the last
     owner)."""
-    membership = _locked(membership)
+    membership = _lock_membership(membership)
     _check_authority(by, over=membership.role)
     _check_authority(by, over=role)
     _check_personal(membership.organization, role)
     if role != Role.OWNER:
         _check_other_owner(membership)
     _invitations_of(membership).end(beyond=role)
-    return _edited(membership, {"role": role})
+    return _save_changes(membership, {"role": role})
 
 
 @transaction.atomic(durable=True)
@@ -161,7 +163,7 @@ def remove_member(membership: Membership, *, by: Principal) -> None:
 
     Raises Forbidden, Conflict (the last owner).
     """
-    membership = _locked(membership)
+    membership = _lock_membership(membership)
     if membership.user_id != by.user_id:
         _check_authority(by, over=membership.role)
     _check_other_owner(membership)
@@ -212,8 +214,8 @@ def accept_invitation(user: User, *, token: str) -> Membership:
     """Raises Missing (no such open invitation, or whoever sent it may not give the role any more),
     Forbidden (it is for another address)."""
     invitation = _open_invitation(user, token)
-    membership = _joined(user, organization_id=invitation.organization_id, role=invitation.role)
-    _edited(invitation, {"accepted_at": timezone.now()})
+    membership = _add_member(user, organization_id=invitation.organization_id, role=invitation.role)
+    _save_changes(invitation, {"accepted_at": timezone.now()})
     return membership
 
 
@@ -270,7 +272,7 @@ def create_api_key(
 
 @transaction.atomic(durable=True)
 def edit_api_key(key: ApiKey, *, changes: Mapping[str, Any]) -> ApiKey:
-    return _edited(_locked_live_key(key), changes)
+    return _save_changes(_locked_live_key(key), changes)
 
 
 @transaction.atomic(durable=True)
@@ -297,7 +299,7 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
         lineage_id=key.lineage_id or key.pk,
     )
     end = now + overlap
-    _edited(key, {"expires_at": min(key.expires_at or end, end)})
+    _save_changes(key, {"expires_at": min(key.expires_at or end, end)})
     return successor, secret
 
 
@@ -305,13 +307,13 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
 def revoke_api_key(key: ApiKey) -> ApiKey:
     """At once and for good; the row stays, for the ledger."""
     key = ApiKey.objects.select_for_update().get(pk=key.pk)
-    return _edited(key, {"revoked_at": key.revoked_at or timezone.now()})
+    return _save_changes(key, {"revoked_at": key.revoked_at or timezone.now()})
 
 
 # -- Shared ------------------------------------------------------------------------------------
 
 
-def _found(user: User, *, name: str, personal: bool) -> Organization:
+def _create_organization(user: User, *, name: str, personal: bool) -> Organization:
     suffix = get_random_string(8, SLUG_CHARS)
     organization = Organization.objects.create(
         name=name,
@@ -322,7 +324,7 @@ def _found(user: User, *, name: str, personal: bool) -> Organization:
     return organization
 
 
-def _joined(user: User, *, organization_id: UUID, role: str) -> Membership:
+def _add_member(user: User, *, organization_id: UUID, role: str) -> Membership:
     membership: Membership
     membership, _ = Membership.objects.get_or_create(
         organization_id=organization_id, user=user, defaults={"role": role}
@@ -330,7 +332,7 @@ def _joined(user: User, *, organization_id: UUID, role: str) -> Membership:
     return membership
 
 
-def _edited(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
+def _save_changes(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
     for field, value in changes.items():
         setattr(row, field, value)
     row.save(update_fields=[*changes, "updated_at"])
@@ -350,7 +352,7 @@ def _lock_members(organization_id: UUID) -> None:
     Organization.objects.select_for_update(no_key=True).get(pk=organization_id)
 
 
-def _locked(membership: Membership) -> Membership:
+def _lock_membership(membership: Membership) -> Membership:
     """As it is now, while nobody else changes members of its organization. Raises Missing."""
     _lock_members(membership.organization_id)
     found: Membership | None = (

@@ -14,10 +14,10 @@ from django.conf import settings  # noqa: E402
 
 from amber.lib.egress.policy import EgressPolicy  # noqa: E402
 from amber.lib.workers import garbage, interpreter_watch  # noqa: E402
-from amber.web.body_limit import limited  # noqa: E402
-from amber.web.metrics import measured  # noqa: E402
-from amber.web.request_log import logged  # noqa: E402
-from amber.web.single_thread_handler import OneHopHandler  # noqa: E402  (what follows reads models)
+from amber.web.body_limit import limit_bodies  # noqa: E402
+from amber.web.metrics import count_requests  # noqa: E402
+from amber.web.request_log import log_requests  # noqa: E402
+from amber.web.single_thread_handler import SingleThreadHandler  # noqa: E402  (what follows reads models)
 
 # A wrong list of allowed hosts fails here, not at the first call of a tool.
 EgressPolicy.allowing(settings.AMBER_TOOL_ALLOWED_HOSTS)
@@ -25,4 +25,4 @@ EgressPolicy.allowing(settings.AMBER_TOOL_ALLOWED_HOSTS)
 interpreter_watch.start()
 garbage.set_aside()
 
-application = logged(measured(limited(OneHopHandler())))
+application = log_requests(count_requests(limit_bodies(SingleThreadHandler())))

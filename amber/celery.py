@@ -27,7 +27,7 @@ logger = structlog.get_logger(__name__)
 
 _PULSE_SECONDS = 2.0
 _RECONNECT_SECONDS = 1
-_keepers: list[Any] = []
+_maintenances: list[Any] = []
 
 
 class Consumer(CeleryConsumer):
@@ -95,32 +95,34 @@ def _watch_child(**_: Any) -> None:
 
 
 @worker_ready.connect
-def _start_keeper(sender: Any, **_: Any) -> None:
+def _start_maintenance(sender: Any, **_: Any) -> None:
     from amber.lib.workers import interpreter_watch
     from amber.lib.workers.worker import this_worker
-    from operations.maintenance.worker import Keeper
+    from operations.maintenance.worker import WorkerMaintenance
 
     interpreter_watch.start()
     queue = next(iter(sender.app.amqp.queues.consume_from))
-    keeper = Keeper(this_worker(), queue=queue, duty=_duty(queue))
-    _keepers.append(keeper)
-    keeper.start()
+    maintenance = WorkerMaintenance(
+        this_worker(), queue=queue, queue_maintenance=_queue_maintenance(queue)
+    )
+    _maintenances.append(maintenance)
+    maintenance.start()
 
 
-def _duty(queue: str) -> Any:
+def _queue_maintenance(queue: str) -> Any:
     """Each worker reads what its own queue is about: the other's is 5 MB."""
     from amber.lib.workers.worker import this_worker
 
     if queue == "chat":
-        from operations.maintenance.turns import TurnDuty
+        from operations.maintenance.turns import TurnMaintenance
 
-        return TurnDuty(this_worker())
-    from operations.maintenance.documents import DocumentDuty
+        return TurnMaintenance(this_worker())
+    from operations.maintenance.documents import DocumentMaintenance
 
-    return DocumentDuty(this_worker())
+    return DocumentMaintenance(this_worker())
 
 
 @worker_shutting_down.connect
 def _drain(**_: Any) -> None:
-    for keeper in _keepers:
-        keeper.drain()
+    for maintenance in _maintenances:
+        maintenance.drain()

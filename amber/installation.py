@@ -16,7 +16,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 
-def remembered(var: Path) -> dict[str, str]:
+def read_kept(var: Path) -> dict[str, str]:
     """Everything kept in `var`, by name; empty before the first `up`."""
     return _read(var / "addresses.env") | _read(var / "secrets.env")
 

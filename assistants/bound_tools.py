@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from django.db.models import Q, QuerySet
 
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Unavailable
 from assistants.models import Assistant, AssistantTool
 from tools.connections.connected import functions_of
@@ -37,7 +37,7 @@ def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
     return [function for binding in rows for function in _functions(binding)]
 
 
-@prepared
+@cache_sql
 def _usable(
     *, assistant_id: UUID, organization_id: UUID, owner_id: UUID
 ) -> QuerySet[AssistantTool]:

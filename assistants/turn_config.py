@@ -14,7 +14,7 @@ from assistants.models import Assistant, ScenePrompt
 from engine.messages import Author
 from engine.tools import ToolSpec
 from providers.models import AUTO_ALIAS
-from tools.calling.registry import offered
+from tools.calling.registry import offer_builtin_tools
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits, TurnToolbox
 from tools.protocol import Circumstances, OfferedTool, ToolContext
@@ -25,7 +25,7 @@ MAX_TEMPERATURE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TurnConfig:
     """`system_prompts` in order, the empty ones left out; a scene's prompt comes last.
 
     `author` is None, and everything at its default, for a bare model.
@@ -42,13 +42,13 @@ class Recipe:
     disabled_builtin_tools: frozenset[str] = frozenset()
 
 
-def recipe_of(
+def turn_config_of(
     assistant: Assistant,
     *,
     organization_prompt: str = "",
     chat_prompt: str = "",
     is_public_api: bool = False,
-) -> Recipe:
+) -> TurnConfig:
     """`organization_prompt` is the organization's default prompt; `chat_prompt` replaces the
     assistant's. Through the public API memory is off unless the assistant enables it there."""
     defaults = (settings.AMBER_DEFAULT_PROMPT, organization_prompt)
@@ -59,7 +59,7 @@ def recipe_of(
     uses_memory = not assistant.disable_memory
     if is_public_api:
         uses_memory = uses_memory and assistant.enable_memory_for_assistant_api
-    return Recipe(
+    return TurnConfig(
         author=Author(str(assistant.pk), assistant.name, assistant.description),
         model=assistant.model or AUTO_ALIAS,
         system_prompts=tuple(prompt for prompt in prompts if prompt.strip()),
@@ -72,15 +72,15 @@ def recipe_of(
     )
 
 
-def in_scene(recipe: Recipe, scene: ScenePrompt) -> Recipe:
+def in_scene(turn_config: TurnConfig, scene: ScenePrompt) -> TurnConfig:
     """The same with the scene's prompt behind the others, and sampled as the scene says."""
     temperature = clamped_temperature(scene.temperature)
     prompts = (scene.prompt,) if scene.prompt.strip() else ()
     return replace(
-        recipe,
-        system_prompts=recipe.system_prompts + prompts,
-        temperature=recipe.temperature if temperature is None else temperature,
-        top_p=recipe.top_p if scene.top_p is None else scene.top_p,
+        turn_config,
+        system_prompts=turn_config.system_prompts + prompts,
+        temperature=turn_config.temperature if temperature is None else temperature,
+        top_p=turn_config.top_p if scene.top_p is None else scene.top_p,
     )
 
 
@@ -92,14 +92,14 @@ def clamped_temperature(temperature: float | None) -> float | None:
 
 
 def toolbox_of(
-    recipe: Recipe,
+    turn_config: TurnConfig,
     *,
     context: ToolContext,
     limits: ToolLimits,
     files: ResultFiles,
     has_sealed_blocks: bool = False,
     bound: Sequence[OfferedTool] = (),
-    theirs: Sequence[ToolSpec] = (),
+    client_tools: Sequence[ToolSpec] = (),
     is_bare: bool = False,
     is_attended: bool = True,
 ) -> TurnToolbox:
@@ -108,16 +108,16 @@ def toolbox_of(
     circumstances = Circumstances(
         has_library=bool(context.library_ids),
         has_sealed_blocks=has_sealed_blocks,
-        disable_web_browsing=recipe.disable_web_browsing,
-        disable_memory=not recipe.uses_memory,
+        disable_web_browsing=turn_config.disable_web_browsing,
+        disable_memory=not turn_config.uses_memory,
     )
-    disabled = recipe.disabled_builtin_tools
-    builtin = () if is_bare else offered(circumstances, disabled=disabled)
+    disabled = turn_config.disabled_builtin_tools
+    builtin = () if is_bare else offer_builtin_tools(circumstances, disabled=disabled)
     return TurnToolbox(
         [*builtin, *bound],
         context=context,
         limits=limits,
         files=files,
-        theirs=theirs,
+        client_tools=client_tools,
         is_attended=is_attended,
     )

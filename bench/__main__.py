@@ -18,14 +18,14 @@ from bench import context_assembly, footprint, ingestion, library_search, report
 from bench.loadgen import say
 from bench.report import Finding
 from bench.stand import ROOT, Stand, stand
-from bench.streams import Ring
+from bench.streams import Participants
 
 FOOTPRINT = "footprint"
 INGESTION = "ingestion"
 CONTEXT = "context"
 SEARCH = "search"
 SOAK = "soak"
-STREAMS: dict[str, Callable[[Ring], Coroutine[Any, Any, list[Finding]]]] = {
+STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
     "cpu": streams.cpu,
@@ -74,10 +74,10 @@ def _streams(place: Stand, provider_url: str, names: list[str], *, is_quick: boo
         place.bare_proxy(provider_url) as (proxy_url, proxy),
         place.amber(provider_url) as amber,
     ):
-        ring = Ring(provider_url, proxy_url, proxy, amber, is_quick)
+        participants = Participants(provider_url, proxy_url, proxy, amber, is_quick)
         for name in names:
             say(f"{name}:")
-            findings += uvloop.run(STREAMS[name](ring))
+            findings += uvloop.run(STREAMS[name](participants))
     return findings
 
 

@@ -282,7 +282,9 @@ def _recall(asked: Asked) -> float:
     scope = scopes_of([asked.library], None)[0]
     with transaction.atomic(), connection.cursor() as cursor:
         vector_retriever.prepare_connection()
-        hits = vector_retriever.find_by_vector(vector_retriever.Asked(scope, asked.vector)).hits
+        hits = vector_retriever.find_by_vector(
+            vector_retriever.VectorQuery(scope, asked.vector)
+        ).hits
         values = [scope.model.pk, asked.library.pk, halfvec_text(asked.vector)]
         cursor.execute(_EXACT.format(limit=K), values)
         nearest = {row[0] for row in cursor.fetchall()}

@@ -174,7 +174,7 @@ class Stand:
 
     def remembered(self) -> dict[str, str]:
         """The settings that Amber made up for itself: addresses and keys."""
-        return dict(installation.remembered(self._folder / "var"))
+        return dict(installation.read_kept(self._folder / "var"))
 
     @contextmanager
     def _running(

@@ -16,7 +16,7 @@ from bench.tool_calls import parallel_calls
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class Participants:
     """Everybody who takes part, running."""
 
     provider_url: str
@@ -36,19 +36,19 @@ class Ring:
         return {"proxy": cpu_seconds(self.proxy)}
 
 
-async def one_viewer(ring: Ring) -> list[Finding]:
+async def one_viewer(participants: Participants) -> list[Finding]:
     load = Load(concurrent=1, tokens=20, per_worker=15, rounds=4)
-    if ring.is_quick:
+    if participants.is_quick:
         load = Load(concurrent=1, tokens=5, per_worker=3, rounds=1)
-    found = await interleave(ring.targets(), load)
+    found = await interleave(participants.targets(), load)
     return [_added("TTFT added, 1 viewer", found, at_most=15)]
 
 
-async def sixty_four(ring: Ring) -> list[Finding]:
+async def sixty_four(participants: Participants) -> list[Finding]:
     load = Load(concurrent=64, tokens=100, per_worker=3, rounds=3)
-    if ring.is_quick:
+    if participants.is_quick:
         load = Load(concurrent=8, tokens=20, per_worker=2, rounds=1)
-    found = await interleave(ring.targets(), load)
+    found = await interleave(participants.targets(), load)
     rate = {name: measured.tokens_per_second for name, measured in found.items()}
     shown = ", ".join(f"{name} {each:.0f}" for name, each in rate.items())
     return [
@@ -69,16 +69,16 @@ async def sixty_four(ring: Ring) -> list[Finding]:
     ]
 
 
-async def cpu(ring: Ring) -> list[Finding]:
+async def cpu(participants: Participants) -> list[Finding]:
     load = Load(concurrent=32, tokens=100, per_worker=3, rounds=3)
-    if ring.is_quick:
+    if participants.is_quick:
         load = Load(concurrent=4, tokens=20, per_worker=2, rounds=1)
-    _, proxy, amber = ring.targets()
-    meters = {"amber": ring.amber.cpu_seconds, "bare proxy": ring.proxy_cpu_seconds}
-    databases_before = ring.amber.database_cpu_seconds()
+    _, proxy, amber = participants.targets()
+    meters = {"amber": participants.amber.cpu_seconds, "bare proxy": participants.proxy_cpu_seconds}
+    databases_before = participants.amber.database_cpu_seconds()
     found = await interleave([proxy, amber], load, meters=meters)
     by_role = found["amber"].cpu_by_role()
-    databases = ring.amber.database_cpu_seconds() - databases_before
+    databases = participants.amber.database_cpu_seconds() - databases_before
     return [
         Finding(
             f"CPU s per 1,000 tokens, {load.concurrent} concurrent turns",
@@ -93,21 +93,21 @@ async def cpu(ring: Ring) -> list[Finding]:
     ]
 
 
-async def tools_at_once(ring: Ring) -> list[Finding]:
-    return await parallel_calls(ring.amber, is_quick=ring.is_quick)
+async def tools_at_once(participants: Participants) -> list[Finding]:
+    return await parallel_calls(participants.amber, is_quick=participants.is_quick)
 
 
-async def long_chat(ring: Ring) -> list[Finding]:
+async def long_chat(participants: Participants) -> list[Finding]:
     """Each question in a chat of its own: 1,000 stored messages against 2."""
     load = Load(concurrent=1, tokens=5, per_worker=5, rounds=6)
     long = 1_000
-    if ring.is_quick:
+    if participants.is_quick:
         load = Load(concurrent=1, tokens=5, per_worker=2, rounds=1)
         long = 50
     short_name, long_name = "amber, 2 messages", f"amber, {long:,} messages"
     targets = [
-        amber_target(ring.amber, stored=2, name=short_name),
-        amber_target(ring.amber, stored=long, name=long_name),
+        amber_target(participants.amber, stored=2, name=short_name),
+        amber_target(participants.amber, stored=long, name=long_name),
     ]
     found = await interleave(targets, load)
     short_ms, long_ms = found[short_name].ttft_ms, found[long_name].ttft_ms

@@ -10,9 +10,9 @@ from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Conflict, Invalid, Missing
 from chats.messages.wire import turn_wire
 from chats.models import Turn, TurnStatus
-from chats.queue import ring_turn
+from chats.queue import enqueue_turn
 from chats.turns.admission import readmit
-from chats.turns.approval import decided, is_decided
+from chats.turns.approval import apply_decisions, is_decided
 from chats.turns.endings import lock_turn
 
 
@@ -31,11 +31,11 @@ def approve_calls(
     if locked.status not in (TurnStatus.WAITING, TurnStatus.QUEUED) or not locked.waiting_calls:
         raise Conflict(code="turn_not_waiting")
     _check(locked, decisions)
-    locked.waiting_calls = decided(locked.waiting_calls, decisions)
+    locked.waiting_calls = apply_decisions(locked.waiting_calls, decisions)
     if locked.status == TurnStatus.WAITING and is_decided(locked.waiting_calls):
         locked.status = TurnStatus.QUEUED
         readmit(locked)
-        transaction.on_commit(partial(ring_turn, locked.pk))
+        transaction.on_commit(partial(enqueue_turn, locked.pk))
     locked.save(update_fields=["waiting_calls", "status", "is_budgeted", "updated_at"])
     settle(claim, status=200, answer=turn_wire(locked))
     return locked

@@ -13,7 +13,7 @@ from django.conf import settings
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from chats.context.call_options import CallOptions
-from chats.context.knowledge import Knowledge, Request, cited_in, look_into
+from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, look_into
 from chats.models import MessageRole, Turn
 from chats.services import start_stateless_turn
 from engine.context.recall import question_of
@@ -30,7 +30,7 @@ ASK_INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LibraryQuestion:
     """The turn that will answer, and what it was given to answer from."""
 
     turn: Turn
@@ -45,14 +45,14 @@ def ask_library(
     history: Sequence[Mapping[str, str]] = (),
     model: str = "",
     claim: IdempotencyRecord | None = None,
-) -> Asked:
+) -> LibraryQuestion:
     """Search and start the turn. `history`: {"user", "assistant"} pairs, oldest first.
 
     The library comes with its `embedding_model` and provider selected.
     """
     asked = [*(pair["user"] for pair in history), question]
     knowledge = look_into(
-        Request(
+        KnowledgeRequest(
             library=library,
             question=question_of(asked) or question,
             user_id=principal.user_id,
@@ -77,7 +77,7 @@ def ask_library(
         ),
         claim=claim,
     )
-    return Asked(turn, knowledge)
+    return LibraryQuestion(turn, knowledge)
 
 
 def answer_of(turn: Turn, knowledge: Knowledge) -> dict[str, Any]:

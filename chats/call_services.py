@@ -24,7 +24,7 @@ from chats.messages.roles import ASKING_ROLES
 from chats.messages.turn_messages import open_calls
 from chats.messages.wire import turn_wire
 from chats.models import Chat, ChatMessage, MessageRole, Turn
-from chats.queue import ring_turn
+from chats.queue import enqueue_turn
 from chats.turns.admission import admit, dismiss
 from chats.turns.endings import lock_turn
 from libraries.models import File
@@ -54,7 +54,7 @@ def begin_chat(
         api_key=principal.key,
         assistant=assistant,
     )
-    return _answered(chat, principal, entries, assistant, options, files, claim)
+    return _add_and_ask(chat, principal, entries, assistant, options, files, claim)
 
 
 @transaction.atomic(durable=True)
@@ -78,7 +78,7 @@ def continue_chat(
     if live is not None:
         raise Conflict(code="turn_in_progress", turn_id=str(live.pk))
     _check_results(chat.active_leaf, entries)
-    return _answered(chat, principal, entries, assistant, options, files, claim)
+    return _add_and_ask(chat, principal, entries, assistant, options, files, claim)
 
 
 @transaction.atomic(durable=True)
@@ -101,7 +101,7 @@ def forget_turn(turn: Turn) -> None:
 # -- Private: inside the verb's transaction ----------------------------------------------------------
 
 
-def _answered(
+def _add_and_ask(
     chat: Chat,
     principal: Principal,
     entries: Sequence[Entry],
@@ -133,7 +133,7 @@ def _answered(
         question.save(update_fields=["turn", "updated_at"])
     chat.name = chat.name or name_by(question)
     transcript.move_leaf(chat, written[-1])
-    transaction.on_commit(partial(ring_turn, turn.pk))
+    transaction.on_commit(partial(enqueue_turn, turn.pk))
     settle(claim, status=201, answer=turn_wire(turn))
     return turn
 

@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
-from amber.lib.workers.queue import ring
+from amber.lib.workers.queue import enqueue
 
 
-def ring_turn(turn_id: UUID) -> None:
-    ring("chat", "chats.run_turn", str(turn_id))
+def enqueue_turn(turn_id: UUID) -> None:
+    enqueue("chat", "chats.run_turn", str(turn_id))
 
 
-def ring_sealing(chat_id: UUID) -> None:
+def enqueue_sealing(chat_id: UUID) -> None:
     """A lost ring is made good after the chat's next turn."""
-    ring("ingest", "chats.seal_chat", str(chat_id))
+    enqueue("ingest", "chats.seal_chat", str(chat_id))

@@ -18,7 +18,7 @@ from accounts.principal import Principal
 from accounts.tenancy.access import find_visible
 from accounts.tenancy.allowance import refuse_beyond
 from accounts.tenancy.idempotency import settle
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
 from assistants.models import Assistant
@@ -31,14 +31,14 @@ from chats.messages.questions import name_by, question_at
 from chats.messages.roles import ASKING_ROLES, POSTED_ROLES
 from chats.messages.wire import chat_wire, turn_wire
 from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
-from chats.queue import ring_turn
+from chats.queue import enqueue_turn
 from chats.turns.admission import admit, dismiss
-from chats.turns.endings import Ending, end_outside, lock_turn
+from chats.turns.endings import TurnEnding, end_outside, lock_turn
 from libraries.models import File
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostResult:
     """What a POST made: the message, and the turn it started, if any."""
 
     message: ChatMessage
@@ -47,7 +47,7 @@ class Posted:
     def wire(self) -> dict[str, Any]:
         """One query: who only watches the turn does not need it."""
         return {
-            "message": transcript.shown([self.message])[0],
+            "message": transcript.messages_to_wire([self.message])[0],
             "turn": self.turn and turn_wire(self.turn),
         }
 
@@ -108,7 +108,7 @@ def post_message(
     file: File | None = None,
     parent: ChatMessage | None = None,
     claim: IdempotencyRecord | None = None,
-) -> Posted:
+) -> PostResult:
     """Append a message; a question also starts its turn.
 
     Without `parent` it goes to the end of the active branch. Raises Conflict (turn_in_progress),
@@ -140,7 +140,7 @@ def post_message(
     elif live is not None and live.tip_id == message.parent_id:
         Turn.objects.filter(pk=live.pk).update(tip=message)
     transcript.move_leaf(chat, message)
-    return _posted(message, turn, claim)
+    return _post_result(message, turn, claim)
 
 
 @transaction.atomic(durable=True)
@@ -150,7 +150,7 @@ def edit_message(
     *,
     content: str,
     claim: IdempotencyRecord | None = None,
-) -> Posted:
+) -> PostResult:
     """Write the message anew beside the old one; an edited question is asked again.
 
     Raises Invalid (role_not_allowed, or no content where the role needs some), Conflict
@@ -176,7 +176,7 @@ def edit_message(
         asked = _assistant_of(message, chat, principal)
         turn = _start_turn(chat, principal, edited, asked, turn_id=edited.turn_id)
     transcript.move_leaf(chat, edited)
-    return _posted(edited, turn, claim)
+    return _post_result(edited, turn, claim)
 
 
 @transaction.atomic(durable=True)
@@ -186,7 +186,7 @@ def regenerate(
     *,
     assistant: Assistant | None = None,
     claim: IdempotencyRecord | None = None,
-) -> Posted:
+) -> PostResult:
     """Ask the question of this message (or of this answer) again, as a new branch.
 
     Raises Invalid (no_human_message, no_assistant), Conflict (turn_in_progress).
@@ -196,7 +196,7 @@ def regenerate(
     answered_by = assistant or _assistant_of(question, chat, principal)
     turn = _start_turn(chat, principal, question, answered_by)
     transcript.move_leaf(chat, question)
-    return _posted(question, turn, claim)
+    return _post_result(question, turn, claim)
 
 
 @transaction.atomic(durable=True)
@@ -252,7 +252,7 @@ def start_stateless_turn(
             options=options.as_json(),
         )
     )
-    transaction.on_commit(partial(ring_turn, turn.pk))
+    transaction.on_commit(partial(enqueue_turn, turn.pk))
     settle(claim, status=201, answer=turn_wire(turn))
     return turn
 
@@ -266,7 +266,7 @@ def cancel_turn(turn: Turn) -> Turn:
     if not locked.is_live:
         return locked
     if locked.status != TurnStatus.RUNNING:
-        end_outside(locked, chat, Ending(TurnStatus.CANCELLED))
+        end_outside(locked, chat, TurnEnding(TurnStatus.CANCELLED))
         return locked
     if locked.cancel_requested_at is None:
         locked.cancel_requested_at = timezone.now()
@@ -278,8 +278,10 @@ def cancel_turn(turn: Turn) -> Turn:
 # -- Private: inside the verb's transaction ----------------------------------------------------------
 
 
-def _posted(message: ChatMessage, turn: Turn | None, claim: IdempotencyRecord | None) -> Posted:
-    posted = Posted(message, turn)
+def _post_result(
+    message: ChatMessage, turn: Turn | None, claim: IdempotencyRecord | None
+) -> PostResult:
+    posted = PostResult(message, turn)
     if claim is not None:
         settle(claim, status=201, answer=posted.wire())
     return posted
@@ -290,7 +292,7 @@ def _live_turn(chat: Chat) -> Turn | None:
     return live[0] if live else None
 
 
-@prepared
+@cache_sql
 def _live_turns(*, chat_id: UUID) -> QuerySet[Turn]:
     """One at most."""
     return Turn.objects.live().filter(chat=chat_id).select_for_update(no_key=True)
@@ -346,7 +348,7 @@ def _start_turn(
     if question.turn_id is None:
         question.turn = turn
         question.save(update_fields=["turn", "updated_at"])
-    transaction.on_commit(partial(ring_turn, turn.pk))
+    transaction.on_commit(partial(enqueue_turn, turn.pk))
     return turn
 
 

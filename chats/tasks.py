@@ -10,7 +10,7 @@ from celery import shared_task
 from amber.lib.workers.worker import this_worker
 from chats.digest import blocks
 from chats.models import TurnStatus
-from chats.queue import ring_turn
+from chats.queue import enqueue_turn
 
 
 @shared_task(name="chats.run_turn")
@@ -22,10 +22,10 @@ def run_turn(turn_id: str) -> None:
 
     worker = this_worker()
     if worker.is_draining:
-        ring_turn(UUID(turn_id))
+        enqueue_turn(UUID(turn_id))
         return
     if runner.run(UUID(turn_id), worker=worker.name) == TurnStatus.QUEUED:
-        ring_turn(UUID(turn_id))
+        enqueue_turn(UUID(turn_id))
 
 
 @shared_task(name="chats.seal_chat")

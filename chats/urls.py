@@ -11,12 +11,12 @@ app_name = "chats"
 
 urlpatterns = [
     path("chats/", views.ChatsView.as_view(), name="chats"),
-    path("chats/import/", views.ImportView.as_view(), name="import"),
-    path("chats/search/", views.SearchView.as_view(), name="search"),
+    path("chats/import/", views.ChatImportView.as_view(), name="import"),
+    path("chats/search/", views.MessageSearchView.as_view(), name="search"),
     path("chats/<uuid:chat_id>/", views.ChatView.as_view(), name="chat"),
     path("chats/<uuid:chat_id>/messages/", views.MessagesView.as_view(), name="messages"),
     path("chats/<uuid:chat_id>/branch/", views.BranchView.as_view(), name="branch"),
-    path("chats/<uuid:chat_id>/export/", views.ExportView.as_view(), name="export"),
+    path("chats/<uuid:chat_id>/export/", views.ChatExportView.as_view(), name="export"),
     path("messages/<uuid:message_id>/", views.MessageView.as_view(), name="message"),
     path(
         "messages/<uuid:message_id>/regenerate/",
@@ -25,7 +25,7 @@ urlpatterns = [
     ),
     path("turns/<uuid:turn_id>/", turn_views.TurnView.as_view(), name="turn"),
     path("turns/<uuid:turn_id>/events/", TurnEventsView.as_view(), name="turn_events"),
-    path("turns/<uuid:turn_id>/cancel/", turn_views.CancelView.as_view(), name="cancel"),
+    path("turns/<uuid:turn_id>/cancel/", turn_views.TurnCancelView.as_view(), name="cancel"),
     path("turns/<uuid:turn_id>/approve/", turn_views.ApproveView.as_view(), name="approve"),
     path("turns/<uuid:turn_id>/manifest/", turn_views.ManifestView.as_view(), name="manifest"),
     path("libraries/<uuid:library_id>/ask/", AskView.as_view(), name="ask"),

@@ -19,17 +19,17 @@ from engine.history.normaliser import call_entry, produced_message
 from engine.history.prompt import is_empty
 from engine.history.sent_at import SentAtStripper
 from engine.loop_events import (
+    ApprovalNeeded,
     CallFinished,
     CallStarted,
-    HandedBack,
-    Happening,
+    ClientCallsReturned,
+    LoopEvent,
     Reply,
     Text,
-    Waiting,
 )
 from engine.messages import ProviderMessage, ToolCall
 from engine.provider.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
-from engine.provider.reply import OnRetry, Patience, reply
+from engine.provider.reply import OnRetry, RetryPolicy, reply
 from engine.provider_fields import is_calling
 from engine.tools import Toolbox, ToolResult
 
@@ -39,11 +39,11 @@ async def run(
     request: ModelRequest,
     *,
     toolbox: Toolbox,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     max_tool_rounds: int,
     first_step: int = 1,
     on_retry: OnRetry | None = None,
-) -> AsyncGenerator[Happening, None]:
+) -> AsyncGenerator[LoopEvent, None]:
     """Steps until the model answers without a call, each one request; or until a call must wait, or
     is for whoever asked.
 
@@ -54,10 +54,10 @@ async def run(
     messages = list(request.messages)
     for step in itertools.count(first_step):
         tools = request.tools if step <= max_tool_rounds else ()
-        choice = request.tool_choice if step == 1 else _unforced(request.tool_choice)
+        choice = request.tool_choice if step == 1 else _relax_choice(request.tool_choice)
         asked = replace(request, messages=messages, tools=tools, tool_choice=choice)
         whole: Reply | None = None
-        async with aclosing(_one_reply(model, asked, step, patience, on_retry)) as parts:
+        async with aclosing(_one_reply(model, asked, step, retry_policy, on_retry)) as parts:
             async for part in parts:
                 if isinstance(part, Reply):
                     part = whole = _with_unapproved(part, toolbox)
@@ -66,20 +66,20 @@ async def run(
         if not whole.calls:
             return
         results: dict[ToolCall, ToolResult] = {}
-        theirs = tuple(call for call in whole.calls if toolbox.is_handed_back(call.name))
-        free = [call for call in whole.calls if call not in (*whole.unapproved, *theirs)]
-        async with aclosing(run_calls(free, step=step, toolbox=toolbox)) as happenings:
-            async for happening in happenings:
-                if isinstance(happening, CallFinished):
-                    results[happening.call] = happening.result
-                yield happening
+        client_tools = tuple(call for call in whole.calls if toolbox.is_client_tool(call.name))
+        free = [call for call in whole.calls if call not in (*whole.unapproved, *client_tools)]
+        async with aclosing(run_calls(free, step=step, toolbox=toolbox)) as loop_events:
+            async for loop_event in loop_events:
+                if isinstance(loop_event, CallFinished):
+                    results[loop_event.call] = loop_event.result
+                yield loop_event
         if whole.unapproved:
-            yield Waiting(step, whole.unapproved)
+            yield ApprovalNeeded(step, whole.unapproved)
             return
-        if theirs:
-            yield HandedBack(step, theirs, whole.finish_reason)
+        if client_tools:
+            yield ClientCallsReturned(step, client_tools, whole.finish_reason)
             return
-        messages = _extended(messages, _round(whole, results, model.profile), model.profile)
+        messages = _extend_messages(messages, _round(whole, results, model.profile), model.profile)
 
 
 async def run_calls(
@@ -107,7 +107,7 @@ async def _one_reply(
     model: Model,
     request: ModelRequest,
     step: int,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     on_retry: OnRetry | None,
 ) -> AsyncGenerator[Text | Reply, None]:
     """The text as it comes, then the Reply. Calls nobody offered are dropped, and so is what the
@@ -118,7 +118,9 @@ async def _one_reply(
     calls: list[ToolCall] = []
     first_token_seconds: float | None = None
     end = ReplyEnd(finish_reason="stop")
-    async with aclosing(reply(model, request, patience=patience, on_retry=on_retry)) as parts:
+    async with aclosing(
+        reply(model, request, retry_policy=retry_policy, on_retry=on_retry)
+    ) as parts:
         async for part in parts:
             match part:
                 case TextChunk(text=text):
@@ -146,7 +148,7 @@ async def _one_reply(
     )
 
 
-def _unforced(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:
+def _relax_choice(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:
     return choice if choice in ("none", "auto") else None
 
 
@@ -155,7 +157,7 @@ def _with_unapproved(whole: Reply, toolbox: Toolbox) -> Reply:
     return replace(whole, unapproved=unapproved)
 
 
-def _extended(
+def _extend_messages(
     messages: list[ProviderMessage], more: list[ProviderMessage], profile: ModelProfile
 ) -> list[ProviderMessage]:
     """With a round behind the others; the prompt of a model that wants it last stays behind all."""

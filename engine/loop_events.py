@@ -54,7 +54,7 @@ class CallFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class ApprovalNeeded:
     """The other calls of this step have their results; these wait for a person. The last happening."""
 
     step: int
@@ -62,7 +62,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedBack:
+class ClientCallsReturned:
     """The turn is over, its last calls are for whoever asked; the others have their results."""
 
     step: int
@@ -70,4 +70,4 @@ class HandedBack:
     finish_reason: str
 
 
-Happening = Text | Reply | CallStarted | CallFinished | Waiting | HandedBack
+LoopEvent = Text | Reply | CallStarted | CallFinished | ApprovalNeeded | ClientCallsReturned

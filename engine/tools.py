@@ -68,7 +68,7 @@ class Toolbox(Protocol):
         """True when a person must approve each call, and there is somebody who can."""
         ...
 
-    def is_handed_back(self, name: str) -> bool:
+    def is_client_tool(self, name: str) -> bool:
         """True for a function of whoever asked: its calls end the turn, and are never run here."""
         ...
 
@@ -94,7 +94,7 @@ class NoTools:
     def asks_first(self, name: str) -> bool:
         return False
 
-    def is_handed_back(self, name: str) -> bool:
+    def is_client_tool(self, name: str) -> bool:
         return False
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:

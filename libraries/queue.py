@@ -1,19 +1,19 @@
 """Rings for documents, repositories and what a deleted library leaves: they name nothing, the queue is
 in the database."""
 
-from amber.lib.workers.queue import ring
+from amber.lib.workers.queue import enqueue
 
 
-def ring_ingest() -> None:
+def enqueue_ingestion() -> None:
     """Losing a ring is normal: the keeper rings again while documents wait."""
-    ring("ingest", "libraries.ingest")
+    enqueue("ingest", "libraries.ingest")
 
 
-def ring_imports() -> None:
-    """As `ring_ingest`."""
-    ring("ingest", "libraries.import_repositories")
+def enqueue_imports() -> None:
+    """As `enqueue_ingestion`."""
+    enqueue("ingest", "libraries.import_repositories")
 
 
-def ring_erasure() -> None:
+def enqueue_erasure() -> None:
     """A lost ring is made good by the hourly chore."""
-    ring("ingest", "libraries.erase")
+    enqueue("ingest", "libraries.erase")

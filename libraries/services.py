@@ -21,7 +21,7 @@ from amber.lib.errors import Conflict, Forbidden, Invalid
 from libraries.ingestion import switching
 from libraries.ingestion.endings import AFRESH
 from libraries.models import Document, DocumentStage, DocumentStatus, Library
-from libraries.queue import ring_erasure, ring_ingest
+from libraries.queue import enqueue_erasure, enqueue_ingestion
 from libraries.wire import library_wire
 from providers.models import EmbeddingModel
 from providers.registry import default_embedding_model
@@ -38,7 +38,7 @@ def create_library(
     """
     if principal.user is None or principal.assistant_id is not None:
         raise Forbidden
-    said = _resolved(fields)
+    said = _resolve_fields(fields)
     model = said.pop("embedding_model", None) or default_embedding_model()
     library = Library(
         organization_id=principal.organization_id,
@@ -63,7 +63,7 @@ def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
     Other sizes count for what is indexed from now on; `reindex_library` for the rest. Raises
     Invalid, Conflict.
     """
-    changes = _resolved(changes)
+    changes = _resolve_fields(changes)
     model: EmbeddingModel | None = changes.pop("embedding_model", None)
     for name, value in changes.items():
         setattr(library, name, value)
@@ -89,7 +89,7 @@ def delete_library(library: Library) -> None:
     )
     running = Document.objects.filter(library=library, status=RUNNING)
     running.update(cancel_requested_at=Now())
-    transaction.on_commit(partial(ring_erasure))
+    transaction.on_commit(partial(enqueue_erasure))
 
 
 @transaction.atomic(durable=True)
@@ -105,7 +105,7 @@ def reindex_library(library: Library) -> Library:
     documents.update(
         **AFRESH, stage=Case(unread, default=Value(DocumentStage.PARSED)), updated_at=Now()
     )
-    transaction.on_commit(partial(ring_ingest))
+    transaction.on_commit(partial(enqueue_ingestion))
     return library
 
 
@@ -118,7 +118,7 @@ def default_library(principal: Principal) -> Library:
     return create_library(principal, fields={"name": DEFAULT_NAME, "default": True})
 
 
-def _resolved(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _resolve_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The alias of an embedding model as its row. Raises Invalid."""
     resolved = dict(fields)
     alias = resolved.pop("embedding_model", None)
@@ -126,12 +126,12 @@ def _resolved(fields: Mapping[str, Any]) -> dict[str, Any]:
         return resolved
     offered = {m.alias: m for m in EmbeddingModel.objects.filter(enabled=True)}
     if alias not in offered:
-        text = f"No enabled embedding model has the alias {alias!r}. {_listed(offered)}"
+        text = f"No enabled embedding model has the alias {alias!r}. {_list_names(offered)}"
         raise Invalid(text, code="unknown_model", fields={"embedding_model": [text]})
     return {**resolved, "embedding_model": offered[alias]}
 
 
-def _listed(names: Mapping[str, EmbeddingModel]) -> str:
+def _list_names(names: Mapping[str, EmbeddingModel]) -> str:
     return f"There are: {', '.join(sorted(names))}." if names else "There is none."
 
 
@@ -161,8 +161,8 @@ def _want(library: Library, model: EmbeddingModel) -> None:
     if model.pk == library.embedding_model_id:
         if library.next_embedding_model_id is not None:
             switching.call_off_switch(library)
-            transaction.on_commit(partial(ring_erasure))
+            transaction.on_commit(partial(enqueue_erasure))
     elif model.pk != library.next_embedding_model_id:
         switching.begin_switch(library, model)
-        transaction.on_commit(partial(ring_erasure))
-        transaction.on_commit(partial(ring_ingest))
+        transaction.on_commit(partial(enqueue_erasure))
+        transaction.on_commit(partial(enqueue_ingestion))

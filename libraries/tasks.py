@@ -11,7 +11,7 @@ from celery import shared_task
 from amber.lib.workers.worker import this_worker
 from libraries.git import import_threads
 from libraries.ingestion import indexing, leftovers
-from libraries.queue import ring_ingest
+from libraries.queue import enqueue_ingestion
 
 SLICE_SECONDS: Final = 5.0
 
@@ -19,7 +19,7 @@ SLICE_SECONDS: Final = 5.0
 @shared_task(name="libraries.ingest")
 def ingest() -> None:
     if indexing.work(this_worker(), seconds=SLICE_SECONDS):
-        ring_ingest()
+        enqueue_ingestion()
 
 
 @shared_task(name="libraries.erase")
@@ -30,4 +30,4 @@ def erase() -> None:
 @shared_task(name="libraries.import_repositories")
 def import_repositories() -> None:
     """In threads of their own: an import waits for a server, and documents need not wait for it."""
-    import_threads.take(this_worker(), ring=ring_ingest)
+    import_threads.take(this_worker(), enqueue=enqueue_ingestion)

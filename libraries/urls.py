@@ -23,7 +23,7 @@ urlpatterns = [
     path("libraries/<uuid:library_id>/reindex/", views.ReindexView.as_view(), name="reindex"),
     path(
         "libraries/<uuid:library_id>/import/",
-        repository_views.ImportView.as_view(),
+        repository_views.RepositoriesView.as_view(),
         name="library-import",
     ),
     path("imports/<uuid:import_id>/", repository_views.RepositoryView.as_view(), name="import"),
@@ -56,12 +56,12 @@ urlpatterns = [
     ),
     path(
         "documents/<uuid:document_id>/refresh/",
-        document_views.RefreshView.as_view(),
+        document_views.DocumentRefreshView.as_view(),
         name="document-refresh",
     ),
     path(
         "documents/<uuid:document_id>/cancel/",
-        document_views.CancelView.as_view(),
+        document_views.DocumentCancelView.as_view(),
         name="document-cancel",
     ),
 ]

@@ -13,14 +13,14 @@ from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Conflict, Invalid, Missing
 from memory.facts.fact_matching import fingerprint
 from memory.facts.facts import (
-    Embedded,
+    EmbeddedText,
     Fact,
-    Outcome,
-    checked,
+    RememberResult,
+    check_content,
+    lock_owner,
     owner_of,
     remember,
     set_index,
-    take_turns,
     valid_of,
 )
 from memory.models import Memory
@@ -33,31 +33,31 @@ def add_memory(
     owner: Owner,
     fact: Fact,
     *,
-    embedded: Embedded | None = None,
+    embedded: EmbeddedText | None = None,
     replaces: UUID | None = None,
     claim: IdempotencyRecord | None = None,
-) -> tuple[Memory, Outcome]:
+) -> tuple[Memory, RememberResult]:
     """See `memory.facts.facts.remember`."""
     memory, outcome = remember(owner, fact, embedded=embedded, replaces=replaces)
     settle(claim, status=status_of((memory, outcome)), answer=memory_wire(memory))
     return memory, outcome
 
 
-def status_of(added: tuple[Memory, Outcome]) -> int:
+def status_of(added: tuple[Memory, RememberResult]) -> int:
     """Of an answer to POST: nothing was made of what was known."""
-    return 200 if added[1] is Outcome.KNOWN else 201
+    return 200 if added[1] is RememberResult.KNOWN else 201
 
 
 @transaction.atomic(durable=True)
-def edit_memory(memory: Memory, *, content: str, embedded: Embedded | None = None) -> Memory:
+def edit_memory(memory: Memory, *, content: str, embedded: EmbeddedText | None = None) -> Memory:
     """The owner's own words, in place.
 
     Raises Invalid, also when another memory says the same; Conflict for one that was superseded,
     Missing for one that was forgotten meanwhile.
     """
-    content = checked(content)
+    content = check_content(content)
     owner = owner_of(memory)
-    memory = _locked(memory)
+    memory = _lock_memory(memory)
     if memory.valid_until is not None:
         raise Conflict("This memory was superseded; what took its place can be edited.")
     same = valid_of(owner).filter(
@@ -76,7 +76,7 @@ def edit_memory(memory: Memory, *, content: str, embedded: Embedded | None = Non
 @transaction.atomic(durable=True)
 def forget_memory(memory: Memory) -> None:
     """Delete it, and what it superseded: a forgotten fact does not come back in an older form."""
-    take_turns(owner_of(memory))
+    lock_owner(owner_of(memory))
     _delete_with_history([memory.pk])
 
 
@@ -86,16 +86,16 @@ def forget_all(owner: Owner, *, assistant_id: UUID | None = None) -> int:
 
     How many they were.
     """
-    take_turns(owner)
+    lock_owner(owner)
     rows = Memory.objects.filter(**owner.fields)
     if assistant_id is not None:
         rows = rows.filter(assistant_id=assistant_id)
     return int(rows.delete()[0])
 
 
-def _locked(memory: Memory) -> Memory:
+def _lock_memory(memory: Memory) -> Memory:
     """As it is now, while nobody else writes its owner's memories. Raises Missing."""
-    take_turns(owner_of(memory))
+    lock_owner(owner_of(memory))
     found: Memory | None = Memory.objects.filter(pk=memory.pk).first()
     if found is None:
         raise Missing

@@ -8,7 +8,7 @@ app_name = "memory"
 
 urlpatterns = [
     path("memories/", views.MemoriesView.as_view(), name="memories"),
-    path("memories/search/", views.SearchView.as_view(), name="memories-search"),
-    path("memories/export/", views.ExportView.as_view(), name="memories-export"),
+    path("memories/search/", views.MemorySearchView.as_view(), name="memories-search"),
+    path("memories/export/", views.MemoryExportView.as_view(), name="memories-export"),
     path("memories/<uuid:memory_id>/", views.MemoryView.as_view(), name="memory"),
 ]

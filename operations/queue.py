@@ -1,7 +1,7 @@
 """Enqueues periodic jobs. A lost message is harmless: the job is due again after its interval."""
 
-from amber.lib.workers.queue import ring
+from amber.lib.workers.queue import enqueue
 
 
-def ring_chore(name: str) -> None:
-    ring("ingest", "operations.run_periodic_job", name)
+def enqueue_periodic_job(name: str) -> None:
+    enqueue("ingest", "operations.run_periodic_job", name)

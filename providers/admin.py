@@ -22,7 +22,7 @@ from providers import services
 from providers.budgets import reservations
 from providers.budgets import services as budget_services
 from providers.budgets.counters import open_counters, with_used
-from providers.keys import seal_api_key
+from providers.keys import encrypt_api_key
 from providers.models import (
     OFFLINE_URL,
     Budget,
@@ -32,7 +32,7 @@ from providers.models import (
     UsageRecord,
 )
 from providers.usage.chart import chart_of
-from providers.usage.report import UsageFilters, grouped
+from providers.usage.report import UsageFilters, sum_by_groups
 
 _OF_ALL_MODELS: Final = {
     "alias": "The name that people and programs use. It can be pointed at another model later.",
@@ -77,9 +77,9 @@ class ProviderAdmin(OperatorAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if form.cleaned_data["api_key"]:
-            seal_api_key(obj, form.cleaned_data["api_key"])
+            encrypt_api_key(obj, form.cleaned_data["api_key"])
         elif form.cleaned_data["forget_api_key"]:
-            seal_api_key(obj, "")
+            encrypt_api_key(obj, "")
         super().save_model(request, obj, form, change)
 
 
@@ -181,7 +181,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
 def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any]:
     """Two queries."""
     chosen = filters.applied_to(rows)
-    days = grouped(chosen, ["day"])
+    days = sum_by_groups(chosen, ["day"])
     since, until = filters.since, filters.until
     assert since is not None, "they are bounded"
     assert until is not None, "they are bounded"
@@ -189,7 +189,7 @@ def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any
         "since": since,
         "until": until,
         "days": days,
-        "models": grouped(chosen, ["model", "kind"]),
+        "models": sum_by_groups(chosen, ["model", "kind"]),
         "chart": chart_of(days, since, until),
     }
 

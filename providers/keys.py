@@ -5,37 +5,37 @@ platform, so no organization is named. Refuses to return an unsealed key to anyt
 `providers.registry` and `providers.services`.
 """
 
-from amber.lib.secrets import seal, unseal
+from amber.lib.secrets import decrypt, encrypt
 from providers.models import Provider
 
 
-def seal_api_key(provider: Provider, api_key: str) -> None:
+def encrypt_api_key(provider: Provider, api_key: str) -> None:
     """Set the row's sealed key, without saving. Empty: the provider wants none."""
-    provider.api_key_sealed = _sealed(provider, "api_key", api_key) if api_key else ""
+    provider.api_key_sealed = _encrypt_column(provider, "api_key", api_key) if api_key else ""
 
 
-def unseal_api_key(provider: Provider) -> str:
-    """Empty when the provider wants none. Raises UnsealError, SecretKeyError."""
-    return _unsealed(provider, "api_key", provider.api_key_sealed)
+def decrypt_api_key(provider: Provider) -> str:
+    """Empty when the provider wants none. Raises DecryptError, SecretKeyError."""
+    return _decrypt_column(provider, "api_key", provider.api_key_sealed)
 
 
-def seal_environment(provider: Provider, said: str) -> None:
-    provider.environment_sealed = _sealed(provider, "environment", said)
+def encrypt_environment(provider: Provider, said: str) -> None:
+    provider.environment_sealed = _encrypt_column(provider, "environment", said)
 
 
-def unseal_environment(provider: Provider) -> str:
-    """Empty for a provider made by hand. Raises UnsealError, SecretKeyError."""
-    return _unsealed(provider, "environment", provider.environment_sealed)
+def decrypt_environment(provider: Provider) -> str:
+    """Empty for a provider made by hand. Raises DecryptError, SecretKeyError."""
+    return _decrypt_column(provider, "environment", provider.environment_sealed)
 
 
-def _sealed(provider: Provider, column: str, plaintext: str) -> str:
-    return seal(plaintext, table=_place(column), pk=provider.pk, organization_id=None)
+def _encrypt_column(provider: Provider, column: str, plaintext: str) -> str:
+    return encrypt(plaintext, table=_place(column), pk=provider.pk, organization_id=None)
 
 
-def _unsealed(provider: Provider, column: str, sealed: str) -> str:
+def _decrypt_column(provider: Provider, column: str, sealed: str) -> str:
     if not sealed:
         return ""
-    return unseal(sealed, table=_place(column), pk=provider.pk, organization_id=None)
+    return decrypt(sealed, table=_place(column), pk=provider.pk, organization_id=None)
 
 
 def _place(column: str) -> str:

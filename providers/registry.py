@@ -15,16 +15,16 @@ from typing import cast
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Unavailable
 from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
 from engine.provider.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
 from engine.provider.offline import OfflineModel
 from engine.provider.openai_model import OpenAIModel
-from engine.provider.reply import DEFAULT_PATIENCE, Patience
+from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy
 from engine.provider.speech import OpenAISpeech
 from engine.provider_fields import sender_of
-from providers.keys import unseal_api_key
+from providers.keys import decrypt_api_key
 from providers.models import (
     AUTO_ALIAS,
     OFFLINE_URL,
@@ -62,14 +62,14 @@ def listed_models() -> list[ListedModel]:
 
     `auto` can what the default model can, and see if there is a default vision model.
     """
-    rows = list(_enabled())
-    listed = sorted((_listed(row) for row in rows), key=lambda model: model.alias)
+    rows = list(_enabled_models())
+    listed = sorted((_list_model(row) for row in rows), key=lambda model: model.alias)
     automatic = _automatic(rows, wants_vision=False) or next(iter(rows), None)
     if automatic is None:
         return listed
     sees = automatic.vision or any(row.default_vision and row.vision for row in rows)
     auto = replace(
-        _listed(automatic), alias=AUTO_ALIAS, vision=sees, default=False, default_vision=False
+        _list_model(automatic), alias=AUTO_ALIAS, vision=sees, default=False, default_vision=False
     )
     return [auto, *listed]
 
@@ -91,7 +91,7 @@ def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
         named = next((row for row in rows if row.alias == alias), None)
         if named is not None:
             return ResolvedModel(named)
-    row = _automatic(rows, wants_vision=wants_vision) or _enabled().first()
+    row = _automatic(rows, wants_vision=wants_vision) or _enabled_models().first()
     if row is None:
         raise Unavailable("No language model is enabled.")
     if is_auto(alias):
@@ -99,9 +99,9 @@ def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
     return ResolvedModel(row, True, f"The model {alias!r} is not enabled; {row.alias} answers.")
 
 
-@prepared
+@cache_sql
 def _named_or_default(*, alias: str) -> QuerySet[LanguageModel]:
-    return _enabled().filter(Q(alias=alias) | Q(default=True) | Q(default_vision=True))
+    return _enabled_models().filter(Q(alias=alias) | Q(default=True) | Q(default_vision=True))
 
 
 def is_auto(alias: str) -> bool:
@@ -110,7 +110,7 @@ def is_auto(alias: str) -> bool:
 
 def is_known_alias(alias: str) -> bool:
     """Whether this may be written. At most one query."""
-    return is_auto(alias) or _enabled().filter(alias=alias).exists()
+    return is_auto(alias) or _enabled_models().filter(alias=alias).exists()
 
 
 def default_embedding_model() -> EmbeddingModel:
@@ -136,13 +136,13 @@ def profile_of(row: LanguageModel) -> ModelProfile:
 
 
 def engine_model(row: LanguageModel) -> Model:
-    """Cheap: connections are shared by all models of a provider. Raises UnsealError."""
+    """Cheap: connections are shared by all models of a provider. Raises DecryptError."""
     if row.provider.is_offline:
         return OfflineModel(profile_of(row))
     return OpenAIModel(
         profile_of(row),
         base_url=row.provider.base_url,
-        api_key=unseal_api_key(row.provider),
+        api_key=decrypt_api_key(row.provider),
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
     )
 
@@ -150,26 +150,26 @@ def engine_model(row: LanguageModel) -> Model:
 def engine_embedder(
     row: EmbeddingModel,
     *,
-    patience: Patience = DEFAULT_PATIENCE,
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     on_usage: Callable[[Usage], None] | None = None,
 ) -> Embedder:
-    """Cheap, as `engine_model`. `on_usage` hears of each provider call. Raises UnsealError."""
+    """Cheap, as `engine_model`. `on_usage` hears of each provider call. Raises DecryptError."""
     if row.provider.is_offline:
         return OfflineEmbedder(row.dimensions)
     return OpenAIEmbedder(
         row.upstream_id,
         row.dimensions,
         base_url=row.provider.base_url,
-        api_key=unseal_api_key(row.provider),
+        api_key=decrypt_api_key(row.provider),
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
-        patience=patience,
+        retry_policy=retry_policy,
         on_usage=on_usage,
     )
 
 
 def engine_speech() -> OpenAISpeech | None:
     """AMBER_TTS_MODEL at the provider the environment names, else at the oldest one; None: there
-    is no provider. One query. Raises UnsealError."""
+    is no provider. One query. Raises DecryptError."""
     rows = Provider.objects.exclude(base_url=OFFLINE_URL).order_by("created_at")
     provider = min(rows, key=lambda row: not row.environment_sealed, default=None)
     if provider is None:
@@ -178,13 +178,13 @@ def engine_speech() -> OpenAISpeech | None:
         settings.AMBER_TTS_MODEL,
         settings.AMBER_TTS_VOICE_NAME,
         base_url=provider.base_url,
-        api_key=unseal_api_key(provider),
+        api_key=decrypt_api_key(provider),
         max_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
     )
 
 
-def _enabled() -> QuerySet[LanguageModel]:
+def _enabled_models() -> QuerySet[LanguageModel]:
     return (
         LanguageModel.objects.filter(enabled=True)
         .select_related("provider")
@@ -192,7 +192,7 @@ def _enabled() -> QuerySet[LanguageModel]:
     )
 
 
-def _listed(row: LanguageModel) -> ListedModel:
+def _list_model(row: LanguageModel) -> ListedModel:
     return ListedModel(
         alias=row.alias,
         vision=row.vision,

@@ -8,7 +8,7 @@ import structlog
 from django.db import connection, transaction
 
 from amber.lib.errors import Invalid
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from engine.provider.embedding import OFFLINE_DIMENSIONS
 from providers import keys
 from providers.environment import ProviderEnvironment, read_environment
@@ -80,8 +80,8 @@ def _apply_environment(now: ProviderEnvironment) -> None:
     if now.base_url != before.base_url:
         provider.base_url = now.base_url
     if now.api_key != before.api_key:
-        keys.seal_api_key(provider, now.api_key)
-    keys.seal_environment(provider, now.as_text())
+        keys.encrypt_api_key(provider, now.api_key)
+    keys.encrypt_environment(provider, now.as_text())
     provider.save()
     _apply_model(provider, now, before)
     _apply_vision_model(provider, now, before)
@@ -99,8 +99,8 @@ def _environment_provider() -> tuple[Provider, ProviderEnvironment]:
         name = f"{ENVIRONMENT_PROVIDER} (OPENAI_BASE_URL)" if taken else ENVIRONMENT_PROVIDER
         return Provider(name=name), ProviderEnvironment()
     try:
-        return provider, ProviderEnvironment.from_text(keys.unseal_environment(provider))
-    except UnsealError:
+        return provider, ProviderEnvironment.from_text(keys.decrypt_environment(provider))
+    except DecryptError:
         logger.warning("environment_unreadable", provider=provider.name)
         return provider, ProviderEnvironment()
 

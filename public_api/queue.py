@@ -1,8 +1,8 @@
 """The ring for webhooks: it names nothing, the queue is in the database."""
 
-from amber.lib.workers.queue import ring
+from amber.lib.workers.queue import enqueue
 
 
-def ring_deliveries() -> None:
+def enqueue_deliveries() -> None:
     """Losing a ring is normal: a chore looks for what is due."""
-    ring("ingest", "public_api.deliver_webhooks")
+    enqueue("ingest", "public_api.deliver_webhooks")

@@ -20,7 +20,7 @@ from providers.registry import is_known_alias
 from public_api.openai.answerers import stored_chat
 from public_api.openai.messages import (
     Entry,
-    GivenMessage,
+    RequestMessage,
     after_last_answer,
     images_of,
     prompts_of,
@@ -30,9 +30,9 @@ from public_api.openai.sent_images import erase_images, unsaved_images
 
 
 def start_turn(
-    asker: Principal,
+    caller: Principal,
     *,
-    messages: Sequence[GivenMessage],
+    messages: Sequence[RequestMessage],
     options: CallOptions,
     assistant: Assistant | None = None,
     chat_id: str = "",
@@ -46,14 +46,14 @@ def start_turn(
     such chat), Conflict (turn_in_progress), TooLarge, Unavailable.
     """
     if not chat_id:
-        return _stateless(asker, messages, options, assistant, claim, before)
-    return _in_chat(asker, chat_id, messages, options, assistant, claim)
+        return _stateless(caller, messages, options, assistant, claim, before)
+    return _in_chat(caller, chat_id, messages, options, assistant, claim)
 
 
 def start_chat(
     principal: Principal,
     *,
-    messages: Sequence[GivenMessage],
+    messages: Sequence[RequestMessage],
     model: str = "",
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
@@ -68,8 +68,8 @@ def start_chat(
 
 
 def _stateless(
-    asker: Principal,
-    messages: Sequence[GivenMessage],
+    caller: Principal,
+    messages: Sequence[RequestMessage],
     options: CallOptions,
     assistant: Assistant | None,
     claim: IdempotencyRecord | None,
@@ -81,11 +81,11 @@ def _stateless(
     expired_at = timezone.now() + timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
     first = len(before)  # so that no two replies of the conversation have one id
     images = images_of(messages, first=first)
-    files = unsaved_images(asker, images, expired_at=expired_at)
+    files = unsaved_images(caller, images, expired_at=expired_at)
     try:
         ids = {place: str(file.pk) for place, file in files.items()}
         return start_stateless_turn(
-            asker,
+            caller,
             messages=[*before, *to_input(messages, ids, first=first)],
             assistant=assistant,
             options=options,
@@ -98,20 +98,20 @@ def _stateless(
 
 
 def _in_chat(
-    asker: Principal,
+    caller: Principal,
     chat_id: str,
-    messages: Sequence[GivenMessage],
+    messages: Sequence[RequestMessage],
     options: CallOptions,
     assistant: Assistant | None,
     claim: IdempotencyRecord | None,
 ) -> Turn:
     """System messages, wherever they stand, are prompts of this run alone; what the last answer has
     in front of it the chat holds already, unless it is new."""
-    chat = stored_chat(asker, chat_id)
+    chat = stored_chat(caller, chat_id)
     first = 0 if chat is None else after_last_answer(messages)
     options = replace(options, prompts=(*options.prompts, *prompts_of(messages)))
     images = images_of(messages[first:], first=first)
-    files = unsaved_images(asker, images, expired_at=None)
+    files = unsaved_images(caller, images, expired_at=None)
     try:
         ids = {place: str(file.pk) for place, file in files.items()}
         given = to_input(messages[first:], ids, first=first)
@@ -121,7 +121,7 @@ def _in_chat(
             raise Invalid(said, fields={"messages": [said]})
         verb = begin_chat if chat is None else partial(continue_chat, chat)
         return verb(
-            asker,
+            caller,
             entries=entries,
             assistant=assistant,
             options=options,

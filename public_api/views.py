@@ -16,8 +16,8 @@ from accounts.tenancy.access import get_visible
 from accounts.tenancy.idempotency import Replay, once
 from amber.lib.errors import Forbidden, Missing
 from amber.lib.json_text import numbers
-from amber.lib.rest.async_response import LaterResponse
-from amber.lib.rest.wire import validated
+from amber.lib.rest.async_response import DeferredResponse
+from amber.lib.rest.wire import validate_body
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import Turn
 from chats.streaming.turn_follower import wait_for_end
@@ -44,14 +44,14 @@ class ChatProxyView(APIView):
             502: OpenApiResponse(description="The model failed to answer; `code` says how."),
         },
     )
-    def post(self, request: Request) -> LaterResponse:
+    def post(self, request: Request) -> DeferredResponse:
         """Answer a conversation, tools and all. Nothing is kept: send the whole history each time.
 
         If the client goes away the turn is cancelled, unless an Idempotency-Key allows it to come
         back for the answer.
         """
         principal = _of_key(principal_of(request))
-        given = validated(ChatProxyInput, request)
+        given = validate_body(ChatProxyInput, request)
         key = request.headers.get("Idempotency-Key")
         done = once(
             principal,
@@ -64,7 +64,7 @@ class ChatProxyView(APIView):
         )
         turn = get_visible(Turn, principal, done.answer["id"]) if isinstance(done, Replay) else done
         sent: Any = request.data["messages"]  # type: ignore[call-overload]  # an object: it is valid
-        return LaterResponse(partial(_answer, turn, sent, is_kept=key is not None))
+        return DeferredResponse(partial(_answer, turn, sent, is_kept=key is not None))
 
 
 def _of_key(principal: Principal) -> Principal:

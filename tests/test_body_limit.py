@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amber.web.body_limit import FORM_BYTES, limited
+from amber.web.body_limit import FORM_BYTES, limit_bodies
 
 Json = dict[str, Any]
 MOST_BYTES = 1_000
@@ -43,7 +43,7 @@ def answered(chunks: list[bytes], *, path: str = "/api/v1/me/", announced: str =
         return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
 
     async def ask() -> None:
-        await limited(application)(scope, receive, send)
+        await limit_bodies(application)(scope, receive, send)
 
     asyncio.run(ask())
     return {"status": sent[0]["status"], "body": json.loads(sent[1]["body"]), "read": read}

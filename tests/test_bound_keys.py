@@ -263,16 +263,16 @@ def test_no_list_shows_what_is_its_users_alone(alice, client, ids, route, method
 def test_it_reads_its_assistants_library_as_its_user_may(bob, alice, ids):
     """alice shares the assistant and keeps the library to herself: bob's key does not read it."""
     Assistant.objects.filter(pk=ids["assistant_id"]).update(shared=True)
-    theirs = api(key=bob.new_key(assistant_id=ids["assistant_id"])[1])
+    client_tools = api(key=bob.new_key(assistant_id=ids["assistant_id"])[1])
     mine = api(key=alice.new_key(assistant_id=ids["assistant_id"])[1])
     addresses = [
         f"/api/v1/libraries/{ids['library_id']}/documents/",
         f"/api/v1/documents/{ids['document_id']}/text/",
     ]
-    assert [theirs.get(address).status_code for address in addresses] == [404, 404]
+    assert [client_tools.get(address).status_code for address in addresses] == [404, 404]
     assert [mine.get(address).status_code for address in addresses] == [200, 200]
     Library.objects.update(shared=True)
-    assert [theirs.get(address).status_code for address in addresses] == [200, 200]
+    assert [client_tools.get(address).status_code for address in addresses] == [200, 200]
 
 
 def test_the_library_goes_out_of_sight_with_the_assistant(ids, client):
@@ -309,10 +309,10 @@ def test_a_file_it_uploads_is_for_its_chats(alice, client):
 def test_another_key_for_the_same_assistant_is_another(alice, client, ids):
     """Two pages have two keys; a successor of a key is the same one."""
     other, _ = alice.new_key(assistant_id=ids["assistant_id"])
-    theirs = new_chat(alice, assistant_id=ids["assistant_id"], api_key=other)
+    client_tools = new_chat(alice, assistant_id=ids["assistant_id"], api_key=other)
     file = new_file(alice, api_key=other)
     _, successor = rotate_api_key(other, overlap=timedelta())
-    for address in (f"/api/v1/chats/{theirs.pk}/", f"/api/v1/files/{file.pk}/"):
+    for address in (f"/api/v1/chats/{client_tools.pk}/", f"/api/v1/files/{file.pk}/"):
         assert client.get(address).status_code == 404
         assert api(key=successor).get(address).status_code == 200
 

@@ -8,13 +8,13 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from amber.lib.rest.async_response import LaterResponse
-from amber.web.single_thread_handler import OneHopHandler
+from amber.lib.rest.async_response import DeferredResponse
+from amber.web.single_thread_handler import SingleThreadHandler
 
 WAIT_SECONDS = 10
 
 
-class Handler(OneHopHandler):
+class Handler(SingleThreadHandler):
     """Its views answer once they may."""
 
     def __init__(self, answer: Callable[[], HttpResponseBase]) -> None:
@@ -49,7 +49,7 @@ def test_what_a_view_began_for_a_client_that_has_gone_is_cleaned_up():
             told.append("cleaned up")
         return HttpResponse()
 
-    asyncio.run(ask_and_leave(Handler(lambda: LaterResponse(make))))
+    asyncio.run(ask_and_leave(Handler(lambda: DeferredResponse(make))))
     assert told == ["begun", "cleaned up"]
 
 

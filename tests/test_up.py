@@ -237,7 +237,7 @@ def test_a_part_leaves_alone_what_the_whole_remembers(home):
     installation.remember_addresses(var, whole)
     nowhere = {"DATABASE_URL": "postgresql://amber@127.0.0.1:1/amber", "REDIS_URL": "redis://none"}
     assert manage(home | nowhere, "up", "bootstrap").returncode == 1
-    remembered = installation.remembered(var)
+    remembered = installation.read_kept(var)
     assert {name: remembered[name] for name in whole} == whole
 
 
@@ -270,8 +270,8 @@ def test_makes_secrets_once(tmp_path):
 
 
 def test_remembers_secrets_and_addresses_for_other_terminals(tmp_path):
-    assert installation.remembered(tmp_path) == {}
+    assert installation.read_kept(tmp_path) == {}
     made = installation.make_secrets(tmp_path)
     address = {"DATABASE_URL": "postgresql://amber@/amber?host=/a%20folder/x"}
     installation.remember_addresses(tmp_path, address)
-    assert installation.remembered(tmp_path) == made | address
+    assert installation.read_kept(tmp_path) == made | address

@@ -34,9 +34,9 @@ class CitablePassages:
         """The same passages with the turn's numbers, in their order."""
         with self._lock:
             numbers = {_name(known): number for number, known in self._by_number.items()}
-            return [self._numbered(passage, numbers.get(_name(passage))) for passage in found]
+            return [self._number_passage(passage, numbers.get(_name(passage))) for passage in found]
 
-    def _numbered(self, passage: Mapping[str, Any], number: int | None) -> Passage:
+    def _number_passage(self, passage: Mapping[str, Any], number: int | None) -> Passage:
         number = number or max(self._by_number, default=0) + 1
         return self._by_number.setdefault(number, {**passage, "number": number})
 

@@ -4,25 +4,25 @@ A sealed text opens only for the tool and the organization it was sealed for. Re
 unsealed key to anything but `tools.connections.connected`.
 """
 
-from amber.lib.secrets import seal, unseal
+from amber.lib.secrets import decrypt, encrypt
 from tools.models import Tool
 
 _PLACE = f"{Tool._meta.db_table}.api_key"
 
 
-def seal_api_key(tool: Tool, api_key: str) -> None:
+def encrypt_api_key(tool: Tool, api_key: str) -> None:
     """Set the row's sealed key, without saving. Empty: the service wants none."""
     tool.api_key_sealed = (
-        seal(api_key, table=_PLACE, pk=tool.pk, organization_id=tool.organization_id)
+        encrypt(api_key, table=_PLACE, pk=tool.pk, organization_id=tool.organization_id)
         if api_key
         else ""
     )
 
 
-def unseal_api_key(tool: Tool) -> str:
-    """Empty when the service wants none. Raises UnsealError, SecretKeyError."""
+def decrypt_api_key(tool: Tool) -> str:
+    """Empty when the service wants none. Raises DecryptError, SecretKeyError."""
     if not tool.api_key_sealed:
         return ""
-    return unseal(
+    return decrypt(
         tool.api_key_sealed, table=_PLACE, pk=tool.pk, organization_id=tool.organization_id
     )

@@ -21,9 +21,9 @@ from tools.calling.recorded import EVERY_FUNCTION
 from tools.connections.connected import function_names
 from tools.connections.inspection import discover
 from tools.connections.places import place_for
-from tools.connections.refreshing import check_key_stays, described, question_of, refresh
+from tools.connections.refreshing import check_key_stays, discovery_columns, question_of, refresh
 from tools.connections.sources import source_of
-from tools.keys import seal_api_key
+from tools.keys import encrypt_api_key
 from tools.models import PastedDocument, Tool, ToolKind
 from tools.source import Discovered
 from tools.wire import tool_wire
@@ -60,7 +60,7 @@ def create_tool(
     document = given.get("document", "")
     _check_address(tool, document)
     tool.options = _checked_options(tool, given.get("options", {}))
-    seal_api_key(tool, given.get("api_key", ""))
+    encrypt_api_key(tool, given.get("api_key", ""))
     with place_for(tool.organization_id):
         _keep(tool, discover(question_of(tool, document=document)))
     _check_ask_first(tool)
@@ -83,7 +83,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
     if "options" in changes:
         wanted.options = _checked_options(wanted, changes["options"])
     if "api_key" in changes:
-        seal_api_key(wanted, changes["api_key"])
+        encrypt_api_key(wanted, changes["api_key"])
     if document or _leads_elsewhere(tool, wanted):
         _ask_again(
             tool,
@@ -194,12 +194,12 @@ def _check_ask_first(tool: Tool) -> None:
 def _leads_elsewhere(tool: Tool, wanted: Tool) -> bool:
     """Whether another service, key or choice is meant than was asked last."""
 
-    def asked(each: Tool) -> tuple[Any, ...]:
+    def connection_options(each: Tool) -> tuple[Any, ...]:
         own = {name: value for name, value in each.options.items() if name != "ask_first"}
         key = each.api_key_sealed if each.discovery_url else ""
         return each.discovery_url, key, own
 
-    return asked(tool) != asked(wanted)
+    return connection_options(tool) != connection_options(wanted)
 
 
 def _ask_again(tool: Tool, wanted: Tool, *, document: str, keeps_key: bool) -> None:
@@ -220,5 +220,5 @@ def _ask_again(tool: Tool, wanted: Tool, *, document: str, keeps_key: bool) -> N
 def _keep(tool: Tool, found: Discovered) -> None:
     """Set, without saving, what was found."""
     tool.name = tool.name or found.name[:200] or NO_NAME
-    for name, value in described(found).items():
+    for name, value in discovery_columns(found).items():
         setattr(tool, name, value)

@@ -7,7 +7,7 @@ from tools.api import views
 urlpatterns = [
     path("tools/", views.ToolsView.as_view(), name="tools"),
     path("tools/<uuid:tool_id>/", views.ToolView.as_view(), name="tool"),
-    path("tools/<uuid:tool_id>/refresh/", views.RefreshView.as_view(), name="tool-refresh"),
+    path("tools/<uuid:tool_id>/refresh/", views.ToolRefreshView.as_view(), name="tool-refresh"),
     path("tools/<uuid:tool_id>/call/", views.CallView.as_view(), name="tool-call"),
     path("tools/<uuid:tool_id>/calls/", views.CallsView.as_view(), name="tool-calls"),
 ]

@@ -46,7 +46,7 @@ from accounts.sign_in.authentication import (
 )
 from accounts.tenancy.access import get_visible, get_writable
 from amber.lib.errors import Forbidden, Missing
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 
 
 def person(principal: Principal) -> User:
@@ -56,7 +56,7 @@ def person(principal: Principal) -> User:
     return principal.user
 
 
-class _Listing(GenericAPIView[Any]):
+class _ListView(GenericAPIView[Any]):
     def page(self, rows: Any, shape: type[BaseSerializer[Any]]) -> Response:
         return self.get_paginated_response(shape(self.paginate_queryset(rows), many=True).data)
 
@@ -79,7 +79,7 @@ class MeView(APIView):
     def patch(self, request: Request) -> Response:
         """Change your name and time zone."""
         principal = principal_of(request)
-        changes = validated(MeChangesSerializer, request, partial=True)
+        changes = validate_body(MeChangesSerializer, request, partial=True)
         services.edit_user(person(principal), changes=changes)
         return Response(_me(principal))
 
@@ -90,7 +90,7 @@ class ActiveOrganizationView(APIView):
     @extend_schema(request=ActiveOrganizationSerializer, responses=MeSerializer)
     def put(self, request: Request) -> Response:
         """Switch this session to another of your organizations."""
-        wanted = validated(ActiveOrganizationSerializer, request)["organization_id"]
+        wanted = validate_body(ActiveOrganizationSerializer, request)["organization_id"]
         there = principal_in(principal_of(request), wanted)
         services.switch_organization(
             request._request.session, organization_id=there.organization_id
@@ -108,7 +108,7 @@ def _me(principal: Principal) -> dict[str, Any]:
 # -- Organizations -----------------------------------------------------------------------------
 
 
-class OrganizationsView(_Listing):
+class OrganizationsView(_ListView):
     permission_classes = [HasPrincipal, InPersonOrReadOnly]
 
     @extend_schema(responses=OrganizationSerializer(many=True))
@@ -122,7 +122,7 @@ class OrganizationsView(_Listing):
     def post(self, request: Request) -> Response:
         """You become its owner. It does not become the active one."""
         principal = principal_of(request)
-        fields = validated(NewOrganizationSerializer, request)
+        fields = validate_body(NewOrganizationSerializer, request)
         made = services.create_organization(person(principal), name=fields["name"])
         shown = get_visible(Organization, principal, made.pk)
         return Response(OrganizationSerializer(shown).data, status=201)
@@ -141,7 +141,7 @@ class OrganizationView(APIView):
     def patch(self, request: Request, organization_id: UUID) -> Response:
         """For owners and admins."""
         organization = get_writable(Organization, principal_of(request), organization_id)
-        changes = validated(OrganizationSerializer, request, partial=True)
+        changes = validate_body(OrganizationSerializer, request, partial=True)
         services.edit_organization(organization, changes=changes)
         return Response(OrganizationSerializer(organization).data)
 
@@ -155,7 +155,7 @@ class OrganizationView(APIView):
         return Response(status=204)
 
 
-class _InOrganization(_Listing):
+class _InOrganization(_ListView):
     """Below organizations/{id}/."""
 
     permission_classes = [HasPrincipal, InPerson]
@@ -191,7 +191,7 @@ class MemberView(_InOrganization):
         """Change the role. Admins may make admins and members; owners also owners."""
         there = self.there()
         membership = get_writable(Membership, there, member_id)
-        changes = validated(MemberSerializer, request)
+        changes = validate_body(MemberSerializer, request)
         changed = services.change_role(membership, role=changes["role"], by=there)
         return Response(MemberSerializer(changed).data)
 
@@ -224,7 +224,7 @@ class InvitationsView(_InOrganization):
         An earlier open invitation to the same address ends.
         """
         there = self.as_admin()
-        fields = validated(InvitationSerializer, request)
+        fields = validate_body(InvitationSerializer, request)
         invitation, token = services.invite(
             get_writable(Organization, there, organization_id),
             email=fields["email"],
@@ -256,7 +256,7 @@ class AcceptInvitationView(APIView):
     def post(self, request: Request) -> Response:
         """Join. The invitation must be for your email address."""
         principal = principal_of(request)
-        token = validated(InvitationTokenSerializer, request)["token"]
+        token = validate_body(InvitationTokenSerializer, request)["token"]
         membership = services.accept_invitation(person(principal), token=token)
         joined = get_visible(Organization, principal, membership.organization_id)
         return Response(OrganizationSerializer(joined).data)
@@ -270,7 +270,7 @@ class DeclineInvitationView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Refuse the invitation. It must be for your email address."""
-        token = validated(InvitationTokenSerializer, request)["token"]
+        token = validate_body(InvitationTokenSerializer, request)["token"]
         services.decline_invitation(person(principal_of(request)), token=token)
         return Response(status=204)
 
@@ -278,7 +278,7 @@ class DeclineInvitationView(APIView):
 # -- API keys ----------------------------------------------------------------------------------
 
 
-class ApiKeysView(_Listing):
+class ApiKeysView(_ListView):
     permission_classes = [HasPrincipal, InPerson]
 
     @extend_schema(responses=ApiKeySerializer(many=True))
@@ -294,7 +294,7 @@ class ApiKeysView(_Listing):
     def post(self, request: Request) -> Response:
         """A key that acts for you in the active organization. It is shown once."""
         principal = principal_of(request)
-        fields = validated(NewApiKeySerializer, request)
+        fields = validate_body(NewApiKeySerializer, request)
         assistant_id = fields.get("assistant_id")
         if assistant_id is not None and not sees_assistant(principal, assistant_id):
             raise Missing
@@ -318,7 +318,7 @@ class ApiKeyView(APIView):
     def patch(self, request: Request, key_id: UUID) -> Response:
         """For the user the key acts for."""
         key = get_writable(ApiKey, principal_of(request), key_id)
-        changes = validated(ApiKeyChangesSerializer, request, partial=True)
+        changes = validate_body(ApiKeyChangesSerializer, request, partial=True)
         return Response(ApiKeySerializer(services.edit_api_key(key, changes=changes)).data)
 
     @extend_schema(responses={204: None})
@@ -335,6 +335,6 @@ class RotateApiKeyView(APIView):
     def post(self, request: Request, key_id: UUID) -> Response:
         """A successor with the same rights, shown once. For the user the key acts for."""
         key = get_writable(ApiKey, principal_of(request), key_id)
-        hours = validated(RotationSerializer, request)["overlap_hours"]
+        hours = validate_body(RotationSerializer, request)["overlap_hours"]
         successor, secret = services.rotate_api_key(key, overlap=timedelta(hours=hours))
         return Response({**ApiKeySerializer(successor).data, "key": secret}, status=201)

@@ -25,7 +25,7 @@ from accounts.principal import BrowserSession, Principal
 from accounts.registry import PublicAssistant, public_assistant
 from accounts.sign_in.guest_tokens import looks_like_guest_token, read_guest_token
 from accounts.sign_in.rates import spend_request
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Forbidden, Missing, NotAuthenticated
 from amber.lib.rest.api import note_organization
 from amber.lib.secrets import is_well_formed, sha256_hex
@@ -61,15 +61,15 @@ def authenticate(
         principal = _by_header(header, request, scope)
         if for_guests != (principal.guest_id is not None):
             raise Forbidden(_GUESTS_ONLY if for_guests else _NOT_FOR_GUESTS)
-        return _admitted(request, principal)
+        return _admit(request, principal)
     if for_guests or not isinstance(request.user, User):
         return None
     principal = _by_session(request, request.user)
     _check_csrf(request)
-    return _admitted(request, principal)
+    return _admit(request, principal)
 
 
-def _admitted(request: HttpRequest, principal: Principal) -> Principal:
+def _admit(request: HttpRequest, principal: Principal) -> Principal:
     """What may change something, and so whatever starts a turn, counts towards the rates.
 
     Raises RateLimited.
@@ -148,7 +148,7 @@ def _by_key(secret: str) -> tuple[ApiKey, Principal]:
     )
 
 
-@prepared
+@cache_sql
 def _live_keys(*, sha256: str) -> QuerySet[ApiKey]:
     """Of active users who are members of the key's organization; with their `role` there."""
     membership = Membership.objects.filter(

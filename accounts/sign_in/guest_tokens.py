@@ -22,7 +22,7 @@ from uuid import UUID
 from django.conf import settings
 
 from accounts.registry import PublicAssistant
-from amber.lib.secrets import authenticated, opened
+from amber.lib.secrets import add_mac, check_mac
 
 MARK: Final = "amb_guest_"
 VERSION: Final = 1
@@ -69,7 +69,7 @@ def new_guest_token(assistant: PublicAssistant) -> tuple[GuestToken, str]:
         epoch=assistant.guest_epoch,
         ends_at=datetime.fromtimestamp(ends_at, UTC),
     )
-    return token, MARK + _encoded(authenticated(_packed(token), purpose=PURPOSE))
+    return token, MARK + _encode(add_mac(_pack(token), purpose=PURPOSE))
 
 
 def looks_like_guest_token(text: str) -> bool:
@@ -81,10 +81,10 @@ def read_guest_token(text: str) -> GuestToken | None:
     if not looks_like_guest_token(text) or len(text) > MAX_CHARS:
         return None
     try:
-        signed = base64.b64decode(_padded(text.removeprefix(MARK)), altchars=b"-_", validate=True)
+        signed = base64.b64decode(_pad(text.removeprefix(MARK)), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
-    message = opened(signed, purpose=PURPOSE)
+    message = check_mac(signed, purpose=PURPOSE)
     if message is None or len(message) != _FORM.size:
         return None
     version, organization, assistant, guest, epoch, ends_at = _FORM.unpack(message)
@@ -99,15 +99,15 @@ def read_guest_token(text: str) -> GuestToken | None:
     )
 
 
-def _packed(token: GuestToken) -> bytes:
+def _pack(token: GuestToken) -> bytes:
     ids = (token.organization_id, token.assistant_id, token.guest)
     ends_at = int(token.ends_at.timestamp())
     return _FORM.pack(VERSION, *(each.bytes for each in ids), token.epoch, ends_at)
 
 
-def _encoded(signed: bytes) -> str:
+def _encode(signed: bytes) -> str:
     return base64.urlsafe_b64encode(signed).decode().rstrip("=")
 
 
-def _padded(text: str) -> str:
+def _pad(text: str) -> str:
     return text + "=" * (-len(text) % 4)

@@ -11,7 +11,7 @@ from django.db.models import Model, QuerySet
 
 from accounts.models import User
 from accounts.principal import Principal
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Forbidden, Missing
 
 AnyRow = TypeVar("AnyRow", bound=Model)
@@ -42,7 +42,7 @@ def find_visible(
     return row
 
 
-@prepared
+@cache_sql
 def _seen_by_person(
     model: Any, /, *, pk: UUID, user_id: UUID, organization_id: UUID
 ) -> QuerySet[Any]:

@@ -56,9 +56,9 @@ def begin(
         "route": route,
         "key": key,
     }
-    record = _claimed(place, sha256)
+    record = _claim_place(place, sha256)
     if record is None and _old().filter(**place).delete()[0]:
-        record = _claimed(place, sha256)
+        record = _claim_place(place, sha256)
     return record or _meet(place, sha256)
 
 
@@ -67,7 +67,7 @@ def settle(record: IdempotencyRecord | None, *, status: int, answer: dict[str, A
 
     Raises Conflict if the claim was taken over: the work must be undone.
     """
-    if record is not None and not _held(record).update(
+    if record is not None and not _own_claim(record).update(
         status=status, answer=answer, updated_at=timezone.now()
     ):
         raise _in_progress()
@@ -76,10 +76,10 @@ def settle(record: IdempotencyRecord | None, *, status: int, answer: dict[str, A
 def release(record: IdempotencyRecord | None) -> None:
     """The work was refused: the key is free again."""
     if record is not None:
-        _held(record).delete()
+        _own_claim(record).delete()
 
 
-def _claimed(place: dict[str, Any], sha256: str) -> IdempotencyRecord | None:
+def _claim_place(place: dict[str, Any], sha256: str) -> IdempotencyRecord | None:
     """None if the key is taken."""
     try:
         with transaction.atomic():
@@ -99,13 +99,15 @@ def _meet(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
         return Replay(record.status, record.answer or {})
     now = timezone.now()
     # Of a claim that lies ahead the clock was set back since: it is as old as it is ahead.
-    if abs(now - record.updated_at) < ABANDONED_AFTER or not _held(record).update(updated_at=now):
+    if abs(now - record.updated_at) < ABANDONED_AFTER or not _own_claim(record).update(
+        updated_at=now
+    ):
         raise _in_progress()
     record.updated_at = now
     return record
 
 
-def _held(record: IdempotencyRecord) -> QuerySet[IdempotencyRecord]:
+def _own_claim(record: IdempotencyRecord) -> QuerySet[IdempotencyRecord]:
     """The claim, unless it was answered or taken over meanwhile."""
     return IdempotencyRecord.objects.filter(
         pk=record.pk, status__isnull=True, updated_at=record.updated_at

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from accounts.registry import PublicAssistant
 from accounts.sign_in.guest_tokens import MARK, new_guest_token, read_guest_token
-from amber.lib.secrets import authenticated, new_secret_key
+from amber.lib.secrets import add_mac, new_secret_key
 
 OPEN = PublicAssistant(uuid4(), uuid4(), guest_epoch=3)
 
@@ -85,6 +85,6 @@ def test_keys_may_be_changed_while_guests_are_there(settings):
 def test_what_was_authenticated_for_another_purpose_is_none():
     _, text = new_guest_token(OPEN)
     raw = base64.urlsafe_b64decode(text.removeprefix(MARK) + "==")
-    other = authenticated(raw[:-32], purpose="something else")
+    other = add_mac(raw[:-32], purpose="something else")
     forged = MARK + base64.urlsafe_b64encode(other).decode().rstrip("=")
     assert read_guest_token(forged) is None

@@ -25,9 +25,9 @@ from amber.backups import programs
 from amber.backups.archive import read_manifest, unpack
 from amber.backups.backup import sha256_of
 from amber.backups.programs import BackupError
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from libraries.models import File
-from providers.keys import unseal_api_key
+from providers.keys import decrypt_api_key
 from providers.models import Provider
 
 LOCK_SECONDS: Final = 10
@@ -197,7 +197,7 @@ def _locked_keys() -> list[str]:
     locked = []
     for provider in Provider.objects.exclude(api_key_sealed="").order_by("name"):
         try:
-            unseal_api_key(provider)
-        except UnsealError:
+            decrypt_api_key(provider)
+        except DecryptError:
             locked.append(provider.name)
     return locked

@@ -25,7 +25,7 @@ def prepare_redis(var: Path, *, durable: bool = True) -> Server:
     """
     home = make_var(var) / "redis"
     home.mkdir(mode=0o700, exist_ok=True)
-    port, password = _remembered(home / "redis.conf")
+    port, password = _read_last_start(home / "redis.conf")
     if _redis_asked(port, password, "SHUTDOWN NOSAVE"):  # the append-only file has it all
         wait_until(lambda: _is_free(port), timeout_seconds=30)
     if not _is_free(port):
@@ -60,7 +60,7 @@ def _write_redis_conf(home: Path, port: int, password: str, *, durable: bool) ->
     fresh.rename(conf)
 
 
-def _remembered(conf: Path) -> tuple[int, str]:
+def _read_last_start(conf: Path) -> tuple[int, str]:
     """Port and password of the last start, or new ones."""
     try:
         lines = dict(line.split(" ", 1) for line in conf.read_text().splitlines())

@@ -7,7 +7,7 @@ does not open.
     v1.<key id>.<base64url(nonce + ciphertext + tag)>
 
 The ring is `settings.AMBER_SECRET_KEYS`: 32 random bytes in base64 each (`openssl rand -base64
-32`). The first key seals, every key opens: put a new key in front, reseal what `needs_resealing`,
+32`). The first key seals, every key opens: put a new key in front, reseal what `needs_new_encryption`,
 drop the old key. Passphrases are refused: whoever has the database could guess them offline.
 
 API keys are `amb_live_`, 30 random base62 characters, and a checksum: the CRC32 of everything
@@ -58,7 +58,7 @@ class SecretKeyError(ValueError):
     """AMBER_SECRET_KEYS is empty or holds something that is not a key."""
 
 
-class UnsealError(ValueError):
+class DecryptError(ValueError):
     """The sealed text is damaged, from another row, or of a key that left the ring."""
 
 
@@ -67,7 +67,7 @@ def new_secret_key() -> str:
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
-def seal(
+def encrypt(
     plaintext: str,
     *,
     table: str,
@@ -88,7 +88,7 @@ def seal(
     return f"{VERSION}.{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
 
 
-def unseal(
+def decrypt(
     sealed: str,
     *,
     table: str,
@@ -96,36 +96,36 @@ def unseal(
     organization_id: UUID | str | None,
     keys: Sequence[str] | None = None,
 ) -> str:
-    """Raises UnsealError, SecretKeyError."""
+    """Raises DecryptError, SecretKeyError."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     version, _, rest = sealed.partition(".")
     key_id, _, encoded = rest.partition(".")
     if version != VERSION:
-        raise UnsealError("This is not a sealed secret.")
+        raise DecryptError("This is not a sealed secret.")
     key = dict(_ring(keys)).get(key_id)
     if key is None:
-        raise UnsealError(f"The key {key_id} that sealed this is not in AMBER_SECRET_KEYS.")
+        raise DecryptError(f"The key {key_id} that sealed this is not in AMBER_SECRET_KEYS.")
     row = _associated_data(table, pk, organization_id)
     try:
         data = base64.b64decode(encoded, altchars=b"-_", validate=True)
         return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], row).decode()
     except (InvalidTag, ValueError):
-        raise UnsealError("The sealed secret is damaged or belongs to another row.") from None
+        raise DecryptError("The sealed secret is damaged or belongs to another row.") from None
 
 
-def needs_resealing(sealed: str, *, keys: Sequence[str] | None = None) -> bool:
+def needs_new_encryption(sealed: str, *, keys: Sequence[str] | None = None) -> bool:
     """Whether another than the first key of the ring sealed this."""
     return not sealed.startswith(f"{VERSION}.{_ring(keys)[0][0]}.")
 
 
-def authenticated(message: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes:
+def add_mac(message: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes:
     """The message with its MAC behind it. Anybody can read it; nobody else can make one."""
     return message + _mac(_ring(keys)[0][1], purpose, message)
 
 
-def opened(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes | None:
+def check_mac(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes | None:
     """The message; None unless a key of the ring made its MAC for this purpose."""
     message, mac = signed[:-MAC_BYTES], signed[-MAC_BYTES:]
     for _, key in _ring(keys):

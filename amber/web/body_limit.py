@@ -25,7 +25,7 @@ class BodyTooLongError(Exception):
     """More has come than any address takes."""
 
 
-def limited(application: Application) -> Application:
+def limit_bodies(application: Application) -> Application:
     """The application, which is never given more of a body than that: 413, and the rest is not read."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,7 +34,7 @@ def limited(application: Application) -> Application:
             return
         left_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE + FORM_BYTES
 
-        async def counted() -> Any:
+        async def receive_counting() -> Any:
             nonlocal left_bytes
             message = await receive()
             left_bytes -= len(message.get("body", b""))
@@ -45,7 +45,7 @@ def limited(application: Application) -> Application:
         try:
             if _announced_bytes(scope) > left_bytes:
                 raise BodyTooLongError
-            await application(scope, counted, send)
+            await application(scope, receive_counting, send)
         except BodyTooLongError:
             await _refuse(scope, send)
 

@@ -33,7 +33,7 @@ _OPEN = Gauge("amber_http_open_responses", "Answers being sent, event streams am
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def measured(application: Application) -> Application:
+def count_requests(application: Application) -> Application:
     """The application with its requests counted."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -30,7 +30,7 @@ _PLAIN = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
-def logged(application: Application) -> Application:
+def log_requests(application: Application) -> Application:
     """The application with an id on each request and on its answer, and a line in the log."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

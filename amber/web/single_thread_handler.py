@@ -21,10 +21,10 @@ from django.core.signals import request_started
 from django.db import close_old_connections, connections, reset_queries
 from django.http.response import HttpResponseBase
 
-from amber.lib.rest.async_response import LaterResponse
+from amber.lib.rest.async_response import DeferredResponse
 
 
-class OneHopHandler(ASGIHandler):
+class SingleThreadHandler(ASGIHandler):
     """The ASGI application of the web process."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class OneHopHandler(ASGIHandler):
         except asyncio.CancelledError:
             await _give_up(job)
             raise
-        if isinstance(response, LaterResponse):
+        if isinstance(response, DeferredResponse):
             response = await response.arrival(request)
             response.close = _nothing  # type: ignore[method-assign]
         return response
@@ -71,7 +71,7 @@ async def _give_up(job: Future[HttpResponseBase]) -> None:
     if job.cancel():
         return  # no thread had taken it up
     response = await asyncio.wrap_future(job)
-    if isinstance(response, LaterResponse):
+    if isinstance(response, DeferredResponse):
         await response.give_up()
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from assistants.bound_tools import bound_tools
 from assistants.models import Assistant, AssistantTool
-from assistants.turn_config import recipe_of, toolbox_of
+from assistants.turn_config import toolbox_of, turn_config_of
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits
-from tools.keys import seal_api_key
+from tools.keys import encrypt_api_key
 from tools.models import Tool
 from tools.protocol import ToolContext
 from tools.tests.tool_service import function
@@ -84,7 +84,7 @@ def test_a_key_that_cannot_be_read_takes_one_tool_away(bob, bound, new_assistant
     assistant = new_assistant(bob)
     bound(assistant, bob, "a", api_key_sealed="v1.lost.key")
     tool = bound(assistant, bob, "b")
-    seal_api_key(tool, "k")
+    encrypt_api_key(tool, "k")
     tool.save()
     assert names_of(assistant) == ["b"]
 
@@ -123,7 +123,7 @@ def test_built_in_ones_come_first_and_keep_their_names(bob, bound, new_assistant
     bound(assistant, bob, "forecast", "calculate")
     context = ToolContext(organization_id=bob.organization.pk)
     box = toolbox_of(
-        recipe_of(assistant),
+        turn_config_of(assistant),
         context=context,
         limits=ToolLimits(timeout_seconds=1, result_tokens=1, count=len),
         files=ResultFiles(context, vision=False),

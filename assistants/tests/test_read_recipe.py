@@ -5,7 +5,13 @@ from uuid import UUID
 import pytest
 
 from assistants.models import Assistant, ScenePrompt
-from assistants.turn_config import Recipe, clamped_temperature, in_scene, recipe_of, toolbox_of
+from assistants.turn_config import (
+    TurnConfig,
+    clamped_temperature,
+    in_scene,
+    toolbox_of,
+    turn_config_of,
+)
 from engine.messages import Author
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits
@@ -22,11 +28,11 @@ def named(**fields: object) -> Assistant:
 def offered():
     """The names of the tools a recipe offers."""
 
-    def names(recipe):
+    def names(turn_config):
         limits = ToolLimits(timeout_seconds=1, result_tokens=1, count=len)
         context = ToolContext(organization_id=UUID(int=1))
         files = ResultFiles(context, vision=False)
-        toolbox = toolbox_of(recipe, context=context, limits=limits, files=files)
+        toolbox = toolbox_of(turn_config, context=context, limits=limits, files=files)
         return [spec.name for spec in toolbox.specs]
 
     return names
@@ -34,8 +40,10 @@ def offered():
 
 def test_takes_over_what_the_row_says():
     library_id = UUID(int=9)
-    recipe = recipe_of(named(model="m", temperature=0.5, top_p=0.25, library_id=library_id))
-    assert recipe == Recipe(
+    turn_config = turn_config_of(
+        named(model="m", temperature=0.5, top_p=0.25, library_id=library_id)
+    )
+    assert turn_config == TurnConfig(
         author=Author(str(UUID(int=7)), "N", "D"),
         model="m",
         system_prompts=("Own",),
@@ -47,7 +55,7 @@ def test_takes_over_what_the_row_says():
 
 
 def test_no_model_means_auto():
-    assert recipe_of(named(model="")).model == "auto"
+    assert turn_config_of(named(model="")).model == "auto"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +72,7 @@ def test_no_model_means_auto():
 )
 def test_prompts_come_from_the_general_to_the_particular(settings, row, given, prompts):
     settings.AMBER_DEFAULT_PROMPT = "Platform"
-    assert recipe_of(named(**row), **given).system_prompts == prompts
+    assert turn_config_of(named(**row), **given).system_prompts == prompts
 
 
 @pytest.mark.parametrize(
@@ -72,7 +80,7 @@ def test_prompts_come_from_the_general_to_the_particular(settings, row, given, p
 )
 def test_temperature_is_clamped(said, sent):
     assert clamped_temperature(said) == sent
-    assert recipe_of(named(temperature=said)).temperature == sent
+    assert turn_config_of(named(temperature=said)).temperature == sent
 
 
 @pytest.mark.parametrize(
@@ -86,23 +94,28 @@ def test_temperature_is_clamped(said, sent):
     ],
 )
 def test_memory_is_off_in_the_public_api_unless_enabled(row, is_public_api, uses_memory):
-    assert recipe_of(named(**row), is_public_api=is_public_api).uses_memory is uses_memory
+    assert turn_config_of(named(**row), is_public_api=is_public_api).uses_memory is uses_memory
 
 
 def test_a_scene_adds_its_prompt_and_samples_its_way():
-    recipe = recipe_of(named(temperature=0.5, top_p=0.25))
+    turn_config = turn_config_of(named(temperature=0.5, top_p=0.25))
     scene = ScenePrompt(prompt="Scene", temperature=0.0)
-    assert in_scene(recipe, scene).system_prompts == ("Own", "Scene")
-    assert (in_scene(recipe, scene).temperature, in_scene(recipe, scene).top_p) == (0.1, 0.25)
-    assert in_scene(recipe, ScenePrompt(prompt=" ")) == recipe
+    assert in_scene(turn_config, scene).system_prompts == ("Own", "Scene")
+    assert (in_scene(turn_config, scene).temperature, in_scene(turn_config, scene).top_p) == (
+        0.1,
+        0.25,
+    )
+    assert in_scene(turn_config, ScenePrompt(prompt=" ")) == turn_config
 
 
 def test_builtin_tools_are_offered_unless_disabled(offered):
-    assert {"calculate", "current_time"} <= set(offered(recipe_of(named())))
-    without = recipe_of(named(disabled_builtin_tools=["calculate"]))
+    assert {"calculate", "current_time"} <= set(offered(turn_config_of(named())))
+    without = turn_config_of(named(disabled_builtin_tools=["calculate"]))
     assert "calculate" not in offered(without)
     assert "current_time" in offered(without)
 
 
 def test_a_bare_model_is_told_nothing():
-    assert Recipe() == Recipe(author=None, model="auto", system_prompts=(), uses_memory=False)
+    assert TurnConfig() == TurnConfig(
+        author=None, model="auto", system_prompts=(), uses_memory=False
+    )

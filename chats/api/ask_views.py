@@ -14,10 +14,10 @@ from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import Missing
 from amber.lib.json_text import numbers
-from amber.lib.rest.async_response import LaterResponse
+from amber.lib.rest.async_response import DeferredResponse
 from amber.lib.rest.bounded_fields import BoundedListField
-from amber.lib.rest.wire import validated
-from chats.asking import Asked, answer_of, ask_library
+from amber.lib.rest.wire import validate_body
+from chats.asking import LibraryQuestion, answer_of, ask_library
 from chats.streaming.turn_follower import wait_for_end
 from libraries.api.search_serializers import PassageSerializer
 from libraries.models import Library
@@ -53,14 +53,14 @@ class AnswerSerializer(serializers.Serializer[object]):
 
 class AskView(APIView):
     @extend_schema(request=AskInput, responses=AnswerSerializer)
-    def post(self, request: Request, library_id: UUID) -> LaterResponse:
+    def post(self, request: Request, library_id: UUID) -> DeferredResponse:
         """Ask the library one question. 502 when the model fails; `code` says how.
 
         If the client goes away the turn is cancelled.
         """
         principal = principal_of(request)
         library = get_visible(Library, principal, library_id)
-        given = validated(AskInput, request)
+        given = validate_body(AskInput, request)
         asked = ask_library(
             library,
             principal,
@@ -68,11 +68,11 @@ class AskView(APIView):
             history=given.get("history", ()),
             model=given.get("model", ""),
         )
-        return LaterResponse(partial(_answer, asked, principal))
+        return DeferredResponse(partial(_answer, asked, principal))
 
 
-async def _answer(asked: Asked, asker: Principal) -> HttpResponse:
-    ended = await wait_for_end(asked.turn, viewed_by=asker)
+async def _answer(asked: LibraryQuestion, caller: Principal) -> HttpResponse:
+    ended = await wait_for_end(asked.turn, viewed_by=caller)
     if ended.output is None:
         raise Missing
     body = {**answer_of(ended, asked.knowledge), "turn_id": str(ended.pk)}

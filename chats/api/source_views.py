@@ -28,6 +28,6 @@ class MemorySourcesView(APIView):
         transcript.attach_related(rows)
         results = [
             {"message": message, "chat": {"id": str(row.chat_id), "name": row.chat.name}}
-            for message, row in zip(transcript.shown(rows), rows, strict=True)
+            for message, row in zip(transcript.messages_to_wire(rows), rows, strict=True)
         ]
         return Response({"results": results})

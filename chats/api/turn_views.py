@@ -15,7 +15,7 @@ from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import Missing
 from amber.lib.rest.preferences import PREFER
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from assistants.models import Assistant
 from chats import services
 from chats.api.manifest_serializers import ManifestSerializer, in_order
@@ -36,7 +36,7 @@ class TurnView(APIView):
         return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
 
 
-class CancelView(APIView):
+class TurnCancelView(APIView):
     bound_keys_may = ("POST",)
 
     @extend_schema(request=None, responses=TurnSerializer)
@@ -53,7 +53,7 @@ class ApproveView(APIView):
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Allow or decline calls the turn waits for; it goes on once all of them are decided."""
         turn = get_visible(Turn, principal_of(request), turn_id)
-        decisions = validated(ApproveInput, request)["decisions"]
+        decisions = validate_body(ApproveInput, request)["decisions"]
         return answered_once(
             request,
             lambda claim: approve_calls(turn, decisions, claim=claim),
@@ -102,7 +102,7 @@ class TryView(Streamable):
         """Ask an assistant without a chat; the answer is kept for a short while only."""
         principal = principal_of(request)
         assistant = get_visible(Assistant, principal, assistant_id)
-        given = validated(TryInput, request)
+        given = validate_body(TryInput, request)
         question: dict[str, Any] = {"role": MessageRole.HUMAN, "content": given["content"]}
         messages = [*map(dict, given.get("history", ())), question]
         return answer_turn(

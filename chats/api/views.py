@@ -18,7 +18,7 @@ from accounts.tenancy.access import find_visible, get_visible
 from amber.lib.errors import Invalid, Missing, TooLarge
 from amber.lib.rest.pages import limit_of
 from amber.lib.rest.preferences import PREFER
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from assistants.models import Assistant, ScenePrompt
 from chats import services
 from chats.api.schema import CHAT_EXAMPLES, MESSAGE_EXAMPLES, POSTED_RESPONSES
@@ -45,7 +45,7 @@ from libraries.models import File
 MAX_QUERY_CHARS = 500
 
 
-def named(model: Any, principal: Principal, pk: UUID | None) -> Any:
+def find_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
     """The row a body names; None for no name. Raises Missing: absent and foreign are the same."""
     return None if pk is None else get_visible(model, principal, pk)
 
@@ -86,9 +86,9 @@ class ChatsView(GenericAPIView[Chat]):
     def post(self, request: Request) -> Response:
         """Open a chat. Its name is made from the first question when it has none."""
         principal = principal_of(request)
-        fields = _chat_fields(principal, validated(ChatInput, request))
+        fields = _chat_fields(principal, validate_body(ChatInput, request))
         if principal.assistant_id and "assistant" not in fields:
-            fields["assistant"] = named(Assistant, principal, principal.assistant_id)
+            fields["assistant"] = find_named(Assistant, principal, principal.assistant_id)
         return answered_once(
             request, lambda claim: services.create_chat(principal, claim=claim, **fields), chat_wire
         )
@@ -107,7 +107,7 @@ class ChatView(APIView):
         """Its name, assistant, prompt and pinned scene; what is left out stays."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
-        fields = _chat_fields(principal, validated(ChatInput, request, partial=True))
+        fields = _chat_fields(principal, validate_body(ChatInput, request, partial=True))
         return Response(chat_wire(services.update_chat(chat, **fields)))
 
     @extend_schema(responses={204: None})
@@ -121,9 +121,9 @@ def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {n: given[n] for n in ("name", "prompt") if n in given}
     if "assistant_id" in given:
         chosen = given["assistant_id"] or principal.assistant_id  # a bound key sees no other chat
-        fields["assistant"] = named(Assistant, principal, chosen)
+        fields["assistant"] = find_named(Assistant, principal, chosen)
     if "pinned_scene_id" in given:
-        fields["pinned_scene"] = named(ScenePrompt, principal, given["pinned_scene_id"])
+        fields["pinned_scene"] = find_named(ScenePrompt, principal, given["pinned_scene_id"])
     return fields
 
 
@@ -135,7 +135,7 @@ class BranchView(APIView):
         """Show the branch that ends with this message."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
-        leaf = _message_of(chat, principal, validated(BranchInput, request)["leaf_id"])
+        leaf = _message_of(chat, principal, validate_body(BranchInput, request)["leaf_id"])
         return Response(chat_wire(services.switch_branch(chat, leaf)))
 
 
@@ -147,7 +147,7 @@ def _message_of(chat: Chat, principal: Principal, message_id: UUID) -> ChatMessa
     return message
 
 
-class ExportView(APIView):
+class ChatExportView(APIView):
     bound_keys_may = ("GET",)
 
     @extend_schema(responses=ExportSerializer)
@@ -156,7 +156,7 @@ class ExportView(APIView):
         return Response(export_chat(get_visible(Chat, principal_of(request), chat_id)))
 
 
-class ImportView(APIView):
+class ChatImportView(APIView):
     bound_keys_may = ("POST",)
 
     @extend_schema(
@@ -170,7 +170,7 @@ class ImportView(APIView):
         principal = principal_of(request)
         if len(request._request.body) > settings.AMBER_MAX_IMPORT_BYTES:
             raise TooLarge(f"An import may have at most {settings.AMBER_MAX_IMPORT_BYTES:,} bytes.")
-        given = validated(ImportInput, request)
+        given = validate_body(ImportInput, request)
         assistant = _imported_assistant(principal, given)
         return answered_once(
             request,
@@ -190,13 +190,13 @@ def _imported_assistant(principal: Principal, given: dict[str, Any]) -> Assistan
     key's is its own. Raises Missing."""
     found: Assistant | None = None
     if "assistant_id" in given:
-        found = named(Assistant, principal, given["assistant_id"])
+        found = find_named(Assistant, principal, given["assistant_id"])
     elif exported_id := given.get("chat", {}).get("assistant_id"):
         found = find_visible(Assistant, principal, exported_id)
-    return found or named(Assistant, principal, principal.assistant_id)
+    return found or find_named(Assistant, principal, principal.assistant_id)
 
 
-class SearchView(APIView):
+class MessageSearchView(APIView):
     bound_keys_may = ("GET",)
 
     @extend_schema(
@@ -217,7 +217,7 @@ class SearchView(APIView):
         query = request.query_params.get("q", "")
         if not query.strip() or len(query) > MAX_QUERY_CHARS:
             raise Invalid(fields={"q": [f"1 to {MAX_QUERY_CHARS} characters."]})
-        chat = named(Chat, principal, _uuid(request, "chat_id"))
+        chat = find_named(Chat, principal, _uuid(request, "chat_id"))
         found = search.search_messages(
             principal, query, chat_id=chat and chat.pk, limit=limit_of(request)
         )
@@ -228,7 +228,7 @@ class SearchView(APIView):
                 "score": hit.score,
             }
             for message, hit in zip(
-                transcript.shown([hit.message for hit in found]), found, strict=True
+                transcript.messages_to_wire([hit.message for hit in found]), found, strict=True
             )
         ]
         return Response({"results": results})
@@ -264,13 +264,15 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         if branches is not None:
             raise Invalid(fields={"branches": ["Only `all`, or left out."]})
         page = path_page(request, chat)
-        results = transcript.shown(page.messages)
+        results = transcript.messages_to_wire(page.messages)
         return Response({"next": page.next, "previous": page.previous, "results": results})
 
     def _all_branches(self, chat: Chat) -> Response:
         rows = chat.messages.select_related("assistant", "file")
         page = self.paginate_queryset(rows.defer("search"))
-        answer = self.get_paginated_response(transcript.shown(list(page or ())[::-1])).data
+        answer = self.get_paginated_response(
+            transcript.messages_to_wire(list(page or ())[::-1])
+        ).data
         return Response({**answer, "next": answer["previous"], "previous": answer["next"]})
 
     @extend_schema(
@@ -284,9 +286,9 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         streamed here, else follow `turns/{id}/events/`."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
-        given = validated(MessageInput, request)
-        assistant = named(Assistant, principal, given.get("assistant_id"))
-        file = named(File, principal, given.get("file_id"))
+        given = validate_body(MessageInput, request)
+        assistant = find_named(Assistant, principal, given.get("assistant_id"))
+        file = find_named(File, principal, given.get("file_id"))
         parent_id = given.get("parent_id")
         parent = _message_of(chat, principal, parent_id) if parent_id else None
         return answer_posted(
@@ -311,7 +313,7 @@ class MessageView(Streamable):
     def get(self, request: Request, message_id: UUID) -> Response:
         """The message, and its siblings on other branches."""
         message = get_visible(ChatMessage, principal_of(request), message_id)
-        return Response(transcript.shown([message])[0])
+        return Response(transcript.messages_to_wire([message])[0])
 
     @extend_schema(
         request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
@@ -320,7 +322,7 @@ class MessageView(Streamable):
         """Edit into a new branch; an edited question is asked again."""
         principal = principal_of(request)
         message = get_visible(ChatMessage, principal, message_id)
-        content = validated(EditInput, request)["content"]
+        content = validate_body(EditInput, request)["content"]
         return answer_posted(
             request,
             lambda claim: services.edit_message(message, principal, content=content, claim=claim),
@@ -343,8 +345,8 @@ class RegenerateView(Streamable):
         """Ask the question of this message, or of this answer, again in a new branch."""
         principal = principal_of(request)
         message = get_visible(ChatMessage, principal, message_id)
-        given = validated(RegenerateInput, request)
-        assistant = named(Assistant, principal, given.get("assistant_id"))
+        given = validate_body(RegenerateInput, request)
+        assistant = find_named(Assistant, principal, given.get("assistant_id"))
         return answer_posted(
             request,
             lambda claim: services.regenerate(message, principal, assistant=assistant, claim=claim),

@@ -24,7 +24,7 @@ from engine.text import tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PromptFormat:
     """What the answering model and the user make of the same ingredients. JSON in the manifest."""
 
     system_position: str
@@ -42,7 +42,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class ComposedRequest:
     """The messages of a request, and how many older ones the model's window made go."""
 
     messages: list[ProviderMessage]
@@ -54,14 +54,16 @@ def compose(
     *,
     system_prompts: Sequence[str],
     volatile: Sequence[str],
-    form: Form,
-) -> Composed:
+    form: PromptFormat,
+) -> ComposedRequest:
     """Raises Invalid (no_human_message) and AmberError (context_too_long).
 
     Earlier questions that nobody answered are one text with the last one, which is never dropped;
     they are when it does not fit with them, so that one long question does not end a chat.
     """
-    normalised = partial(_normalised, system_prompts=system_prompts, volatile=volatile, form=form)
+    normalised = partial(
+        _normalise_rows, system_prompts=system_prompts, volatile=volatile, form=form
+    )
     messages = normalised(rows)
     try:
         fitted = _fit(messages, form)
@@ -73,16 +75,16 @@ def compose(
             fitted = _fit(normalised(alone), form)
         except BudgetError as error:
             raise _too_long(error) from None
-        return Composed(fitted, max(len(messages) - len(fitted), 1))
-    return Composed(fitted, len(messages) - len(fitted))
+        return ComposedRequest(fitted, max(len(messages) - len(fitted), 1))
+    return ComposedRequest(fitted, len(messages) - len(fitted))
 
 
-def _normalised(
+def _normalise_rows(
     rows: Sequence[ChatMessage],
     *,
     system_prompts: Sequence[str],
     volatile: Sequence[str],
-    form: Form,
+    form: PromptFormat,
 ) -> list[ProviderMessage]:
     try:
         return normalise(
@@ -110,7 +112,7 @@ def _from_the_last_question(rows: Sequence[ChatMessage]) -> list[ChatMessage]:
     return [*opening, *rows[asking[-2] + 1 :]]
 
 
-def _fit(messages: list[ProviderMessage], form: Form) -> list[ProviderMessage]:
+def _fit(messages: list[ProviderMessage], form: PromptFormat) -> list[ProviderMessage]:
     """Drop old exchanges that the model's window cannot hold. Raises BudgetError.
 
     Bytes bound tokens from above: most requests fit by that alone and are not counted.

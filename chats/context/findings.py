@@ -16,8 +16,8 @@ import structlog
 
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
-from chats.context.knowledge import Knowledge, Request, look_into
-from chats.context.lookups import Embedded, Wanted
+from chats.context.knowledge import Knowledge, KnowledgeRequest, look_into
+from chats.context.lookups import QuestionEmbedding, RecallRequest
 from chats.context.recall import Recall, Recalled, recall
 from chats.models import Turn
 from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT
@@ -46,7 +46,7 @@ class Budgets:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RetrievedContext:
     """`memories` with their relevance, best first. `scores` are those of all scenes.
 
     `knowledge` is None where no library was searched.
@@ -60,8 +60,13 @@ class Found:
 
 
 def look_up(
-    turn: Turn, wanted: Wanted, embedded: Embedded, *, budgets: Budgets, encoding: str
-) -> Found:
+    turn: Turn,
+    wanted: RecallRequest,
+    embedded: QuestionEmbedding,
+    *,
+    budgets: Budgets,
+    encoding: str,
+) -> RetrievedContext:
     """What matters to the question: up to three queries for each of blocks, memories, scenes."""
     model = wanted.embedding_model
     vector = embedded.vectors.get(model.pk) if model else None
@@ -69,7 +74,7 @@ def look_up(
     if wanted.scenes and model is not None and vector is not None:
         choice = _choice(turn, wanted.scenes, model, vector)
     model_id = model.pk if model else None
-    return Found(
+    return RetrievedContext(
         blocks=_blocks(turn, wanted, vector, model_id, budgets.blocks),
         memories=_memories(turn, wanted, vector, model_id, budgets.memories),
         knowledge=_knowledge(turn, wanted, embedded, budgets.passages, encoding),
@@ -80,7 +85,7 @@ def look_up(
 
 def _blocks(
     turn: Turn,
-    wanted: Wanted,
+    wanted: RecallRequest,
     vector: "Vector | None",
     model_id: UUID | None,
     limit_tokens: int,
@@ -99,7 +104,7 @@ def _blocks(
 
 def _memories(
     turn: Turn,
-    wanted: Wanted,
+    wanted: RecallRequest,
     vector: "Vector | None",
     model_id: UUID | None,
     limit_tokens: int,
@@ -117,12 +122,12 @@ def _memories(
 
 
 def _knowledge(
-    turn: Turn, wanted: Wanted, embedded: Embedded, limit_tokens: int, encoding: str
+    turn: Turn, wanted: RecallRequest, embedded: QuestionEmbedding, limit_tokens: int, encoding: str
 ) -> Knowledge | None:
     if wanted.library is None:
         return None
     return look_into(
-        Request(
+        KnowledgeRequest(
             library=wanted.library,
             question=wanted.question,
             user_id=turn.user_id,
@@ -156,7 +161,7 @@ def _previous_scene(turn: Turn) -> UUID | None:
     return UUID(found) if found else None
 
 
-def volatile_of(found: Found, time_zone: str) -> list[str]:
+def volatile_of(found: RetrievedContext, time_zone: str) -> list[str]:
     """What differs from turn to turn: earlier talk in order, then what is known of the user."""
     facts = [memory.content for memory in found.memories]
     return volatile_texts(found.blocks.taken, facts, time_zone=time_zone)
@@ -166,13 +171,13 @@ def volatile_texts(
     blocks: Sequence[Recalled], facts: Sequence[str], *, time_zone: str
 ) -> list[str]:
     """Each block labelled with its time, and the facts as a list. Pure."""
-    texts = [_labelled(block, ZoneInfo(time_zone)) for block in blocks]
+    texts = [_label_block(block, ZoneInfo(time_zone)) for block in blocks]
     if facts:
         texts.append("\n".join([MEMORIES_PROMPT, *(f"- {fact}" for fact in facts)]))
     return texts
 
 
-def _labelled(block: Recalled, zone: tzinfo) -> str:
+def _label_block(block: Recalled, zone: tzinfo) -> str:
     times = (
         at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for at in (block.from_at, block.until_at)
     )

@@ -16,14 +16,20 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import QuerySet
 
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from assistants.bound_tools import bound_tools
-from assistants.turn_config import Recipe, in_scene, recipe_of, toolbox_of
+from assistants.turn_config import TurnConfig, in_scene, toolbox_of, turn_config_of
 from chats.context.call_options import CallOptions
-from chats.context.composition import Form, compose
+from chats.context.composition import PromptFormat, compose
 from chats.context.findings import Budgets, look_up, volatile_of
 from chats.context.knowledge import Knowledge, known_already
-from chats.context.lookups import Embedded, Wanted, library_of, wanted_by, was_searched
+from chats.context.lookups import (
+    QuestionEmbedding,
+    RecallRequest,
+    library_of,
+    wanted_by,
+    was_searched,
+)
 from chats.context.manifest import Ingredients, manifest_of
 from chats.context.tail import Tail, read_tail
 from chats.models import ChatMessage, MessageRole, Turn
@@ -44,17 +50,17 @@ RELATED = ("chat", "assistant", "user", "organization", "question")
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredContext:
     """What is known before anything is looked up."""
 
     tail: Tail
-    recipe: Recipe
+    turn_config: TurnConfig
     library: Library | None
-    wanted: Wanted
+    wanted: RecallRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """All a runner needs. `manifest` counts tokens: to be called while the model thinks.
 
     `knowledge` is what the library has to say now, None where it is not searched. `citable` are the
@@ -70,40 +76,40 @@ class Prepared:
     manifest: Callable[[], dict[str, Any]]
 
 
-def claimed(turn_id: UUID) -> Turn | None:
+def load_claimed_turn(turn_id: UUID) -> Turn | None:
     """A turn that was just claimed, with all that `gather` wants of it. One query."""
     return next(iter(_with_related(turn_id=turn_id)), None)
 
 
-@prepared
+@cache_sql
 def _with_related(*, turn_id: UUID) -> QuerySet[Turn]:
     return Turn.objects.select_related(*RELATED).filter(pk=turn_id)
 
 
-def gather(turn: Turn) -> Gathered:
+def gather(turn: Turn) -> GatheredContext:
     """Read the tail of the conversation and what could be looked up: 4 to 8 queries."""
     tail = read_tail(turn)
-    recipe = _recipe(turn)
-    library = library_of(turn, recipe)
-    return Gathered(tail, recipe, library, wanted_by(turn, tail, recipe, library))
+    turn_config = _turn_config(turn)
+    library = library_of(turn, turn_config)
+    return GatheredContext(tail, turn_config, library, wanted_by(turn, tail, turn_config, library))
 
 
-def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
+def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) -> PreparedRequest:
     """Look up what was wanted and compose the turn's next request: 2 to 8 queries.
 
     Raises Invalid (no_human_message), AmberError (context_too_long) and Unavailable (no model).
     """
-    tail, recipe = gathered.tail, gathered.recipe
-    resolved = registry.resolve(recipe.model, wants_vision=tail.has_image)
+    tail, turn_config = gathered.tail, gathered.turn_config
+    resolved = registry.resolve(turn_config.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
     citable = CitablePassages(known_already(turn) if turn.step or was_searched(tail) else ())
     toolbox = _toolbox(turn, gathered, profile, citable)
     form = _form(turn, tail, profile, toolbox)
     found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)
     citable.keep(found.knowledge.passages if found.knowledge else ())
-    recipe = in_scene(recipe, found.scene) if found.scene else recipe
+    turn_config = in_scene(turn_config, found.scene) if found.scene else turn_config
     options = CallOptions.read(turn.options)
-    prompts = [*toolbox.prompts, *recipe.system_prompts, *options.prompts, *tail.opening]
+    prompts = [*toolbox.prompts, *turn_config.system_prompts, *options.prompts, *tail.opening]
     composed = compose(
         [*tail.messages, *_as_message(found.knowledge)],
         system_prompts=prompts,
@@ -116,10 +122,10 @@ def prepare(turn: Turn, gathered: Gathered, embedded: Embedded) -> Prepared:
     request = ModelRequest(
         messages=composed.messages,
         tools=tuple(toolbox.specs),
-        temperature=recipe.temperature,
-        top_p=recipe.top_p,
+        temperature=turn_config.temperature,
+        top_p=turn_config.top_p,
     )
-    return Prepared(
+    return PreparedRequest(
         row=resolved.row,
         model=registry.engine_model(resolved.row),
         request=options.applied_to(request, max_output_tokens=profile.max_output_tokens),
@@ -137,7 +143,7 @@ def _as_message(knowledge: Knowledge | None) -> list[ChatMessage]:
     return [ChatMessage(role=MessageRole.KNOWLEDGE, content=knowledge.content)]
 
 
-def _about(turn: Turn, resolved: ResolvedModel, embedded: Embedded) -> dict[str, Any]:
+def _about(turn: Turn, resolved: ResolvedModel, embedded: QuestionEmbedding) -> dict[str, Any]:
     return {
         "model": resolved.row.alias,
         "model_fallback": resolved.reason or None,
@@ -146,11 +152,11 @@ def _about(turn: Turn, resolved: ResolvedModel, embedded: Embedded) -> dict[str,
     }
 
 
-def _recipe(turn: Turn) -> Recipe:
+def _turn_config(turn: Turn) -> TurnConfig:
     """The assistant's, or a bare model's when the assistant is gone."""
     if turn.assistant is None:
-        return Recipe(model=CallOptions.read(turn.options).model or AUTO_ALIAS)
-    return recipe_of(
+        return TurnConfig(model=CallOptions.read(turn.options).model or AUTO_ALIAS)
+    return turn_config_of(
         turn.assistant,
         organization_prompt=turn.organization.default_prompt,
         chat_prompt=(turn.chat.prompt or "") if turn.chat else "",
@@ -158,11 +164,11 @@ def _recipe(turn: Turn) -> Recipe:
     )
 
 
-def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -> Form:
+def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -> PromptFormat:
     """The messages may fill what reply and tools leave of the model's window."""
     tools_tokens = sum(tokens.at_most_tokens(str(spec)) for spec in toolbox.specs)
     reserved = profile.max_output_tokens + min(tools_tokens, profile.context_tokens // 4)
-    return Form(
+    return PromptFormat(
         system_position=profile.system_position,
         vision=profile.vision,
         encoding=profile.encoding,
@@ -174,7 +180,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
     )
 
 
-def _budgets(form: Form) -> Budgets:
+def _budgets(form: PromptFormat) -> Budgets:
     """As the settings say; smaller for a small window, of which the look-ups may fill a half."""
     wishes = (
         settings.AMBER_RECALL_TOKENS,
@@ -185,7 +191,7 @@ def _budgets(form: Form) -> Budgets:
 
 
 def _toolbox(
-    turn: Turn, gathered: Gathered, profile: ModelProfile, citable: CitablePassages
+    turn: Turn, gathered: GatheredContext, profile: ModelProfile, citable: CitablePassages
 ) -> TurnToolbox:
     context = ToolContext(
         organization_id=turn.organization_id,
@@ -202,8 +208,8 @@ def _toolbox(
     )
     options = CallOptions.read(turn.options)
     return toolbox_of(
-        gathered.recipe,
-        theirs=options.tools,
+        gathered.turn_config,
+        client_tools=options.tools,
         is_bare=options.is_bare,
         is_attended=not options.is_unattended and turn.guest_id is None,
         bound=bound_tools(turn.assistant) if turn.assistant else (),

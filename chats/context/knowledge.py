@@ -39,7 +39,7 @@ class Knowledge:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class KnowledgeRequest:
     """A question to a library. `vectors` by embedding model; without one words alone are used."""
 
     library: Library
@@ -50,7 +50,7 @@ class Request:
     vectors: Any = field(default_factory=dict)
 
 
-def look_into(request: Request) -> Knowledge:
+def look_into(request: KnowledgeRequest) -> Knowledge:
     """The passages that matter, as many as the budget holds. Four to eight queries."""
     has_vector = request.library.embedding_model_id in request.vectors
     found = search(

@@ -16,13 +16,13 @@ from django.db import connection
 from django.db.models import Q
 
 from assistants.models import ScenePrompt
-from assistants.turn_config import Recipe
+from assistants.turn_config import TurnConfig
 from chats.context.tail import Tail
 from chats.models import MessageRole, Turn
 from engine.context.recall import question_of
 from engine.messages import ASKING_ROLES
 from engine.provider.model import ProviderError, Usage
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 from libraries.models import Library
 from memory.owner import Owner
 from providers import registry
@@ -39,7 +39,7 @@ logger = structlog.get_logger(__name__)
 EMBEDDING_SECONDS: Final = 1.0
 """How long a turn waits for the embedding of its question (design 7); then words alone must do."""
 
-_ONCE: Final = Patience(first_token_seconds=EMBEDDING_SECONDS, retries=0)
+_ONCE: Final = RetryPolicy(first_token_seconds=EMBEDDING_SECONDS, retries=0)
 
 _THERE_SQL: Final = """
 SELECT
@@ -49,7 +49,7 @@ SELECT
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecallRequest:
     """What there is to look up for one turn, and the question to look it up by.
 
     `question` is empty for small talk: then nothing is looked up. `before_position`: blocks that
@@ -74,7 +74,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class QuestionEmbedding:
     """The question's vectors by embedding model. `problem` says why one is missing."""
 
     vectors: "Mapping[UUID, Vector]" = field(default_factory=dict)
@@ -82,20 +82,22 @@ class Embedded:
     problem: str = ""
 
 
-def wanted_by(turn: Turn, tail: Tail, recipe: Recipe, library: Library | None) -> Wanted:
+def wanted_by(
+    turn: Turn, tail: Tail, turn_config: TurnConfig, library: Library | None
+) -> RecallRequest:
     """What could be looked up: two queries, three or four where something could.
 
     `library` is the one that the turn may search.
     """
     question = question_of([m.content for m in tail.messages if m.role in ASKING_ROLES])
-    pinned = _pinned(turn)
+    pinned = _pinned_scene(turn)
     if not question or turn.assistant is None:
-        return Wanted(pinned_scene=pinned)
+        return RecallRequest(pinned_scene=pinned)
     owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
-    has_memories, has_scenes = _is_there(turn, owner, uses_memory=recipe.uses_memory)
+    has_memories, has_scenes = _is_there(turn, owner, uses_memory=turn_config.uses_memory)
     scenes = _scenes(turn) if has_scenes and pinned is None else ()
     is_searched = has_memories or scenes or tail.sealed_before
-    return Wanted(
+    return RecallRequest(
         question=question,
         before_position=tail.sealed_before,
         owner=owner if has_memories else None,
@@ -106,14 +108,14 @@ def wanted_by(turn: Turn, tail: Tail, recipe: Recipe, library: Library | None) -
     )
 
 
-async def embed_question(wanted: Wanted) -> Embedded:
+async def embed_question(wanted: RecallRequest) -> QuestionEmbedding:
     """The question's vectors, within EMBEDDING_SECONDS; never raises for a failing embedder."""
     vectors: dict[UUID, Vector] = {}
     usages: list[tuple[EmbeddingModel, Usage]] = []
     problem = ""
     for model in wanted.embedding_models:
         used: list[Usage] = []
-        embedder = registry.engine_embedder(model, patience=_ONCE, on_usage=used.append)
+        embedder = registry.engine_embedder(model, retry_policy=_ONCE, on_usage=used.append)
         try:
             async with asyncio.timeout(EMBEDDING_SECONDS):
                 vectors[model.pk] = (await embedder.embed([wanted.question]))[0]
@@ -124,10 +126,10 @@ async def embed_question(wanted: Wanted) -> Embedded:
         usages += [(model, usage) for usage in used]
     if problem:
         logger.warning("question_not_embedded", reason=problem)
-    return Embedded(vectors, usages, problem)
+    return QuestionEmbedding(vectors, usages, problem)
 
 
-def _pinned(turn: Turn) -> ScenePrompt | None:
+def _pinned_scene(turn: Turn) -> ScenePrompt | None:
     """The scene a person chose for this chat, if it is one of the answering assistant's."""
     if turn.chat is None or turn.chat.pinned_scene_id is None:
         return None
@@ -156,15 +158,15 @@ def was_searched(tail: Tail) -> bool:
     return False
 
 
-def library_of(turn: Turn, recipe: Recipe) -> Library | None:
+def library_of(turn: Turn, turn_config: TurnConfig) -> Library | None:
     """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody)."""
-    if recipe.library_id is None or turn.assistant is None:
+    if turn_config.library_id is None or turn.assistant is None:
         return None
     may_be_used = Q(shared=True)
     if turn.assistant.user_id:
         may_be_used |= Q(user_id=turn.assistant.user_id)
     rows = Library.objects.filter(
-        may_be_used, pk=recipe.library_id, organization_id=turn.organization_id
+        may_be_used, pk=turn_config.library_id, organization_id=turn.organization_id
     )
     return rows.select_related("embedding_model__provider").first()
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from chats.context.composition import Composed, Form, compose
-from chats.context.findings import Found, volatile_of, volatile_texts
-from chats.context.recall import Recalled, recalled
+from chats.context.composition import ComposedRequest, PromptFormat, compose
+from chats.context.findings import RetrievedContext, volatile_of, volatile_texts
+from chats.context.recall import Recalled, as_recalled
 from chats.context.tail import Tail
 from chats.messages.transcript import attach_related
 from chats.models import ChatMessage, MessageBlock, MessageRole, Turn
@@ -32,11 +32,11 @@ class Ingredients:
     """What `chats.context.gathering` made a request of. `about` is said as it is."""
 
     tail: Tail
-    found: Found
+    found: RetrievedContext
     toolbox: TurnToolbox
     system_prompts: Sequence[str]
-    form: Form
-    composed: Composed
+    form: PromptFormat
+    composed: ComposedRequest
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -103,8 +103,10 @@ def messages_again(turn: Turn) -> list[ProviderMessage] | None:
             return None
         rows.append(knowledge)
     attach_related(rows)
-    form = Form(**manifest["form"])
-    earlier = [recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)]
+    form = PromptFormat(**manifest["form"])
+    earlier = [
+        as_recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)
+    ]
     facts = [known[memory["id"]] for memory in manifest["memories"]]
     volatile = volatile_texts(earlier, facts, time_zone=form.time_zone)
     prompts = manifest["system_prompts"]
@@ -152,7 +154,7 @@ def _memory(memory: Memory, relevance: float, count: Callable[[str], int]) -> di
     }
 
 
-def _passages(found: Found) -> Sequence[dict[str, Any]]:
+def _passages(found: RetrievedContext) -> Sequence[dict[str, Any]]:
     return found.knowledge.passages if found.knowledge else ()
 
 
@@ -166,7 +168,7 @@ def _passage(passage: dict[str, Any], count: Callable[[str], int]) -> dict[str, 
     }
 
 
-def _scene(found: Found) -> dict[str, Any] | None:
+def _scene(found: RetrievedContext) -> dict[str, Any] | None:
     """None where the assistant has no scenes; without an id none of them was near enough."""
     if found.scene is None and not found.scores:
         return None

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from amber.lib.search.hybrid import ByMeaning, Pool, by_meaning, by_words
+from amber.lib.search.hybrid import NearestVectors, Pool, by_meaning, by_words
 from chats.messages.block_paths import chat_word
 from chats.models import MessageBlock
 from engine.context.budget import cut_text
@@ -63,7 +63,7 @@ def recall(
     where = {"chat": chat_id, "before": before_position}
     pool = Pool("chats_messageblock", chat_word(chat_id), _ON_PATH, where)
     words = by_words(pool, question, but=COMMON_WORDS)
-    meaning = ByMeaning()
+    meaning = NearestVectors()
     if vector is not None and model_id is not None:
         meaning = by_meaning(pool, vector, model_id=model_id)
     relevant = relevances(words, meaning)
@@ -72,7 +72,7 @@ def recall(
     taken, left_out = choose(relevant, costs, limit_tokens=limit_tokens)
     return Recall(
         taken=[
-            recalled(row, relevant[row.pk])
+            as_recalled(row, relevant[row.pk])
             for row in sorted(rows, key=lambda row: row.last_position)
             if row.pk in taken
         ],
@@ -80,7 +80,7 @@ def recall(
     )
 
 
-def recalled(row: MessageBlock, relevance: float = 1.0) -> Recalled:
+def as_recalled(row: MessageBlock, relevance: float = 1.0) -> Recalled:
     """The block as a model is given it."""
     content = row.full_content
     if row.tokens > _cost(row.tokens):

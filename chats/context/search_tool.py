@@ -52,7 +52,9 @@ def search_conversation(
     ).taken
     if not messages and not blocks:
         return "Nothing of that kind was said in this conversation. Try other words."
-    return "\n\n".join(filter(None, [_said(messages, zone), _talked(blocks, zone)]))
+    return "\n\n".join(
+        filter(None, [_render_messages(messages, zone), _render_blocks(blocks, zone)])
+    )
 
 
 def _by_words(chat_id: UUID, tip_id: UUID | None, query: str) -> list[ChatMessage]:
@@ -76,7 +78,7 @@ def _vector_of(query: str, context: ToolContext) -> dict[str, Any]:
     return {"vector": vector, "model_id": model.pk}
 
 
-def _said(messages: Iterable[ChatMessage], zone: ZoneInfo) -> str:
+def _render_messages(messages: Iterable[ChatMessage], zone: ZoneInfo) -> str:
     lines = [
         f"[{message.created_at.astimezone(zone):%Y-%m-%d %H:%M:%S}] "
         f"{_SPEAKERS.get(MessageRole(message.role), 'User')}: {message.content[:_MESSAGE_CHARS]}"
@@ -85,7 +87,7 @@ def _said(messages: Iterable[ChatMessage], zone: ZoneInfo) -> str:
     return "\n".join(["Messages with these words:", *lines]) if lines else ""
 
 
-def _talked(blocks: Iterable[Recalled], zone: ZoneInfo) -> str:
+def _render_blocks(blocks: Iterable[Recalled], zone: ZoneInfo) -> str:
     parts = [
         f"[{block.from_at.astimezone(zone):%Y-%m-%d %H:%M} to "
         f"{block.until_at.astimezone(zone):%Y-%m-%d %H:%M}]\n{block.content}"

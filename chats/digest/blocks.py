@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from amber.lib.errors import Missing, Unavailable
-from amber.lib.search.hybrid import indexed
+from amber.lib.search.hybrid import index_text
 from chats.messages import transcript
 from chats.messages.block_paths import chat_word, last_block, mark_active_path
 from chats.models import Chat, ChatMessage, MessageBlock
@@ -201,7 +201,7 @@ def _block(
         until_at=run[-1].created_at,
         tokens=sum(message.tokens for message in run),
         tokens_before=previous.tokens_before + previous.tokens if previous else 0,
-        search=indexed(content, chat_word(chat.pk)),
+        search=index_text(content, chat_word(chat.pk)),
     )
 
 

@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from amber.lib.errors import RETRYABLE, AmberError
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from chats.digest.blocks import seal
 from chats.digest.learning import learn
 from chats.models import Chat, Turn, TurnStatus
@@ -36,7 +36,7 @@ GIVE_UP_SECONDS: Final = 86_400
 
 SLICE_SECONDS: Final = 20.0
 
-_PASSING: Final = RETRYABLE | {"provider_auth", "UnsealError"}
+_PASSING: Final = RETRYABLE | {"provider_auth", "DecryptError"}
 """Faults that pass; operators put a key right, too."""
 
 _CHATS: Final = 16
@@ -105,7 +105,7 @@ def _learnt(chat: Chat, turns: Sequence[Turn]) -> bool:
     """False when it is to be tried again: when the fault may pass, and has not lasted for a day."""
     try:
         learn(chat, turns)
-    except (ProviderError, AmberError, UnsealError) as error:
+    except (ProviderError, AmberError, DecryptError) as error:
         code = getattr(error, "code", type(error).__name__)
         logger.warning("chat_not_learnt_from", chat_id=str(chat.pk), reason=code)
         ended_at = turns[-1].ended_at

@@ -15,21 +15,21 @@ from django.conf import settings
 from django.db import transaction
 
 from amber.lib.ids import new_id
-from assistants.turn_config import recipe_of
+from assistants.turn_config import turn_config_of
 from chats.messages import transcript
 from chats.messages.roles import ASKING_ROLES
 from chats.models import Chat, ChatMessage, MessageRole, Turn
-from chats.turns.admission import BYTES_PER_TOKEN, spender_of
+from chats.turns.admission import BYTES_PER_TOKEN, budget_subject_of
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
 from memory.extraction.extractor import (
     MAX_ANSWER_CHARS,
     MAX_OUTPUT_TOKENS,
     MAX_SAID_CHARS,
-    Call,
-    Said,
+    ConversationText,
+    ExtractionCall,
 )
-from memory.extraction.fact_finding import KNOWN_TOKENS, Extractor, Learnt, find, keep
+from memory.extraction.fact_finding import KNOWN_TOKENS, Extractor, LearntFact, find, keep
 from memory.owner import Owner
 from memory.recall import embedding
 from providers import registry
@@ -59,9 +59,9 @@ def learn(chat: Chat, turns: Sequence[Turn]) -> None:
     for messages in _portions(_said_in(chat, learning)):
         if all(is_small_talk(message.text) for message in messages if message.by_user):
             continue
-        with _budgeted(turn, row, messages):
+        with _reserve_budget(turn, row, messages):
             found = find(owner, messages, extractor=extractor, assistant_id=turn.assistant_id)
-        if found and not _kept(chat.pk, owner, found):
+        if found and not _store_facts(chat.pk, owner, found):
             return
 
 
@@ -70,11 +70,11 @@ def uses_memory(turn: Turn) -> bool:
     if turn.assistant is None:
         return False
     is_public_api = turn.api_key_id is not None or turn.guest_id is not None
-    return recipe_of(turn.assistant, is_public_api=is_public_api).uses_memory
+    return turn_config_of(turn.assistant, is_public_api=is_public_api).uses_memory
 
 
 @transaction.atomic
-def _kept(chat_id: UUID, owner: Owner, found: Sequence[Learnt]) -> bool:
+def _store_facts(chat_id: UUID, owner: Owner, found: Sequence[LearntFact]) -> bool:
     """Under the chat's lock: of a chat that went while the model thought, nothing stays."""
     if not Chat.objects.unexpired().select_for_update(no_key=True).filter(pk=chat_id).exists():
         return False
@@ -83,19 +83,21 @@ def _kept(chat_id: UUID, owner: Owner, found: Sequence[Learnt]) -> bool:
     return True
 
 
-def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[Said]:
+def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[ConversationText]:
     """The exchange of each turn, and what was said to be answered later just before it."""
     rows = ChatMessage.objects.filter(chat=chat, role__in=_SHOWN)
     mine = rows.filter(turn__in=turns) | rows.filter(pk__in=[turn.question_id for turn in turns])
-    asked = {turn.question_id for turn in turns if turn.question_id}
-    questions = ChatMessage.objects.filter(pk__in=asked).defer("search")
+    estimate_spending = {turn.question_id for turn in turns if turn.question_id}
+    questions = ChatMessage.objects.filter(pk__in=estimate_spending).defer("search")
     later = {pk for question in questions for pk in _later_before(question)}
     mine |= rows.filter(pk__in=later)
     on_path = transcript.path_ids(chat.pk, chat.active_leaf_id)
     fields = ("pk", "role", "content", "created_at")
     spoken = mine.distinct().order_by("position").values_list(*fields)
     return [
-        Said(pk, role in _BY_USER, content, at) for pk, role, content, at in spoken if pk in on_path
+        ConversationText(pk, role in _BY_USER, content, at)
+        for pk, role, content, at in spoken
+        if pk in on_path
     ]
 
 
@@ -114,9 +116,9 @@ def _later_before(question: ChatMessage) -> Iterator[UUID]:
 _LATER_MESSAGES: Final = 50
 
 
-def _portions(messages: Sequence[Said]) -> Iterator[list[Said]]:
+def _portions(messages: Sequence[ConversationText]) -> Iterator[list[ConversationText]]:
     """In order, as many at once as one call of the model takes."""
-    portion: list[Said] = []
+    portion: list[ConversationText] = []
     chars = 0
     for message in messages:
         if portion and chars + _size(message) > MAX_SAID_CHARS:
@@ -128,7 +130,7 @@ def _portions(messages: Sequence[Said]) -> Iterator[list[Said]]:
         yield portion
 
 
-def _size(message: Said) -> int:
+def _size(message: ConversationText) -> int:
     """The characters of it that are shown."""
     return min(len(message.text), MAX_SAID_CHARS if message.by_user else MAX_ANSWER_CHARS)
 
@@ -141,19 +143,23 @@ def _model_for(turn: Turn) -> LanguageModel:
 
 
 @contextmanager
-def _budgeted(turn: Turn, row: LanguageModel, messages: Sequence[Said]) -> Iterator[None]:
+def _reserve_budget(
+    turn: Turn, row: LanguageModel, messages: Sequence[ConversationText]
+) -> Iterator[None]:
     """Holds what the call may use meanwhile. Raises RateLimited (budget_exceeded)."""
     if row.provider.is_offline:
         yield
         return
 
-    def asked() -> Spending:
+    def estimate_spending() -> Spending:
         prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // BYTES_PER_TOKEN
         return spending_of(row, Usage(prompt_tokens, MAX_OUTPUT_TOKENS))
 
     holder_id = new_id()
     with transaction.atomic():
-        is_held = reservations.reserve(spender_of(turn), asked, holder_id=holder_id)
+        is_held = reservations.reserve(
+            budget_subject_of(turn), estimate_spending, holder_id=holder_id
+        )
     try:
         yield
     finally:
@@ -173,7 +179,7 @@ def _extractor(turn: Turn, owner: Owner, row: LanguageModel) -> Extractor:
     )
 
 
-def _record(row: LanguageModel, turn: Turn, call: Call) -> None:
+def _record(row: LanguageModel, turn: Turn, call: ExtractionCall) -> None:
     ledger.record(
         row,
         call.usage,

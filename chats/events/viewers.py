@@ -86,7 +86,7 @@ class Hub:
         self._reader: asyncio.Task[None] | None = None
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._doorkeeper: asyncio.Task[None] | None = None
+        self._credentials_watcher: asyncio.Task[None] | None = None
 
     def add(self, viewer: Viewer) -> bool:
         """Follow from now on. Register before reading what is there already: nothing is missed.
@@ -122,8 +122,8 @@ class Hub:
             self._waker = loop.create_task(self._wake())
         if self._watcher is None or self._watcher.done():
             self._watcher = loop.create_task(self._watch_silent())
-        if self._doorkeeper is None or self._doorkeeper.done():
-            self._doorkeeper = loop.create_task(self._watch_credentials())
+        if self._credentials_watcher is None or self._credentials_watcher.done():
+            self._credentials_watcher = loop.create_task(self._watch_credentials())
 
     async def _wake(self) -> None:
         """Interrupt the reader until it reads all that is watched: it may just be about to block."""

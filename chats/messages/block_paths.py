@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet
 
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.search.hybrid import pool_word
 from chats.models import ChatMessage, MessageBlock, Turn
 from engine.context.blocks import SealedBlock
@@ -73,7 +73,7 @@ def newest_blocks(turn: Turn, count: int) -> list[SealedBlock]:
     return [SealedBlock(*row) for row in reversed(_newest(count, chat_id=turn.chat.pk))]
 
 
-@prepared
+@cache_sql
 def _newest(count: int, /, *, chat_id: UUID) -> QuerySet[MessageBlock, tuple[Any, ...]]:
     active = MessageBlock.objects.filter(chat=chat_id, on_active_path=True)
     fields = ("first_position", "last_position", "tokens_before", "tokens")

@@ -27,7 +27,7 @@ class _Query(Func):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class MessageHit:
     """`score` is between 0 and 1."""
 
     message: ChatMessage
@@ -36,7 +36,7 @@ class Hit:
 
 def search_messages(
     principal: Principal, query: str, *, chat_id: UUID | None = None, limit: int
-) -> list[Hit]:
+) -> list[MessageHit]:
     """The best matches, best first. Nothing for a query of no words. One query."""
     literal = tsquery_literal(query)
     if literal is None:
@@ -45,7 +45,7 @@ def search_messages(
     if chat_id is not None:
         rows = rows.filter(chat_id=chat_id)
     best = best_matches(rows, literal).select_related("chat", "assistant", "file")
-    return [Hit(message, message.score) for message in best[:limit]]
+    return [MessageHit(message, message.score) for message in best[:limit]]
 
 
 def best_matches(rows: QuerySet[Any], literal: str) -> QuerySet[Any]:

@@ -13,7 +13,7 @@ from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 from django.utils import timezone
 
 from accounts.principal import Principal
-from amber.lib.database.cached_sql import prepared, raw_rows
+from amber.lib.database.cached_sql import cache_sql, raw_rows
 from amber.lib.database.cached_update import insert_row, update_row
 from amber.lib.errors import Missing
 from amber.lib.ids import new_id
@@ -151,12 +151,12 @@ def _siblings(message: ChatMessage) -> list[UUID]:
     return [pk for (pk,) in found]
 
 
-@prepared
+@cache_sql
 def _children(*, parent_id: UUID) -> QuerySet[ChatMessage, tuple[UUID]]:
     return _by_age(ChatMessage.objects.filter(parent=parent_id))
 
 
-@prepared
+@cache_sql
 def _roots(*, chat_id: UUID) -> QuerySet[ChatMessage, tuple[UUID]]:
     return _by_age(ChatMessage.objects.filter(chat=chat_id, parent__isnull=True))
 
@@ -165,7 +165,7 @@ def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID
     return messages.order_by("created_at", "pk").values_list("pk")
 
 
-def shown(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+def messages_to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """The wire form of stored messages, with their siblings: one query.
 
     Assistants and files are to be loaded (`attach_related`).
@@ -175,10 +175,10 @@ def shown(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def exported(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    """As `shown`, and where models want something back with it: an imported chat goes on."""
+    """As `messages_to_wire`, and where models want something back with it: an imported chat goes on."""
     return [
         {**wire, "provider_fields": message.provider_fields} if message.provider_fields else wire
-        for wire, message in zip(shown(messages), messages, strict=True)
+        for wire, message in zip(messages_to_wire(messages), messages, strict=True)
     ]
 
 
@@ -191,14 +191,14 @@ def owner_of(principal: Principal) -> ChatOwner:
 
 def locked_chat(chat_id: UUID) -> Chat:
     """The chat, locked until the transaction ends: always before its turn. Raises Missing."""
-    found = _locked(chat_id=chat_id)
+    found = _lock_chat(chat_id=chat_id)
     if not found:
         raise Missing
     return found[0]
 
 
-@prepared
-def _locked(*, chat_id: UUID) -> QuerySet[Chat]:
+@cache_sql
+def _lock_chat(*, chat_id: UUID) -> QuerySet[Chat]:
     return Chat.objects.select_for_update(no_key=True).filter(pk=chat_id)
 
 
@@ -258,7 +258,7 @@ def append_to_turn(
     if chat.active_leaf_id == turn.tip_id:
         move_leaf(chat, row)
     turn.tip = row
-    return shown([row])[0]
+    return messages_to_wire([row])[0]
 
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:

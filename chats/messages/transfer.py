@@ -16,7 +16,7 @@ from chats.messages import transcript
 from chats.messages.imported_tree import build_tree
 from chats.messages.wire import chat_wire
 from chats.models import Chat, ChatMessage
-from chats.queue import ring_sealing
+from chats.queue import enqueue_sealing
 
 _BATCH = 500
 
@@ -63,7 +63,7 @@ def import_chat(
     made.active_leaf = _leaf(rows, chat.get("active_leaf_id"))
     made.save(update_fields=["active_leaf", "updated_at"])
     settle(claim, status=201, answer=chat_wire(made))
-    transaction.on_commit(partial(ring_sealing, made.pk))
+    transaction.on_commit(partial(enqueue_sealing, made.pk))
     return made
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chats.events.stream import Event, first_seq
-from chats.messages.transcript import attach_related, shown
+from chats.messages.transcript import attach_related, messages_to_wire
 from chats.messages.wire import turn_wire
 from chats.models import ChatMessage, MessageRole, Turn
 from engine.messages import ToolCall
@@ -49,7 +49,9 @@ def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:
         .order_by("position")
     )
     attach_related(rows)
-    return [(row.step or 0, message) for row, message in zip(rows, shown(rows), strict=True)]
+    return [
+        (row.step or 0, message) for row, message in zip(rows, messages_to_wire(rows), strict=True)
+    ]
 
 
 def first_events(turn: Turn) -> list[Event]:
@@ -57,7 +59,7 @@ def first_events(turn: Turn) -> list[Event]:
     if turn.waiting_calls and turn.seq > first_seq(turn.attempt):
         return []  # it goes on where it waited, and every viewer knows what it had said
     if turn.attempt == 1 and turn.seq == 0:
-        question = shown([turn.question])[0] if turn.question else None
+        question = messages_to_wire([turn.question])[0] if turn.question else None
         return [("turn.started", {"turn": turn_wire(turn), "message": question})]
     restarted = ("turn.restarted", {"attempt": turn.attempt, "step": turn.step + 1})
     stored = steps_of_turn(turn)

@@ -6,9 +6,9 @@ told to the turn's writer. Decides nothing: `chats.context.gathering` does.
 """
 
 from amber.lib.database.connections import release_connections
-from amber.lib.workers.thread_bridge import Hand, outcome_of
+from amber.lib.workers.thread_bridge import RunInThread, outcome_of
 from chats.context import gathering
-from chats.context.lookups import Embedded, embed_question
+from chats.context.lookups import QuestionEmbedding, embed_question
 from chats.events.stream import Event
 from chats.messages.turn_messages import first_events
 from chats.running.writer import TurnWriter
@@ -27,31 +27,36 @@ class Preparation:
         """Raises what reading them raised."""
         return self._first_events.result()
 
-    async def first(self, hand: Hand) -> gathering.Prepared:
+    async def first(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
         """Raises what `context.gather` and `context.prepare` raise."""
-        return await self._embedded(hand, *self._first.result())
+        return await self._embed_question(run_in_thread, *self._first.result())
 
-    async def again(self, hand: Hand) -> gathering.Prepared:
+    async def again(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
         """Over what has been stored since."""
-        return await self._embedded(hand, *await hand(self._gather))
+        return await self._embed_question(run_in_thread, *await run_in_thread(self._gather))
 
-    async def _embedded(
-        self, hand: Hand, gathered: gathering.Gathered, prepared: gathering.Prepared | None
-    ) -> gathering.Prepared:
+    async def _embed_question(
+        self,
+        run_in_thread: RunInThread,
+        gathered: gathering.GatheredContext,
+        prepared: gathering.PreparedRequest | None,
+    ) -> gathering.PreparedRequest:
         """No connection is held while the question is embedded."""
         if prepared is not None:
             return prepared
         embedded = await embed_question(gathered.wanted)
-        return await hand(lambda: self._composed(gathered, embedded))
+        return await run_in_thread(lambda: self._compose(gathered, embedded))
 
-    def _gather(self) -> tuple[gathering.Gathered, gathering.Prepared | None]:
+    def _gather(self) -> tuple[gathering.GatheredContext, gathering.PreparedRequest | None]:
         """Where nothing is to be embedded, the request is composed at once."""
         gathered = gathering.gather(self._writer.turn)
         if gathered.wanted.embedding_models:
             return gathered, None
-        return gathered, self._composed(gathered, Embedded())
+        return gathered, self._compose(gathered, QuestionEmbedding())
 
-    def _composed(self, gathered: gathering.Gathered, embedded: Embedded) -> gathering.Prepared:
+    def _compose(
+        self, gathered: gathering.GatheredContext, embedded: QuestionEmbedding
+    ) -> gathering.PreparedRequest:
         prepared = gathering.prepare(self._writer.turn, gathered, embedded)
         self._writer.expect_answer(prepared, embedded.usages)
         return prepared

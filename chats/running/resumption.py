@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Final
 
-from amber.lib.workers.thread_bridge import Hand
+from amber.lib.workers.thread_bridge import RunInThread
 from chats.messages.turn_messages import open_calls
 from chats.running.writer import TurnWriter
 from chats.turns.approval import DECLINED, sort_calls
@@ -21,27 +21,33 @@ UNKNOWN_OUTCOME: Final = (
     "The worker stopped while this call was running. Its outcome is unknown; it was not repeated."
 )
 
-Take = Callable[[loop_events.Happening], Awaitable[None]]
+Take = Callable[[loop_events.LoopEvent], Awaitable[None]]
 """Tells the viewers and stores."""
 
 
-async def close_calls(writer: TurnWriter, toolbox: TurnToolbox, *, hand: Hand, take: Take) -> bool:
+async def close_calls(
+    writer: TurnWriter, toolbox: TurnToolbox, *, run_in_thread: RunInThread, take: Take
+) -> bool:
     """Whether there were any. The turn waits, or is over, if some of them are others' to decide on
     or to make."""
-    unfinished = await hand(lambda: open_calls(writer.turn))
+    unfinished = await run_in_thread(lambda: open_calls(writer.turn))
     step = writer.turn.step
-    theirs = tuple(call for call in unfinished if toolbox.is_handed_back(call.name))
-    ours = [call for call in unfinished if call not in theirs]
-    undecided = await _finished(writer, ours, toolbox, hand, take) if ours else ()
+    client_tools = tuple(call for call in unfinished if toolbox.is_client_tool(call.name))
+    ours = [call for call in unfinished if call not in client_tools]
+    undecided = await _finish_calls(writer, ours, toolbox, run_in_thread, take) if ours else ()
     if undecided:
-        await take(loop_events.Waiting(step, undecided))
-    elif theirs:
-        await take(loop_events.HandedBack(step, theirs, "tool_calls"))
+        await take(loop_events.ApprovalNeeded(step, undecided))
+    elif client_tools:
+        await take(loop_events.ClientCallsReturned(step, client_tools, "tool_calls"))
     return bool(unfinished)
 
 
-async def _finished(
-    writer: TurnWriter, calls: Sequence[ToolCall], toolbox: TurnToolbox, hand: Hand, take: Take
+async def _finish_calls(
+    writer: TurnWriter,
+    calls: Sequence[ToolCall],
+    toolbox: TurnToolbox,
+    run_in_thread: RunInThread,
+    take: Take,
 ) -> tuple[ToolCall, ...]:
     """Those nobody has decided on; the others have results now."""
     step = writer.turn.step
@@ -54,11 +60,11 @@ async def _finished(
         if call not in repeated:
             await take(_not_made(step, call, UNKNOWN_OUTCOME))
     if sorted_.approved:
-        await hand(lambda: writer.take_approved(sorted_.approved))
+        await run_in_thread(lambda: writer.take_approved(sorted_.approved))
     made = [*repeated, *sorted_.approved]
     async with aclosing(loop.run_calls(made, step=step, toolbox=toolbox)) as told:
-        async for happening in told:
-            await take(happening)
+        async for loop_event in told:
+            await take(loop_event)
     return sorted_.undecided
 
 

@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError
 
 from amber.lib.database.lease import Fenced
 from amber.lib.errors import CODES, RETRYABLE, AmberError
-from amber.lib.workers.thread_bridge import Hand, run_on_loop
+from amber.lib.workers.thread_bridge import RunInThread, run_on_loop
 from chats.context import gathering
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Feed, publisher
@@ -24,12 +24,12 @@ from chats.models import Turn, TurnStatus
 from chats.running.partial_text import PartialText, Shown
 from chats.running.preparation import Preparation
 from chats.running.resumption import close_calls
-from chats.running.stopping import Stop, Stoppable, listed
+from chats.running.stopping import Stoppable, StopReason, list_run
 from chats.running.writer import TurnWriter
-from chats.turns.endings import Ending
+from chats.turns.endings import TurnEnding
 from engine import loop, loop_events
 from engine.provider.model import ProviderError
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 
 logger = structlog.get_logger(__name__)
 
@@ -42,15 +42,15 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     """
     if not Turn.objects.take(turn_id, worker, settings.AMBER_LEASE_SECONDS):
         return None
-    turn = gathering.claimed(turn_id)
+    turn = gathering.load_claimed_turn(turn_id)
     if turn is None:
         return None
     this = TurnRun(turn)
     about = {"turn_id": str(turn.pk), "organization_id": str(turn.organization_id)}
-    with listed(turn.pk, this), structlog.contextvars.bound_contextvars(**about):
+    with list_run(turn.pk, this), structlog.contextvars.bound_contextvars(**about):
         try:
             this.prepare()
-            status: TurnStatus | None = run_on_loop(this.drive, on_task=this.started)
+            status: TurnStatus | None = run_on_loop(this.drive, on_task=this.set_task)
             return status
         finally:
             this.erase_leftovers()
@@ -78,12 +78,12 @@ class TurnRun(Stoppable):
 
     # -- The coroutine ---------------------------------------------------------------------------
 
-    async def drive(self, hand: Hand) -> TurnStatus | None:
+    async def drive(self, run_in_thread: RunInThread) -> TurnStatus | None:
         """The outer boundary: whatever happens, the turn reaches a state, or is another's."""
-        self._hand = hand
+        self._run_in_thread = run_in_thread
         turn = self._writer.turn
-        self._feed = Feed(publisher(), turn, on_fenced=lambda: self.stop(Stop.FENCED))
-        self._partial = PartialText(self._shown, self._keep_partial)
+        self._feed = Feed(publisher(), turn, on_fenced=lambda: self.stop(StopReason.FENCED))
+        self._partial = PartialText(self._text_shown, self._keep_partial)
         saver = asyncio.create_task(self._partial.keep_forever())
         try:
             return await self._end()
@@ -114,7 +114,7 @@ class TurnRun(Stoppable):
         except Fenced:
             raise
         except asyncio.CancelledError:
-            return await self._stopped()
+            return await self._end_stopped()
         except TimeoutError:
             return await self._fail("provider_timeout")
         except (ProviderError, AmberError) as exc:
@@ -128,9 +128,9 @@ class TurnRun(Stoppable):
 
     async def _work(self) -> None:
         self._greeting = asyncio.create_task(self._greet())
-        prepared = await self._preparation.first(self._hand)
+        prepared = await self._preparation.first(self._run_in_thread)
         if self._writer.turn.step:
-            prepared = await self._resumed(prepared)
+            prepared = await self._resume(prepared)
             if self._writer.turn.status != TurnStatus.RUNNING:
                 return
         self._writer.manifest = prepared.manifest
@@ -141,27 +141,27 @@ class TurnRun(Stoppable):
             self._writer.account.watched(prepared.model),
             prepared.request,
             toolbox=prepared.toolbox,
-            patience=_patience(deadline),
+            retry_policy=_retry_policy(deadline),
             max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
             first_step=self._writer.turn.step + 1,
             on_retry=self._writer.account.note_retry,
         )
         async with aclosing(told):
-            async for happening in told:
-                await self._introduced()
-                await self._take(happening)
+            async for loop_event in told:
+                await self._emit_sources()
+                await self._take(loop_event)
 
-    async def _take(self, happening: loop_events.Happening) -> None:
+    async def _take(self, loop_event: loop_events.LoopEvent) -> None:
         """Tell the viewers, and store what is whole."""
         feed, writer = self._feed, self._writer
-        match happening:
+        match loop_event:
             case loop_events.Text(step=step, text=text):
                 feed.emit_text(step, text)
                 self._partial.grew(len(feed.text))
             case loop_events.Reply():
                 feed.flush_text()
                 seq = feed.seq
-                await self._hand(lambda: writer.store_reply(happening, seq))
+                await self._run_in_thread(lambda: writer.store_reply(loop_event, seq))
                 self._announce()
                 if writer.refused is not None:
                     raise writer.refused
@@ -182,15 +182,15 @@ class TurnRun(Stoppable):
                     content=result.content,
                 )
                 seq = feed.seq
-                await self._hand(lambda: writer.store_result(step, call, result, seq))
+                await self._run_in_thread(lambda: writer.store_result(step, call, result, seq))
                 self._announce()
-            case loop_events.Waiting():
+            case loop_events.ApprovalNeeded():
                 seq = feed.seq
-                await self._hand(lambda: writer.wait(seq))
+                await self._run_in_thread(lambda: writer.wait(seq))
                 self._announce()
-            case loop_events.HandedBack(finish_reason=reason):
+            case loop_events.ClientCallsReturned(finish_reason=reason):
                 seq = feed.seq
-                await self._hand(lambda: writer.hand_back(reason, seq))
+                await self._run_in_thread(lambda: writer.return_client_calls(reason, seq))
                 self._announce()
 
     def _announce(self) -> None:
@@ -201,20 +201,22 @@ class TurnRun(Stoppable):
 
     # -- Beginning -----------------------------------------------------------------------------
 
-    async def _resumed(self, prepared: gathering.Prepared) -> gathering.Prepared:
+    async def _resume(self, prepared: gathering.PreparedRequest) -> gathering.PreparedRequest:
         """An earlier attempt stored steps: the calls it left open are closed first."""
-        await self._greeted()
+        await self._emit_first_events()
         toolbox = prepared.toolbox
-        closed = await close_calls(self._writer, toolbox, hand=self._hand, take=self._take)
+        closed = await close_calls(
+            self._writer, toolbox, run_in_thread=self._run_in_thread, take=self._take
+        )
         if closed and self._writer.turn.status == TurnStatus.RUNNING:
-            return await self._preparation.again(self._hand)
+            return await self._preparation.again(self._run_in_thread)
         return prepared
 
     async def _note(self) -> None:
         """Write what cannot wait for the turn's first other write; while the model thinks."""
         if self._writer.must_begin:
             with self._tolerating():
-                await self._hand(self._writer.begin)
+                await self._run_in_thread(self._writer.begin)
 
     @contextmanager
     def _tolerating(self) -> Iterator[None]:
@@ -222,7 +224,7 @@ class TurnRun(Stoppable):
         try:
             yield
         except Fenced:
-            self.stop(Stop.FENCED)
+            self.stop(StopReason.FENCED)
         except (OperationalError, InterfaceError) as exc:
             logger.warning("turn_not_noted", reason=type(exc).__name__)
 
@@ -235,23 +237,23 @@ class TurnRun(Stoppable):
         """What the library had to say is a message, too; stored while the model thinks."""
         if knowledge is None:
             return
-        await self._greeted()
+        await self._emit_first_events()
         seq = self._feed.seq
-        await self._hand(lambda: self._writer.store_knowledge(knowledge, seq))
+        await self._run_in_thread(lambda: self._writer.store_knowledge(knowledge, seq))
         self._announce()
 
-    async def _greeted(self) -> None:
+    async def _emit_first_events(self) -> None:
         """Nothing is told before the greeting; a turn that cannot greet tells nothing."""
         await _done(self._greeting)
 
-    async def _introduced(self) -> None:
+    async def _emit_sources(self) -> None:
         """Nothing of an answer is told before its sources are."""
-        await self._greeted()
+        await self._emit_first_events()
         await _done(self._knowing)
 
     # -- Text of the step under way --------------------------------------------------------------
 
-    def _shown(self) -> Shown:
+    def _text_shown(self) -> Shown:
         """As viewers were sent it, up to the feed's last event."""
         self._feed.flush_text()
         step = self._writer.turn.step + 1
@@ -259,42 +261,42 @@ class TurnRun(Stoppable):
 
     async def _keep_partial(self, step: int, text: str, seq: int) -> None:
         with self._tolerating():
-            await self._hand(lambda: self._writer.save_partial(step, text, seq))
+            await self._run_in_thread(lambda: self._writer.save_partial(step, text, seq))
 
     # -- Ending ----------------------------------------------------------------------------------
 
-    async def _stopped(self) -> TurnStatus | None:
+    async def _end_stopped(self) -> TurnStatus | None:
         """The task was cancelled: by a person, by a shutdown, or because the turn is another's."""
-        if self.stopped_as is Stop.FENCED:
+        if self.stopped_as is StopReason.FENCED:
             return None
-        await self._introduced()
+        await self._emit_sources()
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
-        if self.stopped_as is Stop.CANCELLED:
-            return await self._close(Ending(TurnStatus.CANCELLED))
-        _, text, seq = self._shown()
-        await self._hand(lambda: self._writer.release(text=text, seq=seq))
+        if self.stopped_as is StopReason.CANCELLED:
+            return await self._close(TurnEnding(TurnStatus.CANCELLED))
+        _, text, seq = self._text_shown()
+        await self._run_in_thread(lambda: self._writer.release(text=text, seq=seq))
         return TurnStatus.QUEUED
 
     async def _fail(self, code: str, message: str = "") -> TurnStatus | None:
         """Failed when nothing of this step was shown, else incomplete with its text kept."""
-        await self._introduced()
+        await self._emit_sources()
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
-        _, text, _ = self._shown()
+        _, text, _ = self._text_shown()
         status = TurnStatus.INCOMPLETE if text.strip() else TurnStatus.FAILED
         said = {
             "code": code,
             "message": message or CODES[code][1],
             "retryable": code in RETRYABLE,
         }
-        return await self._close(Ending(status, error=said))
+        return await self._close(TurnEnding(status, error=said))
 
-    async def _close(self, ending: Ending) -> TurnStatus | None:
-        _, text, seq = self._shown()
-        await self._hand(lambda: self._writer.end(ending, text=text, seq=seq))
+    async def _close(self, ending: TurnEnding) -> TurnStatus | None:
+        _, text, seq = self._text_shown()
+        await self._run_in_thread(lambda: self._writer.end(ending, text=text, seq=seq))
         self._announce()
         return ending.status
 
@@ -309,8 +311,8 @@ async def _done(task: "asyncio.Task[None] | None") -> None:
         raise error
 
 
-def _patience(deadline: float) -> Patience:
-    return Patience(
+def _retry_policy(deadline: float) -> RetryPolicy:
+    return RetryPolicy(
         first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
         idle_seconds=settings.AMBER_IDLE_SECONDS,
         retries=settings.AMBER_PROVIDER_RETRIES,

@@ -14,7 +14,7 @@ from uuid import UUID
 from amber.lib.workers.thread_bridge import worker_loop
 
 
-class Stop(enum.Enum):
+class StopReason(enum.Enum):
     """Why a running turn is stopped from outside."""
 
     CANCELLED = "cancelled"
@@ -26,15 +26,15 @@ class Stoppable:
     """Something that runs as one task. All of it on the worker's loop, but for making it."""
 
     def __init__(self) -> None:
-        self.stopped_as: Stop | None = None
+        self.stopped_as: StopReason | None = None
         self._task: asyncio.Task[Any] | None = None
 
-    def started(self, task: "asyncio.Task[Any]") -> None:
+    def set_task(self, task: "asyncio.Task[Any]") -> None:
         self._task = task
         if self.stopped_as is not None:
             task.cancel()
 
-    def stop(self, reason: Stop) -> None:
+    def stop(self, reason: StopReason) -> None:
         if self.stopped_as is None:
             self.stopped_as = reason
             if self._task is not None:
@@ -53,7 +53,7 @@ def running_ids() -> list[UUID]:
     return list(_running)
 
 
-def stop(turn_id: UUID, reason: Stop) -> None:
+def stop(turn_id: UUID, reason: StopReason) -> None:
     """Stop a turn of this process; nothing happens when it does not run here."""
     run = _running.get(turn_id)
     if run is not None:
@@ -61,7 +61,7 @@ def stop(turn_id: UUID, reason: Stop) -> None:
 
 
 @contextmanager
-def listed(turn_id: UUID, run: Stoppable) -> Iterator[None]:
+def list_run(turn_id: UUID, run: Stoppable) -> Iterator[None]:
     """So that it can be stopped meanwhile."""
     _running[turn_id] = run
     try:

@@ -17,12 +17,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from amber.lib.database.cached_sql import prepared
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.cached_update import update_row
 from amber.lib.database.lease import Fenced
 from amber.lib.errors import RateLimited
 from assistants.totals import count_tokens
-from chats.context.gathering import Prepared
+from chats.context.gathering import PreparedRequest
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Event
 from chats.messages import transcript
@@ -31,7 +31,7 @@ from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
 from chats.turns.admission import dismiss
 from chats.turns.approval import waiting_call, without_call
-from chats.turns.endings import Ending, end_turn, last_event
+from chats.turns.endings import TurnEnding, end_turn, last_event
 from chats.turns.listeners import announce
 from engine.loop_events import Reply
 from engine.messages import ToolCall
@@ -83,7 +83,7 @@ class TurnWriter:
         self._sender = ""
 
     def expect_answer(
-        self, prepared: Prepared, embedded: Sequence[tuple[EmbeddingModel, Usage]]
+        self, prepared: PreparedRequest, embedded: Sequence[tuple[EmbeddingModel, Usage]]
     ) -> None:
         """To this request; it cost so much to embed its question."""
         self.account.model, self.account.asked = prepared.row, prepared.request.messages
@@ -107,7 +107,7 @@ class TurnWriter:
 
     def store_knowledge(self, knowledge: Knowledge, seq: int) -> None:
         """What the library had to say, before anything of the answer."""
-        with self._held() as (turn, chat):
+        with self._hold_turn() as (turn, chat):
             step = turn.step + 1
             message = transcript.append_to_turn(
                 turn,
@@ -117,7 +117,7 @@ class TurnWriter:
                 citations=list(knowledge.passages),
                 step=step,
             )
-            self._save(turn, seq, step, [message], before=_added(step, knowledge.passages))
+            self._save(turn, seq, step, [message], before=_source_events(step, knowledge.passages))
 
     def save_partial(self, step: int, text: str, seq: int) -> None:
         """Keep text that was shown. Does nothing once its step is stored."""
@@ -129,18 +129,18 @@ class TurnWriter:
 
     def store_reply(self, reply: Reply, seq: int) -> None:
         """The rows of one reply: its answer, which ends the turn, or the calls it asks for."""
-        with self._held() as (turn, chat):
+        with self._hold_turn() as (turn, chat):
             turn.partial_text = ""
             usage, estimated = self.account.usage_of(reply.usage, reply.text)
             self.account.settle(turn, usage, estimated=estimated, reply=reply)
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
             stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
             if reply.calls:
-                self.refused = self.account.renewed(turn, reply, usage)
+                self.refused = self.account.renew_reservation(turn, reply, usage)
             turn.step = reply.step
             turn.waiting_calls = [waiting_call(call) for call in reply.unapproved]
             if not reply.calls:
-                ending = Ending(TurnStatus.COMPLETED, finish_reason=reply.finish_reason)
+                ending = TurnEnding(TurnStatus.COMPLETED, finish_reason=reply.finish_reason)
                 end_turn(turn, chat, ending)
             self._save(turn, seq, reply.step, stored, spent=usage)
 
@@ -152,7 +152,7 @@ class TurnWriter:
             "arguments": "",
             "reply_id": reply_id(self.turn, step),
         }
-        with self._held() as (turn, chat):
+        with self._hold_turn() as (turn, chat):
             kept, shown = self.files.save(result) if self.files else (None, [])
             append = partial(transcript.append_to_turn, turn, chat, step=step, tool_call=tool_call)
             citations = list(result.passages)
@@ -163,12 +163,12 @@ class TurnWriter:
             ]
             stored += [append(role=MessageRole.FILE, file=file) for file in shown]
             turn.waiting_calls = without_call(turn.waiting_calls, call.id)
-            self._save(turn, seq, step, stored, before=_added(step, citations))
+            self._save(turn, seq, step, stored, before=_source_events(step, citations))
 
     def take_approved(self, calls: Sequence[ToolCall]) -> None:
         """Clear what was decided on these calls, before they are made: whoever comes after us
         must not take an approval for a second one."""
-        with self._held() as (turn, _):
+        with self._hold_turn() as (turn, _):
             for call in calls:
                 turn.waiting_calls = without_call(turn.waiting_calls, call.id)
             self._update(turn, *_MOVING)
@@ -179,9 +179,9 @@ class TurnWriter:
         Not counted as an attempt. If it was cancelled in the same moment it ends: a turn that
         waits has no worker who would hear of it.
         """
-        with self._held() as (turn, chat):
+        with self._hold_turn() as (turn, chat):
             if turn.cancel_requested_at is not None:
-                end_turn(turn, chat, Ending(TurnStatus.CANCELLED))
+                end_turn(turn, chat, TurnEnding(TurnStatus.CANCELLED))
             else:
                 dismiss([turn])
                 turn.status = TurnStatus.WAITING
@@ -191,15 +191,15 @@ class TurnWriter:
                 announce(turn)
             self._save(turn, seq, turn.step, [])
 
-    def hand_back(self, finish_reason: str, seq: int) -> None:
+    def return_client_calls(self, finish_reason: str, seq: int) -> None:
         """The turn is over; its last calls are for whoever asked."""
-        with self._held() as (turn, chat):
-            end_turn(turn, chat, Ending(TurnStatus.COMPLETED, finish_reason=finish_reason))
+        with self._hold_turn() as (turn, chat):
+            end_turn(turn, chat, TurnEnding(TurnStatus.COMPLETED, finish_reason=finish_reason))
             self._save(turn, seq, turn.step, [])
 
-    def end(self, ending: Ending, *, text: str, seq: int) -> None:
+    def end(self, ending: TurnEnding, *, text: str, seq: int) -> None:
         """End the turn otherwise than by an answer; text that was shown is kept."""
-        with self._held() as (turn, chat):
+        with self._hold_turn() as (turn, chat):
             turn.partial_text = text
             outcome = ending.error["code"] if ending.error else str(ending.status)
             usage = self._settle_cut_off(turn, text, outcome)
@@ -208,7 +208,7 @@ class TurnWriter:
 
     def release(self, *, text: str, seq: int) -> None:
         """Give the turn back to the queue, its text kept, the attempt not counted."""
-        with self._held() as (turn, _):
+        with self._hold_turn() as (turn, _):
             turn.partial_text = text
             usage = self._settle_cut_off(turn, text, RELEASED)
             turn.status = TurnStatus.QUEUED
@@ -231,7 +231,7 @@ class TurnWriter:
         return usage
 
     @contextmanager
-    def _held(self) -> Iterator[tuple[Turn, Chat | None]]:
+    def _hold_turn(self) -> Iterator[tuple[Turn, Chat | None]]:
         self._make_manifest()
         with transaction.atomic():
             chat = self._locked_chat()
@@ -248,7 +248,7 @@ class TurnWriter:
         if self.turn.chat is None:
             return None
         chat = copy(self.turn.chat)
-        found = _locked(chat_id=chat.pk)
+        found = _lock_chat(chat_id=chat.pk)
         if not found:
             raise Fenced
         chat.active_leaf_id, chat.name = found[0]
@@ -299,13 +299,13 @@ class TurnWriter:
         transaction.on_commit(lambda: self.outbox.extend(events))
 
 
-@prepared
-def _locked(*, chat_id: UUID) -> QuerySet[Chat, tuple[UUID | None, str]]:
+@cache_sql
+def _lock_chat(*, chat_id: UUID) -> QuerySet[Chat, tuple[UUID | None, str]]:
     locked = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id)
     return locked.values_list("active_leaf_id", "name")
 
 
-def _added(step: int, passages: Iterable[dict[str, Any]]) -> list[Event]:
+def _source_events(step: int, passages: Iterable[dict[str, Any]]) -> list[Event]:
     return [("source.added", {"step": step, "passage": passage}) for passage in passages]
 
 

@@ -13,11 +13,11 @@ from accounts.models import IdempotencyRecord
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
 from accounts.tenancy.idempotency import Replay, once
-from amber.lib.rest.preferences import applied, prefers_async
+from amber.lib.rest.preferences import accepted_headers, prefers_async
 from amber.lib.rest.wire import JSONRenderer
 from chats.messages.wire import turn_wire
 from chats.models import Turn
-from chats.services import Posted
+from chats.services import PostResult
 from chats.streaming.stream_view import event_stream
 
 _ROOT: Final = re.compile(r"/api/v1/(?:public/assistants/[^/]+/)?")
@@ -60,16 +60,16 @@ def answered_once(
     return Response(wire(done), status=status)
 
 
-def answer_posted(request: Request, work: Work[Posted]) -> HttpResponseBase:
+def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
     """201 with message and turn (202 if the client would rather not wait), or the turn's event stream if
     that was asked for."""
     done = _once(request, work)
     principal = principal_of(request)
-    if isinstance(done, Posted) and done.turn is not None and wants_stream(request):
+    if isinstance(done, PostResult) and done.turn is not None and wants_stream(request):
         return event_stream(done.turn, viewed_by=principal)
     answer = done.answer if isinstance(done, Replay) else done.wire()
     if answer["turn"] is None or not wants_stream(request):
-        return _told(request, answer, answer["turn"])
+        return _answer_json(request, answer, answer["turn"])
     turn = get_visible(Turn, principal, answer["turn"]["id"])
     return event_stream(turn, viewed_by=principal)
 
@@ -79,18 +79,20 @@ def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
     done = _once(request, work)
     answer = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
-        return _told(request, answer, answer)
+        return _answer_json(request, answer, answer)
     principal = principal_of(request)
     turn = get_visible(Turn, principal, answer["id"]) if isinstance(done, Replay) else done
     return event_stream(turn, viewed_by=principal)
 
 
-def _told(request: Request, answer: Mapping[str, Any], turn: Mapping[str, Any] | None) -> Response:
+def _answer_json(
+    request: Request, answer: Mapping[str, Any], turn: Mapping[str, Any] | None
+) -> Response:
     """Answers never wait for the turn; whoever prefers that in so many words is told where to look."""
     root = _ROOT.match(request.path)
     if turn is None or root is None or not prefers_async(request):
         return Response(answer, status=201)
-    return Response(answer, status=202, headers=applied(f"{root[0]}turns/{turn['id']}/"))
+    return Response(answer, status=202, headers=accepted_headers(f"{root[0]}turns/{turn['id']}/"))
 
 
 def _once(request: Request, work: Work[T]) -> T | Replay:

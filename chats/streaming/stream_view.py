@@ -49,12 +49,12 @@ def event_stream(
 
     Call it in the request's own thread: it returns that thread's database connections.
     """
-    response = streamed(_bytes(turn, after, viewed_by))
+    response = stream_response(_bytes(turn, after, viewed_by))
     connections.close_all()
     return response
 
 
-def streamed(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
+def stream_response(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
     """Server-sent events: what nobody on the way may keep or hold back."""
     response = StreamingHttpResponse(body, content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store, no-transform"
@@ -158,10 +158,10 @@ class _Following:
         """What the stream holds after our place, or a snapshot where it does not reach back."""
         viewer = self._viewer
         try:
-            found = await self._held()
+            found = await self._read_held()
             if not found and (self._is_new or not await self._is_behind()):
                 return []  # nothing was missed; silence is looked into anyway
-            found = found or await self._held()  # it may have begun since
+            found = found or await self._read_held()  # it may have begun since
         except (RedisError, OSError):
             return await self._snapshot()
         if not found:
@@ -174,7 +174,7 @@ class _Following:
             return await self._take_all(found)
         return await self._snapshot()
 
-    async def _held(self) -> list[StreamEvent]:
+    async def _read_held(self) -> list[StreamEvent]:
         """What Redis holds from our place on. Raises RedisError, OSError."""
         seq = self._viewer.seq
         return await read_stream(self._viewer.key, least=f"{seq}-0" if seq else "-")

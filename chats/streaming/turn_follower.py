@@ -45,15 +45,15 @@ async def wait_for_end(
 ) -> Turn:
     """The turn as it is stored at its end, whole.
 
-    Raises what `followed` raises; `is_kept` and `viewed_by` as there.
+    Raises what `follow_turn` raises; `is_kept` and `viewed_by` as there.
     """
-    async with aclosing(followed(turn, is_kept=is_kept, viewed_by=viewed_by)) as events:
+    async with aclosing(follow_turn(turn, is_kept=is_kept, viewed_by=viewed_by)) as events:
         async for _ in events:
             pass
-    return await _stored(turn)
+    return await _load_turn(turn)
 
 
-async def followed(
+async def follow_turn(
     turn: Turn, *, is_kept: bool = False, viewed_by: Principal | None = None
 ) -> AsyncGenerator[Event | None, None]:
     """The turn's events until it has completed; None where a heartbeat is due. `viewed_by` as in
@@ -87,7 +87,7 @@ async def followed(
         raise Unavailable("No worker has answered in time.", turn_id=str(turn.pk)) from None
     finally:
         if not is_over and not is_kept:
-            await _cancelled(turn)
+            await _cancel(turn)
 
 
 class _KnownFields:
@@ -129,7 +129,7 @@ def _raise_end(turn: Turn, event: Event | None) -> None:
 
 
 @sync_to_async(thread_sensitive=False)
-def _stored(turn: Turn) -> Turn:
+def _load_turn(turn: Turn) -> Turn:
     """Raises Missing."""
     try:
         return Turn.objects.get(pk=turn.pk)
@@ -149,7 +149,7 @@ def _stored_fields(turn: Turn) -> dict[str, Any]:
 
 
 @sync_to_async(thread_sensitive=False)
-def _cancelled(turn: Turn) -> None:
+def _cancel(turn: Turn) -> None:
     try:
         cancel_turn(turn)
     except Missing:

@@ -10,7 +10,7 @@ import pytest
 from amber.lib import redis as amber_redis
 from amber.lib.workers.thread_bridge import worker_loop
 from chats.tests.rows import new_assistant
-from providers.keys import seal_api_key
+from providers.keys import encrypt_api_key
 from providers.models import LanguageModel, Provider
 from tests.fixtures_provider import RunningProvider, fake_provider
 from tests.personas import Persona
@@ -23,8 +23,8 @@ __all__ = ["fake_provider", "weather"]
 def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The turns that were rung for; nothing reaches the broker."""
     heard: list[UUID] = []
-    monkeypatch.setattr("chats.services.ring_turn", heard.append)
-    monkeypatch.setattr("chats.approval_services.ring_turn", heard.append)
+    monkeypatch.setattr("chats.services.enqueue_turn", heard.append)
+    monkeypatch.setattr("chats.approval_services.enqueue_turn", heard.append)
     return heard
 
 
@@ -45,7 +45,7 @@ def assistant(alice: Persona) -> Any:
 def provider(db: None, fake_provider: RunningProvider) -> Provider:
     """A row that leads to the fake provider."""
     row = Provider(name="Fake", base_url=fake_provider.base_url)
-    seal_api_key(row, fake_provider.api_key)
+    encrypt_api_key(row, fake_provider.api_key)
     row.save()
     return row
 

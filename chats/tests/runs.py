@@ -20,7 +20,7 @@ from chats.context.lookups import embed_question
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Chat, Turn, TurnStatus
 from chats.running import runner, stopping
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
 from engine.events import AnyEvent, Event, Transcript, fold
@@ -72,7 +72,7 @@ class Run:
     def wait_for_text(self) -> None:
         self.wait_for(lambda: text_of(self.turn))
 
-    def stop(self, reason: Stop) -> None:
+    def stop(self, reason: StopReason) -> None:
         stopping.stop(self.turn.pk, reason)
 
 
@@ -92,7 +92,7 @@ def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
     try:
         yield this
     except BaseException:
-        stopping.stop(turn.pk, Stop.FENCED)
+        stopping.stop(turn.pk, StopReason.FENCED)
         raise
     finally:
         thread.join(WAIT_SECONDS)
@@ -132,7 +132,7 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
         assert after == before + 1 or (after % 1_000_000 == 1 and after > before)
 
 
-def prepared_for(turn: Turn) -> gathering.Prepared:
+def prepared_for(turn: Turn) -> gathering.PreparedRequest:
     """The turn's next request, as its runner would compose it."""
     gathered = gathering.gather(turn)
     return gathering.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))

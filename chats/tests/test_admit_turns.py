@@ -14,7 +14,7 @@ from chats import services
 from chats.call_services import continue_chat
 from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from chats.tests.rows import (
     error_of,
     messages,
@@ -260,7 +260,7 @@ def test_a_turn_cancelled_in_mid_answer_counts_what_was_shown(alice, new_model):
     budget = new_budget(alice, 10_000)
     with running(ask(alice, "fake-slow")) as this:
         this.wait_for_text()
-        this.stop(Stop.CANCELLED)
+        this.stop(StopReason.CANCELLED)
     assert used_tokens() > 0
     assert_settled(budget)
 

@@ -12,7 +12,7 @@ from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.running.resumption import UNKNOWN_OUTCOME
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
 from chats.tests.rows import ABSENT, error_of, fields_of, new_assistant, of_turn, path_of
@@ -434,7 +434,7 @@ def test_a_turn_released_while_its_free_calls_run_still_asks(alice, offline, sen
     turn = ask(alice, "offline", content='/dawdle\n/send {"to": "ann"}')
     with running(turn) as this:
         this.wait_for(lambda: begun)
-        this.stop(Stop.RELEASED)
+        this.stop(StopReason.RELEASED)
     assert this.status == [TurnStatus.QUEUED]
     assert run(turn, "w2") == TurnStatus.WAITING
     assert (sent, results_of(turn)) == ([], ["done"])

@@ -14,7 +14,7 @@ from chats import services
 from chats.events.stream import events_key
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from chats.running import resumption, stopping
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
 from chats.tests.runs import (
@@ -85,7 +85,7 @@ def test_a_cancelled_answer_keeps_what_was_shown(alice, new_model, fake_provider
     turn = ask(alice, "fake-hang-mid")
     with running(turn) as this:
         this.wait_for(lambda: text_of(turn) == THREE)
-        this.stop(Stop.CANCELLED)
+        this.stop(StopReason.CANCELLED)
     assert this.status == [TurnStatus.CANCELLED]
     assert path_of(turn.chat) == [("human", "Hi"), ("assistant", THREE)]
     assert (turn.status, turn.error, turn.partial_text) == ("cancelled", None, "")
@@ -105,7 +105,7 @@ def test_cancelling_over_rest_is_heard_by_the_lease_renewal(alice, new_model):
         this.wait_for_text()
         assert services.cancel_turn(Turn.objects.get()).status == "running"
         assert Turn.objects.get().cancel_requested_at is not None
-        this.stop(Stop.CANCELLED)
+        this.stop(StopReason.CANCELLED)
     assert turn.status == "cancelled"
 
 
@@ -114,7 +114,7 @@ def test_a_silent_provider_is_cancelled_without_a_message(alice, new_model, fake
     turn = ask(alice, "fake-hang-first")
     with running(turn) as this:
         this.wait_for(lambda: fake_provider.stats()["active"] == 1)
-        this.stop(Stop.CANCELLED)
+        this.stop(StopReason.CANCELLED)
     assert path_of(turn.chat) == [("human", "Hi")]
     assert names_of(turn) == ["turn.started", "turn.cancelled"]
     assert_stored_is_what_was_streamed(turn)
@@ -122,7 +122,7 @@ def test_a_silent_provider_is_cancelled_without_a_message(alice, new_model, fake
 
 
 def test_stopping_what_does_not_run_here_does_nothing(alice):
-    stopping.stop(ask(alice).pk, Stop.CANCELLED)
+    stopping.stop(ask(alice).pk, StopReason.CANCELLED)
     assert stopping.running_ids() == []
 
 
@@ -131,7 +131,7 @@ def test_a_released_turn_waits_for_another_worker(alice, new_model):
     turn = ask(alice, "fake-hang-mid-once", content=f"release me {SIX}")
     with running(turn) as this:
         this.wait_for(lambda: text_of(turn) == THREE)
-        this.stop(Stop.RELEASED)
+        this.stop(StopReason.RELEASED)
     assert this.status == [TurnStatus.QUEUED]
     assert (turn.status, turn.attempt, turn.worker) == ("queued", 0, "")
     assert turn.partial_text == THREE
@@ -264,7 +264,7 @@ def test_a_zombie_in_mid_answer_ends_nothing(alice, new_model):
     with running(turn) as this:
         this.wait_for_text()
         take_over(turn)
-        this.stop(Stop.CANCELLED)
+        this.stop(StopReason.CANCELLED)
     assert this.status == [None]
     assert turn.status == "running"
     assert path_of(turn.chat) == [("human", "Hi")]
@@ -288,7 +288,7 @@ def test_a_deleted_chat_stops_its_turn(alice, new_model):
     with running(turn) as this:
         this.wait_for_text()
         services.delete_chat(turn.chat)
-        this.stop(Stop.FENCED)
+        this.stop(StopReason.FENCED)
     assert this.status == [None]
     assert not Chat.objects.exists()
     assert not ChatMessage.objects.exists()
@@ -354,7 +354,7 @@ def test_a_finished_call_is_not_made_again(alice, new_model):
     turn = ask(alice, "fake-hang-mid-once", content=f"finished {marker('count', {})}")
     with running(turn) as this:
         this.wait_for(lambda: text_of(turn) == THREE)
-        this.stop(Stop.FENCED)
+        this.stop(StopReason.FENCED)
     expire(turn)
     assert sweep.sweep_turns() == [turn.pk]
     assert run(turn, "w2") == TurnStatus.COMPLETED
@@ -371,7 +371,7 @@ def test_a_crash_in_mid_answer_takes_the_half_back(alice, new_model):
     turn = ask(alice, "fake-hang-mid-once", content=f"crash {SIX}")
     with running(turn) as this:
         this.wait_for(lambda: text_of(turn) == THREE)
-        this.stop(Stop.FENCED)
+        this.stop(StopReason.FENCED)
     expire(turn)
     assert sweep.sweep_turns() == [turn.pk]
     assert run(turn, "w2") == TurnStatus.COMPLETED
@@ -390,7 +390,7 @@ def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatc
         this.wait_for(lambda: Turn.objects.get().partial_text == THREE)
         row = Turn.objects.get()
         this.wait_for(lambda: stream_of(turn)[-1]["seq"] == row.seq)
-        this.stop(Stop.FENCED)
+        this.stop(StopReason.FENCED)
     assert seen_of(turn).text == {1: THREE}
 
 

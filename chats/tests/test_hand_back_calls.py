@@ -72,17 +72,17 @@ def test_a_worker_that_dies_behind_the_call_leaves_the_next_one_to_end_the_turn(
     """The call is stored, and nobody may make it here or call its outcome unknown."""
     from chats.running.writer import TurnWriter
 
-    hand_back = TurnWriter.hand_back
+    return_client_calls = TurnWriter.return_client_calls
 
     def die(*_):
         take_over(turn)
         expire(turn)
-        return hand_back(*_)
+        return return_client_calls(*_)
 
     monkeypatch.setattr(TurnWriter, "hand_back", die)
     turn = ask(alice)
     assert run(turn) is None
-    monkeypatch.setattr(TurnWriter, "hand_back", hand_back)
+    monkeypatch.setattr(TurnWriter, "hand_back", return_client_calls)
     assert sweep.sweep_turns() == [turn.pk]
     assert run(turn, "w3") == TurnStatus.COMPLETED
     assert turn.finish_reason == "tool_calls"

@@ -105,13 +105,13 @@ def test_a_thousand_messages_cost_no_more_queries_than_ten(alice, chat, assistan
 
 
 def test_names_the_assistant_and_the_file(alice, chat):
-    theirs = new_assistant(alice, name="Iris")
+    client_tools = new_assistant(alice, name="Iris")
     say(chat, "", role="file", file=new_file(alice, name="a.txt"))
-    say(chat, "Hello", role="assistant", assistant=theirs)
+    say(chat, "Hello", role="assistant", assistant=client_tools)
     file, answer = page(api(alice), messages(chat))["results"]
-    assert answer["assistant"] == {"id": str(theirs.pk), "name": "Iris"}
+    assert answer["assistant"] == {"id": str(client_tools.pk), "name": "Iris"}
     assert file["file"]["name"] == "a.txt"
-    theirs.delete()
+    client_tools.delete()
     assert page(api(alice), messages(chat))["results"][1]["assistant"] is None
 
 

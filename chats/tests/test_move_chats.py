@@ -50,7 +50,7 @@ def test_an_imported_chat_is_sealed_before_anybody_asks(
     alice, monkeypatch, django_capture_on_commit_callbacks
 ):
     rung: list[object] = []
-    monkeypatch.setattr("chats.messages.transfer.ring_sealing", rung.append)
+    monkeypatch.setattr("chats.messages.transfer.enqueue_sealing", rung.append)
     said = [
         {"role": role, "content": f"{role} {n}: " + "words about the harbour " * 40}
         for n in range(40)
@@ -127,8 +127,8 @@ def test_keeps_its_assistants_where_the_importer_sees_them(alice, chat):
     answer = take_in(alice, export(alice, chat)).json()
     assert (answer["assistant_id"], answer["can_be_asked"]) == (str(chat.assistant_id), True)
     made = Chat.objects.get(pk=answer["id"])
-    theirs = ChatMessage.objects.filter(chat=made, assistant=chat.assistant)
-    assert {m.role for m in theirs} == {"assistant", "tool_call"}
+    client_tools = ChatMessage.objects.filter(chat=made, assistant=chat.assistant)
+    assert {m.role for m in client_tools} == {"assistant", "tool_call"}
     assert ask(alice, made).status_code == 201
 
 

@@ -38,7 +38,7 @@ def test_everything_may_be_left_out(alice):
 
 def test_says_at_once_whether_it_can_be_asked(alice, bob):
     """As asking does: the assistant is there, and its user sees it."""
-    theirs = new_assistant(alice, shared=True)
+    client_tools = new_assistant(alice, shared=True)
 
     def is_told(chat_id):
         (listed,) = api(bob).get(ALL).json()["results"]
@@ -53,17 +53,17 @@ def test_says_at_once_whether_it_can_be_asked(alice, bob):
     at = made["id"]
     assert not made["can_be_asked"]
     assert not is_told(at)
-    named = {"content": "Hi", "assistant_id": str(theirs.pk)}
+    named = {"content": "Hi", "assistant_id": str(client_tools.pk)}
     assert api(bob).post(f"{ALL}{at}/messages/", named).status_code == 201
     Turn.objects.update(status="completed")
-    given = api(bob).patch(f"{ALL}{at}/", {"assistant_id": str(theirs.pk)}).json()
+    given = api(bob).patch(f"{ALL}{at}/", {"assistant_id": str(client_tools.pk)}).json()
     assert given["can_be_asked"]
     assert is_told(at)
     Assistant.objects.update(shared=False)
     assert not is_told(at)
     Assistant.objects.update(shared=True)
     assert is_told(at)
-    assert api(alice).delete(f"/api/v1/assistants/{theirs.pk}/").status_code == 204
+    assert api(alice).delete(f"/api/v1/assistants/{client_tools.pk}/").status_code == 204
     assert not is_told(at)
 
 

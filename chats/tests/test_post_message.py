@@ -194,10 +194,10 @@ def test_without_any_assistant_it_is_400_and_nothing_is_stored(alice):
 
 
 def test_an_assistant_that_is_no_longer_shared_counts_as_none(alice, bob):
-    theirs = new_assistant(bob, shared=True)
-    chat = new_chat(alice, assistant=theirs)
-    theirs.shared = False
-    theirs.save()
+    client_tools = new_assistant(bob, shared=True)
+    chat = new_chat(alice, assistant=client_tools)
+    client_tools.shared = False
+    client_tools.save()
     assert error_of(api(alice).post(messages(chat), {"content": "Hi"})) == (400, "no_assistant")
 
 

@@ -33,13 +33,13 @@ def chat(alice):
     return new_chat(alice, assistant=new_assistant(alice, name="Iris", prompt="You are Iris."))
 
 
-def prepare(chat: Chat, **fields: Any) -> gathering.Prepared:
+def prepare(chat: Chat, **fields: Any) -> gathering.PreparedRequest:
     """As for a question at the end of the chat."""
     chat.refresh_from_db()
     return prepared_for(new_turn(chat, **({"assistant": chat.assistant} | fields)))
 
 
-def asked(prepared: gathering.Prepared) -> list[tuple[str, str]]:
+def asked(prepared: gathering.PreparedRequest) -> list[tuple[str, str]]:
     """(role, text), the times taken off."""
     return [(m["role"], _plain(m["content"])) for m in prepared.request.messages]
 

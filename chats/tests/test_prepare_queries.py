@@ -10,25 +10,25 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from accounts.tenancy.access import find_visible
-from amber.lib.database.cached_sql import prepared, raw_rows
+from amber.lib.database.cached_sql import cache_sql, raw_rows
 from chats.models import Chat, ChatMessage, Turn
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@prepared
+@cache_sql
 def _of_chat(*, chat_id: UUID) -> QuerySet[ChatMessage]:
     return ChatMessage.objects.filter(chat=chat_id).order_by("position")
 
 
-@prepared
+@cache_sql
 def _first_positions(count: int, /, *, chat_id: UUID) -> QuerySet[ChatMessage, tuple[int]]:
     rows = ChatMessage.objects.filter(chat=chat_id).order_by("position")
     return rows.values_list("position")[:count]
 
 
-@prepared
+@cache_sql
 def _joined(*, turn_id: UUID) -> QuerySet[Turn]:
     return Turn.objects.select_related("chat", "assistant", "question", "api_key").filter(
         pk=turn_id
@@ -67,17 +67,17 @@ def test_rows_are_those_of_the_queryset_with_what_was_joined(alice, django_asser
     assert Turn.objects.get(pk=turn.pk).seq == 7
 
 
-@prepared
+@cache_sql
 def _limited(*, count: int) -> QuerySet[Chat]:
     return Chat.objects.all()[:count]
 
 
-@prepared
+@cache_sql
 def _annotated(*, chat_id: UUID) -> QuerySet[Chat]:
     return Chat.objects.annotate(lower=Lower("name")).filter(pk=chat_id)
 
 
-@prepared
+@cache_sql
 def _prefetched(*, chat_id: UUID) -> QuerySet[Chat]:
     return Chat.objects.prefetch_related("turns").filter(pk=chat_id)
 
@@ -112,7 +112,7 @@ def test_annotations_come_along(alice):
 
 @pytest.mark.parametrize("asker", ["alice", "bob", "carol", "mallory"])
 @pytest.mark.parametrize("kind", ["chat", "expired", "private", "shared"])
-def test_people_find_what_is_visible_to_them(alice, asker, kind, request):
+def test_people_find_what_is_visible_to_them(alice, caller, kind, request):
     """By the statement that is built once as by the queryset, whoever asked before."""
     past = timezone.now() - timedelta(seconds=1)
     row: Any = {
@@ -122,11 +122,11 @@ def test_people_find_what_is_visible_to_them(alice, asker, kind, request):
         "shared": lambda: new_assistant(alice, shared=True),
     }[kind]()
     find_visible(type(row), alice.principal, row.pk)
-    principal = request.getfixturevalue(asker).principal
+    principal = request.getfixturevalue(caller).principal
     found = find_visible(type(row), principal, row.pk)
     assert found == type(row).objects.visible_to(principal).filter(pk=row.pk).first()
     assert (found is not None) == (
-        asker
+        caller
         in {"chat": ["alice"], "private": ["alice"], "expired": []}.get(
             kind, ["alice", "bob", "carol"]
         )

@@ -10,7 +10,7 @@ from amber.lib import redis as amber_redis
 from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from chats.services import cancel_turn, delete_chat
 from chats.tests.event_streams import Sse, read_sse, stream_of
 from chats.tests.rows import of_turn
@@ -157,7 +157,7 @@ def test_follows_a_turn_that_runs(alice, new_model):
     with running(turn) as this:
         this.wait_for(lambda: text_of(turn))
         response = api(alice).get(of_turn(turn, "events/"))
-        this.stop(Stop.CANCELLED)
+        this.stop(StopReason.CANCELLED)
         events = read_sse(response)
     assert names(events)[0] == "turn.started"
     assert names(events)[-1] == "turn.cancelled"

@@ -91,7 +91,7 @@ class TurnAccount:
             self._record(turn, usage, model=model)
         self.embedded = ()
 
-    def renewed(self, turn: Turn, reply: Reply, usage: Usage) -> RateLimited | None:
+    def renew_reservation(self, turn: Turn, reply: Reply, usage: Usage) -> RateLimited | None:
         """Whether the next request can be afforded, where the turn goes on by itself."""
         handed_back = {tool["name"] for tool in turn.options.get("tools", ())}
         rests = reply.unapproved or any(call.name in handed_back for call in reply.calls)

@@ -27,7 +27,7 @@ from chats.models import ChatMessage, MessageRole, Turn
 from engine.provider.model import Usage
 from providers import registry
 from providers.budgets import reservations
-from providers.budgets.rules import Spender, Spending
+from providers.budgets.rules import BudgetSubject, Spending
 from providers.models import LanguageModel
 from providers.usage.ledger import spending_of
 
@@ -52,7 +52,7 @@ _IS_SENT: Final = Q(role=MessageRole.FILE, tool_call__isnull=True)
 def admit(turn: Turn) -> Turn:
     """Write a new turn, or raise RateLimited (budget_exceeded). Part of the caller's transaction."""
     turn.is_budgeted = reservations.reserve(
-        spender_of(turn), partial(_first, turn), holder_id=turn.pk
+        budget_subject_of(turn), partial(_first, turn), holder_id=turn.pk
     )
     insert_row(turn)
     return turn
@@ -62,18 +62,20 @@ def readmit(turn: Turn) -> None:
     """Its next request reads what the last one did, and what has come since. Budgets made while it
     waited apply, too. The caller saves `is_budgeted`. Raises RateLimited."""
 
-    def asked() -> Spending:
-        return _asked(turn, _model_of(turn), turn.usage.get("total_tokens", 0))
+    def estimate_spending() -> Spending:
+        return _estimate_spending(turn, _model_of(turn), turn.usage.get("total_tokens", 0))
 
-    turn.is_budgeted = reservations.reserve(spender_of(turn), asked, holder_id=turn.pk)
+    turn.is_budgeted = reservations.reserve(
+        budget_subject_of(turn), estimate_spending, holder_id=turn.pk
+    )
 
 
 def renew(turn: Turn, model: LanguageModel, last: Usage) -> RateLimited | None:
     """Hold what the next request may use; why it cannot be had, if so."""
     if not turn.is_budgeted:
         return None
-    asked = _asked(turn, model, last.total_tokens)
-    return reservations.renew(spender_of(turn), asked, holder_id=turn.pk)
+    estimate_spending = _estimate_spending(turn, model, last.total_tokens)
+    return reservations.renew(budget_subject_of(turn), estimate_spending, holder_id=turn.pk)
 
 
 def dismiss(turns: Collection[Turn]) -> None:
@@ -97,8 +99,8 @@ def prompt_tokens_of(turn: Turn) -> int:
     return said + _brought_tokens(turn)
 
 
-def spender_of(turn: Turn) -> Spender:
-    return Spender(
+def budget_subject_of(turn: Turn) -> BudgetSubject:
+    return BudgetSubject(
         organization_id=turn.organization_id,
         user_id=turn.user_id,
         api_key_id=turn.api_key_id,
@@ -112,10 +114,10 @@ def spender_of(turn: Turn) -> Spender:
 
 def _first(turn: Turn) -> Spending:
     """Of its first request. Up to four queries."""
-    return _asked(turn, _model_of(turn), prompt_tokens_of(turn))
+    return _estimate_spending(turn, _model_of(turn), prompt_tokens_of(turn))
 
 
-def _asked(turn: Turn, model: LanguageModel, prompt_tokens: int) -> Spending:
+def _estimate_spending(turn: Turn, model: LanguageModel, prompt_tokens: int) -> Spending:
     wished = turn.options.get("max_output_tokens") or model.max_output_tokens
     prompt_tokens = min(prompt_tokens, model.context_tokens)
     return spending_of(model, Usage(prompt_tokens, min(wished, model.max_output_tokens)))

@@ -27,7 +27,7 @@ def without_call(entries: WaitingCalls, call_id: str) -> list[dict[str, Any]]:
     return [dict(entry) for entry in entries if entry["call_id"] != call_id]
 
 
-def decided(entries: WaitingCalls, decisions: Mapping[str, bool]) -> list[dict[str, Any]]:
+def apply_decisions(entries: WaitingCalls, decisions: Mapping[str, bool]) -> list[dict[str, Any]]:
     """The entries with these decisions, of known calls."""
     return [
         {**entry, "approved": decisions.get(entry["call_id"], entry["approved"])}

@@ -25,7 +25,7 @@ from chats.turns.listeners import announce
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class TurnEnding:
     """How a turn ends: its last state and what goes with it."""
 
     status: TurnStatus
@@ -36,7 +36,7 @@ class Ending:
 def end_turn(
     turn: Turn,
     chat: Chat | None,
-    ending: Ending,
+    ending: TurnEnding,
     *,
     passages: Iterable[dict[str, Any]] = (),
 ) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def lock_turn(
     return (turn, chat) if turn is not None else (None, None)
 
 
-def end_outside(turn: Turn, chat: Chat | None, ending: Ending) -> bool:
+def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> bool:
     """End a turn that no worker runs, and tell its viewers after commit. True.
 
     Its events are numbered as those of one more attempt: greater than any a lost worker emitted.

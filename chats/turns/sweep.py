@@ -16,7 +16,7 @@ from amber.lib.errors import CODES
 from amber.lib.workers.guard import guard_row
 from chats.models import Turn, TurnStatus
 from chats.turns.account import settle_lost
-from chats.turns.endings import Ending, end_outside, lock_turn
+from chats.turns.endings import TurnEnding, end_outside, lock_turn
 
 logger = structlog.get_logger(__name__)
 
@@ -58,12 +58,12 @@ def _give_back(turn_id: UUID, chat_id: UUID | None) -> bool:
             return False
         settle_lost(turn)
         if turn.cancel_requested_at is not None:
-            return not end_outside(turn, chat, Ending(TurnStatus.CANCELLED))
+            return not end_outside(turn, chat, TurnEnding(TurnStatus.CANCELLED))
         if turn.attempt >= settings.AMBER_MAX_ATTEMPTS:
             error = {"code": "worker_lost", "message": CODES["worker_lost"][1], "retryable": True}
             shown = bool(turn.partial_text.strip())
             status = TurnStatus.INCOMPLETE if shown else TurnStatus.FAILED
-            return not end_outside(turn, chat, Ending(status, error=error))
+            return not end_outside(turn, chat, TurnEnding(status, error=error))
         logger.warning("turn_lost_its_worker", turn_id=str(turn.pk), attempt=turn.attempt)
         Turn.objects.filter(pk=turn.pk).update(
             status=TurnStatus.QUEUED,

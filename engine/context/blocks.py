@@ -144,12 +144,12 @@ def _line(message: Spoken) -> str:
     if message.role == "file":
         return f"File: {message.label}" + (f" ({text})" if text else "")
     if message.role == "tool":
-        return f"{message.label or 'Tool'} returned: {_shortened(text)}"
+        return f"{message.label or 'Tool'} returned: {_shorten(text)}"
     speaker = _SPEAKERS.get(message.role)
     return f"{speaker}: {text}" if speaker and text else ""
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     if len(text) <= _RESULT_CHARS:
         return text
     return f"{text[:_RESULT_CHARS]} [… {len(text) - _RESULT_CHARS} characters left out …]"

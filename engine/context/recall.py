@@ -53,7 +53,7 @@ _POINTS_BACK = re.compile(
 )
 
 
-class ByWords(Protocol[Key]):
+class WordScores(Protocol[Key]):
     """Which of the question's words each text holds, and how many of all `total` texts do."""
 
     @property
@@ -64,7 +64,7 @@ class ByWords(Protocol[Key]):
     def total(self) -> int: ...
 
 
-class ByMeaning(Protocol[Key]):
+class VectorScores(Protocol[Key]):
     """Cosine similarities of the nearest texts; count, mean and deviation of all there are."""
 
     @property
@@ -78,7 +78,7 @@ class ByMeaning(Protocol[Key]):
 
 
 def relevances(
-    words: ByWords[Key], meaning: ByMeaning[Key], *, least: float = MIN_RELEVANCE
+    words: WordScores[Key], meaning: VectorScores[Key], *, least: float = MIN_RELEVANCE
 ) -> dict[Key, float]:
     """The texts that matter, each with its relevance from `least` to 1, best first.
 
@@ -150,7 +150,7 @@ def _coverage(held: frozenset[str], weights: Mapping[str, float]) -> float:
     return min(sum(weights.get(word, 0.0) for word in held) / whole, 1.0) if whole else 0.0
 
 
-def _nearness(key: Key, meaning: ByMeaning[Key]) -> float:
+def _nearness(key: Key, meaning: VectorScores[Key]) -> float:
     similarity = meaning.similarities.get(key)
     if similarity is None:
         return 0.0

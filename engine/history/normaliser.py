@@ -129,7 +129,7 @@ def _render_human(message: Message, zone: tzinfo) -> list[ProviderMessage]:
         return []
     prefix = sent_at(message.created_at, zone) if message.role == "human" else ""
     content = prefix + collapse_newlines(message.content)
-    return [{"role": "user", "content": content, **_named(message)}]
+    return [{"role": "user", "content": content, **_name_field(message)}]
 
 
 def _render_assistant(
@@ -141,7 +141,7 @@ def _render_assistant(
     answer: ProviderMessage = {
         "role": "assistant",
         "content": content,
-        **_named(message),
+        **_name_field(message),
         **message.provider_fields,
     }
     author = message.assistant
@@ -165,10 +165,10 @@ def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
         parts.append(_file_part(message.file, vision=vision))
     if not is_empty(message.content):
         parts.append(text_part(message.content))
-    return [{"role": "user", "content": content_of(parts), **_named(message)}] if parts else []
+    return [{"role": "user", "content": content_of(parts), **_name_field(message)}] if parts else []
 
 
-def _named(message: Message) -> dict[str, str]:
+def _name_field(message: Message) -> dict[str, str]:
     return {"name": message.name} if message.name else {}
 
 

@@ -106,7 +106,7 @@ class ReplyGatherer:
             raise fault("provider_malformed") from None
         text = self._half + self.add(event)
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return _mended(text.removesuffix(self._half) if self._half else text)
+        return _mend_surrogates(text.removesuffix(self._half) if self._half else text)
 
     def add(self, event: Any) -> str:
         """Take a chunk (or a whole `chat.completion`). Raises ProviderError, also for an error
@@ -230,10 +230,10 @@ class ReplyGatherer:
 
 
 def _storable(text: str) -> str:
-    return _mended(text).replace("\0", "")
+    return _mend_surrogates(text).replace("\0", "")
 
 
-def _mended(text: str) -> str:
+def _mend_surrogates(text: str) -> str:
     """Halves of one character joined; a half that stays alone becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

@@ -21,7 +21,7 @@ from engine.provider.dialects import as_json
 from engine.provider.faults import fault
 from engine.provider.model import ProviderError, Usage
 from engine.provider.openai_model import CONNECT_SECONDS, response_errors, send, shared_client
-from engine.provider.reply import DEFAULT_PATIENCE, Patience, pause_seconds
+from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy, pause_seconds
 from engine.text.lexical import features
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class OpenAIEmbedder:
         base_url: str,
         api_key: str,
         connect_seconds: float = CONNECT_SECONDS,
-        patience: Patience = DEFAULT_PATIENCE,
+        retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> None:
         self._model_id = model_id
@@ -77,7 +77,7 @@ class OpenAIEmbedder:
         self._base_url = base_url
         self._api_key = api_key
         self._connect_seconds = connect_seconds
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._on_usage = on_usage
 
     @property
@@ -99,14 +99,14 @@ class OpenAIEmbedder:
         failed = 0
         while True:
             try:
-                async with asyncio.timeout(self._patience.first_token_seconds):
+                async with asyncio.timeout(self._retry_policy.first_token_seconds):
                     return await self._embed_once(texts)
             except TimeoutError:
                 error = fault("provider_timeout")
             except ProviderError as provider_error:
                 error = provider_error
             failed += 1
-            pause = pause_seconds(error, failed, self._patience)
+            pause = pause_seconds(error, failed, self._retry_policy)
             if pause is None:
                 raise error
             await asyncio.sleep(pause)
@@ -147,7 +147,7 @@ class OpenAIEmbedder:
         usage = usage_of(answer.get("usage"))
         if usage is not None and self._on_usage is not None:
             self._on_usage(usage)
-        return _normalised(vectors)
+        return _normalise_vectors(vectors)
 
 
 _unknown_fields: dict[tuple[str, str], set[str]] = {}
@@ -181,7 +181,7 @@ def _vector(value: Any) -> "NDArray[np.float32]":
     return np.asarray(value, dtype=np.float32)
 
 
-def _normalised(vectors: "list[NDArray[np.float32]]") -> "Vectors":
+def _normalise_vectors(vectors: "list[NDArray[np.float32]]") -> "Vectors":
     import numpy as np
 
     stacked = np.stack(vectors).astype(np.float32)
@@ -210,7 +210,7 @@ class OfflineEmbedder:
 
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        return _normalised([self._vector(text) for text in texts])
+        return _normalise_vectors([self._vector(text) for text in texts])
 
     def _vector(self, text: str) -> "NDArray[np.float32]":
         import numpy as np

@@ -27,7 +27,7 @@ OnRetry = Callable[[ProviderError, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long to wait for a model. `deadline` is the loop.time() at which the turn ends."""
 
     first_token_seconds: float = 60
@@ -38,14 +38,14 @@ class Patience:
     """Pause before the first retry, doubled for each further one, then jittered down to half."""
 
 
-DEFAULT_PATIENCE = Patience()
+DEFAULT_RETRY_POLICY = RetryPolicy()
 
 
 async def reply(
     model: Model,
     request: ModelRequest,
     *,
-    patience: Patience = DEFAULT_PATIENCE,
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     on_retry: OnRetry | None = None,
 ) -> AsyncGenerator[ReplyPart, None]:
     """The parts of one reply, none of them empty; one provider call per attempt.
@@ -56,7 +56,7 @@ async def reply(
     while True:
         is_shown = False
         try:
-            async with aclosing(_attempt(model, request, patience)) as parts:
+            async with aclosing(_attempt(model, request, retry_policy)) as parts:
                 async for part in parts:
                     is_shown = True
                     yield part
@@ -67,7 +67,7 @@ async def reply(
                 raise fault("provider_lost") from error
             if is_shown:
                 raise
-            pause = pause_seconds(error, failed, patience)
+            pause = pause_seconds(error, failed, retry_policy)
             if pause is None:
                 raise
             if on_retry is not None:
@@ -76,16 +76,16 @@ async def reply(
 
 
 async def _attempt(
-    model: Model, request: ModelRequest, patience: Patience
+    model: Model, request: ModelRequest, retry_policy: RetryPolicy
 ) -> AsyncGenerator[ReplyPart, None]:
     """The model's parts under the deadlines; every part, an empty one too, is a sign of life."""
     loop = asyncio.get_running_loop()
-    wait_seconds = patience.first_token_seconds
+    wait_seconds = retry_policy.first_token_seconds
     async with aclosing(model.stream(request)) as parts:
         while True:
             due = loop.time() + wait_seconds
-            if patience.deadline is not None:
-                due = min(due, patience.deadline)
+            if retry_policy.deadline is not None:
+                due = min(due, retry_policy.deadline)
             try:
                 async with asyncio.timeout_at(due):
                     part = await anext(parts, None)
@@ -93,20 +93,20 @@ async def _attempt(
                 raise fault("provider_timeout") from None
             if part is None:
                 raise fault("provider_lost")
-            wait_seconds = patience.idle_seconds
+            wait_seconds = retry_policy.idle_seconds
             if not isinstance(part, TextChunk) or part.text:
                 yield part
             if isinstance(part, ReplyEnd):
                 return
 
 
-def pause_seconds(error: ProviderError, failed: int, patience: Patience) -> float | None:
+def pause_seconds(error: ProviderError, failed: int, retry_policy: RetryPolicy) -> float | None:
     """Seconds until the next attempt after so many failed, or None when there shall be none."""
-    if not error.retryable or failed > patience.retries:
+    if not error.retryable or failed > retry_policy.retries:
         return None
-    pause = patience.backoff_seconds * 2.0 ** (failed - 1) * random.uniform(0.5, 1)
+    pause = retry_policy.backoff_seconds * 2.0 ** (failed - 1) * random.uniform(0.5, 1)
     if error.retry_after_seconds is not None:
         pause = max(pause, min(error.retry_after_seconds, MAX_RETRY_AFTER_SECONDS))
-    if patience.deadline is None:
+    if retry_policy.deadline is None:
         return pause
-    return pause if asyncio.get_running_loop().time() + pause < patience.deadline else None
+    return pause if asyncio.get_running_loop().time() + pause < retry_policy.deadline else None

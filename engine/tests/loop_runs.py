@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import loop
-from engine.loop_events import Happening, Reply
+from engine.loop_events import LoopEvent, Reply
 from engine.provider.model import ModelRequest
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 from engine.tests.scripted_model import ScriptedModel, forever
 from engine.tools import NoTools, ToolResult, ToolSpec
 
-PATIENCE = Patience(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
+PATIENCE = RetryPolicy(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
 ASKED = {"role": "user", "content": "Which time is it?"}
 
 
@@ -24,7 +24,7 @@ class Tools:
     work: Callable[[str], Awaitable[str]]
     names: Sequence[str] = ("clock",)
     asking: Sequence[str] = ()
-    theirs: Sequence[str] = ()
+    client_tools: Sequence[str] = ()
     called: list[tuple[str, str, str]] = field(default_factory=list)
     let_go: int = 0
 
@@ -38,8 +38,8 @@ class Tools:
     def asks_first(self, name: str) -> bool:
         return name in self.asking
 
-    def is_handed_back(self, name: str) -> bool:
-        return name in self.theirs
+    def is_client_tool(self, name: str) -> bool:
+        return name in self.client_tools
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         self.called.append((call_id, name, arguments))
@@ -61,24 +61,24 @@ async def never(call_id: str) -> str:
 OPTIONS: Any = {"patience": PATIENCE, "max_tool_rounds": 5}
 
 
-async def consume(parts: Any) -> list[Happening]:
+async def consume(parts: Any) -> list[LoopEvent]:
     async with asyncio.timeout(20), aclosing(parts):
         return [part async for part in parts]
 
 
-def happenings(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
+def loop_events(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
     toolbox = toolbox or NoTools()
     request = ModelRequest([ASKED], tools=tuple(toolbox.specs), temperature=0.5)
     return loop.run(model, request, toolbox=toolbox, **{**OPTIONS, **options})
 
 
-def run(model: ScriptedModel, toolbox: Any = None, **options: Any) -> list[Happening]:
-    return asyncio.run(consume(happenings(model, toolbox, **options)))
+def run(model: ScriptedModel, toolbox: Any = None, **options: Any) -> list[LoopEvent]:
+    return asyncio.run(consume(loop_events(model, toolbox, **options)))
 
 
-def kinds(seen: Sequence[Happening]) -> list[tuple[str, int]]:
-    return [(type(happening).__name__, happening.step) for happening in seen]
+def kinds(seen: Sequence[LoopEvent]) -> list[tuple[str, int]]:
+    return [(type(loop_event).__name__, loop_event.step) for loop_event in seen]
 
 
-def replies(seen: Sequence[Happening]) -> list[Reply]:
-    return [happening for happening in seen if isinstance(happening, Reply)]
+def replies(seen: Sequence[LoopEvent]) -> list[Reply]:
+    return [loop_event for loop_event in seen if isinstance(loop_event, Reply)]

@@ -17,11 +17,11 @@ from engine.provider.embedding import (
 )
 from engine.provider.model import ProviderError, Usage
 from engine.provider.openai_model import preload
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 from tests.fake_answers import vector
 from tests.fixtures_provider import RunningProvider
 
-HASTY = Patience(first_token_seconds=0.4, backoff_seconds=0.01)
+HASTY = RetryPolicy(first_token_seconds=0.4, backoff_seconds=0.01)
 DIMENSIONS = 8
 
 
@@ -39,7 +39,7 @@ def embedder_of(
         DIMENSIONS,
         base_url=provider.base_url,
         api_key=provider.api_key,
-        patience=HASTY,
+        retry_policy=HASTY,
         **more,
     )
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from engine import loop
-from engine.loop_events import CallFinished, CallStarted, Happening, Reply, Text
+from engine.loop_events import CallFinished, CallStarted, LoopEvent, Reply, Text
 from engine.messages import ToolCall
 from engine.provider.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
 from engine.tests.loop_runs import (
@@ -15,8 +15,8 @@ from engine.tests.loop_runs import (
     Tools,
     at_once,
     consume,
-    happenings,
     kinds,
+    loop_events,
     never,
     replies,
     run,
@@ -76,7 +76,7 @@ def test_a_reply_is_told_before_its_calls_begin():
     toolbox = Tools(at_once)
 
     async def consume() -> None:
-        async with aclosing(happenings(model, toolbox)) as parts:
+        async with aclosing(loop_events(model, toolbox)) as parts:
             async for part in parts:
                 if isinstance(part, Reply | CallStarted) and part.step == 1:
                     assert toolbox.called == []
@@ -90,14 +90,14 @@ def test_calls_of_one_reply_run_at_the_same_time():
     """Each waits for the other: one after the other they would wait for ever."""
     both = [call(id="c1"), call(id="c2")]
 
-    async def scenario() -> list[Happening]:
+    async def scenario() -> list[LoopEvent]:
         together = asyncio.Barrier(2)
 
         async def meet(call_id: str) -> str:
             await together.wait()
             return call_id
 
-        async with asyncio.timeout(20), aclosing(happenings(model, Tools(meet))) as parts:
+        async with asyncio.timeout(20), aclosing(loop_events(model, Tools(meet))) as parts:
             return [part async for part in parts]
 
     with ScriptedModel([calls(*both), says("Done.")]) as model:
@@ -116,7 +116,7 @@ def test_results_go_back_in_the_order_of_the_calls_whichever_is_ready_first():
             second_is_done.set()
             return call_id
 
-        async with asyncio.timeout(20), aclosing(happenings(model, Tools(in_reverse))) as parts:
+        async with asyncio.timeout(20), aclosing(loop_events(model, Tools(in_reverse))) as parts:
             return [part.call.id async for part in parts if isinstance(part, CallFinished)]
 
     with ScriptedModel([calls(call(id="c1"), call(id="c2")), says("Done.")]) as model:
@@ -217,11 +217,11 @@ def test_a_failure_after_text_is_not_tried_again():
     script: list[list[Line]] = [
         [TextChunk("It is "), ProviderError("provider_unavailable", "down")]
     ]
-    shown: list[Happening] = []
+    shown: list[LoopEvent] = []
 
     async def consume() -> None:
         nonlocal shown
-        async with aclosing(happenings(model)) as parts:
+        async with aclosing(loop_events(model)) as parts:
             async for part in parts:
                 shown += [part]
 
@@ -233,7 +233,7 @@ def test_a_failure_after_text_is_not_tried_again():
 
 def test_closing_in_mid_reply_closes_the_models_stream():
     async def scenario() -> None:
-        parts = happenings(model)
+        parts = loop_events(model)
         assert await anext(parts) == Text(1, "It is ")
         await parts.aclose()
         assert model.closed == 1
@@ -253,7 +253,7 @@ def test_cancelling_while_the_model_is_silent_closes_its_stream():
         model.script = [[fall_silent]]
 
         async def consume() -> None:
-            async with aclosing(happenings(model)) as parts:
+            async with aclosing(loop_events(model)) as parts:
                 async for _ in parts:
                     pass
 
@@ -281,7 +281,7 @@ def test_stopping_while_tools_run_lets_all_of_them_go(way):
         toolbox = Tools(hang)
 
         async def consume() -> None:
-            async with aclosing(happenings(model, toolbox)) as parts:
+            async with aclosing(loop_events(model, toolbox)) as parts:
                 async for _ in parts:
                     pass
 
@@ -298,7 +298,7 @@ def test_stopping_while_tools_run_lets_all_of_them_go(way):
             return call_id if call_id == "c1" else await never(call_id)
 
         toolbox = Tools(second_hangs)
-        parts = happenings(model, toolbox)
+        parts = loop_events(model, toolbox)
         async for part in parts:
             if isinstance(part, CallFinished):
                 break
@@ -315,7 +315,7 @@ def test_a_deadline_of_theconsumer_stays_with_theconsumer():
 
     async def scenario() -> None:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02), aclosing(happenings(model)) as parts:
+            async with asyncio.timeout(0.02), aclosing(loop_events(model)) as parts:
                 async for _ in parts:
                     await forever()
         assert model.closed == 1

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from engine import loop
-from engine.loop_events import HandedBack, Waiting
+from engine.loop_events import ApprovalNeeded, ClientCallsReturned
 from engine.messages import Attachment, is_asked
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.tests.loop_runs import (
@@ -15,8 +15,8 @@ from engine.tests.loop_runs import (
     Tools,
     at_once,
     consume,
-    happenings,
     kinds,
+    loop_events,
     replies,
     run,
 )
@@ -35,13 +35,13 @@ def test_a_call_that_asks_first_waits_while_the_others_run():
         ("Reply", 1),
         ("CallStarted", 1),
         ("CallFinished", 1),
-        ("Waiting", 1),
+        ("ApprovalNeeded", 1),
     ]
     assert [called[0] for called in toolbox.called] == ["c1"]
     (reply,) = replies(seen)
     assert [c.id for c in reply.calls] == ["c2", "c1"]
     assert reply.unapproved == (reply.calls[0],)
-    assert seen[-1] == Waiting(1, reply.unapproved)
+    assert seen[-1] == ApprovalNeeded(1, reply.unapproved)
 
 
 def test_only_calls_that_were_offered_can_wait():
@@ -55,29 +55,29 @@ def test_only_calls_that_were_offered_can_wait():
 
 
 def test_calls_of_the_askers_functions_end_the_turn_when_the_others_have_their_results():
-    ours, theirs = call("clock", id="c1"), call("theirs", id="c2")
-    toolbox = Tools(at_once, names=("clock", "theirs"), theirs=("theirs",))
-    with ScriptedModel([calls(theirs, ours, text="Both.")]) as model:
+    ours, client_tools = call("clock", id="c1"), call("theirs", id="c2")
+    toolbox = Tools(at_once, names=("clock", "theirs"), client_tools=("theirs",))
+    with ScriptedModel([calls(client_tools, ours, text="Both.")]) as model:
         seen = run(model, toolbox)
     assert kinds(seen) == [
         ("Text", 1),
         ("Reply", 1),
         ("CallStarted", 1),
         ("CallFinished", 1),
-        ("HandedBack", 1),
+        ("ClientCallsReturned", 1),
     ]
     assert [called[0] for called in toolbox.called] == ["c1"]
     (reply,) = replies(seen)
-    assert seen[-1] == HandedBack(1, (reply.calls[0],), "tool_calls")
+    assert seen[-1] == ClientCallsReturned(1, (reply.calls[0],), "tool_calls")
 
 
 def test_a_persons_approval_comes_before_handing_back():
-    asking, theirs = call("send", id="c1"), call("theirs", id="c2")
+    asking, client_tools = call("send", id="c1"), call("theirs", id="c2")
     names = ("send", "theirs")
-    toolbox = Tools(at_once, names=names, asking=("send",), theirs=("theirs",))
-    with ScriptedModel([calls(asking, theirs)]) as model:
+    toolbox = Tools(at_once, names=names, asking=("send",), client_tools=("theirs",))
+    with ScriptedModel([calls(asking, client_tools)]) as model:
         seen = run(model, toolbox)
-    assert kinds(seen) == [("Reply", 1), ("Waiting", 1)]
+    assert kinds(seen) == [("Reply", 1), ("ApprovalNeeded", 1)]
     assert toolbox.called == []
 
 
@@ -121,7 +121,7 @@ def test_images_are_shown_behind_all_results_in_the_order_they_came(vision, show
                 image = Attachment(f"{call_id}.png", "image/png", url=f"data:{call_id}")
                 return ToolResult(call_id, True, call_id, produced=(ResultFile("1", image),))
 
-        async with asyncio.timeout(20), aclosing(happenings(model, Draws(at_once))) as parts:
+        async with asyncio.timeout(20), aclosing(loop_events(model, Draws(at_once))) as parts:
             async for _ in parts:
                 pass
 

@@ -17,11 +17,11 @@ import pytest
 
 from engine import loop
 from engine.history.normaliser import HistoryProfile, normalise
-from engine.loop_events import CallFinished, Happening, Reply
+from engine.loop_events import CallFinished, LoopEvent, Reply
 from engine.messages import Attachment, Message, ToolCall
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.provider.openai_model import OpenAIModel
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 from engine.tools import ToolResult, ToolSpec
 from tests.fake_answers import answer_text
 from tests.fixtures_provider import RunningProvider
@@ -50,7 +50,7 @@ class Tools:
     def asks_first(self, name: str) -> bool:
         return False
 
-    def is_handed_back(self, name: str) -> bool:
+    def is_client_tool(self, name: str) -> bool:
         return False
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
@@ -98,12 +98,14 @@ def stored_conversation(mark: str) -> list[Message]:
     ]
 
 
-async def told(model: OpenAIModel, messages: Any) -> list[Happening]:
+async def told(model: OpenAIModel, messages: Any) -> list[LoopEvent]:
     toolbox = Tools()
     request = ModelRequest(messages, tools=TOOLS)
-    happenings = loop.run(model, request, toolbox=toolbox, patience=Patience(), max_tool_rounds=5)
-    async with asyncio.timeout(30), aclosing(happenings):
-        return [happening async for happening in happenings]
+    loop_events = loop.run(
+        model, request, toolbox=toolbox, retry_policy=RetryPolicy(), max_tool_rounds=5
+    )
+    async with asyncio.timeout(30), aclosing(loop_events):
+        return [loop_event async for loop_event in loop_events]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -22,12 +22,12 @@ from engine.provider.model import (
     TextChunk,
 )
 from engine.provider.openai_model import OpenAIModel, close_clients, preload, shared_client
-from engine.provider.reply import Patience, reply
+from engine.provider.reply import RetryPolicy, reply
 from engine.tools import ToolSpec
 from tests.fake_answers import PARROTED_TIME, answer_text
 from tests.fixtures_provider import RunningProvider
 
-HASTY = Patience(first_token_seconds=0.4, idle_seconds=0.4, backoff_seconds=0.01)
+HASTY = RetryPolicy(first_token_seconds=0.4, idle_seconds=0.4, backoff_seconds=0.01)
 TOKENS = 6
 SHOWN = answer_text(3)
 """What comes in front of a fault that strikes midway."""
@@ -77,13 +77,16 @@ async def outcome_of(
     model: OpenAIModel,
     messages: Sequence[ProviderMessage] | None = None,
     *,
-    patience: Patience = HASTY,
+    retry_policy: RetryPolicy = HASTY,
     **request: Any,
 ) -> Outcome:
     seen = Outcome()
     asked = ModelRequest(messages or question(), **request)
     parts = reply(
-        model, asked, patience=patience, on_retry=lambda error, _: seen.retried.append(error.code)
+        model,
+        asked,
+        retry_policy=retry_policy,
+        on_retry=lambda error, _: seen.retried.append(error.code),
     )
     try:
         async with aclosing(parts):
@@ -211,10 +214,10 @@ def test_a_refused_connection_is_retried_and_unavailable() -> None:
 
 
 def test_retry_after_is_heeded(fake_provider: RunningProvider) -> None:
-    patience = replace(HASTY, first_token_seconds=5)
+    retry_policy = replace(HASTY, first_token_seconds=5)
     started = time.monotonic()
     model = model_of(fake_provider, "fake-429-retry-after-once")
-    seen = asyncio.run(outcome_of(model, patience=patience))
+    seen = asyncio.run(outcome_of(model, retry_policy=retry_policy))
 
     assert seen.text == WHOLE
     assert time.monotonic() - started >= 1
@@ -222,8 +225,10 @@ def test_retry_after_is_heeded(fake_provider: RunningProvider) -> None:
 
 def test_no_retry_starts_that_would_end_past_the_deadline(fake_provider: RunningProvider) -> None:
     async def work() -> Outcome:
-        patience = replace(HASTY, deadline=asyncio.get_running_loop().time() + 0.5)
-        return await outcome_of(model_of(fake_provider, "fake-429-retry-after"), patience=patience)
+        retry_policy = replace(HASTY, deadline=asyncio.get_running_loop().time() + 0.5)
+        return await outcome_of(
+            model_of(fake_provider, "fake-429-retry-after"), retry_policy=retry_policy
+        )
 
     seen = asyncio.run(work())
     assert seen.error is not None
@@ -232,9 +237,9 @@ def test_no_retry_starts_that_would_end_past_the_deadline(fake_provider: Running
 
 def test_the_turns_deadline_ends_a_reply_that_still_flows(fake_provider: RunningProvider) -> None:
     async def work() -> Outcome:
-        patience = replace(HASTY, deadline=asyncio.get_running_loop().time() + 0.3)
+        retry_policy = replace(HASTY, deadline=asyncio.get_running_loop().time() + 0.3)
         model = model_of(fake_provider, "fake-model")
-        return await outcome_of(model, question(tokens=10_000, itl=20), patience=patience)
+        return await outcome_of(model, question(tokens=10_000, itl=20), retry_policy=retry_policy)
 
     seen = asyncio.run(work())
     assert seen.error is not None
@@ -245,7 +250,7 @@ def test_a_slow_consumer_is_no_silence(fake_provider: RunningProvider) -> None:
     async def work() -> str:
         text = ""
         request = ModelRequest(question())
-        parts = reply(model_of(fake_provider, "fake-model"), request, patience=HASTY)
+        parts = reply(model_of(fake_provider, "fake-model"), request, retry_policy=HASTY)
         async for part in parts:
             await asyncio.sleep(HASTY.idle_seconds * 0.6)
             text += part.text if isinstance(part, TextChunk) else ""
@@ -269,7 +274,9 @@ def test_cancelling_closes_the_socket_though_the_provider_is_silent(
 ) -> None:
     async def work() -> None:
         before = await asyncio.to_thread(fake_provider.stats)
-        task = asyncio.create_task(outcome_of(model_of(fake_provider, name), patience=Patience()))
+        task = asyncio.create_task(
+            outcome_of(model_of(fake_provider, name), retry_policy=RetryPolicy())
+        )
         assert await until_active(fake_provider, 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -364,7 +371,7 @@ def test_two_calls_then_the_answer_in_each_dialect(
 def test_many_replies_at_once_are_all_whole(fake_provider: RunningProvider) -> None:
     async def work() -> list[Outcome]:
         model = model_of(fake_provider, "fake-model")
-        patient = Patience()
-        return await asyncio.gather(*(outcome_of(model, patience=patient) for _ in range(150)))
+        patient = RetryPolicy()
+        return await asyncio.gather(*(outcome_of(model, retry_policy=patient) for _ in range(150)))
 
     assert {seen.text for seen in asyncio.run(work())} == {WHOLE}

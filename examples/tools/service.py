@@ -127,7 +127,7 @@ def call(body: Body) -> Body:
 # -- Calls that come twice -----------------------------------------------------------------------
 
 
-class Memory:
+class NoteStore:
     """Answers by Idempotency-Key; the oldest are forgotten. A second request waits for the first."""
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ class Service(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.key = key
         self.url = url or f"http://127.0.0.1:{self.server_port}"
-        self.memory = Memory()
+        self.memory = NoteStore()
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -20,7 +20,7 @@ class ByOrder(NewestFirst):
         """One query, of one row more than the page. Raises Invalid."""
         self._address = request.build_absolute_uri()
         self.limit = limit_of(request, default=self.default_limit, at_most=self.max_limit)
-        way, place = _decoded(request.query_params.get("cursor"))
+        way, place = _decode_cursor(request.query_params.get("cursor"))
         after = way == "a"
         asked = queryset.filter(order__gt=place) if after else queryset.filter(order__lt=place)
         rows = list(asked.order_by("order" if after else "-order")[: self.limit + 1])
@@ -48,7 +48,7 @@ class ByOrder(NewestFirst):
         return replace_query_param(address, "cursor", cursor)
 
 
-def _decoded(cursor: str | None) -> tuple[str, int]:
+def _decode_cursor(cursor: str | None) -> tuple[str, int]:
     """Raises Invalid."""
     if cursor is None:
         return "a", -1

@@ -15,7 +15,7 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from amber.lib.errors import Conflict, Invalid
-from amber.lib.rest.wire import StrictJSONParser, StrictMultiPartParser, validated
+from amber.lib.rest.wire import StrictJSONParser, StrictMultiPartParser, validate_body
 from libraries import services
 from libraries.api.chunk_pages import ByOrder
 from libraries.api.library_serializers import (
@@ -31,7 +31,7 @@ from libraries.api.schema import DOCUMENT_FILTERS
 from libraries.api.uploads import answered_once, is_form, read_upload, refuse_long_form
 from libraries.ingestion import document_services, url_services
 from libraries.ingestion.document_services import status_of
-from libraries.ingestion.intake import Given, Placed
+from libraries.ingestion.intake import DocumentSource, Placed
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
 from libraries.wire import document_wire
 
@@ -69,7 +69,7 @@ class DocumentsView(GenericAPIView[Document]):
         201 for a new one. 200 for one that is there: with the same content as it is, with another
         content at the same `path` to be indexed anew. Images are refused.
         """
-        return _added(request, get_writable(Library, principal_of(request), library_id))
+        return _add_document(request, get_writable(Library, principal_of(request), library_id))
 
 
 class DefaultDocumentsView(APIView):
@@ -79,7 +79,7 @@ class DefaultDocumentsView(APIView):
     def post(self, request: Request) -> Response:
         """Give a document to your default library, which is made if there is none."""
         refuse_long_form(request)
-        return _added(request, services.default_library(principal_of(request)))
+        return _add_document(request, services.default_library(principal_of(request)))
 
 
 class DocumentView(GenericAPIView[Document]):
@@ -93,14 +93,14 @@ class DocumentView(GenericAPIView[Document]):
     @extend_schema(request=DocumentChanges)
     def patch(self, request: Request, document_id: UUID) -> Response:
         """Its name and metadata. Whoever may write the library; 403 for others who see it."""
-        document = _written(request, document_id)
-        changes = validated(DocumentChanges, request, partial=True)
+        document = _writable_document(request, document_id)
+        changes = validate_body(DocumentChanges, request, partial=True)
         return Response(document_wire(document_services.update_document(document, changes=changes)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, document_id: UUID) -> Response:
         """With its chunks and its bytes, at any stage."""
-        document_services.delete_document(_written(request, document_id))
+        document_services.delete_document(_writable_document(request, document_id))
         return Response(status=204)
 
 
@@ -136,26 +136,26 @@ class RetryView(APIView):
     @extend_schema(request=None, responses=DocumentSerializer)
     def post(self, request: Request, document_id: UUID) -> Response:
         """Try again what failed, was cancelled or waits. Anything else stays as it is."""
-        document = document_services.retry_document(_written(request, document_id))
+        document = document_services.retry_document(_writable_document(request, document_id))
         return Response(document_wire(document))
 
 
-class RefreshView(APIView):
+class DocumentRefreshView(APIView):
     @extend_schema(request=None, responses=DocumentSerializer)
     def post(self, request: Request, document_id: UUID) -> Response:
         """Fetch it from its address again; if that says something else now, it is indexed anew.
 
         409 `conflict` for a document that was not fetched from an address.
         """
-        placed = url_services.refresh_document(_written(request, document_id))
+        placed = url_services.refresh_document(_writable_document(request, document_id))
         return Response(document_wire(placed.document))
 
 
-class CancelView(APIView):
+class DocumentCancelView(APIView):
     @extend_schema(request=None, responses=DocumentSerializer)
     def post(self, request: Request, document_id: UUID) -> Response:
         """Stop its ingestion at the next step. What was searchable before stays so."""
-        document = document_services.cancel_document(_written(request, document_id))
+        document = document_services.cancel_document(_writable_document(request, document_id))
         return Response(document_wire(document))
 
 
@@ -163,21 +163,21 @@ def _seen(request: Request, document_id: UUID) -> Document:
     return get_visible(Document, principal_of(request), document_id, without=LARGE)
 
 
-def _written(request: Request, document_id: UUID) -> Document:
+def _writable_document(request: Request, document_id: UUID) -> Document:
     return get_writable(Document, principal_of(request), document_id, without=LARGE)
 
 
 _ONE_SOURCE: Final = "Give a text with its name, or a url; a file comes as a form."
 
 
-def _added(request: Request, library: Library) -> Response:
+def _add_document(request: Request, library: Library) -> Response:
     refuse_long_form(request)
     if not is_form(request):
         if ("url" in request.data) == ("text" in request.data):
             raise Invalid(fields={"text": [_ONE_SOURCE]})
         if "url" in request.data:
             return _added_from_url(request, library)
-    given = _given(request)
+    given = _read_source(request)
     said = {"name": given.name, "path": given.path, "metadata": given.metadata}
     return answered_once(
         request,
@@ -189,7 +189,7 @@ def _added(request: Request, library: Library) -> Response:
 
 
 def _added_from_url(request: Request, library: Library) -> Response:
-    fields = validated(DocumentUrl, request)
+    fields = validate_body(DocumentUrl, request)
     user_id = principal_of(request).user_id
     return answered_once(
         request,
@@ -204,18 +204,20 @@ def _wire(placed: Placed) -> dict[str, Any]:
     return document_wire(placed.document)
 
 
-def _given(request: Request) -> Given:
+def _read_source(request: Request) -> DocumentSource:
     """Raises ValidationError."""
     if is_form(request):
-        fields = validated(DocumentUpload, request)
+        fields = validate_body(DocumentUpload, request)
         upload = fields.pop("file")
         name, data = read_upload(upload)
         fields.setdefault("name", name)
         mime_type = upload.content_type or ""
     else:
-        fields = validated(DocumentText, request)
+        fields = validate_body(DocumentText, request)
         data, mime_type = fields.pop("text").encode(), "text/plain"
-    return Given(data=data, mime_type=mime_type, user_id=principal_of(request).user_id, **fields)
+    return DocumentSource(
+        data=data, mime_type=mime_type, user_id=principal_of(request).user_id, **fields
+    )
 
 
 def _filters(asked: Mapping[str, str]) -> dict[str, str]:

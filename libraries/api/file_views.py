@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import HasPrincipal, principal_of
 from accounts.tenancy.access import get_visible
-from amber.lib.rest.wire import StrictJSONParser, StrictMultiPartParser, validated
+from amber.lib.rest.wire import StrictJSONParser, StrictMultiPartParser, validate_body
 from libraries.api.file_serializers import FileSerializer, FileUrlInput, UploadInput
 from libraries.api.schema import CONTENT_PARAMETERS, CONTENT_RESPONSES, FILE_EXAMPLES
 from libraries.api.uploads import answered_once, is_form, read_upload, refuse_long_form
@@ -53,7 +53,7 @@ class FilesView(GenericAPIView[File]):
         refuse_long_form(request)
         if is_form(request):
             return self._store_upload(request)
-        given = validated(FileUrlInput, request)
+        given = validate_body(FileUrlInput, request)
         return answered_once(
             request,
             given,
@@ -62,7 +62,7 @@ class FilesView(GenericAPIView[File]):
         )
 
     def _store_upload(self, request: Request) -> Response:
-        name, data = read_upload(validated(UploadInput, request)["file"])
+        name, data = read_upload(validate_body(UploadInput, request)["file"])
         return answered_once(
             request,
             {"name": name, "sha256": hashlib.sha256(data).hexdigest()},

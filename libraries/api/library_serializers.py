@@ -77,7 +77,7 @@ class _Metadata(serializers.JSONField):
     """An object; in a form, an object as JSON text."""
 
     def to_internal_value(self, data: Any) -> Any:
-        value = super().to_internal_value(_parsed(data))
+        value = super().to_internal_value(_parse_json(data))
         if not isinstance(value, dict):
             raise serializers.ValidationError(_NO_METADATA)
         if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
@@ -85,7 +85,7 @@ class _Metadata(serializers.JSONField):
         return value
 
 
-def _parsed(data: Any) -> Any:
+def _parse_json(data: Any) -> Any:
     if not isinstance(data, str):
         return data
     try:

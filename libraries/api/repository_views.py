@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from libraries.api.repository_serializers import RepositoryInput, RepositorySerializer
 from libraries.api.uploads import answered_once
 from libraries.git import services
@@ -19,7 +19,7 @@ from libraries.models import Library, Repository
 from libraries.wire import repository_wire
 
 
-class ImportView(GenericAPIView[Repository]):
+class RepositoriesView(GenericAPIView[Repository]):
     serializer_class = RepositorySerializer
 
     @extend_schema(responses=RepositorySerializer(many=True))
@@ -41,7 +41,7 @@ class ImportView(GenericAPIView[Repository]):
         """
         principal = principal_of(request)
         library = get_writable(Library, principal, library_id)
-        fields = validated(RepositoryInput, request)
+        fields = validate_body(RepositoryInput, request)
         return answered_once(
             request,
             fields,

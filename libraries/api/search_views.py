@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from amber.lib.errors import Missing
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from libraries.api.search_serializers import FoundSerializer, LibrariesSearchInput, SearchInput
 from libraries.models import Document, Library
 from libraries.retrieval.search import Filters, search
@@ -26,7 +26,7 @@ class LibrarySearchView(APIView):
         """Search a library by words and by meaning. 404 for a document it does not have."""
         principal = principal_of(request)
         libraries = _libraries(principal, [library_id])
-        return _answer(principal, libraries, validated(SearchInput, request))
+        return _answer(principal, libraries, validate_body(SearchInput, request))
 
 
 class LibrariesSearchView(APIView):
@@ -40,7 +40,7 @@ class LibrariesSearchView(APIView):
     def post(self, request: Request) -> Response:
         """Search several libraries at once. 404 if you do not see one of them."""
         principal = principal_of(request)
-        given = validated(LibrariesSearchInput, request)
+        given = validate_body(LibrariesSearchInput, request)
         libraries = _libraries(principal, given.pop("library_ids"))
         return _answer(principal, libraries, given)
 

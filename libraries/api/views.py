@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from libraries import services
 from libraries.api.library_serializers import LibraryInput, LibrarySerializer, LibraryWithCounts
 from libraries.api.uploads import answered_once
@@ -46,7 +46,7 @@ class LibrariesView(GenericAPIView[Library]):
     )
     def post(self, request: Request) -> Response:
         """Make a library. 400 `unknown_model` for an embedding model that is not offered."""
-        fields = validated(LibraryInput, request)
+        fields = validate_body(LibraryInput, request)
         return answered_once(
             request,
             fields,
@@ -63,7 +63,7 @@ class LibraryView(GenericAPIView[Library]):
 
     def get(self, request: Request, library_id: UUID) -> Response:
         """The library, and its documents by status."""
-        return Response(_shown(get_visible(Library, principal_of(request), library_id)))
+        return Response(_library_to_wire(get_visible(Library, principal_of(request), library_id)))
 
     @extend_schema(request=LibraryInput)
     def patch(self, request: Request, library_id: UUID) -> Response:
@@ -73,8 +73,8 @@ class LibraryView(GenericAPIView[Library]):
         and for all after `reindex/`.
         """
         library = get_writable(Library, principal_of(request), library_id)
-        changes = validated(LibraryInput, request, partial=True)
-        return Response(_shown(services.update_library(library, changes=changes)))
+        changes = validate_body(LibraryInput, request, partial=True)
+        return Response(_library_to_wire(services.update_library(library, changes=changes)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, library_id: UUID) -> Response:
@@ -90,10 +90,10 @@ class ReindexView(GenericAPIView[Library]):
     def post(self, request: Request, library_id: UUID) -> Response:
         """Cut all documents up anew, by the library's sizes. What is found now is found until then."""
         library = get_writable(Library, principal_of(request), library_id)
-        return Response(_shown(services.reindex_library(library)), status=202)
+        return Response(_library_to_wire(services.reindex_library(library)), status=202)
 
 
-def _shown(library: Library) -> Any:
+def _library_to_wire(library: Library) -> Any:
     counts = dict.fromkeys(DocumentStatus.values, 0)
     rows = library.documents.values_list("status").annotate(n=Count("pk")).order_by()
     return LibraryWithCounts(library, context={"documents": counts | dict(rows)}).data

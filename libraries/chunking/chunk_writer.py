@@ -57,7 +57,7 @@ def write_chunks(rows: Iterable[ChunkRow]) -> int:
     ):
         copy.write(_HEAD)
         for row in rows:
-            copy.write(_packed(row, stamp))
+            copy.write(_pack_row(row, stamp))
             count += 1
         copy.write(_TAIL)
     return count
@@ -79,7 +79,7 @@ _INTEGER8: Final = struct.Struct(">q")
 _TRUE: Final = b"\1"
 
 
-def _packed(row: ChunkRow, stamp: bytes) -> bytes:
+def _pack_row(row: ChunkRow, stamp: bytes) -> bytes:
     words = chunk_words(row.library_id, row.name, row.heading or "", row.content)
     fields = (
         new_id().bytes,

@@ -56,7 +56,7 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-class _Reader:
+class _BlockReader:
     """Holds the block that is being read: the lines after it may still be its own."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class _Reader:
         self._kind, self._is_continued = kind, is_continued
 
 
-class _SourceReader(_Reader):
+class _SourceReader(_BlockReader):
     """Source code: parts between blank lines. An indented part goes on with the one before."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _SourceReader(_Reader):
         self._is_behind_blank = is_blank
 
 
-class _MarkdownReader(_Reader):
+class _MarkdownReader(_BlockReader):
     def __init__(self) -> None:
         super().__init__()
         self._titles: list[tuple[int, str]] = []

@@ -95,13 +95,13 @@ class _Cutter:
 
     def cut(self, block: Block) -> Iterator[_Cut]:
         if block.kind is BlockKind.PROSE:
-            yield from self._fitted(self._sentences(block.start, block.end), Boundary.SENTENCE)
+            yield from self._fit_spans(self._sentences(block.start, block.end), Boundary.SENTENCE)
             return
         whole = self._fitting(block.start, block.end)
         if whole is not None:
             yield block.start, block.end, whole, Boundary.BLOCK
         else:
-            yield from self._fitted(self._lines(block.start, block.end), Boundary.LINE)
+            yield from self._fit_spans(self._lines(block.start, block.end), Boundary.LINE)
 
     def _fitting(self, start: int, end: int) -> int | None:
         """Its tokens; None if they are more than a chunk holds, which is not always counted."""
@@ -110,7 +110,7 @@ class _Cutter:
         tokens = self._count(self._text[start:end])
         return tokens if tokens <= self._size_tokens else None
 
-    def _fitted(self, spans: Iterator[tuple[int, int]], boundary: Boundary) -> Iterator[_Cut]:
+    def _fit_spans(self, spans: Iterator[tuple[int, int]], boundary: Boundary) -> Iterator[_Cut]:
         for start, end in spans:
             tokens = self._fitting(start, end)
             if tokens is None:

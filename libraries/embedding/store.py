@@ -26,10 +26,10 @@ from django.db import connection, transaction
 
 from amber.lib.database.connections import release_connections
 from amber.lib.ids import new_id
-from amber.lib.workers.thread_bridge import Hand, run_on_loop
+from amber.lib.workers.thread_bridge import RunInThread, run_on_loop
 from engine.provider.embedding import Embedder, batches
 from engine.provider.model import ProviderError, Usage
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 from libraries.embedding.halfvec import halfvec_text, vector_of
 from providers.models import EmbeddingModel
 from providers.registry import engine_embedder
@@ -61,7 +61,7 @@ def embed_texts(
     """(n, dimensions) float32, L2-normalised, in the order of `texts`.
 
     One query for what is known, then provider calls, with two inserts after each. Inside of a
-    transaction of the caller these belong to it. Raises ProviderError, UnsealError.
+    transaction of the caller these belong to it. Raises ProviderError, DecryptError.
     """
     if model.provider.is_offline:
         return _embed_offline(engine_embedder(model), texts)
@@ -70,12 +70,12 @@ def embed_texts(
     known = _read(payer, keys)
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     if missing:
-        patience = Patience(
+        retry_policy = RetryPolicy(
             first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
             retries=settings.AMBER_PROVIDER_RETRIES,
         )
-        known |= _buy(payer, missing, patience)
-    return _stacked(known, keys, model.dimensions)
+        known |= _buy(payer, missing, retry_policy)
+    return _stack_vectors(known, keys, model.dimensions)
 
 
 def embed_query(
@@ -90,14 +90,14 @@ def embed_query(
 ) -> "NDArray[np.float32]":
     """(dimensions,) float32, L2-normalised: of a question, which is not kept.
 
-    At most one provider call, without a second try. Raises ProviderError, UnsealError.
+    At most one provider call, without a second try. Raises ProviderError, DecryptError.
     """
     if model.provider.is_offline:
         found: NDArray[np.float32] = _embed_offline(engine_embedder(model), [text])[0]
         return found
     payer = _Payer(model, organization_id, user_id, api_key_id, turn_id)
-    patience = Patience(first_token_seconds=timeout_seconds, retries=0)
-    bought = _buy(payer, {_md5(text): text}, patience, is_kept=False)
+    retry_policy = RetryPolicy(first_token_seconds=timeout_seconds, retries=0)
+    bought = _buy(payer, {_md5(text): text}, retry_policy, is_kept=False)
     return bought[_md5(text)]
 
 
@@ -127,13 +127,13 @@ class _Call:
 
 
 def _buy(
-    payer: _Payer, missing: dict[str, str], patience: Patience, *, is_kept: bool = True
+    payer: _Payer, missing: dict[str, str], retry_policy: RetryPolicy, *, is_kept: bool = True
 ) -> "Known":
     """Vectors of the texts by key. Raises the first ProviderError, after keeping what came."""
     known: Known = {}
     for calls in _groups(missing):
         release_connections()
-        _ask(payer, calls, patience)
+        _ask(payer, calls, retry_policy)
         with transaction.atomic():
             for call in calls:
                 _account(payer, call)
@@ -155,23 +155,23 @@ def _groups(missing: dict[str, str]) -> Iterator[list[_Call]]:
         yield calls[start : start + most]
 
 
-def _ask(payer: _Payer, calls: Sequence[_Call], patience: Patience) -> None:
+def _ask(payer: _Payer, calls: Sequence[_Call], retry_policy: RetryPolicy) -> None:
     """All at once, until the last is over."""
 
-    async def gather(_: Hand) -> None:
-        await asyncio.gather(*(_call(payer, call, patience) for call in calls))
+    async def gather(_: RunInThread) -> None:
+        await asyncio.gather(*(_call(payer, call, retry_policy) for call in calls))
 
     run_on_loop(gather)
 
 
-async def _call(payer: _Payer, call: _Call, patience: Patience) -> None:
+async def _call(payer: _Payer, call: _Call, retry_policy: RetryPolicy) -> None:
     """Fills the call in; a ProviderError too is left there."""
 
     def count(usage: Usage) -> None:
         call.usage = usage
 
     began = time.monotonic()
-    embedder = engine_embedder(payer.model, patience=patience, on_usage=count)
+    embedder = engine_embedder(payer.model, retry_policy=retry_policy, on_usage=count)
     try:
         call.vectors = await embedder.embed(list(call.texts.values()))
     except ProviderError as error:
@@ -240,7 +240,7 @@ def _read(payer: _Payer, keys: Sequence[str]) -> "Known":
         return {key: vector_of(sent) for key, sent in cursor}
 
 
-def _stacked(known: "Known", keys: Sequence[str], dimensions: int) -> "Vectors":
+def _stack_vectors(known: "Known", keys: Sequence[str], dimensions: int) -> "Vectors":
     import numpy as np
 
     if not keys:

@@ -46,8 +46,8 @@ def store_upload(
     name = clean_name(name)
     with _blaming("file"):
         content = read_content(name, data)
-    file = _unsaved(principal, content, name=name, expired_at=expired_at)
-    return _stored(file, principal, claim=claim, at_most=at_most)
+    file = _build_file(principal, content, name=name, expired_at=expired_at)
+    return _store_file(file, principal, claim=claim, at_most=at_most)
 
 
 def store_from_url(
@@ -60,12 +60,12 @@ def store_from_url(
     with _blaming("url"):
         fetched = fetch_url(url)
         content = read_content(fetched.name, fetched.data)
-    file = _unsaved(principal, content, name=fetched.name)
+    file = _build_file(principal, content, name=fetched.name)
     file.url, file.url_hash = url, sha256_hex(url)
-    return _stored(file, principal, claim=claim)
+    return _store_file(file, principal, claim=claim)
 
 
-def _unsaved(
+def _build_file(
     principal: Principal, content: Content, *, name: str, expired_at: datetime | None = None
 ) -> File:
     return unsaved_file(
@@ -81,7 +81,7 @@ def _unsaved(
     )
 
 
-def _stored(
+def _store_file(
     file: File,
     principal: Principal,
     *,

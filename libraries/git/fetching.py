@@ -89,7 +89,7 @@ def fetch_commit(
                 filter_spec=b"blob:limit=%d" % max_file_bytes,
             )
     except GitProtocolError as error:
-        raise GitRefused(f"{BROKEN} It says: {_shown(error)}") from None
+        raise GitRefused(f"{BROKEN} It says: {_shorten_error(error)}") from None
     except (AssertionError, LookupError, ValueError):
         raise GitRefused(BROKEN) from None
     if result.object_format not in (None, "sha1"):
@@ -122,13 +122,13 @@ class CommitChoice:
         self.commit = ""
 
     def __call__(self, refs: "Mapping[Ref, bytes]", depth: int | None = None) -> list[Any]:
-        found = self._found({bytes(name): sha for name, sha in refs.items()})
+        found = self._find_ref({bytes(name): sha for name, sha in refs.items()})
         if found is None:
             raise GitRefused(f"The repository has no branch, tag or commit {self._ref!r}.")
         self.commit = found.decode("ascii")
         return [found]
 
-    def _found(self, refs: Mapping[bytes, bytes]) -> bytes | None:
+    def _find_ref(self, refs: Mapping[bytes, bytes]) -> bytes | None:
         if not refs:
             raise GitRefused("The repository is empty.")
         name = self._ref.encode()
@@ -180,7 +180,7 @@ def _client(requester: "_Requester") -> "AbstractHttpGitClient":
             raise_for_status: bool = True,
         ) -> tuple[Any, Callable[[int], bytes]]:
             content = data if data is None or isinstance(data, bytes) else b"".join(data)
-            return _requested(requester, url, headers or {}, content)
+            return _request(requester, url, headers or {}, content)
 
     return GuardedGitClient(requester.url, quiet=True)
 
@@ -202,7 +202,7 @@ class _Requester:
         return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def _requested(
+def _request(
     requester: _Requester, url: str, headers: Mapping[str, str], content: bytes | None
 ) -> tuple[_Answer, Callable[[int], bytes]]:
     """One request. Its body goes to the disk: a pack may be larger than we want to hold."""
@@ -245,5 +245,5 @@ def _origin(url: str) -> tuple[str, str | None, int]:
     return parts.scheme, parts.hostname, parts.port or 443
 
 
-def _shown(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     return str(error)[:200]

@@ -18,7 +18,7 @@ MAX_IMPORTS: Final = 2
 _places = threading.BoundedSemaphore(MAX_IMPORTS)
 
 
-def take(worker: Worker, *, ring: Callable[[], None]) -> None:
+def take(worker: Worker, *, enqueue: Callable[[], None]) -> None:
     """Claim repositories that wait, and begin with them, as many as there are places for."""
     while not worker.is_draining and _places.acquire(blocking=False):
         try:
@@ -29,16 +29,16 @@ def take(worker: Worker, *, ring: Callable[[], None]) -> None:
         if repository is None:
             _places.release()
             return
-        arguments = (worker, repository, ring)
+        arguments = (worker, repository, enqueue)
         threading.Thread(target=_work, args=arguments, name="import", daemon=True).start()
 
 
-def _work(worker: Worker, repository: Repository, ring: Callable[[], None]) -> None:
+def _work(worker: Worker, repository: Repository, enqueue: Callable[[], None]) -> None:
     """This one, and then others that wait."""
     try:
         following: Repository | None = repository
         while following is not None:
-            importing.run(following, ring=ring)
+            importing.run(following, enqueue=enqueue)
             following = None if worker.is_draining else importing.claim(worker)
     finally:
         release_connections()

@@ -29,15 +29,15 @@ from django.db.models.functions import Coalesce, Now
 from amber.lib.database.connections import release_connections
 from amber.lib.database.lease import QUEUED, RUNNING, Fenced
 from amber.lib.errors import AmberError
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from amber.lib.workers.worker import Worker
 from libraries.git.fetching import GitRefused, fetch_commit
-from libraries.git.lease import kept
-from libraries.git.packs import PackReader, RepositoryFile, Wanted
-from libraries.git.tokens import unseal_token
+from libraries.git.lease import keep_lease
+from libraries.git.packs import PackReader, PathFilter, RepositoryFile
+from libraries.git.tokens import decrypt_token
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
-from libraries.ingestion.intake import Given, Outcome, Placed
+from libraries.ingestion.intake import DocumentSource, IntakeResult, Placed
 from libraries.models import Document, DocumentStatus, Library, Repository
 from libraries.parsing import ParserLost
 
@@ -76,7 +76,7 @@ def _waiting() -> QuerySet[Repository]:
     return rows.annotate(running=Coalesce(Subquery(counted), 0)).order_by("running", "updated_at")
 
 
-def run(repository: Repository, *, ring: Callable[[], None] = lambda: None) -> None:
+def run(repository: Repository, *, enqueue: Callable[[], None] = lambda: None) -> None:
     """Work on a claimed repository until it has ended. `ring` tells workers of new documents.
 
     Without Postgres nothing can be written: the lease runs out, and it is claimed again.
@@ -85,13 +85,13 @@ def run(repository: Repository, *, ring: Callable[[], None] = lambda: None) -> N
         organization_id=str(repository.organization_id), repository_id=str(repository.pk)
     ):
         try:
-            with kept(repository) as check:
-                _Import(repository, check, ring).run()
+            with keep_lease(repository) as check:
+                _Import(repository, check, enqueue).run()
         except Fenced:
             logger.info("import_fenced")
         except (OperationalError, InterfaceError) as exc:
             logger.warning("import_lost_postgres", reason=type(exc).__name__)
-        except (GitRefused, UnsealError) as refusal:
+        except (GitRefused, DecryptError) as refusal:
             _end(repository, DocumentStatus.FAILED, error=str(refusal))
         except AmberError as error:
             _end(repository, DocumentStatus.FAILED, error=error.message)
@@ -128,12 +128,12 @@ class _Import:
     """One import. `check` raises Fenced once the row is no longer ours."""
 
     def __init__(
-        self, repository: Repository, check: Callable[[], None], ring: Callable[[], None]
+        self, repository: Repository, check: Callable[[], None], enqueue: Callable[[], None]
     ) -> None:
         self._repository = repository
         self._library: Library = Library.objects.get(pk=repository.library_id)
         self._check = check
-        self._ring = ring
+        self._enqueue = enqueue
         self._tally = _Tally()
         self._shown_at = 0.0
         self._places = _Places(repository)
@@ -146,12 +146,12 @@ class _Import:
             fetched = fetch_commit(
                 self._repository.git_url,
                 ref=self._repository.ref,
-                token=unseal_token(self._repository),
+                token=decrypt_token(self._repository),
                 into=into,
                 max_bytes=settings.AMBER_MAX_REPOSITORY_BYTES,
                 max_file_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
             )
-            reader = PackReader(fetched, self._wanted())
+            reader = PackReader(fetched, self._wanted_paths())
             for file in reader:
                 self._check()
                 self._take(file)
@@ -160,10 +160,10 @@ class _Import:
         self._remove_vanished()
         progress = self._tally.progress("done")
         _end(self._repository, DocumentStatus.READY, commit=reader.commit, progress=progress)
-        self._ring()
+        self._enqueue()
 
-    def _wanted(self) -> Wanted:
-        return Wanted(
+    def _wanted_paths(self) -> PathFilter:
+        return PathFilter(
             include=self._repository.include,
             exclude=self._repository.exclude,
             known=self._places.hashes(),
@@ -176,7 +176,7 @@ class _Import:
         if file.data is None:
             self._tally.unchanged += 1
             return
-        given = Given(
+        given = DocumentSource(
             name=PurePosixPath(file.path).name,
             data=file.data,
             path=path,
@@ -203,10 +203,10 @@ class _Import:
         if len(self._tally.refused) < 20:
             self._tally.refused[path] = why
 
-    def _count(self, outcome: Outcome) -> None:
-        if outcome is Outcome.NEW:
+    def _count(self, outcome: IntakeResult) -> None:
+        if outcome is IntakeResult.NEW:
             self._tally.new += 1
-        elif outcome is Outcome.REPLACED:
+        elif outcome is IntakeResult.REPLACED:
             self._tally.changed += 1
         else:
             self._tally.unchanged += 1
@@ -223,7 +223,7 @@ class _Import:
     def _show_now_and_then(self) -> None:
         if time.monotonic() - self._shown_at >= PROGRESS_SECONDS:
             self._show("reading")
-            self._ring()
+            self._enqueue()
 
     def _show(self, step: str) -> None:
         self._shown_at = time.monotonic()

@@ -16,12 +16,12 @@ from libraries.models import Library, Repository
 
 
 @contextmanager
-def kept(repository: Repository) -> Iterator[Callable[[], None]]:
+def keep_lease(repository: Repository) -> Iterator[Callable[[], None]]:
     """Renew until the block ends. What it gives raises Fenced once the row was lost."""
     is_lost = threading.Event()
 
     def renew() -> None:
-        if not is_lost.is_set() and not _renewed(repository):
+        if not is_lost.is_set() and not _renew_lease(repository):
             is_lost.set()
 
     def check() -> None:
@@ -32,7 +32,7 @@ def kept(repository: Repository) -> Iterator[Callable[[], None]]:
         yield check
 
 
-def _renewed(repository: Repository) -> bool:
+def _renew_lease(repository: Repository) -> bool:
     if Library.objects.filter(pk=repository.library_id, deleted_at__isnull=False).exists():
         return False
     renewed: int = Repository.objects.filter(fence=repository.fence).renew(

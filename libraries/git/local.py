@@ -10,14 +10,14 @@ from typing import Any, BinaryIO, cast
 
 from libraries.git.fetching import CommitChoice, FetchedPack, GitRefused, NothingHere
 from libraries.git.globs import selector
-from libraries.git.packs import RepositoryFile, Wanted
+from libraries.git.packs import PathFilter, RepositoryFile
 from libraries.git.readable import Skipped, is_safe_path, reason_to_skip
 
 
 class FolderReader:
     """Iterates over the wanted files, by path; `skipped` counts by reason the others, after."""
 
-    def __init__(self, folder: Path, wanted: Wanted) -> None:
+    def __init__(self, folder: Path, wanted: PathFilter) -> None:
         self._folder = folder
         self._is_meant = selector(wanted.include, wanted.exclude)
         self._max_file_bytes = wanted.max_file_bytes

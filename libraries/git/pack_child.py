@@ -91,7 +91,7 @@ class _Tree:
         return None if blob is None else b"".join(blob.chunked)
 
 
-class _Reader:
+class _PackReader:
     """Reads the wanted files. `skipped` counts those of them that are no documents."""
 
     def __init__(self, tree: _Tree, request: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ class _Reader:
         for path, entry in self._tree.walk(self._root):
             if not self._is_meant(path):
                 continue
-            data = self._wanted(path, entry)
+            data = self._read_wanted(path, entry)
             if data is None:
                 continue
             count += 1
@@ -117,7 +117,7 @@ class _Reader:
             is_same = self._known.get(path) == hashlib.sha256(data).hexdigest()
             yield {"path": path, "is_same": is_same}, b"" if is_same else data
 
-    def _wanted(self, path: str, entry: Any) -> bytes | None:
+    def _read_wanted(self, path: str, entry: Any) -> bytes | None:
         """None for what is no document, which is counted."""
         reason, data = self._looked_at(path, entry)
         if reason is not None:
@@ -152,7 +152,7 @@ def main() -> None:
 
 def _answer(replies: BinaryIO, request: dict[str, Any], pack: bytes) -> None:
     try:
-        reader = _Reader(_Tree(pack), request)
+        reader = _PackReader(_Tree(pack), request)
         for header, data in reader.files():
             replies.writelines(frame(header, data))
         last: dict[str, Any] = {"skipped": dict(reader.skipped), "commit": reader.commit}

@@ -25,7 +25,7 @@ _PIECE_BYTES: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PathFilter:
     """Which files. `known` are the SHA-256 of those that are there: they come without content."""
 
     include: Sequence[str] = ()
@@ -46,7 +46,7 @@ class PackReader:
     """Iterates over the files. Afterwards `skipped` counts by reason those that are no documents,
     and `commit` is the one that was read."""
 
-    def __init__(self, fetched: FetchedPack, wanted: Wanted) -> None:
+    def __init__(self, fetched: FetchedPack, wanted: PathFilter) -> None:
         self._fetched = fetched
         self._wanted = wanted
         self.skipped: dict[str, int] = {}

@@ -18,10 +18,10 @@ from accounts.tenancy.idempotency import settle
 from amber.lib.database.lease import QUEUED, RUNNING
 from amber.lib.errors import Conflict
 from libraries.git.fetching import check_git_url
-from libraries.git.tokens import seal_token
+from libraries.git.tokens import encrypt_token
 from libraries.ingestion.endings import AFRESH
 from libraries.models import DocumentStatus, Library, Repository
-from libraries.queue import ring_erasure, ring_imports
+from libraries.queue import enqueue_erasure, enqueue_imports
 from libraries.wire import repository_wire
 
 UNDER_WAY: Final = "This repository is being imported already."
@@ -48,7 +48,7 @@ def start_import(
             repository = _row(library, git_url, ref)
             _queue(repository, changes, token)
             settle(claim, status=202, answer=repository_wire(repository))
-            transaction.on_commit(partial(ring_imports))
+            transaction.on_commit(partial(enqueue_imports))
     except IntegrityError:
         raise Conflict(UNDER_WAY) from None  # two asked for a new one at once
     return repository
@@ -67,7 +67,7 @@ def delete_import(repository: Repository) -> None:
     """It ends and is gone; its documents go after it, in the background."""
     _end_now(repository)
     Repository.objects.filter(pk=repository.pk).update(deleted_at=Now(), token_sealed="")
-    transaction.on_commit(partial(ring_erasure))
+    transaction.on_commit(partial(enqueue_erasure))
 
 
 def _end_now(repository: Repository) -> None:
@@ -105,5 +105,5 @@ def _queue(repository: Repository, changes: Mapping[str, Any], token: str | None
     for name, value in {**columns, **changes, "progress": {}}.items():
         setattr(repository, name, value)
     if token is not None:
-        seal_token(repository, token)
+        encrypt_token(repository, token)
     repository.save()

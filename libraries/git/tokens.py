@@ -1,13 +1,13 @@
 """The access token of a Git repository, sealed for its row. Never shown, never logged."""
 
-from amber.lib.secrets import seal, unseal
+from amber.lib.secrets import decrypt, encrypt
 from libraries.models import Repository
 
 
-def seal_token(repository: Repository, token: str) -> None:
+def encrypt_token(repository: Repository, token: str) -> None:
     """Set the row's sealed token, without saving. Empty: the repository is public."""
     repository.token_sealed = (
-        seal(
+        encrypt(
             token,
             table=_place(),
             pk=repository.pk,
@@ -18,11 +18,11 @@ def seal_token(repository: Repository, token: str) -> None:
     )
 
 
-def unseal_token(repository: Repository) -> str:
-    """Empty where there is none. Raises UnsealError, SecretKeyError."""
+def decrypt_token(repository: Repository) -> str:
+    """Empty where there is none. Raises DecryptError, SecretKeyError."""
     if not repository.token_sealed:
         return ""
-    return unseal(
+    return decrypt(
         repository.token_sealed,
         table=_place(),
         pk=repository.pk,

@@ -15,14 +15,14 @@ from accounts.tenancy.idempotency import settle
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
 from libraries.ingestion.endings import AFRESH
-from libraries.ingestion.intake import Given, Outcome, Placed
+from libraries.ingestion.intake import DocumentSource, IntakeResult, Placed
 from libraries.models import Document, DocumentStatus, Library
-from libraries.queue import ring_ingest
+from libraries.queue import enqueue_ingestion
 from libraries.wire import document_wire
 
 
 def add_document(
-    library: Library, given: Given, *, claim: IdempotencyRecord | None = None
+    library: Library, given: DocumentSource, *, claim: IdempotencyRecord | None = None
 ) -> Placed:
     """See `intake.put`. Raises TooLarge, Invalid, Unavailable."""
     return intake.put(library, given, also=partial(answer, claim))
@@ -30,7 +30,7 @@ def add_document(
 
 def status_of(placed: Placed) -> int:
     """201 for a new document; 200 for one that was there, with the same content or another."""
-    return 201 if placed.outcome is Outcome.NEW else 200
+    return 201 if placed.outcome is IntakeResult.NEW else 200
 
 
 @transaction.atomic(durable=True)
@@ -50,7 +50,7 @@ def retry_document(document: Document) -> Document:
         status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED, DocumentStatus.QUEUED],
     )
     waiting.update(**AFRESH, updated_at=Now())
-    transaction.on_commit(partial(ring_ingest))
+    transaction.on_commit(partial(enqueue_ingestion))
     return _as_it_is(document)
 
 
@@ -77,7 +77,7 @@ def delete_document(document: Document) -> None:
 
 def answer(claim: IdempotencyRecord | None, placed: Placed) -> None:
     settle(claim, status=status_of(placed), answer=document_wire(placed.document))
-    transaction.on_commit(partial(ring_ingest))
+    transaction.on_commit(partial(enqueue_ingestion))
 
 
 def _as_it_is(document: Document) -> Document:

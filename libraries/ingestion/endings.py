@@ -37,13 +37,13 @@ AFRESH: Final[dict[str, Any]] = {
 
 def stand(document: Document) -> None:
     """Ready, with the chunks it has."""
-    _update(document, **_ended(DocumentStatus.READY), error="")
+    _update(document, **_ended_columns(DocumentStatus.READY), error="")
 
 
 def give_back(documents: Iterable[Document]) -> None:
     """Another worker goes on where this one was; the attempt does not count."""
     for document in documents:
-        _update(document, **WAITING, attempt=_uncounted())
+        _update(document, **WAITING, attempt=_uncount_attempt())
 
 
 def put_off(document: Document, *, seconds: float, why: str) -> None:
@@ -52,7 +52,7 @@ def put_off(document: Document, *, seconds: float, why: str) -> None:
     _update(
         document,
         **WAITING,
-        attempt=_uncounted(),
+        attempt=_uncount_attempt(),
         error=why,
         progress=document.progress | {"waits": waits},
         not_before=Now() + timedelta(seconds=seconds),
@@ -61,18 +61,18 @@ def put_off(document: Document, *, seconds: float, why: str) -> None:
 
 def fail(document: Document, why: str) -> None:
     """`why` is for people. It stays at its stage: a retry goes on from there."""
-    _update(document, **_ended(DocumentStatus.FAILED), error=why)
+    _update(document, **_ended_columns(DocumentStatus.FAILED), error=why)
 
 
 def cancel(document: Document) -> None:
-    _update(document, **_ended(DocumentStatus.CANCELLED), error="")
+    _update(document, **_ended_columns(DocumentStatus.CANCELLED), error="")
 
 
-def _ended(status: DocumentStatus) -> dict[str, Any]:
+def _ended_columns(status: DocumentStatus) -> dict[str, Any]:
     return {"status": status, "worker": "", "lease_until": None, "ended_at": Now()}
 
 
-def _uncounted() -> Any:
+def _uncount_attempt() -> Any:
     return Greatest(F("attempt") - 1, Value(0))
 
 

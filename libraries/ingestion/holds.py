@@ -15,7 +15,7 @@ from django.conf import settings
 from libraries.models import Document, DocumentStatus
 
 
-class Stop(enum.Enum):
+class HoldEnd(enum.Enum):
     """Why a running document is stopped from outside."""
 
     CANCELLED = "cancelled"
@@ -26,13 +26,13 @@ class Stop(enum.Enum):
 class Stopped(Exception):
     """Raised between two steps; the work goes no further."""
 
-    def __init__(self, reason: Stop) -> None:
+    def __init__(self, reason: HoldEnd) -> None:
         super().__init__(reason.value)
         self.reason = reason
 
 
 _lock = threading.Lock()
-_held: dict[UUID, Stop | None] = {}
+_held: dict[UUID, HoldEnd | None] = {}
 
 
 def hold(document_ids: Iterable[UUID]) -> None:
@@ -51,14 +51,14 @@ def held_ids() -> list[UUID]:
         return list(_held)
 
 
-def stop(document_id: UUID, reason: Stop) -> None:
+def stop(document_id: UUID, reason: HoldEnd) -> None:
     """Ask for the end of a document's work; nothing happens when it is not worked on here."""
     with _lock:
         if document_id in _held and _held[document_id] is None:
             _held[document_id] = reason
 
 
-def stop_all(reason: Stop) -> None:
+def stop_all(reason: HoldEnd) -> None:
     for pk in held_ids():
         stop(pk, reason)
 
@@ -86,6 +86,6 @@ def keep(worker: str) -> None:
     still = dict(running.values_list("pk", "cancel_requested_at"))
     for pk in mine:
         if pk not in still:
-            stop(pk, Stop.FENCED)
+            stop(pk, HoldEnd.FENCED)
         elif still[pk] is not None:
-            stop(pk, Stop.CANCELLED)
+            stop(pk, HoldEnd.CANCELLED)

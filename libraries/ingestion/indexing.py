@@ -11,7 +11,7 @@ import structlog
 from django.db import InterfaceError, OperationalError
 
 from amber.lib.database.connections import release_connections
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from amber.lib.workers.worker import Worker
 from engine.provider.model import ProviderError
 from libraries.ingestion import claims, endings, holds, stages
@@ -68,7 +68,7 @@ def _run(batch: Batch) -> None:
         raise
     except ModelFault as fault:
         _meet(fault, batch)
-    except UnsealError as exc:
+    except DecryptError as exc:
         for document in batch.documents:
             endings.fail(document, f"The key of the embedding model's provider: {exc}")
     except Exception:

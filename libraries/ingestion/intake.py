@@ -39,14 +39,14 @@ NO_IMAGES: Final = (
 )
 
 
-class Outcome(enum.Enum):
+class IntakeResult(enum.Enum):
     NEW = "new"
     SAME = "same"
     REPLACED = "replaced"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class DocumentSource:
     """What came, and from where. `path` None: the content alone says which document it is."""
 
     name: str
@@ -66,10 +66,10 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Placed:
     document: Document
-    outcome: Outcome
+    outcome: IntakeResult
 
 
-def check(given: Given) -> None:
+def check(given: DocumentSource) -> None:
     """Raises TooLarge, Invalid (empty, an image)."""
     most = settings.AMBER_MAX_UPLOAD_BYTES
     if len(given.data) > most:
@@ -82,7 +82,7 @@ def check(given: Given) -> None:
 
 def put(
     library: Library,
-    given: Given,
+    given: DocumentSource,
     *,
     into: UUID | None = None,
     also: Callable[[Placed], None] = lambda _: None,
@@ -109,7 +109,7 @@ def put(
     except BaseException:
         erase_bytes(file.path)
         raise
-    if placed.outcome is Outcome.SAME:
+    if placed.outcome is IntakeResult.SAME:
         erase_bytes(file.path)
     return placed
 
@@ -117,23 +117,23 @@ def put(
 @transaction.atomic(durable=True)
 def _place(
     library: Library,
-    given: Given,
+    given: DocumentSource,
     file: File,
     into: UUID | None,
     also: Callable[[Placed], None],
 ) -> Placed:
     _one_at_a_time(library, str(into or given.path or given.content_hash))
-    found = _found(library, given, into)
+    found = _find_document(library, given, into)
     if found is None and into is not None:
         raise Conflict("The document was deleted in the meantime.")
     if found is None:
-        placed = Placed(_new_document(library, given, file), Outcome.NEW)
+        placed = Placed(_new_document(library, given, file), IntakeResult.NEW)
     elif found.content_hash == given.content_hash:
         _try_again(found)
-        placed = Placed(found, Outcome.SAME)
+        placed = Placed(found, IntakeResult.SAME)
     else:
         _replace(found, given, file)
-        placed = Placed(found, Outcome.REPLACED)
+        placed = Placed(found, IntakeResult.REPLACED)
     also(placed)
     return placed
 
@@ -146,7 +146,7 @@ def _one_at_a_time(library: Library, identity: str) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
-def _found(library: Library, given: Given, into: UUID | None) -> Document | None:
+def _find_document(library: Library, given: DocumentSource, into: UUID | None) -> Document | None:
     """The document this is, locked."""
     rows = Document.objects.filter(library=library).defer("text", "pages")
     if into is not None:
@@ -161,7 +161,7 @@ def _found(library: Library, given: Given, into: UUID | None) -> Document | None
     return found
 
 
-def _new_document(library: Library, given: Given, file: File) -> Document:
+def _new_document(library: Library, given: DocumentSource, file: File) -> Document:
     file.save(force_insert=True)
     return Document.objects.create(
         organization_id=library.organization_id,
@@ -178,7 +178,7 @@ def _new_document(library: Library, given: Given, file: File) -> Document:
     )
 
 
-def _replace(document: Document, given: Given, file: File) -> None:
+def _replace(document: Document, given: DocumentSource, file: File) -> None:
     """New content. Whoever works on the old one finds it queued and stops.
 
     The old text and its chunks stay until the new ones take their place (`progress.replaces`).

@@ -26,7 +26,7 @@ from libraries.chunking.chunker import Chunk, chunk
 from libraries.embedding.store import embed_texts
 from libraries.ingestion import endings, holds, progress, publication, switching
 from libraries.ingestion.claims import Batch
-from libraries.ingestion.holds import Stop, Stopped
+from libraries.ingestion.holds import HoldEnd, Stopped
 from libraries.ingestion.publication import Gone, Occupied, Outdated
 from libraries.ingestion.work import VectorSpool, Work
 from libraries.models import Document, DocumentStage
@@ -57,7 +57,7 @@ class ModelFault(Exception):
 def take(batch: Batch) -> None:
     """Take the batch through all stages. Documents that end on the way leave `batch.documents`.
 
-    Raises ModelFault, UnsealError: those left are as they were after their last stage.
+    Raises ModelFault, DecryptError: those left are as they were after their last stage.
     """
     if not batch.models:  # a change of model was called off meanwhile
         for document in batch.documents:
@@ -111,7 +111,7 @@ class _Pass:
             return
         data = _bytes_of(document)
         release_connections()
-        with work.timed(DocumentStage.PARSED):
+        with work.time_stage(DocumentStage.PARSED):
             said = document.file.mime_type if document.file else ""
             parsed = parse(data, name=document.path or document.name, mime_type=said)
         work.text, work.pages, work.mime_type = parsed.text, parsed.pages, parsed.mime_type
@@ -119,7 +119,7 @@ class _Pass:
     def _cut(self, work: Work) -> None:
         """Raises Unreadable."""
         library = self._batch.library
-        with work.timed(DocumentStage.CHUNKED):
+        with work.time_stage(DocumentStage.CHUNKED):
             work.chunks = chunk(
                 work.text,
                 size_tokens=library.chunk_tokens,
@@ -177,7 +177,7 @@ class _Pass:
                 return
             except Gone as gone:
                 for work in [w for w in self._works if w.document.pk in gone.document_ids]:
-                    self._stop(work, Stop.CANCELLED)
+                    self._stop(work, HoldEnd.CANCELLED)
             except Outdated:
                 endings.give_back(self._batch.documents)
                 return
@@ -196,7 +196,7 @@ class _Pass:
         for work in behind:
             work.stage = stage
             if work.document.pk not in still:
-                self._stop(work, Stop.CANCELLED)
+                self._stop(work, HoldEnd.CANCELLED)
         if stage == DocumentStage.PARSED:
             fresh = [work for work in behind if work.document.pk in still and not work.replaces]
             progress.store_content(fresh)
@@ -208,11 +208,11 @@ class _Pass:
             except Stopped as stopped:
                 self._stop(work, stopped.reason)
 
-    def _stop(self, work: Work, reason: Stop) -> None:
+    def _stop(self, work: Work, reason: HoldEnd) -> None:
         """What another worker has by now stays as it is: each of these asks for the fence."""
-        if reason is Stop.RELEASED:
+        if reason is HoldEnd.RELEASED:
             endings.give_back([work.document])
-        elif reason is Stop.CANCELLED:
+        elif reason is HoldEnd.CANCELLED:
             endings.cancel(work.document)
         self._forget(work)
 

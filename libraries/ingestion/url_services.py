@@ -17,9 +17,9 @@ from amber.lib.errors import AmberError, Conflict
 from libraries.files.url_fetching import fetch_url
 from libraries.ingestion import intake
 from libraries.ingestion.document_services import answer
-from libraries.ingestion.intake import Given, Placed
+from libraries.ingestion.intake import DocumentSource, Placed
 from libraries.models import Document, Library
-from libraries.queue import ring_ingest
+from libraries.queue import enqueue_ingestion
 
 OF_REPOSITORY: Final = "This document is from a Git repository: import that again."
 NOT_FETCHED: Final = "This document was not fetched from an address: give it again."
@@ -38,7 +38,7 @@ def add_from_url(
     """Raises UnsafeAddress, FetchError, TooLarge, Invalid (all name `url`), Unavailable."""
     with _blaming_url():
         fetched = fetch_url(url)
-        given = Given(
+        given = DocumentSource(
             name=name or fetched.name,
             data=fetched.data,
             path=path,
@@ -48,7 +48,7 @@ def add_from_url(
             user_id=user_id,
         )
         intake.check(given)
-    into = _known(library, url) if path is None else None
+    into = _find_earlier(library, url) if path is None else None
     return intake.put(library, given, into=into, also=partial(answer, claim))
 
 
@@ -57,7 +57,7 @@ def refresh_document(document: Document) -> Placed:
     if document.repository_id is not None or not document.source:
         raise Conflict(OF_REPOSITORY if document.repository_id else NOT_FETCHED)
     fetched = fetch_url(document.source)
-    given = Given(
+    given = DocumentSource(
         name=document.name,
         data=fetched.data,
         path=document.path,
@@ -68,7 +68,7 @@ def refresh_document(document: Document) -> Placed:
     return intake.put(document.library, given, into=document.pk, also=_ring)
 
 
-def _known(library: Library, url: str) -> UUID | None:
+def _find_earlier(library: Library, url: str) -> UUID | None:
     """The document that this address was given as before."""
     rows = Document.objects.filter(library=library, source=url, path=None, repository=None)
     found: UUID | None = rows.order_by("created_at").values_list("pk", flat=True).first()
@@ -76,7 +76,7 @@ def _known(library: Library, url: str) -> UUID | None:
 
 
 def _ring(_: Placed) -> None:
-    transaction.on_commit(partial(ring_ingest))
+    transaction.on_commit(partial(enqueue_ingestion))
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class Work:
         return self.counts | ({"replaces": True} if self.replaces else {})
 
     @contextmanager
-    def timed(self, stage: DocumentStage) -> Iterator[None]:
+    def time_stage(self, stage: DocumentStage) -> Iterator[None]:
         began = time.monotonic()
         yield
         self.timings[stage] = round((time.monotonic() - began) * 1_000)

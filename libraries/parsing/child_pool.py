@@ -68,7 +68,7 @@ class ChildPool:
                 child.end()
                 raise
             self._put_back(child, reply)
-        return _parsed(reply, body)
+        return _parse_reply(reply, body)
 
     def close(self) -> None:
         with self._lock:
@@ -108,7 +108,7 @@ class ChildPool:
             child.end()
 
 
-def _parsed(reply: dict[str, Any], body: bytes) -> ParsedText:
+def _parse_reply(reply: dict[str, Any], body: bytes) -> ParsedText:
     if "unreadable" in reply:
         raise Unreadable(reply["unreadable"])
     return ParsedText(body.decode(), tuple(reply["pages"]), reply["mime_type"])

@@ -52,20 +52,20 @@ _CHARSETS: Final = re.compile(
 )
 
 
-def decoded(content: bytes, *, charset: str = "") -> str:
+def decode_text(content: bytes, *, charset: str = "") -> str:
     """`charset` is what the sender named, if anything. Raises Unreadable."""
-    text = _decoded(content, charset)
+    text = _decode_marked(content, charset)
     controls = len(_CONTROLS.findall(text))
     if controls > _MOST_CONTROLS * len(text):
         raise Unreadable(NO_TEXT)
     return text
 
 
-def _decoded(content: bytes, charset: str) -> str:
+def _decode_marked(content: bytes, charset: str) -> str:
     for mark, codec in _MARKS:
         if content.startswith(mark):
             return content.decode(codec, errors="replace")
-    for codec in (_unmarked_utf16(content), "utf-8", *_declared(content, charset)):
+    for codec in (_unmarked_utf16(content), "utf-8", *_declared_encodings(content, charset)):
         if codec:
             try:
                 return content.decode(codec)
@@ -109,7 +109,7 @@ def _usual_share(sample: bytes, codec: str) -> float:
     return len(_USUAL.findall(text)) / len(text)
 
 
-def _declared(content: bytes, charset: str) -> list[str]:
+def _declared_encodings(content: bytes, charset: str) -> list[str]:
     named = [charset.encode()] if charset else []
     named += _DECLARED.findall(content, 0, _DECLARED_WITHIN_BYTES)
     return [codec for each in named if (codec := _known_codec(each.decode("ascii", "replace")))]

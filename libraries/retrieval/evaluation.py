@@ -16,8 +16,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from libraries.models import Document, Library
-from libraries.retrieval.question_sets import Question, QuestionSetError
-from libraries.retrieval.search import BOTH_ARMS, MAX_K, Found, search
+from libraries.retrieval.question_sets import JudgedQuestion, QuestionSetError
+from libraries.retrieval.search import BOTH_ARMS, MAX_K, SearchResult, search
 
 DEPTHS: Final = (1, 5, 10)
 PASSAGES: Final = MAX_K
@@ -25,7 +25,7 @@ PASSAGES: Final = MAX_K
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EvaluationResult:
     """One question. `found` are the documents by the set's names for them, best first."""
 
     question: str
@@ -51,8 +51,8 @@ class Evaluation:
 
 
 def evaluate(
-    library: Library, questions: Sequence[Question], *, arms: Collection[str] = BOTH_ARMS
-) -> list[Outcome]:
+    library: Library, questions: Sequence[JudgedQuestion], *, arms: Collection[str] = BOTH_ARMS
+) -> list[EvaluationResult]:
     """Ask all questions, in order. A document the library has not is one that is not found.
     Raises QuestionSetError if it has none of them."""
     names = _names(library, questions)
@@ -63,11 +63,13 @@ def evaluate(
         latency_ms = (time.perf_counter() - began) * 1_000
         best = max((passage.relevance for passage in found.passages), default=0.0)
         documents = _documents(found, names)
-        outcomes.append(Outcome(question.text, question.grades, documents, latency_ms, best))
+        outcomes.append(
+            EvaluationResult(question.text, question.grades, documents, latency_ms, best)
+        )
     return outcomes
 
 
-def summary(outcomes: Sequence[Outcome]) -> Evaluation:
+def summary(outcomes: Sequence[EvaluationResult]) -> Evaluation:
     """Of at least one outcome."""
     latencies = sorted(outcome.latency_ms for outcome in outcomes)
     return Evaluation(
@@ -83,16 +85,16 @@ def summary(outcomes: Sequence[Outcome]) -> Evaluation:
     )
 
 
-def recall(outcome: Outcome, depth: int) -> float:
+def recall(outcome: EvaluationResult, depth: int) -> float:
     return len(set(outcome.found[:depth]) & set(outcome.grades)) / len(outcome.grades)
 
 
-def reciprocal_rank(outcome: Outcome) -> float:
+def reciprocal_rank(outcome: EvaluationResult) -> float:
     places = (place for place, name in enumerate(outcome.found, 1) if name in outcome.grades)
     return 1 / next(places, math.inf)
 
 
-def ndcg(outcome: Outcome, depth: int) -> float:
+def ndcg(outcome: EvaluationResult, depth: int) -> float:
     grades = outcome.grades
     best = sorted(grades.values(), reverse=True)
     return _gain([grades.get(name, 0.0) for name in outcome.found[:depth]]) / _gain(best[:depth])
@@ -102,13 +104,13 @@ def _gain(grades: Iterable[float]) -> float:
     return sum((2**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 
-def _documents(found: Found, names: Mapping[UUID, str]) -> list[str]:
+def _documents(found: SearchResult, names: Mapping[UUID, str]) -> list[str]:
     """Each once, in the order of their first passages; those the set does not name by their ids."""
     ids = dict.fromkeys(passage.document.id for passage in found.passages)
     return [names.get(pk, str(pk)) for pk in ids]
 
 
-def _names(library: Library, questions: Sequence[Question]) -> dict[UUID, str]:
+def _names(library: Library, questions: Sequence[JudgedQuestion]) -> dict[UUID, str]:
     """The set's name of each document it names: its id, its path, or else its name."""
     wanted = {name for question in questions for name in question.grades}
     names: dict[UUID, str] = {}

@@ -20,8 +20,8 @@ from django.db import connection
 
 from amber.lib.search.words import word_literal
 from libraries.chunking.chunk_words import AskedWord, library_word, occurrences_of, words_asked
-from libraries.retrieval.ranking import TextArm, TextHit
-from libraries.retrieval.scope import Scope, condition_of
+from libraries.retrieval.ranking import KeywordResult, TextHit
+from libraries.retrieval.scope import SearchScope, condition_of
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -37,27 +37,27 @@ ABSENT_PAIR: Final = 0.5
 is a seam. With it Chinese and English questions reach the same coverage: 5% less than 0.35."""
 
 
-def find_by_words(scopes: Sequence[Scope], query: str) -> TextArm:
+def find_by_words(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
     """At most CANDIDATES hits. One query; none for a question without words."""
     words = words_asked(query)
     scopes = [scope for scope in scopes if scope.library_ids]
     if not words or not scopes:
-        return TextArm()
+        return KeywordResult()
     rows = _rows(scopes, words)
     if not rows:
-        return TextArm()
+        return KeywordResult()
     total = max(sum(scope.chunk_count for scope in scopes), *rows[0][3].values())
     counts = {number: rows[0][3].get(str(number), 0) for number in range(len(words))}
-    return _ranked([row[:3] for row in rows], counts, total, words)
+    return _rank_rows([row[:3] for row in rows], counts, total, words)
 
 
 _Row = tuple[UUID, int, list[float]]
 """A chunk, its length in tokens, and the `ts_rank` of each word."""
 
 
-def _ranked(
+def _rank_rows(
     rows: Sequence[_Row], counts: Mapping[int, int], total: int, words: Sequence[AskedWord]
-) -> TextArm:
+) -> KeywordResult:
     mean_length = sum(length for _, length, _ in rows) / len(rows) or 1.0
     occurrences = [[occurrences_of(rank) for rank in ranks] for _, _, ranks in rows]
     idfs = _idfs(occurrences, counts, total)
@@ -73,7 +73,7 @@ def _ranked(
         hits.append(TextHit(pk, score, held / mass))
     hits.sort(key=lambda hit: (-hit.score, hit.id))
     is_cut = len(hits) == CANDIDATES
-    return TextArm(hits, hits[-1].score if is_cut else 0.0)
+    return KeywordResult(hits, hits[-1].score if is_cut else 0.0)
 
 
 def _shares(
@@ -139,7 +139,7 @@ FROM chosen CROSS JOIN LATERAL (
 """
 
 
-def _rows(scopes: Sequence[Scope], words: Sequence[AskedWord]) -> list[Any]:
+def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord]) -> list[Any]:
     total = sum(scope.chunk_count for scope in scopes)
     places = [word_literal(library_word(pk)) for scope in scopes for pk in scope.library_ids]
     literals = [word.literal for word in words]
@@ -154,9 +154,9 @@ def _rows(scopes: Sequence[Scope], words: Sequence[AskedWord]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [list(range(len(words))), literals, queries, *within, total])
         rows = cursor.fetchall()
-    return [(pk, length, ranks, _decoded(counts)) for pk, length, ranks, counts in rows]
+    return [(pk, length, ranks, _decode_counts(counts)) for pk, length, ranks, counts in rows]
 
 
-def _decoded(counts: Any) -> dict[str, int]:
+def _decode_counts(counts: Any) -> dict[str, int]:
     decoded: dict[str, int] = orjson.loads(counts) if isinstance(counts, str | bytes) else counts
     return decoded

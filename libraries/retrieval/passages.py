@@ -90,7 +90,7 @@ class ChunkText(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class ChunkHit:
     """A ranked chunk with its text."""
 
     ranked: Ranked
@@ -99,7 +99,7 @@ class Hit:
 
 def hits_of(
     ranked: Sequence[Ranked], library_ids: Sequence[UUID], *, at_once: int
-) -> Iterator[Hit]:
+) -> Iterator[ChunkHit]:
     """In the order given; rows that are gone meanwhile, or not of these libraries, are left out.
     One query for each `at_once` that are taken."""
     for start in range(0, len(ranked), at_once):
@@ -107,7 +107,7 @@ def hits_of(
         with connection.cursor() as cursor:
             cursor.execute(_TEXTS, [[each.id for each in part], list(library_ids)])
             texts = {row[0]: ChunkText(*row) for row in cursor.fetchall()}
-        yield from (Hit(each, texts[each.id]) for each in part if each.id in texts)
+        yield from (ChunkHit(each, texts[each.id]) for each in part if each.id in texts)
 
 
 _TEXTS: Final = """
@@ -118,9 +118,9 @@ WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
 """
 
 
-def passages_of(hits: Iterable[Hit], *, count: int) -> list[Passage]:
+def passages_of(hits: Iterable[ChunkHit], *, count: int) -> list[Passage]:
     """At most `count`, best first. One more query if joined chunks do not touch."""
-    groups: list[list[Hit]] = []
+    groups: list[list[ChunkHit]] = []
     for hit in hits:
         group = _neighbours(groups, hit)
         if group is not None:
@@ -136,7 +136,7 @@ def passages_of(hits: Iterable[Hit], *, count: int) -> list[Passage]:
     ]
 
 
-def _neighbours(groups: Iterable[list[Hit]], hit: Hit) -> list[Hit] | None:
+def _neighbours(groups: Iterable[list[ChunkHit]], hit: ChunkHit) -> list[ChunkHit] | None:
     """The passage this chunk continues, before or behind."""
     for group in groups:
         orders = [other.chunk.order for other in group]
@@ -149,7 +149,7 @@ def _neighbours(groups: Iterable[list[Hit]], hit: Hit) -> list[Hit] | None:
     return None
 
 
-def _passage(number: int, group: Sequence[Hit], content: str) -> Passage:
+def _passage(number: int, group: Sequence[ChunkHit], content: str) -> Passage:
     best = group[0]
     chunks = sorted((hit.chunk for hit in group), key=lambda chunk: chunk.order)
     return Passage(
@@ -169,7 +169,7 @@ def _passage(number: int, group: Sequence[Hit], content: str) -> Passage:
     )
 
 
-def _contents(groups: Sequence[Sequence[Hit]]) -> list[str]:
+def _contents(groups: Sequence[Sequence[ChunkHit]]) -> list[str]:
     """What stands between two chunks that do not touch (white space) is read from the document."""
     sorted_groups = [sorted((h.chunk for h in group), key=lambda c: c.order) for group in groups]
     gaps = {
@@ -179,10 +179,10 @@ def _contents(groups: Sequence[Sequence[Hit]]) -> list[str]:
         if after.start > before.end
     }
     known = _read(gaps)
-    return [_joined(chunks, known) for chunks in sorted_groups]
+    return [_join_chunks(chunks, known) for chunks in sorted_groups]
 
 
-def _joined(chunks: Sequence[ChunkText], gaps: Mapping[tuple[UUID, int, int], str]) -> str:
+def _join_chunks(chunks: Sequence[ChunkText], gaps: Mapping[tuple[UUID, int, int], str]) -> str:
     text, end = chunks[0].content, chunks[0].end
     for chunk in chunks[1:]:
         text += gaps.get((chunk.document_id, end, chunk.start), "")

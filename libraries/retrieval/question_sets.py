@@ -40,7 +40,7 @@ class SetDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgedQuestion:
     """`grades`: how well each of these documents answers it, above 0; others do not."""
 
     text: str
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    questions: list[Question]
+    questions: list[JudgedQuestion]
     documents: list[SetDocument] = field(default_factory=list)
 
 
@@ -81,10 +81,10 @@ def _own(said: Mapping[str, Any]) -> QuestionSet:
     return QuestionSet([_own_question(each) for each in said["questions"]], documents)
 
 
-def _own_question(said: Mapping[str, Any]) -> Question:
+def _own_question(said: Mapping[str, Any]) -> JudgedQuestion:
     named = said["documents"]
     grades = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named, 1.0)
-    return Question(str(said["question"]), grades)
+    return JudgedQuestion(str(said["question"]), grades)
 
 
 def _beir(folder: Path) -> QuestionSet:
@@ -98,7 +98,7 @@ def _beir(folder: Path) -> QuestionSet:
         if float(grade) > 0:
             grades[question_id][document_id] = float(grade)
     questions = [
-        Question(each["text"], grades[each["_id"]])
+        JudgedQuestion(each["text"], grades[each["_id"]])
         for each in _lines(folder / "queries.jsonl")
         if each["_id"] in grades
     ]
@@ -111,11 +111,11 @@ def _lines(path: Path) -> Iterator[Any]:
 
 def _squad(said: Any) -> QuestionSet:
     documents: list[SetDocument] = []
-    questions: list[Question] = []
+    questions: list[JudgedQuestion] = []
     for number, (title, text, asked) in enumerate(_paragraphs(said)):
         path = f"paragraph-{number}"
         documents.append(SetDocument(path, title or path, text))
-        questions += [Question(each, {path: 1.0}) for each in asked]
+        questions += [JudgedQuestion(each, {path: 1.0}) for each in asked]
     return QuestionSet(questions, documents)
 
 

@@ -69,7 +69,7 @@ class TextHit:
 
 
 @dataclass(frozen=True, slots=True)
-class TextArm:
+class KeywordResult:
     """What words found, best first. `floor`: no chunk that is not among the hits scores more."""
 
     hits: Sequence[TextHit] = ()
@@ -77,7 +77,7 @@ class TextArm:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorArm:
+class VectorResult:
     """What the vectors of one model found: (chunk, cosine), best first.
 
     `mean` and `deviation` are of all `count` chunks' similarities, measured or
@@ -119,7 +119,7 @@ class Weights:
     vectors: tuple[float, ...]
 
 
-def fuse(text: TextArm, vectors: Sequence[VectorArm]) -> list[Ranked]:
+def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
     """All hits, best first. Equal scores: the better by words, then by id."""
     weights = weigh(text, vectors)
     text_ranks = {hit.id: rank for rank, hit in enumerate(text.hits, 1)}
@@ -141,7 +141,7 @@ def fuse(text: TextArm, vectors: Sequence[VectorArm]) -> list[Ranked]:
     return sorted(ranked, key=lambda each: (-each.score, each.text_rank or len(scores), each.id))
 
 
-def weigh(text: TextArm, vectors: Sequence[VectorArm]) -> Weights:
+def weigh(text: KeywordResult, vectors: Sequence[VectorResult]) -> Weights:
     """Never all zero: without words that found something the vectors count, as little as they may."""
     if not text.hits:
         return Weights(0.0, tuple(max(arm.prior, _LEAST) for arm in vectors))
@@ -157,13 +157,13 @@ def weigh(text: TextArm, vectors: Sequence[VectorArm]) -> Weights:
 _LEAST: Final = 1e-6
 
 
-def decisiveness(text: TextArm) -> float:
+def decisiveness(text: KeywordResult) -> float:
     """0: the first two hits are equally good. 1: nothing comes near the first."""
     first, *rest = (hit.score for hit in text.hits[:2])
     return 1.0 - (rest[0] / first if rest else 0.0)
 
 
-def agreement(text: TextArm, arm: VectorArm) -> float:
+def agreement(text: KeywordResult, arm: VectorResult) -> float:
     """0: no more than chance. 1: as much as two good arms do. 1 also if there is nothing to compare."""
     others = arm.others or {}
     common = [hit for hit in text.hits[:FIRST_HITS] if hit.id in others]
@@ -183,7 +183,7 @@ def agreement(text: TextArm, arm: VectorArm) -> float:
     return ramp((by_vectors + by_words) / 2, 0.0, FULL_AGREEMENT)
 
 
-def standing_out(arm: VectorArm, similarity: float) -> float:
+def standing_out(arm: VectorResult, similarity: float) -> float:
     """0 to 1: how far this similarity is from those of all the other chunks."""
     if arm.count < CROWD:
         return ramp(similarity, *SIMILARITY)

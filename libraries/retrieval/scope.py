@@ -27,7 +27,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SearchScope:
     """Chunks of one embedding model. `document_ids` None: of all documents of the libraries.
 
     `chunk_count` is how many there are; with filters counted no further than COUNTED.
@@ -43,13 +43,13 @@ COUNTED: Final = 20_000
 """Beyond this it makes no difference which way is taken."""
 
 
-def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[Scope]:
+def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[SearchScope]:
     """One for each embedding model the libraries use now. Two queries with filters, else none."""
     by_model = sorted(libraries, key=lambda library: library.embedding_model_id)
     groups = [list(group) for _, group in groupby(by_model, key=lambda lib: lib.embedding_model_id)]
     if not filters:
         return [
-            Scope(
+            SearchScope(
                 group[0].embedding_model,
                 tuple(library.pk for library in group),
                 None,
@@ -58,7 +58,7 @@ def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[Sco
             for group in groups
         ]
     document_ids = _document_ids(libraries, filters)
-    return [_filtered(group, document_ids) for group in groups]
+    return [_filter_scope(group, document_ids) for group in groups]
 
 
 def _document_ids(libraries: Sequence[Library], filters: Filters) -> tuple[UUID, ...]:
@@ -72,16 +72,16 @@ def _document_ids(libraries: Sequence[Library], filters: Filters) -> tuple[UUID,
     return tuple(rows.values_list("pk", flat=True))
 
 
-def _filtered(libraries: Sequence[Library], document_ids: tuple[UUID, ...]) -> Scope:
+def _filter_scope(libraries: Sequence[Library], document_ids: tuple[UUID, ...]) -> SearchScope:
     library_ids = tuple(library.pk for library in libraries)
     model = libraries[0].embedding_model
     rows = DocumentChunk.objects.filter(
         library__in=library_ids, embedding_model=model, document__in=document_ids
     )
-    return Scope(model, library_ids, document_ids, rows[:COUNTED].count())
+    return SearchScope(model, library_ids, document_ids, rows[:COUNTED].count())
 
 
-def condition_of(scope: Scope) -> tuple[str, list[Any]]:
+def condition_of(scope: SearchScope) -> tuple[str, list[Any]]:
     """SQL over the chunks' columns, and its values."""
     sql = "embedding_model_id = %s AND library_id = ANY(%s)"
     values: list[Any] = [scope.model.pk, list(scope.library_ids)]

@@ -21,17 +21,17 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_query
 from libraries.models import Library
 from libraries.retrieval import rerank
 from libraries.retrieval.keyword_retriever import find_by_words
-from libraries.retrieval.passages import Hit, Passage, hits_of, passages_of
-from libraries.retrieval.ranking import FIRST_HITS, Ranked, TextArm, VectorArm, fuse
-from libraries.retrieval.scope import Filters, Scope, scopes_of
+from libraries.retrieval.passages import ChunkHit, Passage, hits_of, passages_of
+from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, Ranked, VectorResult, fuse
+from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
-from libraries.retrieval.vector_retriever import Asked, find_by_vector, prepare_connection
+from libraries.retrieval.vector_retriever import VectorQuery, find_by_vector, prepare_connection
 from providers.models import EmbeddingModel
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ __all__ = [
     "MAX_K",
     "MIN_RELEVANCE",
     "Filters",
-    "Found",
     "Passage",
+    "SearchResult",
     "search",
 ]
 
@@ -66,7 +66,7 @@ MIN_RELEVANCE: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """`notes`: in plain words, which part of the search had to be left out."""
 
     passages: list[Passage]
@@ -86,7 +86,7 @@ def search(
     query_vectors: "QueryVectors | None" = None,
     user_id: UUID | None = None,
     arms: Collection[str] = BOTH_ARMS,
-) -> Found:
+) -> SearchResult:
     """At most `k` passages, best first.
 
     `query_vectors`, by the id of the embedding model, spare the call of a provider; `user_id` is
@@ -95,25 +95,25 @@ def search(
     """
     scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
     if not scopes or not query.strip():
-        return Found([], [])
+        return SearchResult([], [])
     notes: list[str] = []
     vectors: dict[UUID, NDArray[np.float32]] = {}
     if "vectors" in arms:
-        asker = _Asker(libraries[0].organization_id, user_id, query, notes)
-        vectors = asker.vectors(scopes, query_vectors or {})
+        caller = _QueryRunner(libraries[0].organization_id, user_id, query, notes)
+        vectors = caller.vectors(scopes, query_vectors or {})
     with transaction.atomic():
         prepare_connection()
-        words = find_by_words(scopes, query) if "words" in arms else TextArm()
-        ranked = fuse(words, _vector_arms(query, scopes, vectors, words))
+        words = find_by_words(scopes, query) if "words" in arms else KeywordResult()
+        ranked = fuse(words, _vector_results(query, scopes, vectors, words))
     at_once = RERANKED if rerank.is_configured() else 2 * k
     hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
     if rerank.is_configured():
-        hits = _reranked(query, hits, notes)
-    return Found(passages_of(hits, count=k), notes)
+        hits = _rerank_hits(query, hits, notes)
+    return SearchResult(passages_of(hits, count=k), notes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asker:
+class _QueryRunner:
     """Gets a question's vectors, or a note why not."""
 
     organization_id: UUID
@@ -122,7 +122,7 @@ class _Asker:
     notes: list[str]
 
     def vectors(
-        self, scopes: Sequence[Scope], known: "QueryVectors"
+        self, scopes: Sequence[SearchScope], known: "QueryVectors"
     ) -> "dict[UUID, NDArray[np.float32]]":
         """By model; at most one provider call for each that is not known."""
         found = dict(known)
@@ -138,25 +138,25 @@ class _Asker:
             return embed_query(
                 self.query, model=model, organization_id=self.organization_id, user_id=self.user_id
             )
-        except (ProviderError, UnsealError) as error:
+        except (ProviderError, DecryptError) as error:
             logger.warning("query_not_embedded", model=model.alias, reason=str(error))
             if NOT_EMBEDDED not in self.notes:
                 self.notes.append(NOT_EMBEDDED)
             return None
 
 
-def _vector_arms(
+def _vector_results(
     query: str,
-    scopes: Sequence[Scope],
+    scopes: Sequence[SearchScope],
     vectors: "Mapping[UUID, NDArray[np.float32]]",
-    words: TextArm,
-) -> list[VectorArm]:
+    words: KeywordResult,
+) -> list[VectorResult]:
     """One for each model the question has a vector of. One query and `find_by_vector` each."""
     arms = []
     for scope in scopes:
         if scope.model.pk in vectors:
             surveys = surveys_of(scope.library_ids, scope.model.pk)
-            asked = Asked(
+            asked = VectorQuery(
                 scope=scope,
                 vector=vectors[scope.model.pk],
                 compared=[hit.id for hit in words.hits[:FIRST_HITS]],
@@ -167,12 +167,12 @@ def _vector_arms(
     return arms
 
 
-def _reranked(query: str, hits: Iterator[Hit], notes: list[str]) -> Iterator[Hit]:
+def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iterator[ChunkHit]:
     """The first RERANKED in the reranker's order, with its scores; as they were if it fails."""
     shown = list(islice(hits, RERANKED))
     try:
         order = rerank.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
-        yield from (_scored(shown[place], score) for place, score in order)
+        yield from (_with_score(shown[place], score) for place, score in order)
     except rerank.RerankError as error:
         logger.warning("reranker_failed", reason=str(error))
         notes.append("The reranker did not answer; the order is the one without it.")
@@ -180,6 +180,6 @@ def _reranked(query: str, hits: Iterator[Hit], notes: list[str]) -> Iterator[Hit
     yield from hits
 
 
-def _scored(hit: Hit, score: float) -> Hit:
+def _with_score(hit: ChunkHit, score: float) -> ChunkHit:
     ranked: Ranked = replace(hit.ranked, score=score)
-    return Hit(ranked, hit.chunk)
+    return ChunkHit(ranked, hit.chunk)

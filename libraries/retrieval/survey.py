@@ -55,7 +55,7 @@ def survey_libraries() -> None:
 
 def survey(library: Library) -> VectorSurvey:
     """Look at a sample of the library's chunks now, and remember. Three queries."""
-    rows = _sampled(library)
+    rows = _sample_rows(library)
     by_script = defaultdict(list)
     for row in rows:
         by_script[script_of(row[1])].append(row)
@@ -114,7 +114,7 @@ def lift(words: Sequence[Sequence[str]], vectors: "Sequence[NDArray[np.float32]]
     import numpy as np
 
     apart = np.triu_indices(len(words), 1)
-    shared = _shared(words)
+    shared = _word_cosines(words)
     stacked = np.stack(vectors)
     near = (stacked @ stacked.T)[apart]
     count = max(LEAST // 2, len(near) // NEAREST_SHARE)
@@ -123,7 +123,7 @@ def lift(words: Sequence[Sequence[str]], vectors: "Sequence[NDArray[np.float32]]
     return float(near[sharing].mean() - near.mean()) / most if most > 0 else 0.0
 
 
-def _shared(words: Sequence[Sequence[str]]) -> "NDArray[np.float32]":
+def _word_cosines(words: Sequence[Sequence[str]]) -> "NDArray[np.float32]":
     """Cosines of the chunks by their words, weighed by rarity."""
     import numpy as np
 
@@ -148,7 +148,7 @@ WHERE library_id = %s AND embedding_model_id = %s ORDER BY md5(id::text) LIMIT %
 """
 
 
-def _sampled(library: Library) -> list[_Row]:
+def _sample_rows(library: Library) -> list[_Row]:
     """The same chunks each time, as long as there are no others."""
     with connection.cursor() as cursor:
         cursor.execute(_SAMPLED, [library.pk, library.embedding_model_id, SAMPLE])

@@ -20,8 +20,8 @@ from django.db import connection
 
 from libraries.embedding.halfvec import halfvec_text
 from libraries.embedding.vector_index import rows_indexed
-from libraries.retrieval.ranking import VectorArm
-from libraries.retrieval.scope import Scope, condition_of
+from libraries.retrieval.ranking import VectorResult
+from libraries.retrieval.scope import SearchScope, condition_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,12 +42,12 @@ FIRST_CHUNKS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VectorQuery:
     """A question's vector for one scope. `compared` are chunks that words found, `sample` some of
     the scope, whose similarities tell the mean and the spread where not all are compared.
     """
 
-    scope: Scope
+    scope: SearchScope
     vector: "NDArray[np.float32]"
     compared: Sequence[UUID] = ()
     sample: Sequence[UUID] = ()
@@ -57,10 +57,10 @@ class Asked:
 def prepare_connection() -> None:
     """For this transaction, which the arms need: how the index is walked, and no compiling of
     statements that take milliseconds. One query."""
-    _fetched(_SETTINGS, [])
+    _fetch_rows(_SETTINGS, [])
 
 
-def find_by_vector(asked: Asked) -> VectorArm:
+def find_by_vector(asked: VectorQuery) -> VectorResult:
     """At most HITS. One query for a small scope, two to six for others. Inside of a transaction."""
     scope = asked.scope
     if scope.chunk_count <= EXACT_CHUNKS:
@@ -76,7 +76,7 @@ def find_by_vector(asked: Asked) -> VectorArm:
     return _arm(asked, found, others, (scope.chunk_count, mean, deviation))
 
 
-def is_index_worth_it(scope: Scope) -> bool:
+def is_index_worth_it(scope: SearchScope) -> bool:
     """At most one query, of the catalogue."""
     if scope.chunk_count <= EXACT_CHUNKS:
         return False
@@ -90,55 +90,57 @@ _Crowd = tuple[int, float, float]
 """Count, mean and deviation of the similarities of all chunks of a scope."""
 
 
-def _arm(asked: Asked, found: _Hits, others: dict[UUID, float], crowd: _Crowd) -> VectorArm:
+def _arm(
+    asked: VectorQuery, found: _Hits, others: dict[UUID, float], crowd: _Crowd
+) -> VectorResult:
     is_lexical = asked.scope.model.provider.is_offline
-    return VectorArm(found, *crowd, others, asked.lift, is_lexical)
+    return VectorResult(found, *crowd, others, asked.lift, is_lexical)
 
 
-def _all_compared(asked: Asked) -> VectorArm:
+def _all_compared(asked: VectorQuery) -> VectorResult:
     condition, values = condition_of(asked.scope)
     sql = _COMPARED.format(condition=condition, hits=HITS)
-    rows = _fetched(sql, [halfvec_text(asked.vector), *values, list(asked.compared)])
+    rows = _fetch_rows(sql, [halfvec_text(asked.vector), *values, list(asked.compared)])
     if not rows:
-        return VectorArm()
+        return VectorResult()
     found = [row[:2] for row in rows if row[2]]
     others = {row[0]: row[1] for row in rows if not row[2]}
     return _arm(asked, found, others, rows[0][3:])
 
 
-def _exactly(asked: Asked) -> _Hits:
+def _exactly(asked: VectorQuery) -> _Hits:
     condition, values = condition_of(asked.scope)
     vector = halfvec_text(asked.vector)
-    return _fetched(_EXACT.format(condition=condition, hits=HITS), [vector, *values, vector])
+    return _fetch_rows(_EXACT.format(condition=condition, hits=HITS), [vector, *values, vector])
 
 
-def _by_index(asked: Asked) -> _Hits | None:
+def _by_index(asked: VectorQuery) -> _Hits | None:
     """None if the index did not find as many as there are."""
     scope, vector = asked.scope, halfvec_text(asked.vector)
     condition, values = condition_of(scope)
     sql = _NEAREST.format(condition=condition, dimensions=int(scope.model.dimensions), hits=HITS)
-    _fetched(_NO_SORTING, ["off"])
-    found: _Hits = _fetched(sql, [vector, *values, vector])
-    _fetched(_NO_SORTING, ["on"])
+    _fetch_rows(_NO_SORTING, ["off"])
+    found: _Hits = _fetch_rows(sql, [vector, *values, vector])
+    _fetch_rows(_NO_SORTING, ["on"])
     found.sort(key=lambda hit: -hit[1])  # the index gives them in about this order
     return found if len(found) == HITS else None
 
 
-def _similarities(asked: Asked, ids: Sequence[UUID]) -> dict[UUID, float]:
+def _similarities(asked: VectorQuery, ids: Sequence[UUID]) -> dict[UUID, float]:
     """Of those that belong to the scope."""
     condition, values = condition_of(asked.scope)
     sql = _SIMILARITIES.format(condition=condition)
-    return dict(_fetched(sql, [halfvec_text(asked.vector), list(ids), *values]))
+    return dict(_fetch_rows(sql, [halfvec_text(asked.vector), list(ids), *values]))
 
 
-def _first_chunks(scope: Scope) -> list[UUID]:
+def _first_chunks(scope: SearchScope) -> list[UUID]:
     """Until there is a survey, which samples better."""
     condition, values = condition_of(scope)
-    rows = _fetched(_FIRST.format(condition=condition, sample=FIRST_CHUNKS), values)
+    rows = _fetch_rows(_FIRST.format(condition=condition, sample=FIRST_CHUNKS), values)
     return [row[0] for row in rows]
 
 
-def _fetched(sql: str, values: Sequence[Any]) -> list[Any]:
+def _fetch_rows(sql: str, values: Sequence[Any]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return list(cursor.fetchall())

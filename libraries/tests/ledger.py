@@ -14,7 +14,7 @@ from django.utils import timezone
 from amber.lib.workers.worker import Worker
 from libraries.chunking.chunker import chunk
 from libraries.ingestion import indexing, intake
-from libraries.ingestion.intake import Given
+from libraries.ingestion.intake import DocumentSource
 from libraries.models import Document, DocumentChunk, Library
 from providers.models import EmbeddingModel, Provider
 from tests.personas import Persona
@@ -46,8 +46,10 @@ def text_of(number: int, sentences: int = 40) -> str:
     )
 
 
-def given(text: str, **fields: Any) -> Given:
-    return Given(**{"name": "notes.txt", "mime_type": "text/plain"} | fields, data=text.encode())
+def given(text: str, **fields: Any) -> DocumentSource:
+    return DocumentSource(
+        **{"name": "notes.txt", "mime_type": "text/plain"} | fields, data=text.encode()
+    )
 
 
 def new_document(library: Library, text: str = "", **fields: Any) -> Any:

@@ -5,7 +5,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from libraries.git.tokens import seal_token
+from libraries.git.tokens import encrypt_token
 from libraries.models import Document, Library, Repository
 from libraries.tests.ledger import ingest, new_document, new_library
 
@@ -90,7 +90,7 @@ def test_imports_show_states_and_neither_addresses_nor_tokens(operator, bob):
         include=[SECRET],
         progress=progress,
     )
-    seal_token(repository, SECRET)
+    encrypt_token(repository, SECRET)
     repository.save()
     listed = operator.get(reverse("admin:libraries_repository_changelist")).content.decode()
     page = operator.get(reverse("admin:libraries_repository_change", args=[repository.pk]))

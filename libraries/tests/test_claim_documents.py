@@ -231,7 +231,7 @@ def test_the_keeper_renews_and_learns_what_to_stop(alice):
     holds.keep("w1")
     assert list(Document.objects.expired().values_list("pk", flat=True)) == [lost]
     holds.check(kept)
-    for pk, reason in ((cancelled, holds.Stop.CANCELLED), (lost, holds.Stop.FENCED)):
+    for pk, reason in ((cancelled, holds.HoldEnd.CANCELLED), (lost, holds.HoldEnd.FENCED)):
         with pytest.raises(holds.Stopped) as stopped:
             holds.check(pk)
         assert stopped.value.reason is reason

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from libraries.parsing import Unreadable, parse
-from libraries.parsing.encodings import decoded
+from libraries.parsing.encodings import decode_text
 
 CHINESE = "健康检查：每年一次。请在今年三月之前到公司医务室登记，并带上您的身份证。"
 TRADITIONAL = "臺灣大學圖書館提供各種電子資源。讀者可以在網上查詢。"
@@ -33,24 +33,24 @@ SAMPLES = [
 
 @pytest.mark.parametrize(("text", "encoding"), SAMPLES, ids=lambda value: value[:8])
 def test_legacy_encodings_are_recognised(text, encoding):
-    assert decoded(text.encode(encoding)) == text
+    assert decode_text(text.encode(encoding)) == text
 
 
 @pytest.mark.parametrize("length", [3, 5, 8, 13])
 def test_a_few_chinese_characters_are_enough(length):
     for start in range(len(CHINESE) - length):
         part = CHINESE[start : start + length]
-        assert decoded(part.encode("gbk")) == part
+        assert decode_text(part.encode("gbk")) == part
 
 
 def test_a_long_text_is_recognised_by_its_first_foreign_characters():
     text = "plain ASCII\n" * 5_000 + CHINESE
-    assert decoded(text.encode("gbk")) == text
+    assert decode_text(text.encode("gbk")) == text
 
 
 def test_a_chinese_text_with_a_broken_character_is_still_read():
     broken = (CHINESE * 20).encode("gbk")[:-1]
-    assert decoded(broken).startswith(CHINESE)
+    assert decode_text(broken).startswith(CHINESE)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_chinese_text_with_a_broken_character_is_still_read():
 )
 @pytest.mark.parametrize("text", [MIXED, "Plain words.\n"], ids=["mixed", "ascii"])
 def test_unicode_is_read_with_and_without_its_mark(text, encoding):
-    assert decoded(text.encode(encoding)) == text
+    assert decode_text(text.encode(encoding)) == text
 
 
 @pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
@@ -74,7 +74,7 @@ def test_unicode_is_read_with_and_without_its_mark(text, encoding):
     ids=["chinese", "one", "russian", "korean", "a letter"],
 )
 def test_utf_16_without_a_mark_is_told_by_what_its_characters_are(text, order):
-    assert decoded(text.encode(order)) == text
+    assert decode_text(text.encode(order)) == text
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
@@ -84,17 +84,17 @@ def test_a_mark_is_no_part_of_the_text(encoding):
 
 def test_what_the_sender_names_is_tried_first():
     text = "Київ"
-    assert decoded(text.encode("koi8_u"), charset="koi8-u") == text
+    assert decode_text(text.encode("koi8_u"), charset="koi8-u") == text
 
 
 def test_a_named_encoding_that_does_not_fit_is_not_believed():
-    assert decoded(CHINESE.encode(), charset="gbk") == CHINESE
-    assert decoded(CHINESE.encode("gbk"), charset="zlib") == CHINESE
+    assert decode_text(CHINESE.encode(), charset="gbk") == CHINESE
+    assert decode_text(CHINESE.encode("gbk"), charset="zlib") == CHINESE
 
 
 def test_a_utf8_text_with_a_broken_byte_keeps_the_rest():
     content = CHINESE.encode()
-    assert decoded(content[:-1]).startswith(CHINESE[:-1])
+    assert decode_text(content[:-1]).startswith(CHINESE[:-1])
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_a_utf8_text_with_a_broken_byte_keeps_the_rest():
 )
 def test_what_is_no_known_text_is_refused(content):
     with pytest.raises(Unreadable):
-        decoded(content)
+        decode_text(content)

@@ -10,8 +10,15 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from libraries.models import Library
-from libraries.retrieval.evaluation import Outcome, evaluate, ndcg, recall, reciprocal_rank, summary
-from libraries.retrieval.question_sets import Question, QuestionSetError, read_question_set
+from libraries.retrieval.evaluation import (
+    EvaluationResult,
+    evaluate,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    summary,
+)
+from libraries.retrieval.question_sets import JudgedQuestion, QuestionSetError, read_question_set
 from libraries.tests.ledger import new_library, new_model
 from libraries.tests.questions import question_set
 from libraries.tests.shelf import random_vectors, shelve
@@ -19,8 +26,8 @@ from libraries.tests.shelf import random_vectors, shelve
 # -- Figures -------------------------------------------------------------------------------------
 
 
-def outcome(found: str, **grades: float) -> Outcome:
-    return Outcome("?", grades, found.split(), 1.0, 0.5)
+def outcome(found: str, **grades: float) -> EvaluationResult:
+    return EvaluationResult("?", grades, found.split(), 1.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +81,9 @@ def written(folder: Path, name: str, value: Any) -> Path:
 def test_ambers_own_form(tmp_path):
     read = read_question_set(written(tmp_path, "q.json", question_set()))
     assert len(read.documents) == 40
-    assert read.questions[0] == Question("What does the pump in hall 0 need?", {"en/0.md": 1.0})
+    assert read.questions[0] == JudgedQuestion(
+        "What does the pump in hall 0 need?", {"en/0.md": 1.0}
+    )
     assert read.questions[2].grades == {"en/0.md": 2}
 
 
@@ -92,7 +101,7 @@ def test_beirs_form(tmp_path):
     )
     read = read_question_set(tmp_path)
     assert [(each.path, each.name) for each in read.documents] == [("d1", "T"), ("d2", "d2")]
-    assert read.questions == [Question("one?", {"d1": 2.0})]
+    assert read.questions == [JudgedQuestion("one?", {"d1": 2.0})]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +115,7 @@ def test_beirs_form(tmp_path):
 def test_squads_form(tmp_path, said):
     read = read_question_set(written(tmp_path, "q.json", said))
     assert [(each.name, each.text) for each in read.documents] == [("T", "x")]
-    assert read.questions == [Question("a?", {"paragraph-0": 1.0})]
+    assert read.questions == [JudgedQuestion("a?", {"paragraph-0": 1.0})]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +165,7 @@ def test_one_arm_can_be_asked_alone(library, tmp_path):
 @pytest.mark.django_db
 def test_questions_about_other_documents_are_refused(library):
     with pytest.raises(QuestionSetError, match="none of the documents"):
-        evaluate(library, [Question("?", {"elsewhere.md": 1})])
+        evaluate(library, [JudgedQuestion("?", {"elsewhere.md": 1})])
 
 
 # -- The command --------------------------------------------------------------------------------------

@@ -485,7 +485,7 @@ def test_a_worker_imports_all_that_waits_a_few_at_once(bob, library, server):
     for name in ("pumps.git", "a.git", "b.git", "c.git"):
         ask(bob, library, server.url(name))
     rings: list[str] = []
-    import_threads.take(Worker("w1"), ring=lambda: rings.append("ring"))
+    import_threads.take(Worker("w1"), enqueue=lambda: rings.append("ring"))
     running = [thread for thread in threading.enumerate() if thread.name == "import"]
     assert len(running) <= import_threads.MAX_IMPORTS
     wait_for_imports()
@@ -497,6 +497,6 @@ def test_a_worker_imports_all_that_waits_a_few_at_once(bob, library, server):
 
 def test_a_worker_that_is_going_begins_nothing(bob, library, server):
     ask(bob, library, server.url("pumps.git"))
-    import_threads.take(Worker("w1", is_draining=True), ring=lambda: None)
+    import_threads.take(Worker("w1", is_draining=True), enqueue=lambda: None)
     wait_for_imports()
     assert Repository.objects.get().status == "queued"

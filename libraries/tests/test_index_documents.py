@@ -207,7 +207,7 @@ def test_deleting_the_library_leaves_nothing_and_the_worker_lives(alice, monkeyp
 
 def test_a_worker_on_its_way_out_gives_back_uncounted(library, monkeypatch):
     document = new_document(library)
-    with struck(monkeypatch, STEPS["chunking"], lambda: holds.stop_all(holds.Stop.RELEASED)):
+    with struck(monkeypatch, STEPS["chunking"], lambda: holds.stop_all(holds.HoldEnd.RELEASED)):
         batch = claim_batch("w1")
         assert batch is not None
         indexing.run(batch)

@@ -9,7 +9,7 @@ from django.db import connections
 
 from amber.lib.errors import Conflict
 from libraries.ingestion import intake
-from libraries.ingestion.intake import Outcome
+from libraries.ingestion.intake import IntakeResult
 from libraries.models import Document, File
 from libraries.tests.ledger import given, ingest, new_document, new_library
 
@@ -69,7 +69,7 @@ def test_content_can_be_given_to_a_document_by_its_id(alice):
     library = new_library(alice)
     document = new_document(library, "Old.", path="a")
     placed = intake.put(library, given("New."), into=document.pk)
-    assert (placed.outcome, placed.document.pk) == (Outcome.REPLACED, document.pk)
+    assert (placed.outcome, placed.document.pk) == (IntakeResult.REPLACED, document.pk)
     ingest()
     document.refresh_from_db()
     assert (document.text, document.path) == ("New.", "a")

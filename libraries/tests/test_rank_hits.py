@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from libraries.retrieval.ranking import (
     LEXICAL_WEIGHT,
     MEANING_WEIGHT,
-    TextArm,
+    KeywordResult,
     TextHit,
-    VectorArm,
+    VectorResult,
     agreement,
     decisiveness,
     fuse,
@@ -26,21 +26,23 @@ def pk(number: int) -> UUID:
     return UUID(int=number + 1)
 
 
-def by_words(*scores: float, coverage: float = 0.6, first: int = 0) -> TextArm:
+def by_words(*scores: float, coverage: float = 0.6, first: int = 0) -> KeywordResult:
     """Chunks first, first + 1, …"""
     hits = [TextHit(pk(first + n), score, coverage) for n, score in enumerate(scores)]
-    return TextArm(hits)
+    return KeywordResult(hits)
 
 
-def by_vectors(*numbers: int, step: float = 0.02, top: float = 0.8, **fields: object) -> VectorArm:
+def by_vectors(
+    *numbers: int, step: float = 0.02, top: float = 0.8, **fields: object
+) -> VectorResult:
     """These chunks, each a step less similar; all others at 0.1, give or take 0.1."""
     hits = [(pk(n), top - step * place) for place, n in enumerate(numbers)]
     others = {pk(n): dict(hits).get(pk(n), 0.1) for n in range(30)}
     known = {"count": 1_000, "mean": 0.1, "deviation": 0.1, "others": others} | fields
-    return VectorArm(hits, **known)  # type: ignore[arg-type]
+    return VectorResult(hits, **known)  # type: ignore[arg-type]
 
 
-def order(text: TextArm, *vectors: VectorArm) -> list[int]:
+def order(text: KeywordResult, *vectors: VectorResult) -> list[int]:
     return [hit.id.int - 1 for hit in fuse(text, vectors)]
 
 
@@ -101,18 +103,18 @@ def test_a_lexical_embedder_counts_for_little():
 
 
 def test_without_words_vectors_alone_are_the_ranking():
-    assert order(TextArm(), by_vectors(4, 2, 9)) == [4, 2, 9]
-    assert order(TextArm(), by_vectors(4, 2, 9, lift=0.0)) == [4, 2, 9]
+    assert order(KeywordResult(), by_vectors(4, 2, 9)) == [4, 2, 9]
+    assert order(KeywordResult(), by_vectors(4, 2, 9, lift=0.0)) == [4, 2, 9]
 
 
 def test_without_vectors_words_alone_are_the_ranking():
     assert order(by_words(*SHARP)) == [0, 1, 2, 3]
-    assert order(by_words(*SHARP), VectorArm()) == [0, 1, 2, 3]
+    assert order(by_words(*SHARP), VectorResult()) == [0, 1, 2, 3]
 
 
 def test_nothing_found_is_nothing():
-    assert fuse(TextArm(), []) == []
-    assert fuse(TextArm(), [VectorArm()]) == []
+    assert fuse(KeywordResult(), []) == []
+    assert fuse(KeywordResult(), [VectorResult()]) == []
 
 
 def test_each_models_vectors_are_trusted_for_themselves():
@@ -133,7 +135,7 @@ def test_random_vectors_are_not_trusted(seed):
     near = {pk(n): dice.gauss(0, 1) for n in range(1_000)}
     hits = sorted(near.items(), key=lambda pair: -pair[1])[:100]
     scores = [10 * math.exp(-n / 10) for n in range(60)]
-    arm = VectorArm(hits, 1_000, 0.0, 1.0, near)
+    arm = VectorResult(hits, 1_000, 0.0, 1.0, near)
     assert agreement(by_words(*scores), arm) < 0.35
     assert order(by_words(*scores), arm)[0] == 0
 
@@ -158,13 +160,13 @@ def test_ranks_say_which_arm_found_a_hit():
     ("text", "vectors", "relevance"),
     [
         (by_words(1.0, coverage=0.9), [], 0.9),
-        (TextArm(), [by_vectors(0, top=0.8)], 1.0),
-        (TextArm(), [by_vectors(0, top=0.6)], 0.51),
-        (TextArm(), [by_vectors(0, top=0.3)], 0.0),
-        (TextArm(), [by_vectors(0, top=0.8, lift=0.0)], 0.0),
-        (TextArm(), [by_vectors(0, top=0.8, is_lexical=True)], 0.2),
-        (TextArm(), [by_vectors(0, top=0.8, deviation=0.0)], 0.0),
-        (TextArm(), [by_vectors(0, top=0.55, count=5)], 0.5),
+        (KeywordResult(), [by_vectors(0, top=0.8)], 1.0),
+        (KeywordResult(), [by_vectors(0, top=0.6)], 0.51),
+        (KeywordResult(), [by_vectors(0, top=0.3)], 0.0),
+        (KeywordResult(), [by_vectors(0, top=0.8, lift=0.0)], 0.0),
+        (KeywordResult(), [by_vectors(0, top=0.8, is_lexical=True)], 0.2),
+        (KeywordResult(), [by_vectors(0, top=0.8, deviation=0.0)], 0.0),
+        (KeywordResult(), [by_vectors(0, top=0.55, count=5)], 0.5),
     ],
     ids=["words", "far out", "half out", "in the crowd", "random", "lexical", "all alike", "few"],
 )
@@ -175,8 +177,8 @@ def test_relevance_is_what_the_better_arm_says(text, vectors, relevance):
 # -- Properties ------------------------------------------------------------------------------------
 
 ids = st.integers(0, 40)
-text_arms = st.builds(
-    lambda numbers, scores, coverage: TextArm(
+keyword_results = st.builds(
+    lambda numbers, scores, coverage: KeywordResult(
         [
             TextHit(pk(n), score, coverage)
             for n, score in zip(numbers, sorted(scores, reverse=True), strict=False)
@@ -186,8 +188,8 @@ text_arms = st.builds(
     st.lists(st.floats(0.01, 50), min_size=30, max_size=30),
     st.floats(0, 1),
 )
-vector_arms = st.builds(
-    lambda numbers, near, mean, deviation, lift, lexical: VectorArm(
+vector_results = st.builds(
+    lambda numbers, near, mean, deviation, lift, lexical: VectorResult(
         [(pk(n), s) for n, s in zip(numbers, sorted(near, reverse=True), strict=False)],
         40,
         mean,
@@ -205,7 +207,7 @@ vector_arms = st.builds(
 )
 
 
-@given(text_arms, st.lists(vector_arms, max_size=2))
+@given(keyword_results, st.lists(vector_results, max_size=2))
 def test_every_hit_is_ranked_once_within_bounds(text, vectors):
     ranked = fuse(text, vectors)
     expected = {hit.id for hit in text.hits} | {hit for arm in vectors for hit, _ in arm.hits}
@@ -216,7 +218,7 @@ def test_every_hit_is_ranked_once_within_bounds(text, vectors):
     assert fuse(text, vectors) == ranked
 
 
-@given(text_arms, vector_arms)
+@given(keyword_results, vector_results)
 def test_weights_lie_between_nothing_and_all(text, vectors):
     weights = weigh(text, [vectors])
     assert 0 <= weights.text <= 1
@@ -224,7 +226,7 @@ def test_weights_lie_between_nothing_and_all(text, vectors):
     assert weights.text + sum(weights.vectors) > 0
 
 
-@given(text_arms)
+@given(keyword_results)
 def test_words_alone_keep_their_order(text):
     assert [hit.id for hit in fuse(text, [])] == [hit.id for hit in text.hits]
 

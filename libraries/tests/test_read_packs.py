@@ -15,7 +15,7 @@ from dulwich.pack import write_pack_objects
 from libraries.git import packs
 from libraries.git.fetching import FetchedPack, GitRefused
 from libraries.git.globs import selector
-from libraries.git.packs import PackReader, Wanted
+from libraries.git.packs import PackReader, PathFilter
 from libraries.parsing import ParserLost
 from libraries.parsing.confinement import ParserLimits
 
@@ -56,7 +56,7 @@ def fetched(commit: str, objects: Sequence[Any]) -> FetchedPack:
 
 
 def read(pack: FetchedPack, **wanted: Any) -> tuple[dict[str, bytes | None], Mapping[str, int]]:
-    reader = PackReader(pack, Wanted(**wanted))
+    reader = PackReader(pack, PathFilter(**wanted))
     with pack.pack:
         return {file.path: file.data for file in reader}, reader.skipped
 

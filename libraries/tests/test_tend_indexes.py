@@ -10,7 +10,7 @@ from libraries.embedding import vector_index
 from libraries.embedding.vector_index import index_name, rows_indexed, tend_indexes
 from libraries.models import DocumentChunk, Library
 from libraries.retrieval import vector_retriever
-from libraries.retrieval.scope import Scope
+from libraries.retrieval.scope import SearchScope
 from libraries.retrieval.search import search
 from libraries.tests.ledger import new_library, new_model
 from libraries.tests.shelf import random_vectors, shelve
@@ -213,5 +213,5 @@ def test_where_the_index_finds_too_few_all_are_compared(library, alice, by_index
 )
 def test_the_way_is_chosen_by_what_it_costs(monkeypatch, count, indexed, is_worth_it):
     monkeypatch.setattr(vector_retriever, "rows_indexed", lambda model: indexed)
-    scope = Scope(new_model(), (), None, count)
+    scope = SearchScope(new_model(), (), None, count)
     assert vector_retriever.is_index_worth_it(scope) is is_worth_it

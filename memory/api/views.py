@@ -21,7 +21,7 @@ from accounts.tenancy.access import get_visible, get_writable
 from accounts.tenancy.idempotency import Replay, once
 from amber.lib.errors import Invalid
 from amber.lib.json_text.stream import in_batches, json_response
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from memory import services
 from memory.api.serializers import (
     ExportedMemoriesSerializer,
@@ -74,7 +74,7 @@ class MemoriesView(GenericAPIView[Memory]):
     def post(self, request: Request) -> Response:
         """Have something remembered. 200 with the memory that says so already."""
         principal = principal_of(request)
-        given = validated(MemoryInput, request)
+        given = validate_body(MemoryInput, request)
         owner = Owner.of(principal)
         fact = Fact(given["content"], assistant_id=_scope(principal, given.get("assistant_id")))
         done = once(
@@ -119,7 +119,7 @@ class MemoryView(GenericAPIView[Memory]):
         """Put it in your own words. 409 for one that was superseded."""
         principal = principal_of(request)
         memory = get_writable(Memory, principal, memory_id, without=LARGE)
-        content = validated(MemoryChanges, request)["content"]
+        content = validate_body(MemoryChanges, request)["content"]
         embedded = embedded_or_none(content, owner=Owner.of(principal))
         return Response(
             memory_wire(services.edit_memory(memory, content=content, embedded=embedded))
@@ -134,14 +134,14 @@ class MemoryView(GenericAPIView[Memory]):
         return Response(status=204)
 
 
-class SearchView(APIView):
+class MemorySearchView(APIView):
     bound_keys_may = ("POST",)
 
     @extend_schema(request=MemoryQuery, responses=FoundMemoriesSerializer)
     def post(self, request: Request) -> Response:
         """What an assistant would be told of a question, best first, with its relevance."""
         principal = principal_of(request)
-        given = validated(MemoryQuery, request)
+        given = validate_body(MemoryQuery, request)
         owner = Owner.of(principal)
         asked = embedded_or_none(given["query"], owner=owner)
         found = search(
@@ -159,7 +159,7 @@ class SearchView(APIView):
         return Response({"results": results})
 
 
-class ExportView(APIView):
+class MemoryExportView(APIView):
     bound_keys_may = ("GET",)
 
     @extend_schema(responses=ExportedMemoriesSerializer)

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from amber.lib.database.connections import release_connections
 from amber.lib.workers.thread_bridge import run_on_loop
 from engine.provider.model import Model, ModelRequest, ProviderError, ReplyEnd, TextChunk, Usage
-from engine.provider.reply import Patience, reply
+from engine.provider.reply import RetryPolicy, reply
 from memory.facts.facts import MAX_CONTENT_CHARS
 
 logger = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ Answer {"facts": []} when there is nothing to keep; that is the usual case."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ConversationText:
     """One message of the conversation. Only what the user said is evidence.
 
     `at` gives "tomorrow" its date.
@@ -75,7 +75,7 @@ class Decision(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ExtractionCall:
     """One call of the model, for the ledger. `outcome` is "ok" or the provider error's code."""
 
     usage: Usage
@@ -86,9 +86,9 @@ class Call:
 def decide(
     model: Model,
     known: Sequence[str],
-    messages: Sequence[Said],
+    messages: Sequence[ConversationText],
     *,
-    on_call: Callable[[Call], None],
+    on_call: Callable[[ExtractionCall], None],
 ) -> list[Decision]:
     """One call; a second one for a provider that knows no JSON mode. Raises ProviderError."""
     request = ModelRequest(
@@ -108,20 +108,20 @@ def decide(
     return _decisions(_answer(model, replace(request, response_format=None), on_call))
 
 
-def _question(known: Sequence[str], messages: Sequence[Said]) -> str:
+def _question(known: Sequence[str], messages: Sequence[ConversationText]) -> str:
     listed = "\n".join(f"{n}. {fact}" for n, fact in enumerate(known, 1))
     spoken = "\n".join(f"{n}. {_line(message)}" for n, message in enumerate(messages, 1))
     return f"<known>\n{listed or '(nothing yet)'}\n</known>\n<messages>\n{spoken}\n</messages>"
 
 
-def _line(message: Said) -> str:
+def _line(message: ConversationText) -> str:
     said_at = f"[{message.at:%Y-%m-%d}] " if message.at else ""
     if message.by_user:
         return f"{said_at}User: {message.text[:MAX_SAID_CHARS]}"
     return f"{said_at}Assistant: {message.text[:MAX_ANSWER_CHARS]}"
 
 
-def _answer(model: Model, request: ModelRequest, on_call: Callable[[Call], None]) -> str:
+def _answer(model: Model, request: ModelRequest, on_call: Callable[[ExtractionCall], None]) -> str:
     """The whole reply; no database connection is held meanwhile. Raises ProviderError."""
     retried: list[ProviderError] = []
     release_connections()
@@ -135,8 +135,8 @@ def _answer(model: Model, request: ModelRequest, on_call: Callable[[Call], None]
     finally:
         latency_ms = round((time.monotonic() - began) * 1_000)
         for failed in retried:
-            on_call(Call(Usage(), failed.code))
-        on_call(Call(usage, outcome, latency_ms))
+            on_call(ExtractionCall(Usage(), failed.code))
+        on_call(ExtractionCall(usage, outcome, latency_ms))
     return text
 
 
@@ -145,12 +145,14 @@ async def _reply(
 ) -> tuple[str, Usage]:
     texts: list[str] = []
     usage = Usage()
-    patience = Patience(
+    retry_policy = RetryPolicy(
         first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
         idle_seconds=settings.AMBER_IDLE_SECONDS,
         retries=settings.AMBER_PROVIDER_RETRIES,
     )
-    told = reply(model, request, patience=patience, on_retry=lambda error, _: retried.append(error))
+    told = reply(
+        model, request, retry_policy=retry_policy, on_retry=lambda error, _: retried.append(error)
+    )
     async with aclosing(told) as parts:
         async for part in parts:
             match part:

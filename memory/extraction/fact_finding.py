@@ -22,8 +22,14 @@ import structlog
 from engine.provider.model import Model, ProviderError
 from engine.text import tokens
 from memory.extraction.explicit_statements import explicit_statements
-from memory.extraction.extractor import MAX_SAID_CHARS, Call, Decision, Said, decide
-from memory.facts.facts import Embedded, Fact, Outcome, known_to, remember
+from memory.extraction.extractor import (
+    MAX_SAID_CHARS,
+    ConversationText,
+    Decision,
+    ExtractionCall,
+    decide,
+)
+from memory.facts.facts import EmbeddedText, Fact, RememberResult, known_to, remember
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.recall import recall
@@ -54,25 +60,25 @@ class Extractor:
     model: Model | None
     embed: "Callable[[Sequence[str]], Vectors]"
     embedding_model_id: UUID
-    on_call: Callable[[Call], None] = lambda _: None
+    on_call: Callable[[ExtractionCall], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class LearntFact:
     """A fact that was found, and the memory whose place it takes, if the model said so."""
 
     fact: Fact
     replaces: UUID | None = None
-    embedded: Embedded | None = None
+    embedded: EmbeddedText | None = None
 
 
 def find(
     owner: Owner,
-    messages: Sequence[Said],
+    messages: Sequence[ConversationText],
     *,
     extractor: Extractor,
     assistant_id: UUID | None = None,
-) -> list[Learnt]:
+) -> list[LearntFact]:
     """What there is to keep. At most two calls of the model and two of the embedder.
 
     `assistant_id`: whose own memories count too, beside those for all. Without a working embedder
@@ -82,22 +88,22 @@ def find(
     if not said:
         return []
     if extractor.model is None:
-        learnt = _stated(messages, assistant_id)
+        learnt = _find_explicit(messages, assistant_id)
     else:
-        known = _known(owner, said[:MAX_SAID_CHARS], extractor, assistant_id)
+        known = _find_known(owner, said[:MAX_SAID_CHARS], extractor, assistant_id)
         texts = [memory.content for memory in known]
         decisions = decide(extractor.model, texts, messages, on_call=extractor.on_call)
         learnt = _usable(decisions, known, messages, assistant_id)
-    vectors = _embedded(extractor, [each.fact.content for each in learnt])
+    vectors = _embed_texts(extractor, [each.fact.content for each in learnt])
     return [replace(each, embedded=vector) for each, vector in zip(learnt, vectors, strict=True)]
 
 
-def keep(owner: Owner, learnt: Learnt) -> tuple[Memory, Outcome]:
+def keep(owner: Owner, learnt: LearntFact) -> tuple[Memory, RememberResult]:
     """See `memory.facts.facts.remember`."""
     return remember(owner, learnt.fact, embedded=learnt.embedded, replaces=learnt.replaces)
 
 
-def _embedded(extractor: Extractor, texts: Sequence[str]) -> list[Embedded | None]:
+def _embed_texts(extractor: Extractor, texts: Sequence[str]) -> list[EmbeddedText | None]:
     """None where the embedder fails: the memory gets its vector later."""
     if not texts:
         return []
@@ -106,14 +112,14 @@ def _embedded(extractor: Extractor, texts: Sequence[str]) -> list[Embedded | Non
     except ProviderError as error:
         logger.warning("memory_not_embedded", reason=error.code)
         return [None] * len(texts)
-    return [Embedded(vector, extractor.embedding_model_id) for vector in vectors]
+    return [EmbeddedText(vector, extractor.embedding_model_id) for vector in vectors]
 
 
-def _known(
+def _find_known(
     owner: Owner, said: str, extractor: Extractor, assistant_id: UUID | None
 ) -> list[Memory]:
     """The memories that what was said may repeat, refine or contradict, within KNOWN_TOKENS."""
-    (asked,) = _embedded(extractor, [said])
+    (asked,) = _embed_texts(extractor, [said])
     near = recall(
         owner,
         said,
@@ -134,10 +140,12 @@ def _known(
     return known
 
 
-def _stated(messages: Sequence[Said], assistant_id: UUID | None) -> list[Learnt]:
+def _find_explicit(
+    messages: Sequence[ConversationText], assistant_id: UUID | None
+) -> list[LearntFact]:
     """Explicit statements."""
     return [
-        Learnt(Fact(statement, [message.id], told_to=assistant_id))
+        LearntFact(Fact(statement, [message.id], told_to=assistant_id))
         for message in messages
         if message.by_user
         for statement in explicit_statements(message.text)
@@ -147,9 +155,9 @@ def _stated(messages: Sequence[Said], assistant_id: UUID | None) -> list[Learnt]
 def _usable(
     decisions: Sequence[Decision],
     known: Sequence[Memory],
-    messages: Sequence[Said],
+    messages: Sequence[ConversationText],
     assistant_id: UUID | None,
-) -> list[Learnt]:
+) -> list[LearntFact]:
     """Those that rest on something the user said, with the memory they replace."""
     usable = []
     for decision in decisions:
@@ -159,11 +167,11 @@ def _usable(
         is_kept = decision.action != "none" and decision.confidence >= MIN_CONFIDENCE
         if is_kept and evidence and content:
             fact = Fact(content, evidence, decision.confidence, told_to=assistant_id)
-            usable.append(Learnt(fact, replaces=_replaced(decision, known)))
+            usable.append(LearntFact(fact, replaces=_find_replaced(decision, known)))
     return usable
 
 
-def _replaced(decision: Decision, known: Sequence[Memory]) -> UUID | None:
+def _find_replaced(decision: Decision, known: Sequence[Memory]) -> UUID | None:
     number = decision.memory
     if decision.action not in ("update", "supersede") or number is None:
         return None

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from memory.facts.facts import take_turns
+from memory.facts.facts import lock_owner
 from memory.models import Memory
 from memory.owner import Owner
 
@@ -34,7 +34,7 @@ def withdraw_evidence(owner: Owner, ids: Collection[UUID]) -> None:
     """These messages are going; in the caller's transaction."""
     if not ids:
         return
-    take_turns(owner)
+    lock_owner(owner)
     with connection.cursor() as cursor:
         cursor.execute(_WITHDRAW.format(mine=owner.condition), {**owner.fields, "ids": list(ids)})
         unsupported = [pk for pk, left in cursor.fetchall() if not left]

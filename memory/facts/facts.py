@@ -18,7 +18,7 @@ from pgvector.django import CosineDistance
 
 from amber.lib.errors import Invalid
 from amber.lib.ids import new_id
-from amber.lib.search.hybrid import indexed
+from amber.lib.search.hybrid import index_text
 from memory.facts.fact_matching import NEAR_SAME, can_be_same, contradicts, fingerprint
 from memory.models import Memory
 from memory.owner import Owner
@@ -37,7 +37,7 @@ MAX_COMPARED = 2_000
 """More memories than people have."""
 
 
-class Outcome(enum.Enum):
+class RememberResult(enum.Enum):
     ADDED = "added"
     KNOWN = "known"
     SUPERSEDED = "superseded"
@@ -59,7 +59,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedText:
     """A text's vector and the model it is of."""
 
     vector: "NDArray[np.float32]"
@@ -71,31 +71,31 @@ def remember(
     owner: Owner,
     fact: Fact,
     *,
-    embedded: Embedded | None = None,
+    embedded: EmbeddedText | None = None,
     replaces: UUID | None = None,
-) -> tuple[Memory, Outcome]:
+) -> tuple[Memory, RememberResult]:
     """Keep a fact unless it is known; then its evidence grows.
 
     `replaces`: an older memory that this one contradicts or makes more exact, if the caller knows;
     else what its words contradict. That one is ended, not deleted, and the new one takes its scope.
     Raises Invalid for no text, or too much.
     """
-    content = checked(fact.content)
-    take_turns(owner)
+    content = check_content(fact.content)
+    lock_owner(owner)
     old = list(valid_of(owner).filter(pk=replaces)) if replaces else []
-    old = old or _contradicted(owner, fact)
+    old = old or _find_contradicted(owner, fact)
     assistant_id = old[0].assistant_id if old else fact.assistant_id
-    known = _known(known_to(owner, assistant_id), content, embedded, but=old)
+    known = _find_same(known_to(owner, assistant_id), content, embedded, but=old)
     if known is None:
         new = _new(owner, replace(fact, content=content, assistant_id=assistant_id), embedded)
         _end(old, by=new)
         new.save(force_insert=True)
-        return new, Outcome.SUPERSEDED if old else Outcome.ADDED
+        return new, RememberResult.SUPERSEDED if old else RememberResult.ADDED
     _end(old, by=known)
-    known.evidence = _grown(known.evidence, fact.evidence)
+    known.evidence = _grow_evidence(known.evidence, fact.evidence)
     known.confidence = max(known.confidence, fact.confidence)
     known.save(update_fields=["evidence", "confidence", "updated_at"])
-    return known, Outcome.KNOWN
+    return known, RememberResult.KNOWN
 
 
 def valid_of(owner: Owner) -> QuerySet[Memory]:
@@ -112,7 +112,7 @@ def owner_of(memory: Memory) -> Owner:
     return Owner(memory.organization_id, memory.user_id, memory.guest_id)
 
 
-def checked(content: str) -> str:
+def check_content(content: str) -> str:
     """The text as it is stored. Raises Invalid for none, or too much."""
     content = content.replace("\0", "").strip()
     if not content:
@@ -123,13 +123,13 @@ def checked(content: str) -> str:
     return content
 
 
-def take_turns(owner: Owner) -> None:
+def lock_owner(owner: Owner) -> None:
     """Until this transaction ends nobody else writes this owner's memories."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [owner.word])
 
 
-def _contradicted(owner: Owner, fact: Fact) -> list[Memory]:
+def _find_contradicted(owner: Owner, fact: Fact) -> list[Memory]:
     """Those that it makes untrue, as far as words alone tell, newest first. One query.
 
     A fact for one assistant changes nothing that others are told.
@@ -141,8 +141,8 @@ def _contradicted(owner: Owner, fact: Fact) -> list[Memory]:
     return [memory for memory in newest if contradicts(fact.content, memory.content)]
 
 
-def _known(
-    valid: QuerySet[Memory], content: str, embedded: Embedded | None, *, but: Sequence[Memory]
+def _find_same(
+    valid: QuerySet[Memory], content: str, embedded: EmbeddedText | None, *, but: Sequence[Memory]
 ) -> Memory | None:
     """The memory that says the same already; those to be replaced only in the same words."""
     same = valid.filter(content_md5=fingerprint(content)).first()
@@ -155,20 +155,20 @@ def _known(
     return next((memory for memory in near[:3] if can_be_same(memory.content, content)), None)
 
 
-def _grown(known: Sequence[UUID], more: Sequence[UUID]) -> list[UUID]:
+def _grow_evidence(known: Sequence[UUID], more: Sequence[UUID]) -> list[UUID]:
     """Each once, in order; of too many the first, and the newest."""
     ids = list(dict.fromkeys([*known, *more]))
     return ids if len(ids) <= MAX_EVIDENCE else [ids[0], *ids[1 - MAX_EVIDENCE :]]
 
 
-def _new(owner: Owner, fact: Fact, embedded: Embedded | None) -> Memory:
+def _new(owner: Owner, fact: Fact, embedded: EmbeddedText | None) -> Memory:
     memory = Memory(
         pk=new_id(),
         **owner.fields,
         assistant_id=fact.assistant_id,
         content=fact.content,
         content_md5=fingerprint(fact.content),
-        evidence=_grown((), fact.evidence),
+        evidence=_grow_evidence((), fact.evidence),
         confidence=min(max(fact.confidence, 0.0), 1.0),
         valid_from=timezone.now(),
     )
@@ -176,9 +176,9 @@ def _new(owner: Owner, fact: Fact, embedded: Embedded | None) -> Memory:
     return memory
 
 
-def set_index(memory: Memory, owner: Owner, embedded: Embedded | None) -> None:
+def set_index(memory: Memory, owner: Owner, embedded: EmbeddedText | None) -> None:
     """What the memory is found by."""
-    memory.search = indexed(memory.content, owner.word)
+    memory.search = index_text(memory.content, owner.word)
     memory.vector = embedded.vector if embedded else None
     memory.embedding_model_id = embedded.model_id if embedded else None
 

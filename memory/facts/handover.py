@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from amber.lib.search.hybrid import indexed
-from memory.facts.facts import take_turns, valid_of
+from amber.lib.search.hybrid import index_text
+from memory.facts.facts import lock_owner, valid_of
 from memory.models import Memory
 from memory.owner import Owner
 
@@ -14,7 +14,7 @@ def hand_over(giver: Owner, taker: Owner) -> int:
     What the taker is known to be in the same words is not kept twice. Call it inside a transaction.
     """
     for owner in sorted((giver, taker), key=lambda each: each.word):
-        take_turns(owner)
+        lock_owner(owner)
     known = {(m.assistant_id, m.content_md5): m.pk for m in valid_of(taker).only(*_COMPARED)}
     for twin in valid_of(giver).only(*_COMPARED):
         if (kept := known.get((twin.assistant_id, twin.content_md5))) is not None:
@@ -32,5 +32,5 @@ _COMPARED: Final = ("pk", "assistant_id", "content_md5")
 def _give(memory: Memory, taker: Owner) -> None:
     """The words it is found by name the owner: it is indexed anew."""
     memory.user_id, memory.guest_id = taker.user_id, taker.guest_id
-    memory.search = indexed(memory.content, taker.word)
+    memory.search = index_text(memory.content, taker.word)
     memory.save(update_fields=["user", "guest_id", "search", "updated_at"])

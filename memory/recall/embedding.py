@@ -18,12 +18,12 @@ from django.db.models import Q
 
 from amber.lib.database.connections import release_connections
 from amber.lib.errors import Unavailable
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from amber.lib.workers.thread_bridge import run_on_loop
 from engine.provider.model import ProviderError, Usage
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 from engine.text import tokens
-from memory.facts.facts import Embedded
+from memory.facts.facts import EmbeddedText
 from memory.models import Memory
 from memory.owner import Owner
 from providers.models import EmbeddingModel
@@ -48,19 +48,23 @@ _AT_ONCE: Final = 64
 
 
 def embed(
-    texts: Sequence[str], *, owner: Owner, model: EmbeddingModel, patience: Patience | None = None
+    texts: Sequence[str],
+    *,
+    owner: Owner,
+    model: EmbeddingModel,
+    retry_policy: RetryPolicy | None = None,
 ) -> "Vectors":
     """(n, dimensions) float32, L2-normalised. One provider call a batch, and its ledger row.
 
-    Gives the thread's connections back while it waits. Raises ProviderError, UnsealError.
+    Gives the thread's connections back while it waits. Raises ProviderError, DecryptError.
     """
     texts = [tokens.beginning(text, model.max_input_tokens, model.encoding) for text in texts]
     used: list[Usage] = []
-    patience = patience or Patience(
+    retry_policy = retry_policy or RetryPolicy(
         first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
         retries=settings.AMBER_PROVIDER_RETRIES,
     )
-    embedder = engine_embedder(model, patience=patience, on_usage=used.append)
+    embedder = engine_embedder(model, retry_policy=retry_policy, on_usage=used.append)
     if model.provider.is_offline:
         return run_on_loop(lambda _: embedder.embed(texts))
     release_connections()
@@ -81,16 +85,16 @@ def embed(
     return vectors
 
 
-def embedded_or_none(text: str, *, owner: Owner) -> Embedded | None:
+def embedded_or_none(text: str, *, owner: Owner) -> EmbeddedText | None:
     """For a request: the text's vector, or None where the embedder fails or takes long."""
-    patience = Patience(first_token_seconds=REQUEST_SECONDS, retries=0)
+    retry_policy = RetryPolicy(first_token_seconds=REQUEST_SECONDS, retries=0)
     try:
         model = default_embedding_model()
-        (vector,) = embed([text], owner=owner, model=model, patience=patience)
-    except (ProviderError, Unavailable, UnsealError) as error:
+        (vector,) = embed([text], owner=owner, model=model, retry_policy=retry_policy)
+    except (ProviderError, Unavailable, DecryptError) as error:
         logger.warning("memory_not_embedded", reason=_reason(error))
         return None
-    return Embedded(vector, model.pk)
+    return EmbeddedText(vector, model.pk)
 
 
 def embed_waiting() -> None:
@@ -103,7 +107,7 @@ def embed_waiting() -> None:
         model = default_embedding_model()
         while _embed_some(model):
             pass
-    except (ProviderError, Unavailable, UnsealError) as error:
+    except (ProviderError, Unavailable, DecryptError) as error:
         logger.warning("memories_not_embedded", reason=_reason(error))
 
 
@@ -116,7 +120,7 @@ class _Waiting:
 
 
 def _embed_some(model: EmbeddingModel) -> int:
-    """How many were written. Raises ProviderError, UnsealError."""
+    """How many were written. Raises ProviderError, DecryptError."""
     other = Q(embedding_model_id__isnull=True)  # two ranges of the index, not a scan for <>
     other |= Q(embedding_model_id__lt=model.pk) | Q(embedding_model_id__gt=model.pk)
     rows = Memory.objects.filter(other, valid_until__isnull=True)

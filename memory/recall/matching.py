@@ -23,18 +23,18 @@ _TOKENS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class MemoryMatches:
     """`candidates` (best first) are what may be meant where nothing is clear."""
 
     clear: Memory | None = None
     candidates: Sequence[Memory] = ()
 
 
-def matching(owner: Owner, words: str, *, assistant_id: UUID | None = None) -> Matches:
+def matching(owner: Owner, words: str, *, assistant_id: UUID | None = None) -> MemoryMatches:
     """The same words are always clear. At most one call of the embedder, and four queries."""
     same = known_to(owner, assistant_id).filter(content_md5=fingerprint(words)).first()
     if same is not None:
-        return Matches(same)
+        return MemoryMatches(same)
     asked = embedded_or_none(words, owner=owner)
     found = recall(
         owner,
@@ -48,5 +48,5 @@ def matching(owner: Owner, words: str, *, assistant_id: UUID | None = None) -> M
     if ranked and ranked[0][1] >= CLEAR_RELEVANCE:
         best, relevance = ranked[0]
         if all(other <= relevance * CLEAR_LEAD for _, other in ranked[1:]):
-            return Matches(best)
-    return Matches(candidates=[memory for memory, _ in ranked])
+            return MemoryMatches(best)
+    return MemoryMatches(candidates=[memory for memory, _ in ranked])

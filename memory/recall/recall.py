@@ -6,7 +6,7 @@ By words and by meaning, over what holds now, in at most three queries. `engine.
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from amber.lib.search.hybrid import ByMeaning, Pool, by_meaning, by_words
+from amber.lib.search.hybrid import NearestVectors, Pool, by_meaning, by_words
 from engine.context.recall import choose, relevances
 from engine.text import tokens
 from engine.text.lexical import COMMON_WORDS
@@ -63,7 +63,7 @@ def _relevant(
     pool: Pool, question: str, vector: "NDArray[np.float32] | None", model_id: UUID | None
 ) -> dict[UUID, float]:
     words = by_words(pool, question, but=COMMON_WORDS)
-    meaning = ByMeaning()
+    meaning = NearestVectors()
     if vector is not None and model_id is not None:
         meaning = by_meaning(pool, vector, model_id=model_id)
     return relevances(words, meaning, least=MIN_RELEVANCE)
@@ -75,14 +75,16 @@ def _all_of(owner: Owner) -> Pool:
 
 
 def _known_to(owner: Owner, assistant_id: UUID | None) -> Pool:
-    return _narrowed(owner, "(assistant_id IS NULL OR assistant_id = %(assistant)s)", assistant_id)
+    return _narrow_pool(
+        owner, "(assistant_id IS NULL OR assistant_id = %(assistant)s)", assistant_id
+    )
 
 
 def _only_of(owner: Owner, assistant_id: UUID) -> Pool:
-    return _narrowed(owner, "assistant_id = %(assistant)s", assistant_id)
+    return _narrow_pool(owner, "assistant_id = %(assistant)s", assistant_id)
 
 
-def _narrowed(owner: Owner, condition: str, assistant_id: UUID | None) -> Pool:
+def _narrow_pool(owner: Owner, condition: str, assistant_id: UUID | None) -> Pool:
     pool = _all_of(owner)
     values = {**pool.values, "assistant": assistant_id}
     return Pool(pool.table, pool.word, f"{pool.condition} AND {condition}", values)

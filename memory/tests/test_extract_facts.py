@@ -20,9 +20,9 @@ from engine.provider.model import (
     Usage,
 )
 from engine.text.tokens import count_text
-from memory.extraction.extractor import Call, Said
+from memory.extraction.extractor import ConversationText, ExtractionCall
 from memory.extraction.fact_finding import KNOWN_TOKENS, Extractor, find, keep
-from memory.facts.facts import Fact, Outcome, remember, valid_of
+from memory.facts.facts import Fact, RememberResult, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
 from tests.personas import Persona
@@ -64,14 +64,16 @@ def owner(alice: Persona) -> Owner:
 
 
 @pytest.fixture
-def said() -> list[Said]:
+def said() -> list[ConversationText]:
     return [
-        Said(uuid4(), True, "I moved to Oslo last week. What should I see?"),
-        Said(uuid4(), False, "Visit the opera house. You also like opera."),
+        ConversationText(uuid4(), True, "I moved to Oslo last week. What should I see?"),
+        ConversationText(uuid4(), False, "Visit the opera house. You also like opera."),
     ]
 
 
-def run(owner: Owner, said: Sequence[Said], model: Scripted | None, **fields: Any) -> Any:
+def run(
+    owner: Owner, said: Sequence[ConversationText], model: Scripted | None, **fields: Any
+) -> Any:
     assistant_id = fields.pop("assistant_id", None)
     fields = {"embed": embed} | fields
     extractor = Extractor(model=model, embedding_model_id=UUID(int=7), **fields)
@@ -91,9 +93,9 @@ def test_a_fact_is_kept_with_its_evidence_and_confidence(owner, said):
             }
         )
     )
-    calls: list[Call] = []
+    calls: list[ExtractionCall] = []
     kept = run(owner, said, model, on_call=calls.append)
-    assert kept == [("The user lives in Oslo", Outcome.ADDED)]
+    assert kept == [("The user lives in Oslo", RememberResult.ADDED)]
     memory = valid_of(owner).get()
     assert memory.evidence == [said[0].id]
     assert memory.confidence == 0.9
@@ -123,7 +125,7 @@ def test_a_contradiction_supersedes_the_fact_it_names(owner, said):
             }
         )
     )
-    assert run(owner, said, model) == [("The user lives in Oslo", Outcome.SUPERSEDED)]
+    assert run(owner, said, model) == [("The user lives in Oslo", RememberResult.SUPERSEDED)]
     old.refresh_from_db()
     assert old.superseded_by == valid_of(owner).get()
 
@@ -155,7 +157,7 @@ def test_an_answer_that_is_no_such_json_decides_nothing(owner, said, answer):
 
 def test_json_in_a_fence_is_read(owner, said):
     answer = '```json\n{"facts": [{"content": "The user lives in Oslo", "evidence": [1]}]}\n```'
-    assert run(owner, said, Scripted(answer)) == [("The user lives in Oslo", Outcome.ADDED)]
+    assert run(owner, said, Scripted(answer)) == [("The user lives in Oslo", RememberResult.ADDED)]
 
 
 def test_a_number_of_no_memory_replaces_nothing(owner, said):
@@ -167,7 +169,7 @@ def test_a_number_of_no_memory_replaces_nothing(owner, said):
         "evidence": [1],
     }
     assert run(owner, said, Scripted(facts(decision))) == [
-        ("The user lives in Oslo", Outcome.ADDED)
+        ("The user lives in Oslo", RememberResult.ADDED)
     ]
 
 
@@ -178,7 +180,9 @@ def test_one_decision_of_another_form_spoils_no_other(owner, said):
         {"content": "\0", "evidence": [1]},
         {"content": "The user lives in Oslo", "evidence": [1]},
     )
-    assert run(owner, said, Scripted(decisions)) == [("The user lives in Oslo", Outcome.ADDED)]
+    assert run(owner, said, Scripted(decisions)) == [
+        ("The user lives in Oslo", RememberResult.ADDED)
+    ]
 
 
 class Refusing(Scripted):
@@ -192,10 +196,10 @@ class Refusing(Scripted):
 
 
 def test_a_provider_without_json_mode_is_asked_again_without_it(owner, said):
-    calls: list[Call] = []
+    calls: list[ExtractionCall] = []
     model = Refusing(facts({"content": "The user lives in Oslo", "evidence": [1]}))
     kept = run(owner, said, model, on_call=calls.append)
-    assert kept == [("The user lives in Oslo", Outcome.ADDED)]
+    assert kept == [("The user lives in Oslo", RememberResult.ADDED)]
     assert [call.outcome for call in calls] == ["provider_rejected", "ok"]
 
 
@@ -204,7 +208,7 @@ def test_without_an_embedder_it_is_kept_without_a_vector(owner, said):
         raise ProviderError("provider_unavailable", "away")
 
     model = Scripted(facts({"content": "The user lives in Oslo", "evidence": [1]}))
-    assert run(owner, said, model, embed=away) == [("The user lives in Oslo", Outcome.ADDED)]
+    assert run(owner, said, model, embed=away) == [("The user lives in Oslo", RememberResult.ADDED)]
     assert valid_of(owner).get().embedding_model_id is None
 
 
@@ -233,7 +237,9 @@ def test_what_takes_the_place_of_a_memory_takes_its_scope(owner, said):
 
 def test_the_model_knows_when_it_was_said(owner):
     model = Scripted(facts())
-    said = [Said(uuid4(), True, "I fly to Oslo tomorrow", datetime(2026, 3, 1, tzinfo=UTC))]
+    said = [
+        ConversationText(uuid4(), True, "I fly to Oslo tomorrow", datetime(2026, 3, 1, tzinfo=UTC))
+    ]
     run(owner, said, model)
     assert "1. [2026-03-01] User: I fly to Oslo tomorrow" in model.question
 
@@ -253,34 +259,40 @@ def test_ten_decisions_are_enough(owner, said):
 
 def test_nobody_said_anything(owner):
     model = Scripted(facts())
-    assert run(owner, [Said(uuid4(), False, "Welcome!")], model) == []
+    assert run(owner, [ConversationText(uuid4(), False, "Welcome!")], model) == []
     assert model.asked == []
 
 
 def test_of_two_statements_said_together_the_later_one_holds(owner):
     said = [
-        Said(uuid4(), True, "Remember that I live in Paris"),
-        Said(uuid4(), True, "Remember that I live in Berlin"),
+        ConversationText(uuid4(), True, "Remember that I live in Paris"),
+        ConversationText(uuid4(), True, "Remember that I live in Berlin"),
     ]
-    assert run(owner, said, None)[-1] == ("I live in Berlin", Outcome.SUPERSEDED)
+    assert run(owner, said, None)[-1] == ("I live in Berlin", RememberResult.SUPERSEDED)
     assert [memory.content for memory in valid_of(owner)] == ["I live in Berlin"]
 
 
 def test_without_a_model_only_explicit_statements_are_kept(owner):
     said = [
-        Said(uuid4(), True, "Remember that my cat is called Biscuit. I also have a dog."),
-        Said(uuid4(), False, "Remember that I am an assistant."),
-        Said(uuid4(), True, "记住我对花生过敏。"),
+        ConversationText(
+            uuid4(), True, "Remember that my cat is called Biscuit. I also have a dog."
+        ),
+        ConversationText(uuid4(), False, "Remember that I am an assistant."),
+        ConversationText(uuid4(), True, "记住我对花生过敏。"),
     ]
     assert run(owner, said, None) == [
-        ("my cat is called Biscuit", Outcome.ADDED),
-        ("我对花生过敏", Outcome.ADDED),
+        ("my cat is called Biscuit", RememberResult.ADDED),
+        ("我对花生过敏", RememberResult.ADDED),
     ]
     assert valid_of(owner).get(content__startswith="my cat").evidence == [said[0].id]
 
 
 def test_without_a_model_a_newer_statement_about_the_same_takes_its_place(owner):
     for colour in ("blue", "green"):
-        run(owner, [Said(uuid4(), True, f"Remember that my favourite colour is {colour}.")], None)
+        run(
+            owner,
+            [ConversationText(uuid4(), True, f"Remember that my favourite colour is {colour}.")],
+            None,
+        )
     assert valid_of(owner).get().content == "my favourite colour is green"
     assert Memory.objects.count() == 2

@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import User
-from memory.facts.facts import Fact, Outcome, remember, valid_of
+from memory.facts.facts import Fact, RememberResult, remember, valid_of
 from memory.facts.handover import hand_over
 from memory.models import Memory
 from memory.owner import Owner
@@ -51,7 +51,7 @@ def test_what_is_known_already_is_not_kept_twice(giver, taker):
 def test_what_was_superseded_comes_along(giver, taker):
     old, _ = remember(giver, Fact("They live in Ulm."))
     new, outcome = remember(giver, Fact("They live in Bonn."), replaces=old.pk)
-    assert outcome is Outcome.SUPERSEDED
+    assert outcome is RememberResult.SUPERSEDED
     remember(taker, Fact("They live in Bonn."))
     hand_over(giver, taker)
     old.refresh_from_db()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from amber.lib.errors import Conflict, Invalid, Missing
 from engine.provider.embedding import OfflineEmbedder
 from memory.facts.fact_matching import fingerprint
-from memory.facts.facts import Embedded, Fact, Outcome, remember, valid_of
+from memory.facts.facts import EmbeddedText, Fact, RememberResult, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.recall import recall
@@ -24,8 +24,8 @@ MODEL = UUID("01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f01")
 pytestmark = pytest.mark.django_db
 
 
-def embedded(text: str) -> Embedded:
-    return Embedded(asyncio.run(OfflineEmbedder().embed([text]))[0], MODEL)
+def embedded(text: str) -> EmbeddedText:
+    return EmbeddedText(asyncio.run(OfflineEmbedder().embed([text]))[0], MODEL)
 
 
 def learn(owner: Owner, content: str, replaces: Memory | None = None, **fields: Any) -> Any:
@@ -63,7 +63,7 @@ def test_the_same_words_are_one_memory_whose_evidence_grows(owner):
     first, second = uuid4(), uuid4()
     memory, outcome = learn(owner, "I like tea.", evidence=[first], confidence=0.6)
     again, outcome_again = learn(owner, "i like TEA", evidence=[second, first], confidence=0.9)
-    assert (outcome, outcome_again) == (Outcome.ADDED, Outcome.KNOWN)
+    assert (outcome, outcome_again) == (RememberResult.ADDED, RememberResult.KNOWN)
     assert again.pk == memory.pk
     memory.refresh_from_db()
     assert memory.evidence == [first, second]
@@ -76,21 +76,21 @@ def test_nearly_the_same_words_are_one_memory(owner):
     _, outcome = learn(
         owner, "The user has a large, old house with a garden in Tübingen, near the river!"
     )
-    assert outcome is Outcome.KNOWN
+    assert outcome is RememberResult.KNOWN
 
 
 def test_another_number_is_another_fact(owner):
     text = "The number of the user's locker at the large old swimming pool in town is {}"
     learn(owner, text.format(1234))
     _, outcome = learn(owner, text.format(1235))
-    assert outcome is Outcome.ADDED
+    assert outcome is RememberResult.ADDED
 
 
 def test_a_contradiction_supersedes_and_the_old_row_stays(owner):
     old, _ = learn(owner, "The user lives in Rome")
     new, outcome = learn(owner, "The user lives in Oslo", replaces=old)
     old.refresh_from_db()
-    assert outcome is Outcome.SUPERSEDED
+    assert outcome is RememberResult.SUPERSEDED
     assert old.superseded_by == new
     assert old.valid_until is not None
     assert known(owner, "Where does the user live?") == ["The user lives in Oslo"]
@@ -101,7 +101,7 @@ def test_what_was_superseded_can_become_true_again(owner):
     old, _ = learn(owner, "The user lives in Rome")
     new, _ = learn(owner, "The user lives in Oslo", replaces=old)
     back, outcome = learn(owner, "The user lives in Rome", replaces=new)
-    assert outcome is Outcome.SUPERSEDED
+    assert outcome is RememberResult.SUPERSEDED
     assert valid_of(owner).get() == back
     assert back.pk != old.pk
 
@@ -110,7 +110,7 @@ def test_superseding_by_what_is_known_ends_the_old_one(owner):
     oslo, _ = learn(owner, "The user works in Oslo")
     rome, _ = learn(owner, "The user works in Rome")
     kept, outcome = learn(owner, "the user works in oslo", replaces=rome)
-    assert (kept, outcome) == (oslo, Outcome.KNOWN)
+    assert (kept, outcome) == (oslo, RememberResult.KNOWN)
     assert list(valid_of(owner)) == [oslo]
 
 
@@ -128,7 +128,7 @@ def test_what_the_words_contradict_is_superseded_without_being_named(owner, old,
     before, _ = learn(owner, old)
     after, outcome = learn(owner, new)
     before.refresh_from_db()
-    assert outcome is Outcome.SUPERSEDED
+    assert outcome is RememberResult.SUPERSEDED
     assert before.superseded_by == after
     assert list(valid_of(owner)) == [after]
 
@@ -144,10 +144,10 @@ def test_what_one_assistant_is_told_for_itself_changes_nothing_for_others(owner)
     for_all, _ = learn(owner, "I live in Paris")
     assistant_id = uuid4()
     for_one, outcome = learn(owner, "I live in Berlin", assistant_id=assistant_id)
-    assert outcome is Outcome.ADDED
+    assert outcome is RememberResult.ADDED
     assert set(valid_of(owner)) == {for_all, for_one}
     _, outcome = learn(owner, "I live in Rome", told_to=assistant_id)
-    assert outcome is Outcome.SUPERSEDED
+    assert outcome is RememberResult.SUPERSEDED
     for_one.refresh_from_db()
     assert for_one.superseded_by is not None
 
@@ -156,7 +156,7 @@ def test_nobody_replaces_another_persons_memory(owner, bob):
     bobs, _ = learn(Owner.of(bob.principal), "The user lives in Rome")
     _, outcome = learn(owner, "The user lives in Oslo", replaces=bobs)
     bobs.refresh_from_db()
-    assert outcome is Outcome.ADDED
+    assert outcome is RememberResult.ADDED
     assert bobs.valid_until is None
 
 
@@ -242,7 +242,7 @@ def test_what_was_superseded_or_forgotten_meanwhile_is_not_edited(owner):
 def test_what_holds_for_all_is_not_kept_again_for_one(owner):
     memory, _ = learn(owner, "The user likes tea")
     again, outcome = learn(owner, "The user likes tea", assistant_id=uuid4())
-    assert (again, outcome) == (memory, Outcome.KNOWN)
+    assert (again, outcome) == (memory, RememberResult.KNOWN)
 
 
 def test_evidence_does_not_grow_without_end(owner):

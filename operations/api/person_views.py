@@ -14,7 +14,7 @@ from accounts.models import User
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from amber.lib.errors import Forbidden, Invalid
 from amber.lib.json_text.stream import json_response
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from operations.api.serializers import ErasureInput, ErasureSerializer
 from operations.models import Erasure
 from operations.privacy.erasure_services import ask_erasure, latest_erasure
@@ -52,7 +52,7 @@ class EraseView(APIView):
         only owner. Not for keys.
         """
         user = _person(request)
-        given = validated(ErasureInput, request)
+        given = validate_body(ErasureInput, request)
         if given["confirm"].strip().lower() != user.email.lower():
             said = "Say your email address to mean it."
             raise Invalid(said, fields={"confirm": [said]})

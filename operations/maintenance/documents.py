@@ -6,11 +6,11 @@ from amber.lib.workers.queue import waiting
 from amber.lib.workers.worker import Worker
 from libraries.git import importing
 from libraries.ingestion import claims, holds, switching
-from libraries.queue import ring_imports, ring_ingest
+from libraries.queue import enqueue_imports, enqueue_ingestion
 from libraries.sweep import sweep_documents, sweep_repositories
 
 
-class DocumentDuty:
+class DocumentMaintenance:
     """A `Duty`."""
 
     def __init__(self, worker: Worker) -> None:
@@ -34,12 +34,12 @@ class DocumentDuty:
 
     def drain(self) -> None:
         """Documents go back at their next step: there is nobody who waits for one to be finished."""
-        holds.stop_all(holds.Stop.RELEASED)
+        holds.stop_all(holds.HoldEnd.RELEASED)
 
 
 def _ring_waiting() -> None:
     if waiting("ingest") == 0:
         if claims.is_anything_waiting():
-            ring_ingest()
+            enqueue_ingestion()
         if importing.is_anything_waiting():
-            ring_imports()
+            enqueue_imports()

@@ -1,6 +1,6 @@
 """Periodic chores: a table of names, intervals and functions. There is no beat process.
 
-The sweep of any chat worker rings for a chore that is due (`due_chores`, compare-and-set on its
+The sweep of any chat worker rings for a chore that is due (`due_jobs`, compare-and-set on its
 row); a worker of the `ingest` queue runs it, which reads the function's module then. Each chore works
 in batches and may be run twice.
 """
@@ -65,7 +65,7 @@ class _Periodic:
     """The function's dotted name: who only knows of chores does not pay for what they need."""
 
 
-CHORES: dict[str, _Periodic] = {
+PERIODIC_JOBS: dict[str, _Periodic] = {
     "digest_turns": _Periodic(5, "chats.digest.digest.digest_turns"),
     "embed_waiting_blocks": _Periodic(60, "chats.digest.blocks.embed_waiting"),
     "embed_waiting_memories": _Periodic(60, "memory.recall.embedding.embed_waiting"),
@@ -97,17 +97,17 @@ CHORES: dict[str, _Periodic] = {
 
 def run(name: str) -> None:
     """A name this process does not know was rung by a newer one: its own workers will run it."""
-    if name not in CHORES:
-        logger.warning("unknown_chore", chore=name)
+    if name not in PERIODIC_JOBS:
+        logger.warning("unknown_periodic_job", chore=name)
         return
     try:
-        import_string(CHORES[name].run)()
+        import_string(PERIODIC_JOBS[name].run)()
     except Exception:
         count_fault(name)
         raise  # the worker logs it, and goes on
 
 
-def due_chores() -> list[str]:
+def due_jobs() -> list[str]:
     """Names whose interval has passed; each is given to one caller only.
 
     One query, and one for each that is due: every chat worker asks every few seconds.
@@ -115,7 +115,7 @@ def due_chores() -> list[str]:
     since = dict(PeriodicJob.objects.values_list("name", Now() - F("enqueued_at")))
     due = [
         name
-        for name, chore in CHORES.items()
+        for name, chore in PERIODIC_JOBS.items()
         if (waited := since.get(name)) is None or abs(waited.total_seconds()) > chore.every_seconds
     ]
     new = [PeriodicJob(name=name) for name in due if name not in since]
@@ -123,7 +123,7 @@ def due_chores() -> list[str]:
     taken = []
     for name in due:
         with guard_row("ring_due_chores", chore=name):
-            if _take(name, CHORES[name].every_seconds):
+            if _take(name, PERIODIC_JOBS[name].every_seconds):
                 taken.append(name)
     return taken
 

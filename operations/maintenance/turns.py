@@ -23,13 +23,13 @@ from amber.lib.workers.thread_bridge import worker_loop
 from amber.lib.workers.worker import Worker
 from chats.events.stream import control_channel
 from chats.models import Turn, TurnStatus
-from chats.queue import ring_turn
+from chats.queue import enqueue_turn
 from chats.running import stopping
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from chats.turns import sweep
 from engine.provider import openai_model
-from operations.maintenance.periodic_jobs import due_chores
-from operations.queue import ring_chore
+from operations.maintenance.periodic_jobs import due_jobs
+from operations.queue import enqueue_periodic_job
 
 logger = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ _SILENCE_SECONDS = 3.0
 """After which Redis is asked whether it is there: a half-open connection is noticed in twice that."""
 
 
-class TurnDuty:
+class TurnMaintenance:
     """A `Duty`."""
 
     def __init__(self, worker: Worker) -> None:
@@ -65,18 +65,18 @@ class TurnDuty:
 
     def _give_back_lost(self) -> None:
         for turn_id in sweep.sweep_turns():
-            ring_turn(turn_id)
+            enqueue_turn(turn_id)
 
     def _ring_overdue(self) -> None:
         if self._first or waiting("chat") == 0:
             overdue = 0.0 if self._first else OVERDUE_SECONDS
             for turn_id in sweep.overdue_turns(overdue):
-                ring_turn(turn_id)
+                enqueue_turn(turn_id)
         self._first = False
 
     def _ring_due_chores(self) -> None:
-        for name in due_chores():
-            ring_chore(name)
+        for name in due_jobs():
+            enqueue_periodic_job(name)
 
     def drain(self) -> None:
         """After the grace, running turns go back to the queue."""
@@ -84,7 +84,7 @@ class TurnDuty:
         while stopping.running_ids() and time.monotonic() < deadline:
             time.sleep(0.1)
         for turn_id in stopping.running_ids():
-            stopping.stop(turn_id, Stop.RELEASED)
+            stopping.stop(turn_id, StopReason.RELEASED)
 
     def renew(self) -> None:
         """Keep what is ours, stop what was cancelled or is another's: two statements."""
@@ -95,9 +95,9 @@ class TurnDuty:
         unwanted = dict(held.unwanted().values_list("pk", "is_unwanted"))
         for turn_id in mine:
             if turn_id not in unwanted:
-                stopping.stop(turn_id, Stop.FENCED)
+                stopping.stop(turn_id, StopReason.FENCED)
             elif unwanted[turn_id]:
-                stopping.stop(turn_id, Stop.CANCELLED)
+                stopping.stop(turn_id, StopReason.CANCELLED)
 
 
 async def _hear_cancels() -> None:
@@ -123,5 +123,5 @@ async def _listen(pubsub: PubSub) -> None:
                 raise redis.TimeoutError("The control channel is silent.")
             await pubsub.ping()
         elif message["type"] == "message":
-            stopping.stop(UUID(message["data"].decode()), Stop.CANCELLED)
+            stopping.stop(UUID(message["data"].decode()), StopReason.CANCELLED)
         is_asked = message is None

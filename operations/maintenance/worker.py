@@ -1,6 +1,6 @@
 """Two daemon threads per worker: one renews leases, one shows that the worker lives, sweeps, rings again.
 
-What there is to do depends on the queue that the worker consumes (`Duty`): turns (`operations.maintenance.turns`)
+What there is to do depends on the queue that the worker consumes (`QueueMaintenance`): turns (`operations.maintenance.turns`)
 or documents (`operations.maintenance.documents`). Nothing here runs turns or reads documents; nothing here may end
 the process, and nothing that a part of it raises ends its thread (`amber.lib.workers.guard`).
 """
@@ -18,7 +18,7 @@ from amber.lib.workers.worker import Worker
 from operations.maintenance.heartbeats import beat
 
 
-class Duty(Protocol):
+class QueueMaintenance(Protocol):
     """What a worker's keeper looks after."""
 
     def begin(self) -> None:
@@ -37,27 +37,27 @@ class Duty(Protocol):
         """Nothing more is claimed: give back what runs. In a thread of its own; may take a while."""
 
 
-class Keeper:
+class WorkerMaintenance:
     """Starts with the worker (`start`), drains it on shutdown (`drain`)."""
 
-    def __init__(self, worker: Worker, *, queue: str, duty: Duty) -> None:
+    def __init__(self, worker: Worker, *, queue: str, queue_maintenance: QueueMaintenance) -> None:
         self._worker = worker
         self._queue = queue
-        self._duty = duty
+        self._queue_maintenance = queue_maintenance
 
     def start(self, is_over: threading.Event | None = None) -> list[threading.Thread]:
         """The threads, which live as long as the process, or until somebody sets `is_over`."""
         is_over = is_over or threading.Event()
         keeping = threading.Thread(target=self._keep, args=(is_over,), name="keeper", daemon=True)
         keeping.start()
-        threads = [start_renewing(self._duty.renew, is_over), keeping]
-        self._duty.begin()
+        threads = [start_renewing(self._queue_maintenance.renew, is_over), keeping]
+        self._queue_maintenance.begin()
         return threads
 
     def drain(self) -> None:
         """No more claims. Returns at once."""
         self._worker.is_draining = True
-        threading.Thread(target=self._duty.drain, name="drain", daemon=True).start()
+        threading.Thread(target=self._queue_maintenance.drain, name="drain", daemon=True).start()
 
     def _keep(self, is_over: threading.Event) -> None:
         while not is_over.is_set():
@@ -69,7 +69,7 @@ class Keeper:
         with guard("beat"):
             beat(self._worker, self._queue)
         if not self._worker.is_draining:
-            for part, sweep in self._duty.sweeps.items():
+            for part, sweep in self._queue_maintenance.sweeps.items():
                 with guard(part):
                     sweep()
         with guard("release_connections"):

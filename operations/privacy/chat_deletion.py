@@ -46,14 +46,14 @@ def _repeat(step: _Step, chat_id: UUID) -> bool:
     """Until the step finds nothing more to do. False when the chat is another's, or gone."""
     while True:
         with transaction.atomic():
-            chat = _held(chat_id)
+            chat = _lock_chat(chat_id)
             if chat is None:
                 return False
             if not step(chat):
                 return True
 
 
-def _held(chat_id: UUID) -> Chat | None:
+def _lock_chat(chat_id: UUID) -> Chat | None:
     free = Chat.objects.select_for_update(skip_locked=True)
     chat: Chat | None = free.filter(pk=chat_id).first()
     return chat
@@ -113,7 +113,7 @@ def _remove_turns(chat: Chat) -> int:
 
 @transaction.atomic
 def _remove_row(chat_id: UUID) -> bool:
-    chat = _held(chat_id)
+    chat = _lock_chat(chat_id)
     if chat is None:
         return False
     for model in (ChatMessage, Turn, MessageBlock):

@@ -19,11 +19,11 @@ from accounts.principal import Principal
 from assistants.models import Assistant
 from chats.models import Chat, Turn
 from libraries.models import Document, DocumentStatus, File, Library
-from libraries.queue import ring_erasure
+from libraries.queue import enqueue_erasure
 from memory.models import Memory
 from operations.models import Erasure
-from operations.privacy.person_erasure import Belongings
-from operations.queue import ring_chore
+from operations.privacy.person_erasure import PersonRows
+from operations.queue import enqueue_periodic_job
 from tools.models import Tool
 
 
@@ -37,16 +37,16 @@ def ask_erasure(user: User, *, organization_id: UUID, account: bool = False) -> 
         if under_way is not None:
             return under_way
     erasure = Erasure(organization_id=organization_id, user=user, account=account)
-    belongings = Belongings(erasure)
-    if belongings.personal:
-        erasure.organization = belongings.personal[0]
-    erasure.doomed = _disowned(belongings)
-    _hide(belongings)
+    person_rows = PersonRows(erasure)
+    if person_rows.personal:
+        erasure.organization = person_rows.personal[0]
+    erasure.doomed = _disown_rows(person_rows)
+    _hide(person_rows)
     if account:
         close_account(user)
     erasure.save(force_insert=True)
-    transaction.on_commit(partial(ring_chore, "erase_people"))
-    transaction.on_commit(partial(ring_erasure))
+    transaction.on_commit(partial(enqueue_periodic_job, "erase_people"))
+    transaction.on_commit(partial(enqueue_erasure))
     return erasure
 
 
@@ -62,8 +62,8 @@ def hide_organization(organization_id: UUID) -> None:
     libraries = Library.objects.filter(organization=organization_id)
     libraries.update(deleted_at=now)
     _stop_documents(list(libraries.values_list("pk", flat=True)))
-    transaction.on_commit(partial(ring_chore, "erase_organizations"))
-    transaction.on_commit(partial(ring_erasure))
+    transaction.on_commit(partial(enqueue_periodic_job, "erase_organizations"))
+    transaction.on_commit(partial(enqueue_erasure))
 
 
 def latest_erasure(principal: Principal) -> Erasure | None:
@@ -72,32 +72,32 @@ def latest_erasure(principal: Principal) -> Erasure | None:
     return found
 
 
-def _hide(belongings: Belongings) -> None:
+def _hide(person_rows: PersonRows) -> None:
     now = timezone.now()
-    belongings.of(Chat).unexpired().update(expired_at=now)
-    belongings.of(Turn).live().update(cancel_requested_at=now)
-    belongings.of(Turn).filter(digest_at__isnull=False).update(digest_at=None)
-    stateless = belongings.of(Turn).filter(chat__isnull=True)
+    person_rows.of(Chat).unexpired().update(expired_at=now)
+    person_rows.of(Turn).live().update(cancel_requested_at=now)
+    person_rows.of(Turn).filter(digest_at__isnull=False).update(digest_at=None)
+    stateless = person_rows.of(Turn).filter(chat__isnull=True)
     said = Q(input__isnull=False) | Q(output__isnull=False) | Q(manifest__isnull=False)
     stateless.filter(said).update(input=None, output=None, manifest=None, partial_text="")
-    belongings.of(File).unexpired().update(expired_at=now)
-    belongings.of(Memory).delete()
-    keys = belongings.of(ApiKey)
+    person_rows.of(File).unexpired().update(expired_at=now)
+    person_rows.of(Memory).delete()
+    keys = person_rows.of(ApiKey)
     labels = [f"key:{pk}" for pk in keys.values_list("pk", flat=True)]
     keys.filter(revoked_at__isnull=True).update(revoked_at=now)
-    user_id = belongings.erasure.user_id
+    user_id = person_rows.erasure.user_id
     answers = IdempotencyRecord.objects.filter(principal__in=[f"user:{user_id}", *labels])
-    if not belongings.erasure.account:
-        answers = answers.filter(organization_id=belongings.erasure.organization_id)
+    if not person_rows.erasure.account:
+        answers = answers.filter(organization_id=person_rows.erasure.organization_id)
     answers.delete()
 
 
-def _disowned(belongings: Belongings) -> dict[str, list[str]]:
+def _disown_rows(person_rows: PersonRows) -> dict[str, list[str]]:
     """Ids of what was theirs alone, which nobody sees from now on; what they shared is nobody's."""
     doomed: dict[str, list[str]] = {}
     for model in (Assistant, Tool, Library):
-        mine = belongings.of(model)
-        alone = mine.filter(Q(shared=False) | Q(organization__in=belongings.personal))
+        mine = person_rows.of(model)
+        alone = mine.filter(Q(shared=False) | Q(organization__in=person_rows.personal))
         ids = list(alone.values_list("pk", flat=True))
         doomed[str(model._meta.model_name)] = [str(pk) for pk in ids]
         hidden: dict[str, Any] = {"user": None, "shared": False}

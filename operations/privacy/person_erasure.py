@@ -34,7 +34,7 @@ CHATS_AT_ONCE: Final = 20
 ROWS_AT_ONCE: Final = 500
 
 
-class Belongings:
+class PersonRows:
     """Which rows an erasure is about: a person's in one organization, or everywhere.
 
     With the account its personal organizations go too, and all that is in them.
@@ -73,20 +73,20 @@ def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
     """True when nothing is left. False when time ran out, or others are busy with some of it: what
     is left is for the next round."""
     until = time.monotonic() + slice_seconds
-    belongings = Belongings(erasure)
+    person_rows = PersonRows(erasure)
     for step in _STEPS:
-        while step(belongings):
+        while step(person_rows):
             if time.monotonic() > until:
                 return False
-    return _finish(belongings)
+    return _finish(person_rows)
 
 
 # -- Steps: each does a batch and says how much it did -----------------------------------------------
 
 
-def _late_memories(belongings: Belongings) -> int:
+def _late_memories(person_rows: PersonRows) -> int:
     """Those that a turn wrote while it was being stopped."""
-    later = belongings.of(Memory).filter(created_at__gte=belongings.erasure.created_at)
+    later = person_rows.of(Memory).filter(created_at__gte=person_rows.erasure.created_at)
     said = later.exclude(evidence=[]).values_list("pk", "evidence")
     going = [pk for pk, evidence in said if not _is_still_said(evidence)]
     return int(Memory.objects.filter(pk__in=going).delete()[0])
@@ -97,22 +97,22 @@ def _is_still_said(ids: Sequence[UUID]) -> bool:
     return unexpired.exists()
 
 
-def _some_chats(belongings: Belongings) -> int:
-    ids = list(belongings.of(Chat).expired().values_list("pk", flat=True)[:CHATS_AT_ONCE])
+def _some_chats(person_rows: PersonRows) -> int:
+    ids = list(person_rows.of(Chat).expired().values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
-def _some_stateless_turns(belongings: Belongings) -> int:
-    asked_at = belongings.erasure.created_at
-    return delete_some(belongings.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
+def _some_stateless_turns(person_rows: PersonRows) -> int:
+    asked_at = person_rows.erasure.created_at
+    return delete_some(person_rows.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
 
 
-def _some_files(belongings: Belongings) -> int:
-    return delete_files(belongings.of(File).expired())
+def _some_files(person_rows: PersonRows) -> int:
+    return delete_files(person_rows.of(File).expired())
 
 
-def _some_assistants(belongings: Belongings) -> int:
-    assistant = belongings.doomed(Assistant).first()
+def _some_assistants(person_rows: PersonRows) -> int:
+    assistant = person_rows.doomed(Assistant).first()
     if assistant is None:
         return 0
     for model in (ChatMessage, Chat, Turn):
@@ -122,8 +122,8 @@ def _some_assistants(belongings: Belongings) -> int:
     return 1
 
 
-def _some_tools(belongings: Belongings) -> int:
-    tool = belongings.doomed(Tool).first()
+def _some_tools(person_rows: PersonRows) -> int:
+    tool = person_rows.doomed(Tool).first()
     if tool is None:
         return 0
     if count := delete_some(ToolCallRecord.objects.filter(tool=tool)):
@@ -132,41 +132,41 @@ def _some_tools(belongings: Belongings) -> int:
     return 1
 
 
-def _all_libraries(belongings: Belongings) -> int:
+def _all_libraries(person_rows: PersonRows) -> int:
     """They were marked; libraries are erased as any deleted one is."""
-    if belongings.doomed(Library).exists():
+    if person_rows.doomed(Library).exists():
         erase_leftovers()
     return 0
 
 
-def _some_keys(belongings: Belongings) -> int:
-    keys = belongings.of(ApiKey).filter(revoked_at__isnull=False)
+def _some_keys(person_rows: PersonRows) -> int:
+    keys = person_rows.of(ApiKey).filter(revoked_at__isnull=False)
     used = Turn.objects.filter(api_key__in=list(keys.values_list("pk", flat=True)))
     return _let_go(used, "api_key") or delete_some(keys)
 
 
-def _some_traces(belongings: Belongings) -> int:
+def _some_traces(person_rows: PersonRows) -> int:
     """What stays for others keeps its numbers and its content, without the person."""
-    asked_at = belongings.erasure.created_at
+    asked_at = person_rows.erasure.created_at
     for model in (UsageRecord, ToolCallRecord, Document, Repository):
-        before = belongings.of(model).filter(
-            user=belongings.erasure.user_id, created_at__lte=asked_at
+        before = person_rows.of(model).filter(
+            user=person_rows.erasure.user_id, created_at__lte=asked_at
         )
         if count := _let_go(before, "user"):
             return count
     return 0
 
 
-def _some_of_personal_organizations(belongings: Belongings) -> int:
+def _some_of_personal_organizations(person_rows: PersonRows) -> int:
     """What is too much to go with its organization at once."""
     for model in (UsageRecord, Embedding, ToolCallRecord):
-        rows = model._default_manager.filter(organization__in=belongings.personal)
+        rows = model._default_manager.filter(organization__in=person_rows.personal)
         if count := delete_some(rows):
             return count
     return 0
 
 
-_STEPS: Final[tuple[Callable[[Belongings], int], ...]] = (
+_STEPS: Final[tuple[Callable[[PersonRows], int], ...]] = (
     _late_memories,
     _some_chats,
     _some_stateless_turns,
@@ -180,15 +180,15 @@ _STEPS: Final[tuple[Callable[[Belongings], int], ...]] = (
 )
 
 
-def _finish(belongings: Belongings) -> bool:
-    erasure = belongings.erasure
-    left = [belongings.of(Chat).expired(), belongings.of(File).expired()]
-    left += [belongings.doomed(model) for model in (Assistant, Tool, Library)]
+def _finish(person_rows: PersonRows) -> bool:
+    erasure = person_rows.erasure
+    left = [person_rows.of(Chat).expired(), person_rows.of(File).expired()]
+    left += [person_rows.doomed(model) for model in (Assistant, Tool, Library)]
     if any(rows.exists() for rows in left):
         return False
     with transaction.atomic():
         if erasure.account:
-            for organization in belongings.personal:
+            for organization in person_rows.personal:
                 organization.delete()
             User.objects.filter(pk=erasure.user_id).delete()
         else:

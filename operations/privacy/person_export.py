@@ -50,12 +50,12 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
             File.objects.visible_to(principal).defer("text"),
             _each(lambda file: _file(file, address)),
         ),
-        "assistants": in_batches(_made(Assistant, principal), _each(_assistant)),
+        "assistants": in_batches(_made_by(Assistant, principal), _each(_assistant)),
         "libraries": in_batches(
-            _made(Library, principal).select_related("embedding_model", "next_embedding_model"),
+            _made_by(Library, principal).select_related("embedding_model", "next_embedding_model"),
             _each(_library),
         ),
-        "tools": in_batches(_made(Tool, principal), _each(tool_wire)),
+        "tools": in_batches(_made_by(Tool, principal), _each(tool_wire)),
         "api_keys": in_batches(
             ApiKey.objects.visible_to(principal).filter(user=user), _each(_api_key)
         ),
@@ -67,7 +67,7 @@ def _each(wire: Callable[[Any], dict[str, Any]]) -> Callable[[list[Any]], Iterat
     return lambda rows: map(wire, rows)
 
 
-def _made(model: Any, principal: Principal) -> QuerySet[Any]:
+def _made_by(model: Any, principal: Principal) -> QuerySet[Any]:
     """Those they made themselves, of what they see."""
     rows: QuerySet[Any] = model.objects.visible_to(principal)
     return rows.filter(user_id=principal.user_id)

@@ -14,11 +14,11 @@ from amber.lib import redis as amber_redis
 from amber.lib.workers.worker import Worker
 from chats import tasks
 from chats.models import Turn, TurnStatus
-from chats.queue import ring_turn
+from chats.queue import enqueue_turn
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
 from operations.maintenance import periodic_jobs
 from operations.models import PeriodicJob, WorkerHeartbeat
-from operations.queue import ring_chore
+from operations.queue import enqueue_periodic_job
 from tools.models import Tool, ToolCallRecord
 
 CHAT_QUEUE, INGEST_QUEUE = "amber:celery:chat", "amber:celery:ingest"
@@ -45,20 +45,20 @@ def _arguments(body: str) -> list[Any]:
 
 
 def test_a_turn_is_rung_for_on_the_chat_queue():
-    ring_turn(UUID(ABSENT))
+    enqueue_turn(UUID(ABSENT))
     assert rung(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
     assert rung(INGEST_QUEUE) == []
 
 
 def test_a_chore_is_rung_for_on_the_ingest_queue():
-    ring_chore("erase_stateless")
+    enqueue_periodic_job("erase_stateless")
     assert rung(INGEST_QUEUE) == [("operations.run_periodic_job", ["erase_stateless"])]
 
 
 def test_a_lost_ring_is_no_error(settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"  # nobody listens there
-    ring_turn(UUID(ABSENT))
-    ring_chore("erase_stateless")
+    enqueue_turn(UUID(ABSENT))
+    enqueue_periodic_job("erase_stateless")
 
 
 @pytest.fixture
@@ -99,16 +99,16 @@ def test_a_worker_on_its_way_out_passes_the_ring_on(runs):
 
 
 def test_each_chore_is_due_once_per_interval(db):
-    assert sorted(periodic_jobs.due_chores()) == sorted(periodic_jobs.CHORES)
-    assert periodic_jobs.due_chores() == []
+    assert sorted(periodic_jobs.due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
+    assert periodic_jobs.due_jobs() == []
     PeriodicJob.objects.filter(name="erase_stateless").update(
         enqueued_at=timezone.now() - timedelta(seconds=61)
     )
-    assert periodic_jobs.due_chores() == ["erase_stateless"]
+    assert periodic_jobs.due_jobs() == ["erase_stateless"]
 
 
 def test_every_chore_runs_on_nothing(db):
-    for name in periodic_jobs.CHORES:
+    for name in periodic_jobs.PERIODIC_JOBS:
         periodic_jobs.run(name)
 
 

@@ -11,7 +11,7 @@ from chats.tests.rows import new_assistant
 from libraries.models import Document, File, Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from memory.models import Memory
-from operations.maintenance.periodic_jobs import CHORES
+from operations.maintenance.periodic_jobs import PERIODIC_JOBS
 from operations.privacy import organization_erasure
 from operations.privacy.organization_erasure import erase_organizations
 from operations.tests.test_erase_people import Estate, embedder
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
-    monkeypatch.setattr("operations.privacy.erasure_services.ring_chore", heard.append)
+    monkeypatch.setattr("operations.privacy.erasure_services.enqueue_periodic_job", heard.append)
     monkeypatch.setattr(
-        "operations.privacy.erasure_services.ring_erasure", lambda: heard.append("libraries")
+        "operations.privacy.erasure_services.enqueue_erasure", lambda: heard.append("libraries")
     )
     return heard
 
@@ -116,7 +116,7 @@ def test_the_row_stays_while_a_file_does(alice, monkeypatch):
 
 def test_it_is_a_chore():
     assert (
-        CHORES["erase_organizations"].run
+        PERIODIC_JOBS["erase_organizations"].run
         == "operations.privacy.organization_erasure.erase_organizations"
     )
 

@@ -15,7 +15,7 @@ from libraries.models import Document, DocumentChunk, Embedding, File, Library
 from memory.facts.facts import Fact, remember
 from memory.models import Memory
 from memory.owner import Owner
-from operations.maintenance.periodic_jobs import CHORES
+from operations.maintenance.periodic_jobs import PERIODIC_JOBS
 from operations.models import Erasure
 from operations.privacy import person_erasure
 from operations.privacy.person_erasure import erase, erase_people
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
-    monkeypatch.setattr("operations.privacy.erasure_services.ring_chore", heard.append)
+    monkeypatch.setattr("operations.privacy.erasure_services.enqueue_periodic_job", heard.append)
     monkeypatch.setattr(
-        "operations.privacy.erasure_services.ring_erasure", lambda: heard.append("libraries")
+        "operations.privacy.erasure_services.enqueue_erasure", lambda: heard.append("libraries")
     )
     return heard
 
@@ -242,8 +242,8 @@ def test_it_goes_on_where_time_ran_out(alice, embedder, monkeypatch):
 
 
 def test_a_chore_does_it():
-    assert import_string(CHORES["erase_people"].run) is erase_people
-    assert {"expire_old_chats", "remove_expired_chats"} <= set(CHORES)
+    assert import_string(PERIODIC_JOBS["erase_people"].run) is erase_people
+    assert {"expire_old_chats", "remove_expired_chats"} <= set(PERIODIC_JOBS)
 
 
 # -- The account -----------------------------------------------------------------------------------

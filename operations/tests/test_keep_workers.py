@@ -23,7 +23,7 @@ from chats.models import Turn
 from chats.tests.rows import new_assistant, new_chat, new_turn
 from chats.turns import endings, sweep
 from operations.maintenance import periodic_jobs
-from operations.maintenance.worker import Keeper
+from operations.maintenance.worker import WorkerMaintenance
 from operations.models import PeriodicJob, WorkerHeartbeat
 
 WAIT_SECONDS = 20
@@ -59,8 +59,12 @@ def kept() -> Iterator[Callable[[Recorder], None]]:
     is_over = threading.Event()
     threads: list[threading.Thread] = []
 
-    def start(duty: Recorder) -> None:
-        threads.extend(Keeper(Worker("w1"), queue="chat", duty=duty).start(is_over))
+    def start(queue_maintenance: Recorder) -> None:
+        threads.extend(
+            WorkerMaintenance(
+                Worker("w1"), queue="chat", queue_maintenance=queue_maintenance
+            ).start(is_over)
+        )
 
     yield start
     is_over.set()
@@ -116,7 +120,7 @@ def test_faults_are_told_at_metrics():
         try:
             periodic_jobs.run("broken_job")
         finally:
-            del periodic_jobs.CHORES["broken_job"]
+            del periodic_jobs.PERIODIC_JOBS["broken_job"]
     said = told_to_prometheus()
     assert 'amber_maintenance_faults_total{part="broken_job"} 1.0' in said
 
@@ -135,8 +139,8 @@ def test_rows_that_are_there_twice_stop_no_periodic_job(db):
     PeriodicJob.objects.bulk_create(
         [PeriodicJob(name="erase_people"), PeriodicJob(name="erase_people")]
     )
-    assert sorted(periodic_jobs.due_chores()) == sorted(periodic_jobs.CHORES)
-    assert periodic_jobs.due_chores() == []
+    assert sorted(periodic_jobs.due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
+    assert periodic_jobs.due_jobs() == []
 
 
 def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
@@ -146,7 +150,7 @@ def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
         return duplicates() if name == "erase_people" else real(name, every_seconds)
 
     monkeypatch.setattr(periodic_jobs, "_take", take)
-    assert set(periodic_jobs.due_chores()) == set(periodic_jobs.CHORES) - {"erase_people"}
+    assert set(periodic_jobs.due_jobs()) == set(periodic_jobs.PERIODIC_JOBS) - {"erase_people"}
     assert fault_counts() == {"ring_due_chores": 1}
 
 
@@ -241,6 +245,8 @@ def test_leases_are_renewed_again_after_a_fault(held):
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_shows_itself_whatever_else_fails(kept, quick):
     worker = Worker("w1", consuming_at=time.monotonic())
-    keeper_of = Keeper(worker, queue="chat", duty=Recorder(lambda: None, {"broken": duplicates}))
+    keeper_of = WorkerMaintenance(
+        worker, queue="chat", queue_maintenance=Recorder(lambda: None, {"broken": duplicates})
+    )
     keeper_of._tick()
     assert WorkerHeartbeat.objects.get().worker == "w1"

@@ -18,7 +18,7 @@ from chats.events import viewers
 from chats.events.stream import Publisher, control_channel, events_key
 from chats.events.viewers import Hub, Viewer
 from chats.running import stopping
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from operations.maintenance import turns
 from tests.e2e.link import Link
 
@@ -142,7 +142,7 @@ def test_readiness_names_it(monkeypatch):
 def test_the_control_channel_is_heard_until_its_connection_is_half_open(
     link, straight, monkeypatch
 ):
-    stopped: list[tuple[UUID, Stop]] = []
+    stopped: list[tuple[UUID, StopReason]] = []
     monkeypatch.setattr(stopping, "stop", lambda *said: stopped.append(said))
 
     async def hear() -> None:
@@ -158,7 +158,7 @@ def test_the_control_channel_is_heard_until_its_connection_is_half_open(
 
     with pytest.raises(redis.TimeoutError):
         run(hear())
-    assert stopped[0] == (TURN, Stop.CANCELLED)
+    assert stopped[0] == (TURN, StopReason.CANCELLED)
 
 
 def test_events_that_redis_refuses_are_told_of(straight):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from assistants.models import Assistant
 from chats import services
 from chats.models import Turn, TurnStatus
-from chats.running.stopping import Stop
+from chats.running.stopping import StopReason
 from chats.tests.runs import ask, marker, run, running, text_of
 from chats.turns import sweep
 from engine import loop
@@ -38,7 +38,7 @@ def lose(turn: Any) -> None:
     """Its worker dies once three words are stored; the sweep finds the turn."""
     with running(turn) as this:
         this.wait_for(lambda: Turn.objects.get(pk=turn.pk).partial_text == THREE)
-        this.stop(Stop.FENCED)
+        this.stop(StopReason.FENCED)
     expire(turn)
     sweep.sweep_turns()
     turn.refresh_from_db()
@@ -148,7 +148,7 @@ def test_a_call_that_was_cut_off_by_a_shutdown_is_recorded(alice, new_model):
     turn = ask(alice, "fake-hang-mid")
     with running(turn) as this:
         this.wait_for(lambda: text_of(turn) == THREE)
-        this.stop(Stop.RELEASED)
+        this.stop(StopReason.RELEASED)
     assert turn.status == TurnStatus.QUEUED
     row = UsageRecord.objects.get()
     assert (row.outcome, row.estimated) == ("released", True)
@@ -170,7 +170,7 @@ def never_asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return is_ready
 
 
-@pytest.mark.parametrize("reason", [Stop.CANCELLED, Stop.RELEASED])
+@pytest.mark.parametrize("reason", [StopReason.CANCELLED, StopReason.RELEASED])
 def test_a_turn_that_is_stopped_before_it_asked_has_no_call(alice, new_model, never_asked, reason):
     new_model()
     turn = ask(alice)
@@ -188,6 +188,6 @@ def test_a_turn_that_is_cancelled_while_the_provider_is_silent_has_one(
     turn = ask(alice, "fake-hang-first")
     with running(turn) as this:
         this.wait_for(lambda: fake_provider.stats()["active"] > 0)
-        this.stop(Stop.CANCELLED)
+        this.stop(StopReason.CANCELLED)
     assert turn.status == TurnStatus.CANCELLED
     assert outcomes() == ["cancelled"]

@@ -96,14 +96,14 @@ class BudgetChangesSerializer(serializers.Serializer[Any]):
     limit = _amount(min_value=Decimal(0))
 
 
-def shown(budgets: Sequence[Budget]) -> list[Any]:
+def budgets_to_wire(budgets: Sequence[Budget]) -> list[Any]:
     """With what is used and reserved in the periods under way. One query."""
     now = timezone.now()
     counters = counters_of(budgets, now)
-    return [_shown(budget, counters.get(budget.pk), now) for budget in budgets]
+    return [_budget_to_wire(budget, counters.get(budget.pk), now) for budget in budgets]
 
 
-def _shown(budget: Any, counter: BudgetCounter | None, now: datetime) -> Any:
+def _budget_to_wire(budget: Any, counter: BudgetCounter | None, now: datetime) -> Any:
     is_of_one = budget.subject or budget.scope == BudgetScope.ORGANIZATION
     nothing = Decimal(0) if is_of_one else None
     budget.used = counter.used if counter else nothing

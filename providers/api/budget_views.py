@@ -15,13 +15,13 @@ from accounts.registry import sees_assistant
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from amber.lib.errors import Forbidden, Missing
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from providers.api.budget_serializers import (
     BUDGET_EXAMPLES,
     BudgetChangesSerializer,
     BudgetSerializer,
     NewBudgetSerializer,
-    shown,
+    budgets_to_wire,
 )
 from providers.budgets import services
 from providers.models import Budget, BudgetScope
@@ -43,7 +43,7 @@ class BudgetsView(GenericAPIView[Budget]):
     def get(self, request: Request) -> Response:
         """The organization's budgets, newest first, with what is used of each."""
         page = self.paginate_queryset(Budget.objects.visible_to(_admin(request)))
-        return self.get_paginated_response(shown(page or []))
+        return self.get_paginated_response(budgets_to_wire(page or []))
 
     @extend_schema(
         request=NewBudgetSerializer, responses={201: BudgetSerializer}, examples=BUDGET_EXAMPLES
@@ -51,10 +51,10 @@ class BudgetsView(GenericAPIView[Budget]):
     def post(self, request: Request) -> Response:
         """Set a limit. What was used already in this period counts."""
         principal = _admin(request)
-        given = validated(NewBudgetSerializer, request)
+        given = validate_body(NewBudgetSerializer, request)
         _check_subject(principal, given)
         made = services.create_budget(principal.organization_id, **given)
-        return Response(shown([made])[0], status=201)
+        return Response(budgets_to_wire([made])[0], status=201)
 
 
 class BudgetView(APIView):
@@ -64,14 +64,14 @@ class BudgetView(APIView):
     def get(self, request: Request, budget_id: UUID) -> Response:
         """The budget, with what is used of it."""
         budget = get_visible(Budget, principal_of(request), budget_id)
-        return Response(shown([budget])[0])
+        return Response(budgets_to_wire([budget])[0])
 
     @extend_schema(request=BudgetChangesSerializer, responses=BudgetSerializer)
     def patch(self, request: Request, budget_id: UUID) -> Response:
         """Another limit; what was used stays."""
         budget = get_writable(Budget, principal_of(request), budget_id)
-        given = validated(BudgetChangesSerializer, request)
-        return Response(shown([services.change_limit(budget, limit=given["limit"])])[0])
+        given = validate_body(BudgetChangesSerializer, request)
+        return Response(budgets_to_wire([services.change_limit(budget, limit=given["limit"])])[0])
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, budget_id: UUID) -> Response:

@@ -13,7 +13,7 @@ from providers.api.schema import USAGE_PARAMETERS, UsagePageSerializer
 from providers.api.serializers import ModelPageSerializer, UsageSerializer
 from providers.models import UsageRecord
 from providers.registry import listed_models
-from providers.usage.report import UsageFilters, grouped, read_groups
+from providers.usage.report import UsageFilters, read_groups, sum_by_groups
 
 
 class ModelsView(APIView):
@@ -45,5 +45,5 @@ class UsageView(GenericAPIView[UsageRecord]):
 
 def _report(rows: Any, filters: UsageFilters, groups: list[str]) -> Response:
     """All on one page."""
-    results = grouped(filters.applied_to(rows), groups)
+    results = sum_by_groups(filters.applied_to(rows), groups)
     return Response({"next": None, "previous": None, "results": results})

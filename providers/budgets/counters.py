@@ -135,7 +135,7 @@ def open_counters(budget: Budget) -> None:
                 period_start=period_start(budget.period, now),
                 used=used,
             )
-            for subject, used in _used(budget, period_start_at(budget.period, now)).items()
+            for subject, used in _sum_used(budget, period_start_at(budget.period, now)).items()
         ),
         ignore_conflicts=True,
     )
@@ -147,7 +147,7 @@ def forget_counters() -> None:
     BudgetCounter.objects.filter(period_start__lt=least).delete()
 
 
-def _used(budget: Budget, since: datetime) -> dict[str, Decimal]:
+def _sum_used(budget: Budget, since: datetime) -> dict[str, Decimal]:
     """By subject, from the ledger."""
     rows = UsageRecord.objects.filter(organization_id=budget.organization_id, created_at__gte=since)
     if budget.assistant_id is not None:

@@ -23,7 +23,7 @@ from django.utils import timezone
 from accounts.models import ApiKey
 from amber.lib.errors import RateLimited
 from providers.budgets.counters import Counted, change
-from providers.budgets.rules import Applying, Spender, Spending, narrowest, refusal
+from providers.budgets.rules import Applying, BudgetSubject, Spending, narrowest, refusal
 from providers.models import Budget, BudgetCounter, BudgetReservation, BudgetScope
 
 ABSENCE_SECONDS: Final = 10.0
@@ -33,35 +33,37 @@ _absent: dict[UUID, float] = {}
 """Until when (monotonic) an organization is taken to have no budget."""
 
 
-def reserve(spender: Spender, asked: Callable[[], Spending], *, holder_id: UUID) -> bool:
+def reserve(
+    budget_subject: BudgetSubject, asked: Callable[[], Spending], *, holder_id: UUID
+) -> bool:
     """Hold what a call may use until `release(holder_id)`; False if no budget applies.
 
     `asked` is called only where one does. Part of the caller's transaction: no query, or four.
     Raises RateLimited (budget_exceeded); then nothing is held.
     """
-    applying = _applying(spender)
+    applying = _applying(budget_subject)
     if not applying:
         return False
     _hold(applying, asked(), holder_id)
     return True
 
 
-def renew(spender: Spender, asked: Spending, *, holder_id: UUID) -> RateLimited | None:
+def renew(budget_subject: BudgetSubject, asked: Spending, *, holder_id: UUID) -> RateLimited | None:
     """Hold this much instead of what was held, for the holder's next call. If it cannot be had,
     the refusal is returned, and what was held stays so."""
     try:
         with transaction.atomic():
             release([holder_id])
-            _hold(_applying(spender, is_budgeted=True), asked, holder_id)
+            _hold(_applying(budget_subject, is_budgeted=True), asked, holder_id)
     except RateLimited as refused:
         return refused
     return None
 
 
-def count(spender: Spender, used: Spending, *, is_budgeted: bool = False) -> None:
+def count(budget_subject: BudgetSubject, used: Spending, *, is_budgeted: bool = False) -> None:
     """Add what a call has used. `is_budgeted`: something was reserved for it, so some budget
     applies whatever this process remembers. No query, or two."""
-    change(_applying(spender, is_budgeted=is_budgeted), timezone.now(), used=used)
+    change(_applying(budget_subject, is_budgeted=is_budgeted), timezone.now(), used=used)
 
 
 def release(holder_ids: Collection[UUID]) -> None:
@@ -89,16 +91,16 @@ def holders_since(moment: datetime, *, at_most: int) -> list[UUID]:
 # -- Which budgets apply -----------------------------------------------------------------------
 
 
-def _applying(spender: Spender, *, is_budgeted: bool = False) -> list[Applying]:
+def _applying(budget_subject: BudgetSubject, *, is_budgeted: bool = False) -> list[Applying]:
     """In the order of locking. No query while it is known that there are none, else one to three."""
-    organization_id = spender.organization_id
+    organization_id = budget_subject.organization_id
     if not is_budgeted and _absent.get(organization_id, 0.0) > time.monotonic():
         return []
-    subjects = _subjects(spender)
+    subjects = _subjects(budget_subject)
     wanted = Q(scope=BudgetScope.ORGANIZATION)
     for scope, subject in subjects.items():
         wanted |= Q(scope=scope, subject__in=["", subject])
-    whose = Q(assistant_id=None) | Q(assistant_id=spender.assistant_id)
+    whose = Q(assistant_id=None) | Q(assistant_id=budget_subject.assistant_id)
     mine = Budget.objects.filter(organization_id=organization_id)
     found = narrowest(_as_applying(row, subjects) for row in mine.filter(wanted & whose))
     if not found and not mine.exists():
@@ -106,14 +108,14 @@ def _applying(spender: Spender, *, is_budgeted: bool = False) -> list[Applying]:
     return found
 
 
-def _subjects(spender: Spender) -> dict[BudgetScope, str]:
+def _subjects(budget_subject: BudgetSubject) -> dict[BudgetScope, str]:
     """One query for a key: which it was rotated from."""
-    key_id = spender.api_key_id
+    key_id = budget_subject.api_key_id
     ids = {
-        BudgetScope.USER: spender.user_id,
+        BudgetScope.USER: budget_subject.user_id,
         BudgetScope.KEY: ApiKey.objects.first_ids([key_id])[key_id] if key_id else None,
-        BudgetScope.ASSISTANT: spender.assistant_id,
-        BudgetScope.GUEST: spender.guest_id,
+        BudgetScope.ASSISTANT: budget_subject.assistant_id,
+        BudgetScope.GUEST: budget_subject.guest_id,
     }
     return {scope: str(pk) for scope, pk in ids.items() if pk is not None}
 

@@ -28,7 +28,7 @@ _SHOWN_UNITS: Final = {BudgetUnit.TOKENS: "tokens", BudgetUnit.MONEY: "money"}
 
 
 @dataclass(frozen=True, slots=True)
-class Spender:
+class BudgetSubject:
     """On whose account a call goes; None where nobody is."""
 
     organization_id: UUID

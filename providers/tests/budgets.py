@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from providers.budgets import reservations
-from providers.budgets.rules import Spender, Spending
+from providers.budgets.rules import BudgetSubject, Spending
 from providers.models import Budget, BudgetCounter
 from tests.personas import Persona
 
@@ -18,8 +18,8 @@ def new_budget(persona: Persona, limit: int | str, **fields: Any) -> Budget:
     return Budget.objects.create(organization=persona.organization, limit=Decimal(limit), **fields)
 
 
-def spender(persona: Persona, **fields: Any) -> Spender:
-    return Spender(persona.organization.pk, **({"user_id": persona.user.pk} | fields))
+def budget_subject(persona: Persona, **fields: Any) -> BudgetSubject:
+    return BudgetSubject(persona.organization.pk, **({"user_id": persona.user.pk} | fields))
 
 
 def tokens(number: int, money: str = "0") -> Spending:

@@ -14,7 +14,7 @@ from providers.budgets import reservations
 from providers.budgets.counters import forget_counters, open_counters
 from providers.budgets.rules import Applying, narrowest, period_end, period_start, refusal
 from providers.models import Budget, BudgetCounter, BudgetReservation
-from providers.tests.budgets import held, new_budget, spender, tokens
+from providers.tests.budgets import budget_subject, held, new_budget, tokens
 from providers.usage import ledger
 
 
@@ -22,7 +22,9 @@ def reserve(persona, number=100, money="0", **fields):
     """The holder's id."""
     holder_id = uuid4()
     asked = tokens(number, money)
-    assert reservations.reserve(spender(persona, **fields), lambda: asked, holder_id=holder_id)
+    assert reservations.reserve(
+        budget_subject(persona, **fields), lambda: asked, holder_id=holder_id
+    )
     return holder_id
 
 
@@ -53,7 +55,7 @@ def test_what_is_reserved_counts_until_it_is_released(alice):
 def test_what_was_used_counts_for_good(alice):
     budget = new_budget(alice, 250)
     holder_id = reserve(alice)
-    reservations.count(spender(alice), tokens(180))
+    reservations.count(budget_subject(alice), tokens(180))
     reservations.release([holder_id])
     assert held(budget) == (180, 0)
     assert is_refused(alice)
@@ -66,10 +68,10 @@ def test_without_a_budget_nothing_is_asked(alice, mallory, django_assert_num_que
     def never():
         raise AssertionError("nobody needs an estimate")
 
-    assert not reservations.reserve(spender(alice), never, holder_id=uuid4())
+    assert not reservations.reserve(budget_subject(alice), never, holder_id=uuid4())
     with django_assert_num_queries(0):
-        assert not reservations.reserve(spender(alice), never, holder_id=uuid4())
-        reservations.count(spender(alice), tokens(5))
+        assert not reservations.reserve(budget_subject(alice), never, holder_id=uuid4())
+        reservations.count(budget_subject(alice), tokens(5))
 
 
 def test_money_is_counted_as_money(alice):
@@ -97,7 +99,9 @@ def test_is_kept_for_each_subject_apart(alice, bob, scope):
         reserve(alice, **whose)
         assert is_refused(alice, **whose)
     if scope != "user":
-        assert not reservations.reserve(spender(alice), lambda: tokens(999), holder_id=uuid4())
+        assert not reservations.reserve(
+            budget_subject(alice), lambda: tokens(999), holder_id=uuid4()
+        )
 
 
 def test_the_narrowest_counts(alice):
@@ -125,17 +129,17 @@ def test_a_budget_of_a_key_outlives_its_rotation(alice):
 def test_another_organization_has_its_own(alice, mallory):
     new_budget(alice, 1)
     assert is_refused(alice)
-    assert not reservations.reserve(spender(mallory), lambda: tokens(100), holder_id=uuid4())
+    assert not reservations.reserve(budget_subject(mallory), lambda: tokens(100), holder_id=uuid4())
 
 
 def test_holds_for_the_next_call_what_that_may_use(alice):
     budget = new_budget(alice, 300)
     holder_id = reserve(alice)
-    reservations.count(spender(alice), tokens(60))
-    assert reservations.renew(spender(alice), tokens(200), holder_id=holder_id) is None
+    reservations.count(budget_subject(alice), tokens(60))
+    assert reservations.renew(budget_subject(alice), tokens(200), holder_id=holder_id) is None
     assert held(budget) == (60, 200)
-    reservations.count(spender(alice), tokens(150))
-    error = reservations.renew(spender(alice), tokens(200), holder_id=holder_id)
+    reservations.count(budget_subject(alice), tokens(150))
+    error = reservations.renew(budget_subject(alice), tokens(200), holder_id=holder_id)
     assert error is not None
     assert error.code == "budget_exceeded"
     assert held(budget) == (210, 200), "what was held stays so until the turn's end"
@@ -249,7 +253,7 @@ def test_those_who_use_release_and_reserve_at_once_never_wait_for_each_other_in_
             with transaction.atomic():
                 holder_id = reserve(alice, 10, user_id=user_id)
             with transaction.atomic():
-                reservations.count(spender(alice, user_id=user_id), tokens(7))
+                reservations.count(budget_subject(alice, user_id=user_id), tokens(7))
                 reservations.release([holder_id])
         return True
 

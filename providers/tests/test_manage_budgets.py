@@ -6,7 +6,7 @@ import pytest
 from engine.provider.model import Usage
 from providers.budgets import reservations
 from providers.models import Budget, BudgetCounter
-from providers.tests.budgets import new_budget, spender, tokens
+from providers.tests.budgets import budget_subject, new_budget, tokens
 from providers.usage import ledger
 from tests.personas import api
 
@@ -53,7 +53,7 @@ def test_sets_a_limit_that_holds_at_once(alice, new_model):
     assert (made["scope"], made["subject"], made["limit"]) == ("organization", "", "1000.00000000")
     assert made["resets_at"].endswith("T00:00:00Z")
     assert amounts(made) == (400, 0)
-    assert reservations.reserve(spender(alice), lambda: tokens(600), holder_id=uuid.uuid4())
+    assert reservations.reserve(budget_subject(alice), lambda: tokens(600), holder_id=uuid.uuid4())
     shown = api(alice).get(one(made["id"])).json()
     assert amounts(shown) == (400, 600)
 
@@ -61,7 +61,7 @@ def test_sets_a_limit_that_holds_at_once(alice, new_model):
 def test_lists_with_what_is_used(alice, carol):
     mine = new_budget(alice, 10)
     each = new_budget(alice, 10, scope="user")
-    reservations.count(spender(alice), tokens(4))
+    reservations.count(budget_subject(alice), tokens(4))
     rows = {row["id"]: row for row in api(carol).get(ALL).json()["results"]}
     assert Decimal(rows[str(mine.pk)]["used"]) == 4
     assert rows[str(each.pk)]["used"] is None
@@ -86,7 +86,7 @@ def test_changes_the_limit_and_nothing_else(alice):
 
 def test_deletes(alice):
     budget = new_budget(alice, 10)
-    reservations.count(spender(alice), tokens(4))
+    reservations.count(budget_subject(alice), tokens(4))
     assert api(alice).delete(one(budget)).status_code == 204
     assert not Budget.objects.exists()
     assert not BudgetCounter.objects.exists()

@@ -22,7 +22,7 @@ def operator(db):
 
 
 def saved_key() -> str:
-    return keys.unseal_api_key(Provider.objects.get())
+    return keys.decrypt_api_key(Provider.objects.get())
 
 
 def test_a_key_goes_in_and_never_comes_out(operator):
@@ -37,7 +37,7 @@ def test_a_key_goes_in_and_never_comes_out(operator):
 
 
 def test_an_empty_key_keeps_the_old_one_and_the_box_forgets_it(operator, provider):
-    keys.seal_api_key(provider, "sk-secret")
+    keys.encrypt_api_key(provider, "sk-secret")
     provider.save()
     change = f"{PROVIDERS}{provider.pk}/change/"
     body = {"name": "Renamed", "base_url": provider.base_url, "api_key": ""}

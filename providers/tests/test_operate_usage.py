@@ -12,7 +12,7 @@ from accounts.services import rotate_api_key
 from engine.provider.model import Usage
 from providers.budgets import reservations
 from providers.models import Budget, BudgetCounter, UsageRecord
-from providers.tests.budgets import new_budget, spender, tokens
+from providers.tests.budgets import budget_subject, new_budget, tokens
 from providers.usage import ledger
 from providers.usage.chart import HEIGHT, WIDTH, chart_of
 
@@ -121,7 +121,7 @@ def test_a_budget_of_a_rotated_key_is_its_lines(operator, alice):
 def test_lists_many_budgets_at_once(operator, alice, django_assert_max_num_queries):
     for scope in ("organization", "user", "key", "guest"):
         new_budget(alice, 10, scope=scope)
-    reservations.count(spender(alice), tokens(4))
+    reservations.count(budget_subject(alice), tokens(4))
     with django_assert_max_num_queries(12):
         page_of(operator, BUDGETS)
 

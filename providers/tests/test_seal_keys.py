@@ -1,6 +1,6 @@
 import pytest
 
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from providers import keys
 from providers.models import Provider
 
@@ -11,30 +11,30 @@ def new_provider() -> Provider:
 
 def test_a_sealed_key_opens_for_its_row():
     provider = new_provider()
-    keys.seal_api_key(provider, "sk-secret")
+    keys.encrypt_api_key(provider, "sk-secret")
     assert "sk-secret" not in provider.api_key_sealed
-    assert keys.unseal_api_key(provider) == "sk-secret"
+    assert keys.decrypt_api_key(provider) == "sk-secret"
 
 
 def test_a_copied_key_does_not_open():
     provider, other = new_provider(), new_provider()
-    keys.seal_api_key(provider, "sk-secret")
+    keys.encrypt_api_key(provider, "sk-secret")
     other.api_key_sealed = provider.api_key_sealed
-    with pytest.raises(UnsealError):
-        keys.unseal_api_key(other)
+    with pytest.raises(DecryptError):
+        keys.decrypt_api_key(other)
 
 
 def test_one_column_does_not_open_as_the_other():
     provider = new_provider()
-    keys.seal_environment(provider, "said")
+    keys.encrypt_environment(provider, "said")
     provider.api_key_sealed = provider.environment_sealed
-    with pytest.raises(UnsealError):
-        keys.unseal_api_key(provider)
+    with pytest.raises(DecryptError):
+        keys.decrypt_api_key(provider)
 
 
 def test_no_key_is_no_secret():
     provider = new_provider()
-    keys.seal_api_key(provider, "sk-secret")
-    keys.seal_api_key(provider, "")
+    keys.encrypt_api_key(provider, "sk-secret")
+    keys.encrypt_api_key(provider, "")
     assert provider.api_key_sealed == ""
-    assert keys.unseal_api_key(provider) == ""
+    assert keys.decrypt_api_key(provider) == ""

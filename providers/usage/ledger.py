@@ -12,7 +12,7 @@ from amber.lib.database.cached_update import insert_row
 from engine.provider.model import Usage
 from engine.text.tokens import count_text
 from providers.budgets import reservations
-from providers.budgets.rules import Spender, Spending
+from providers.budgets.rules import BudgetSubject, Spending
 from providers.models import EmbeddingModel, LanguageModel, UsageKind, UsageRecord
 
 _MILLION = Decimal(1_000_000)
@@ -37,7 +37,7 @@ def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
 def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
     """One INSERT for a text that was spoken; `about` as in `record`. Providers count no tokens of
     it, and no price is known: the tokens are ours."""
-    return _written(
+    return _write_record(
         UsageRecord(
             kind=UsageKind.SPEECH,
             model=model,
@@ -68,7 +68,7 @@ def record(
     """One INSERT, and two queries more where budgets apply. `outcome` is as in
     `UsageRecord`; `is_budgeted` as in `budgets.count`."""
     kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
-    return _written(
+    return _write_record(
         UsageRecord(
             organization_id=organization_id,
             user_id=user_id,
@@ -96,15 +96,15 @@ def spending_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Spending:
     return Spending(usage.total_tokens, cost_of(row, usage))
 
 
-def _written(record: UsageRecord, *, is_budgeted: bool = False) -> UsageRecord:
+def _write_record(record: UsageRecord, *, is_budgeted: bool = False) -> UsageRecord:
     insert_row(record)
     if tokens := record.prompt_tokens + record.completion_tokens:
-        spender = Spender(
+        budget_subject = BudgetSubject(
             organization_id=record.organization_id,
             user_id=record.user_id,
             api_key_id=record.api_key_id,
             guest_id=record.guest_id,
             assistant_id=record.assistant_id,
         )
-        reservations.count(spender, Spending(tokens, record.cost), is_budgeted=is_budgeted)
+        reservations.count(budget_subject, Spending(tokens, record.cost), is_budgeted=is_budgeted)
     return record

@@ -89,7 +89,7 @@ def read_groups(said: str) -> list[str]:
     return names
 
 
-def grouped(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[dict[str, Any]]:
+def sum_by_groups(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[dict[str, Any]]:
     """One row a group: its fields, `calls` and SUMS; newest day first, then most tokens first.
 
     One query. Raises Invalid for more than MAX_GROUPS.

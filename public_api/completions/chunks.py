@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
 from public_api.openai.growing_answer import (
+    AnswerCall,
     Citation,
     GrowingAnswer,
     Row,
-    ShownCall,
     citations,
-    shown,
+    show_answer,
 )
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ DOCUMENT_ADDRESS: Final = "{root}/api/v1/documents/{id}/"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CompletionFormat:
     """What all parts of one answer have in common, and how the client wants them.
 
     `model` as the client named it; `created` in seconds since 1970. `root` is the address of this
@@ -35,17 +35,17 @@ class Form:
     id: str
     created: int
     model: str
-    theirs: frozenset[str] = frozenset()
+    client_tools: frozenset[str] = frozenset()
     is_legacy: bool = False
     includes_usage: bool = False
     root: str = ""
 
 
 def completion(
-    form: Form, messages: Sequence[Row], *, usage: Mapping[str, int], finish_reason: str
+    form: CompletionFormat, messages: Sequence[Row], *, usage: Mapping[str, int], finish_reason: str
 ) -> Json:
     """The whole answer, of what the turn wrote."""
-    answer = shown(messages, {}, theirs=form.theirs)
+    answer = show_answer(messages, {}, client_tools=form.client_tools)
     calls = answer.calls[:1] if form.is_legacy else answer.calls
     message: Json = {
         "role": "assistant",
@@ -79,9 +79,9 @@ class Chunks:
     The first says the role. `take` raises TakenBackError; how a turn fails is not told here.
     """
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: CompletionFormat) -> None:
         self._form = form
-        self._answer = GrowingAnswer(form.theirs)
+        self._answer = GrowingAnswer(form.client_tools)
         self._calls = 0
         self._has_begun = False
         self._has_told_fields = False
@@ -99,11 +99,11 @@ class Chunks:
             self._has_told_fields = True
             yield self._chunk(dict(self._answer.fields))
         for call in growth.calls:
-            yield from self._called(call)
+            yield from self._emit_call(call)
         if isinstance(event, TurnCompleted):
             yield from self._end(event)
 
-    def _called(self, call: ShownCall) -> Iterator[Json]:
+    def _emit_call(self, call: AnswerCall) -> Iterator[Json]:
         index, self._calls = self._calls, self._calls + 1
         if not self._form.is_legacy:
             yield self._chunk({"tool_calls": [{"index": index, **_call(call)}]})
@@ -135,19 +135,19 @@ def usage_object(usage: Mapping[str, int]) -> Json:
     }
 
 
-def _head(form: Form, kind: str) -> Json:
+def _head(form: CompletionFormat, kind: str) -> Json:
     return {"id": form.id, "object": kind, "created": form.created, "model": form.model}
 
 
-def _call(call: ShownCall) -> Json:
+def _call(call: AnswerCall) -> Json:
     return {"id": call.id, "type": "function", "function": _function(call), **call.fields}
 
 
-def _function(call: ShownCall) -> Json:
+def _function(call: AnswerCall) -> Json:
     return {"name": call.name, "arguments": call.arguments}
 
 
-def _finish_reason(form: Form, told: str, has_calls: bool) -> str:
+def _finish_reason(form: CompletionFormat, told: str, has_calls: bool) -> str:
     """In OpenAI's closed set: what a provider calls otherwise has simply stopped."""
     if told in CUT_SHORT:
         return told
@@ -156,7 +156,7 @@ def _finish_reason(form: Form, told: str, has_calls: bool) -> str:
     return "stop"
 
 
-def _annotation(form: Form, citation: Citation) -> Json:
+def _annotation(form: CompletionFormat, citation: Citation) -> Json:
     """OpenAI's form for web pages; the address is the document's here, and it is described."""
     passage = citation.passage
     document = passage["document"]

@@ -10,7 +10,7 @@ from typing import Any, Self
 from chats.context.call_options import CallOptions
 from engine.tools import ToolSpec
 from public_api.openai.function_fields import response_format_of
-from public_api.openai.messages import GivenMessage
+from public_api.openai.messages import RequestMessage
 
 PASSED_ON = ("presence_penalty", "frequency_penalty")
 """What a provider is told as it was said."""
@@ -24,7 +24,7 @@ class CompletionRequest:
     """
 
     model: str
-    messages: Sequence[GivenMessage]
+    messages: Sequence[RequestMessage]
     options: CallOptions
     streams: bool = False
     includes_usage: bool = False

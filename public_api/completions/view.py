@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.idempotency import once
-from amber.lib.rest.async_response import LaterResponse
-from amber.lib.rest.wire import validated
+from amber.lib.rest.async_response import DeferredResponse
+from amber.lib.rest.wire import validate_body
 from chats.models import Turn
 from engine.events import TurnCompleted
-from public_api.completions.chunks import Chunks, Form, completion
+from public_api.completions.chunks import Chunks, CompletionFormat, completion
 from public_api.completions.request import CompletionRequest
 from public_api.completions.serializers import CompletionInput
 from public_api.openai.answerers import answerer_named, asking_as
@@ -55,25 +55,25 @@ class CompletionsView(OpenAIView):
             **ERRORS,
         },
     )
-    def post(self, request: Request) -> LaterResponse:
+    def post(self, request: Request) -> DeferredResponse:
         """Answer a conversation. Stateless, unless a chat is named.
 
         A client that goes away cancels a stateless turn, unless an Idempotency-Key allows it to
         come back for the answer.
         """
-        asked = CompletionRequest.read(validated(CompletionInput, request))
+        asked = CompletionRequest.read(validate_body(CompletionInput, request))
         principal = principal_of(request)
         answerer = answerer_named(principal, asked.model)
-        asker = asking_as(principal, asked.user)
+        caller = asking_as(principal, asked.user)
         chat_id = asked.chat_id or request.headers.get(CHAT_HEADER, "")
         key = request.headers.get("Idempotency-Key")
         done = once(
-            asker,
+            caller,
             route=ROUTE,
             key=key,
             body=[request.data, chat_id],
             work=lambda claim: start_turn(
-                asker,
+                caller,
                 messages=asked.messages,
                 options=answerer.options(asked.options),
                 assistant=answerer.assistant,
@@ -81,25 +81,27 @@ class CompletionsView(OpenAIView):
                 claim=claim,
             ),
         )
-        turn = turn_of(done, asker)
+        turn = turn_of(done, caller)
         form = _form(turn, asked)
         is_kept = bool(key or chat_id)
         if asked.streams:
-            return LaterResponse(partial(streamed_answer, turn, Chunks(form).take, is_kept=is_kept))
-        return LaterResponse(partial(whole_answer, turn, partial(_whole, form), is_kept=is_kept))
+            return DeferredResponse(
+                partial(streamed_answer, turn, Chunks(form).take, is_kept=is_kept)
+            )
+        return DeferredResponse(partial(whole_answer, turn, partial(_whole, form), is_kept=is_kept))
 
 
-def _form(turn: Turn, asked: CompletionRequest) -> Form:
-    return Form(
+def _form(turn: Turn, asked: CompletionRequest) -> CompletionFormat:
+    return CompletionFormat(
         id=f"chatcmpl-{turn.pk.hex}",
         created=int(turn.created_at.timestamp()),
         model=asked.model,
-        theirs=frozenset(tool.name for tool in asked.options.tools),
+        client_tools=frozenset(tool.name for tool in asked.options.tools),
         is_legacy=asked.is_legacy,
         includes_usage=asked.includes_usage,
         root=settings.AMBER_PUBLIC_URL,
     )
 
 
-def _whole(form: Form, messages: Sequence[Row], end: TurnCompleted) -> dict[str, Any]:
+def _whole(form: CompletionFormat, messages: Sequence[Row], end: TurnCompleted) -> dict[str, Any]:
     return completion(form, messages, usage=end.usage, finish_reason=end.finish_reason)

@@ -25,10 +25,10 @@ from accounts.principal import Principal
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.ids import new_id
 from engine.provider.model import ProviderError, Usage
-from engine.provider.reply import Patience
+from engine.provider.reply import RetryPolicy
 from engine.text import tokens
 from providers.budgets import reservations
-from providers.budgets.rules import Spender, Spending
+from providers.budgets.rules import BudgetSubject, Spending
 from providers.models import EmbeddingModel
 from providers.registry import engine_embedder
 from providers.usage import ledger
@@ -53,7 +53,7 @@ class EmbeddingRequest:
     """`dimensions` None: the model's own. `as_base64`: of little-endian float32. `id` names what is
     held for it, if it `is_budgeted`."""
 
-    asker: Principal
+    caller: Principal
     model: EmbeddingModel
     texts: Sequence[str]
     dimensions: int | None = None
@@ -62,13 +62,13 @@ class EmbeddingRequest:
     id: UUID = field(default_factory=new_id)
 
     @property
-    def spender(self) -> Spender:
-        asker = self.asker
-        return Spender(
-            organization_id=asker.organization_id,
-            user_id=asker.user_id,
-            api_key_id=asker.key.pk if asker.key else None,
-            guest_id=asker.guest_id,
+    def budget_subject(self) -> BudgetSubject:
+        caller = self.caller
+        return BudgetSubject(
+            organization_id=caller.organization_id,
+            user_id=caller.user_id,
+            api_key_id=caller.key.pk if caller.key else None,
+            guest_id=caller.guest_id,
         )
 
 
@@ -90,18 +90,20 @@ def _check(place: str, counted: int, most: int) -> None:
         raise Invalid(said, fields={place: [said]})
 
 
-def admitted(request: EmbeddingRequest) -> EmbeddingRequest:
+def admit_request(request: EmbeddingRequest) -> EmbeddingRequest:
     """The request, once what it may cost is held. Raises RateLimited (budget_exceeded)."""
 
-    def asked() -> Spending:
+    def estimate_spending() -> Spending:
         return spending_of(request.model, _estimate(request))
 
     with transaction.atomic():
-        is_budgeted = reservations.reserve(request.spender, asked, holder_id=request.id)
+        is_budgeted = reservations.reserve(
+            request.budget_subject, estimate_spending, holder_id=request.id
+        )
     return replace(request, is_budgeted=is_budgeted)
 
 
-async def embedded(request: EmbeddingRequest) -> bytes:
+async def embed_request(request: EmbeddingRequest) -> bytes:
     """OpenAI's answer, JSON. One provider call per batch. Raises AmberError."""
     used: list[Usage] = []
     began = time.monotonic()
@@ -120,11 +122,11 @@ async def embedded(request: EmbeddingRequest) -> bytes:
 
 
 async def _vectors(request: EmbeddingRequest, used: list[Usage]) -> "Vectors":
-    patience = Patience(
+    retry_policy = RetryPolicy(
         first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
         retries=settings.AMBER_PROVIDER_RETRIES,
     )
-    embedder = engine_embedder(request.model, patience=patience, on_usage=used.append)
+    embedder = engine_embedder(request.model, retry_policy=retry_policy, on_usage=used.append)
     if request.model.provider.is_offline:  # nothing but CPU: not on the loop
         return await asyncio.to_thread(lambda: asyncio.run(_of(embedder, request.texts)))
     return await embedder.embed(request.texts)
@@ -144,7 +146,7 @@ def _estimate(request: EmbeddingRequest) -> Usage:
 def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any) -> None:
     """Count what was used, and give back what was held."""
     latency_ms = round((time.monotonic() - began) * 1_000)
-    spender = asdict(request.spender)
+    budget_subject = asdict(request.budget_subject)
     try:
         with transaction.atomic():
             if request.is_budgeted:
@@ -154,7 +156,7 @@ def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any
                 usage,
                 latency_ms=latency_ms,
                 is_budgeted=request.is_budgeted,
-                **spender,
+                **budget_subject,
                 **fields,
             )
     finally:
@@ -162,7 +164,7 @@ def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any
 
 
 def _answer(request: EmbeddingRequest, vectors: "Vectors", usage: Usage) -> bytes:
-    shortened = _shortened(vectors, request.dimensions)
+    shortened = _shorten_vectors(vectors, request.dimensions)
     data = [
         {
             "object": "embedding",
@@ -178,7 +180,7 @@ def _answer(request: EmbeddingRequest, vectors: "Vectors", usage: Usage) -> byte
     return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _shortened(vectors: "Vectors", dimensions: int | None) -> "Vectors":
+def _shorten_vectors(vectors: "Vectors", dimensions: int | None) -> "Vectors":
     """A vector whose first numbers are all zero stays so."""
     import numpy as np
 

@@ -11,17 +11,17 @@ from rest_framework.request import Request
 
 from accounts.sign_in.authentication import principal_of
 from amber.lib.errors import Invalid
-from amber.lib.rest.async_response import LaterResponse
-from amber.lib.rest.wire import validated
+from amber.lib.rest.async_response import DeferredResponse
+from amber.lib.rest.wire import validate_body
 from engine.text.token_ids import UnknownTokenError, text_of_tokens
 from providers.models import EmbeddingModel
 from public_api.completions.serializers import MAX_MODEL_CHARS, MAX_USER_CHARS, OPTIONAL
 from public_api.embeddings.embedder import (
     MAX_TEXTS,
     EmbeddingRequest,
-    admitted,
+    admit_request,
     check_tokens,
-    embedded,
+    embed_request,
 )
 from public_api.openai.answerers import asking_as, embedding_model_named
 from public_api.openai.strict_fields import TextField, WholeNumberField
@@ -90,9 +90,9 @@ class EmbeddingsView(OpenAIView):
         tags=[TAG],
         responses={200: OpenApiTypes.OBJECT, **ERRORS},
     )
-    def post(self, request: Request) -> LaterResponse:
+    def post(self, request: Request) -> DeferredResponse:
         """Vectors of texts, L2-normalised. Nothing of them is kept."""
-        given = validated(EmbeddingInput, request)
+        given = validate_body(EmbeddingInput, request)
         principal = principal_of(request)
         model = embedding_model_named(given["model"])
         wanted = EmbeddingRequest(
@@ -102,11 +102,11 @@ class EmbeddingsView(OpenAIView):
             _dimensions(given.get("dimensions"), model),
             as_base64=given.get("encoding_format") == "base64",
         )
-        return LaterResponse(partial(_answered, admitted(wanted)))
+        return DeferredResponse(partial(_answer, admit_request(wanted)))
 
 
-async def _answered(request: EmbeddingRequest) -> HttpResponse:
-    return HttpResponse(await embedded(request), content_type="application/json")
+async def _answer(request: EmbeddingRequest) -> HttpResponse:
+    return HttpResponse(await embed_request(request), content_type="application/json")
 
 
 def _texts(given: Given, model: EmbeddingModel) -> list[str]:

@@ -12,7 +12,7 @@ from accounts.registry import public_assistant
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_in, principal_of
 from accounts.sign_in.guest_tokens import GuestToken, read_guest_token
 from amber.lib.errors import Forbidden, Invalid, Missing
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from operations.privacy.guest_claim import claim_guest
 from public_api.guests.serializers import ClaimedSerializer, ClaimInput
 
@@ -33,7 +33,7 @@ class ClaimView(APIView):
         Doing it again takes over what has come since. 403 unless you are in that organization.
         """
         principal = principal_of(request)
-        token = _counting(validated(ClaimInput, request)["token"])
+        token = _counting(validate_body(ClaimInput, request)["token"])
         try:
             principal_in(principal, token.organization_id)
         except Missing:

@@ -13,7 +13,7 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import Forbidden, TooLarge
-from amber.lib.rest.wire import StrictMultiPartParser, validated
+from amber.lib.rest.wire import StrictMultiPartParser, validate_body
 from assistants.models import Assistant
 from libraries.api.file_serializers import FileSerializer, UploadInput
 from libraries.api.file_views import AnyType
@@ -43,7 +43,7 @@ class GuestFilesView(ForGuests):
         if not get_visible(Assistant, principal, assistant_id).guest_files:
             raise Forbidden("This assistant takes no files.")
         _refuse_long(int(request.META.get("CONTENT_LENGTH") or 0) - _FORM_BYTES)
-        name, data = read_upload(validated(UploadInput, request)["file"])
+        name, data = read_upload(validate_body(UploadInput, request)["file"])
         _refuse_long(len(data))
         return answered_once(
             request,

@@ -32,7 +32,7 @@ from accounts.sign_in.rates import spend_guest_token
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import Missing, NotAuthenticated
 from amber.lib.rest.preferences import PREFER
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from assistants.models import Assistant
 from chats import services
 from chats.api.schema import POSTED_RESPONSES
@@ -135,7 +135,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
     def post(self, request: Request, assistant_id: UUID) -> Response:
         """Open a chat. It expires; 409 for somebody who has too many."""
         principal = principal_of(request)
-        given = validated(GuestChatInput, request)
+        given = validate_body(GuestChatInput, request)
         assistant = get_visible(Assistant, principal, assistant_id)
         return answered_once(
             request,
@@ -171,7 +171,7 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
     def get(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
         """The conversation: the first page is its end, oldest first; `previous` leads back."""
         page = path_page(request, get_visible(Chat, principal_of(request), chat_id))
-        results = transcript.shown([m for m in page.messages if not m.hidden])
+        results = transcript.messages_to_wire([m for m in page.messages if not m.hidden])
         return Response({"next": page.next, "previous": page.previous, "results": results})
 
     @extend_schema(
@@ -184,7 +184,7 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
         `turns/{id}/events/`. Role `file` adds a file that the next question is about."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
-        given = validated(GuestMessageInput, request)
+        given = validate_body(GuestMessageInput, request)
         file_id = given.get("file_id")
         file = get_visible(File, principal, file_id) if file_id else None
         return answer_posted(

@@ -82,13 +82,13 @@ def asking_as(principal: Principal, user: str) -> Principal:
     return replace(principal, guest_id=f"{principal.user_id}:{user}")
 
 
-def stored_chat(asker: Principal, chat_id: str) -> Chat | None:
+def stored_chat(caller: Principal, chat_id: str) -> Chat | None:
     """A chat that keys began, of this asker; None: one is to be begun. One query. Raises Missing."""
     if chat_id == NEW_CHAT:
         return None
     found: Chat | None = None
     if looks_like_id(chat_id):
-        mine = Chat.objects.visible_to(asker).filter(owner=owner_of(asker))
+        mine = Chat.objects.visible_to(caller).filter(owner=owner_of(caller))
         found = mine.filter(pk=UUID(chat_id)).first()
     if found is None:
         said = "There is no such chat, or it is not yours."

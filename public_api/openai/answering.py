@@ -1,7 +1,7 @@
 """A turn's answer on its way out in another protocol's form: whole, or frame by frame.
 
-    LaterResponse(partial(whole_answer, turn, tell, is_kept=…))
-    LaterResponse(partial(streamed_answer, turn, tell, is_kept=…))
+    DeferredResponse(partial(whole_answer, turn, tell, is_kept=…))
+    DeferredResponse(partial(streamed_answer, turn, tell, is_kept=…))
 
 Nothing is sent before there is something to say, so that a turn that fails at once is answered with
 the status of its error; one that is silent for longer than a heartbeat begins its stream. From then
@@ -24,8 +24,8 @@ from amber.lib.errors import AmberError, Missing
 from amber.lib.json_text import numbers
 from amber.lib.rest.api import as_amber_error
 from chats.models import Turn
-from chats.streaming.stream_view import HEARTBEAT, streamed
-from chats.streaming.turn_follower import followed
+from chats.streaming.stream_view import HEARTBEAT, stream_response
+from chats.streaming.turn_follower import follow_turn
 from engine.events import Event, Transcript, TurnCompleted, take
 from public_api.openai.errors import error_frame
 from public_api.openai.growing_answer import Row, TakenBackError
@@ -39,14 +39,14 @@ AnswerT = TypeVar("AnswerT", bound=HttpResponseBase)
 TellEvent = Callable[[Event], Iterator[Json]]
 
 
-def turn_of(done: Turn | Replay, asker: Principal) -> Turn:
+def turn_of(done: Turn | Replay, caller: Principal) -> Turn:
     """The turn that was started now, or by the first request with the same Idempotency-Key.
 
     One query for the latter. Raises Missing, also when what it said was erased meanwhile.
     """
     if isinstance(done, Turn):
         return done
-    turn = get_visible(Turn, asker, done.answer["id"])
+    turn = get_visible(Turn, caller, done.answer["id"])
     if not turn.is_live and turn.chat_id is None and turn.output is None:
         raise Missing("The answer to this request is no longer kept.")
     return turn
@@ -55,26 +55,26 @@ def turn_of(done: Turn | Replay, asker: Principal) -> Turn:
 async def whole_answer(turn: Turn, tell: TellWhole, *, is_kept: bool) -> HttpResponse:
     """Raises AmberError for a turn that ends otherwise than completed: nothing is told in part."""
     seen = Transcript()
-    async with aclosing(followed(turn, is_kept=is_kept)) as events:
+    async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:
         async for event in events:
             if event is not None:
                 take(seen, event)
             if isinstance(event, TurnCompleted):
                 body = tell(list(seen.messages), event)
     answer = HttpResponse(numbers.write(body), content_type="application/json")
-    return _named(answer, turn)
+    return _name_chat(answer, turn)
 
 
 async def streamed_answer(turn: Turn, tell: TellEvent, *, is_kept: bool) -> StreamingHttpResponse:
     """Returns with the first frame. Raises AmberError for a turn that fails before."""
     frames = _frames(turn, tell, is_kept=is_kept)
     first = await anext(frames)
-    return _named(streamed(_to_the_end(first, frames)), turn)
+    return _name_chat(stream_response(_to_the_end(first, frames)), turn)
 
 
 async def _frames(turn: Turn, tell: TellEvent, *, is_kept: bool) -> AsyncGenerator[bytes, None]:
     """Raises AmberError, TakenBackError."""
-    async with aclosing(followed(turn, is_kept=is_kept)) as events:
+    async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:
         async for event in events:
             if event is None:
                 yield HEARTBEAT
@@ -104,7 +104,7 @@ def _frame(part: Json) -> bytes:
     return b"data: %s\n\n" % numbers.write(part)
 
 
-def _named(answer: AnswerT, turn: Turn) -> AnswerT:
+def _name_chat(answer: AnswerT, turn: Turn) -> AnswerT:
     """Where the chat's next question goes."""
     if turn.chat_id is not None:
         answer[CHAT_HEADER] = str(turn.chat_id)

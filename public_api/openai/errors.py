@@ -32,7 +32,7 @@ TYPES: Final[Mapping[int, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ErrorForm:
     """How a code of ours is told. Status 0 and an empty code: ours stay. `opening` stands in front of
     our message."""
 
@@ -43,28 +43,28 @@ class _Told:
     opening: str = ""
 
 
-TABLE: Final[Mapping[str, _Told]] = {
-    "invalid": _Told(REQUEST, code="invalid_value"),
-    "malformed_json": _Told(REQUEST, code="invalid_json"),
-    "no_human_message": _Told(REQUEST, code="invalid_value", param="messages"),
-    "unknown_model": _Told(REQUEST, 404, "model_not_found", "model"),
-    "context_too_long": _Told(
+TABLE: Final[Mapping[str, _ErrorForm]] = {
+    "invalid": _ErrorForm(REQUEST, code="invalid_value"),
+    "malformed_json": _ErrorForm(REQUEST, code="invalid_json"),
+    "no_human_message": _ErrorForm(REQUEST, code="invalid_value", param="messages"),
+    "unknown_model": _ErrorForm(REQUEST, 404, "model_not_found", "model"),
+    "context_too_long": _ErrorForm(
         REQUEST,
         400,
         "context_length_exceeded",
         "messages",
         "This input is longer than the model's context length.",
     ),
-    "provider_rejected": _Told(REQUEST, 400),
-    "not_authenticated": _Told(REQUEST, code=None),
-    "invalid_credential": _Told(
+    "provider_rejected": _ErrorForm(REQUEST, 400),
+    "not_authenticated": _ErrorForm(REQUEST, code=None),
+    "invalid_credential": _ErrorForm(
         REQUEST, code="invalid_api_key", opening="Incorrect API key provided."
     ),
-    "forbidden": _Told(PERMISSION, code="insufficient_permissions"),
-    "rate_limited": _Told("requests", code="rate_limit_exceeded"),
-    "provider_rate_limited": _Told("requests", 429, "rate_limit_exceeded"),
-    "budget_exceeded": _Told("insufficient_quota", code="insufficient_quota"),
-    "internal": _Told(SERVER),
+    "forbidden": _ErrorForm(PERMISSION, code="insufficient_permissions"),
+    "rate_limited": _ErrorForm("requests", code="rate_limit_exceeded"),
+    "provider_rate_limited": _ErrorForm("requests", 429, "rate_limit_exceeded"),
+    "budget_exceeded": _ErrorForm("insufficient_quota", code="insufficient_quota"),
+    "internal": _ErrorForm(SERVER),
 }
 """Codes that are not here keep their status and name; their type follows from the status."""
 
@@ -91,14 +91,14 @@ _NUMBER = re.compile(r"\.(\d+)(?=\.|\Z)")
 
 def openai_form(error: AmberError) -> Refusal:
     """The whole answer."""
-    told = _told(error)
+    told = _describe_error(error)
     retried = error.is_retryable and error.code not in NOT_AT_ONCE
     headers = {"x-should-retry": "true" if retried else "false"}
     return Refusal(told.status, {"error": error_object(error)}, error_headers(error) | headers)
 
 
 def error_object(error: AmberError) -> dict[str, Any]:
-    told = _told(error)
+    told = _describe_error(error)
     message = f"{told.opening} {error.message}".lstrip()
     return {"message": message, "type": told.type, "param": told.param, "code": told.code}
 
@@ -108,13 +108,13 @@ def error_frame(error: AmberError) -> bytes:
     return b"data: " + orjson.dumps({"error": error_object(error)}) + b"\n\n"
 
 
-def _told(error: AmberError) -> _Told:
+def _describe_error(error: AmberError) -> _ErrorForm:
     kind = TYPES.get(error.status, REQUEST) if error.status < 500 else SERVER
-    known = TABLE.get(error.code) or _Told(kind)
+    known = TABLE.get(error.code) or _ErrorForm(kind)
     code, param = error.code if known.code == "" else known.code, known.param
     if error.fields:
         name, said = next(iter(error.fields.items()))
         param = _NUMBER.sub(r"[\1]", name)
         if error.code == "invalid":
             code = FIELD_CODES.get(getattr(said[0], "code", ""), code or "")
-    return _Told(known.type, known.status or error.status, code, param, known.opening)
+    return _ErrorForm(known.type, known.status or error.status, code, param, known.opening)

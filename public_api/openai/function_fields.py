@@ -36,11 +36,11 @@ class SchemaField(serializers.Field[dict[str, Any], Any, Any, Any]):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         faults = schema_faults(data)
         if faults:
-            raise serializers.ValidationError(_nested(*faults[0]))
+            raise serializers.ValidationError(_nest_detail(*faults[0]))
         return {"type": "object", "properties": {}, **data}
 
 
-def _nested(place: str, said: str) -> Any:
+def _nest_detail(place: str, said: str) -> Any:
     """As REST framework tells of what is wrong deep inside."""
     detail: Any = [said]
     for step in reversed(place.split(".") if place else []):

@@ -28,7 +28,7 @@ class TakenBackError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCall:
+class AnswerCall:
     """A call, with what the client must bring back with it."""
 
     id: str
@@ -47,11 +47,11 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AnswerShown:
     """`fields` are what the client must bring back with the last reply."""
 
     text: str = ""
-    calls: tuple[ShownCall, ...] = ()
+    calls: tuple[AnswerCall, ...] = ()
     fields: Fields = field(default_factory=dict, hash=False)
 
 
@@ -60,30 +60,32 @@ class Growth:
     """What an event added."""
 
     text: str = ""
-    calls: tuple[ShownCall, ...] = ()
+    calls: tuple[AnswerCall, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.text or self.calls)
 
 
-def shown(messages: Sequence[Row], texts: Mapping[int, str], *, theirs: frozenset[str]) -> Shown:
+def show_answer(
+    messages: Sequence[Row], texts: Mapping[int, str], *, client_tools: frozenset[str]
+) -> AnswerShown:
     """Of stored messages and of the text of steps that are not stored yet. `theirs` are the names of
     the client's functions."""
     pieces = [*_texts(messages), *(texts[step] for step in sorted(texts))]
     calls = ((row, row["tool_call"]) for row in messages if row["role"] == "tool_call")
-    return Shown(
+    return AnswerShown(
         BETWEEN_STEPS.join(piece for piece in pieces if piece),
         tuple(
-            ShownCall(call["id"], call["name"], call["arguments"], call_fields(row))
+            AnswerCall(call["id"], call["name"], call["arguments"], call_fields(row))
             for row, call in calls
-            if call["name"] in theirs
+            if call["name"] in client_tools
         ),
         _fields_of_last_reply(messages),
     )
 
 
 def citations(messages: Sequence[Row]) -> list[Citation]:
-    """The marks in the text of these messages, as `shown` puts it together."""
+    """The marks in the text of these messages, as `show_answer` puts it together."""
     found: list[Citation] = []
     offset = 0
     for row in messages:
@@ -97,10 +99,10 @@ def citations(messages: Sequence[Row]) -> list[Citation]:
 class GrowingAnswer:
     """Takes a turn's events in order; says what each adds to the answer."""
 
-    def __init__(self, theirs: frozenset[str]) -> None:
-        self._theirs = theirs
+    def __init__(self, client_tools: frozenset[str]) -> None:
+        self._client_tools = client_tools
         self._seen = Transcript()
-        self._told = Shown()
+        self._told = AnswerShown()
 
     @property
     def messages(self) -> Sequence[Row]:
@@ -115,7 +117,7 @@ class GrowingAnswer:
     def take(self, event: Event) -> Growth:
         """Raises TakenBackError."""
         take(self._seen, event)
-        now = shown(self._seen.messages, self._seen.text, theirs=self._theirs)
+        now = show_answer(self._seen.messages, self._seen.text, client_tools=self._client_tools)
         before, self._told = self._told, now
         if not now.text.startswith(before.text) or now.calls[: len(before.calls)] != before.calls:
             raise TakenBackError

@@ -44,7 +44,7 @@ Part = str | Image | RemoteImage
 
 
 @dataclass(frozen=True, slots=True)
-class GivenCall:
+class RequestCall:
     id: str
     name: str
     arguments: str
@@ -52,14 +52,14 @@ class GivenCall:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenMessage:
+class RequestMessage:
     """One message as a client sent it; `parts` is empty for null. `sender` marks whose the
     `provider_fields` are, those of its calls too; empty if the client does not say."""
 
     role: str
     parts: tuple[Part, ...] = ()
     name: str = ""
-    calls: tuple[GivenCall, ...] = ()
+    calls: tuple[RequestCall, ...] = ()
     call_id: str = ""
     provider_fields: Fields = field(default_factory=dict)
     sender: str = ""
@@ -76,7 +76,7 @@ class GivenMessage:
 
 
 def images_of(
-    messages: Sequence[GivenMessage], *, first: int = 0
+    messages: Sequence[RequestMessage], *, first: int = 0
 ) -> dict[str, Image | RemoteImage]:
     """The images by their place in the request, such as `messages.3.content.1`. `first` is the
     number of the first of these messages in it."""
@@ -89,7 +89,7 @@ def images_of(
 
 
 def to_input(
-    messages: Sequence[GivenMessage], file_ids: Mapping[str, str], *, first: int = 0
+    messages: Sequence[RequestMessage], file_ids: Mapping[str, str], *, first: int = 0
 ) -> list[Entry]:
     """`Turn.input["messages"]`. `file_ids` names the files that the images became, by place."""
     return [
@@ -99,18 +99,18 @@ def to_input(
     ]
 
 
-def prompts_of(messages: Sequence[GivenMessage]) -> list[str]:
+def prompts_of(messages: Sequence[RequestMessage]) -> list[str]:
     """What the system messages say."""
     return [m.text for m in messages if m.role in PROMPT_ROLES and m.text.strip()]
 
 
-def after_last_answer(messages: Sequence[GivenMessage]) -> int:
+def after_last_answer(messages: Sequence[RequestMessage]) -> int:
     """The number of the first message that nobody has answered yet."""
     answers = (number for number, m in enumerate(messages) if m.role == "assistant")
     return max(answers, default=-1) + 1
 
 
-def _entries(number: int, message: GivenMessage, file_ids: Mapping[str, str]) -> Iterator[Entry]:
+def _entries(number: int, message: RequestMessage, file_ids: Mapping[str, str]) -> Iterator[Entry]:
     named = {"name": message.name} if message.name else {}
     if message.role in PROMPT_ROLES:
         yield {"role": "system", "content": message.text}
@@ -134,7 +134,7 @@ def _entries(number: int, message: GivenMessage, file_ids: Mapping[str, str]) ->
         yield {"role": "assistant", "content": message.text, **named, **more}
 
 
-def _calls(reply_id: str, message: GivenMessage) -> Iterator[Entry]:
+def _calls(reply_id: str, message: RequestMessage) -> Iterator[Entry]:
     """One entry a call; the first carries the reply's text."""
     for position, call in enumerate(message.calls):
         asked = {"id": call.id, "name": call.name, "arguments": call.arguments}

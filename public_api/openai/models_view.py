@@ -41,7 +41,7 @@ class OpenAIModelsView(OpenAIView):
     def get(self, request: Request) -> Response:
         """`auto`, the other aliases, embedding models, and `assistant:<slug>`."""
         models = usable_models(principal_of(request))
-        return Response({"object": "list", "data": [_told(model) for model in models]})
+        return Response({"object": "list", "data": [_describe_model(model) for model in models]})
 
 
 class OpenAIModelView(OpenAIView):
@@ -55,10 +55,10 @@ class OpenAIModelView(OpenAIView):
     )
     def get(self, request: Request, model_name: str) -> Response:
         """One of them, by its id; an assistant also as `assistant:<id>`."""
-        return Response(_told(usable_model(principal_of(request), model_name)))
+        return Response(_describe_model(usable_model(principal_of(request), model_name)))
 
 
-def _told(model: UsableModel) -> dict[str, Any]:
+def _describe_model(model: UsableModel) -> dict[str, Any]:
     named = {"name": model.name} if model.name else {}
     return {
         "id": model.id,

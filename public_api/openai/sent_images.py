@@ -28,7 +28,7 @@ NO_IMAGE: Final = "This is no PNG, JPEG, GIF or WebP image."
 
 
 def unsaved_images(
-    asker: Principal, images: Mapping[str, Image | RemoteImage], *, expired_at: datetime | None
+    caller: Principal, images: Mapping[str, Image | RemoteImage], *, expired_at: datetime | None
 ) -> dict[str, File]:
     """The files by the images' places. Whoever fails to save them erases their bytes.
 
@@ -37,7 +37,7 @@ def unsaved_images(
     files: dict[str, File] = {}
     try:
         for place, data in _bytes_of(images).items():
-            files[place] = _unsaved(asker, place, data, expired_at)
+            files[place] = _build_file(caller, place, data, expired_at)
     except BaseException:
         erase_images(files)
         raise
@@ -61,14 +61,14 @@ def _bytes_of(images: Mapping[str, Image | RemoteImage]) -> dict[str, bytes]:
     fetched: dict[str, bytes] = {}
     if remote:
         release_connections()
-        fetched = asyncio.run(_fetched(remote))
+        fetched = asyncio.run(_fetch_images(remote))
     return {
         place: image.data if isinstance(image, Image) else fetched[place]
         for place, image in images.items()
     }
 
 
-async def _fetched(urls: Mapping[str, str]) -> dict[str, bytes]:
+async def _fetch_images(urls: Mapping[str, str]) -> dict[str, bytes]:
     bodies = await asyncio.gather(*(_body(place, url) for place, url in urls.items()))
     return dict(zip(urls, bodies, strict=True))
 
@@ -85,7 +85,7 @@ async def _body(place: str, url: str) -> bytes:
     return response.body
 
 
-def _unsaved(asker: Principal, place: str, data: bytes, expired_at: datetime | None) -> File:
+def _build_file(caller: Principal, place: str, data: bytes, expired_at: datetime | None) -> File:
     try:
         content = read_content("image", data)
         if content.mime_type not in IMAGE_TYPES:
@@ -98,9 +98,9 @@ def _unsaved(asker: Principal, place: str, data: bytes, expired_at: datetime | N
         data=content.data,
         mime_type=content.mime_type,
         text=None,
-        organization_id=asker.organization_id,
-        user_id=asker.user_id,
-        guest_id=asker.guest_id,
-        api_key_id=asker.key.pk if asker.key else None,
+        organization_id=caller.organization_id,
+        user_id=caller.user_id,
+        guest_id=caller.guest_id,
+        api_key_id=caller.key.pk if caller.key else None,
         expired_at=expired_at,
     )

@@ -19,7 +19,7 @@ from rest_framework import serializers
 from amber.lib.rest.bounded_fields import BoundedListField
 from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS, Fields
 from public_api.openai.legacy_functions import as_tool_messages
-from public_api.openai.messages import SENDER, GivenCall, GivenMessage, Image, Part, RemoteImage
+from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestCall, RequestMessage
 from public_api.openai.strict_fields import OpaqueField, TextField
 
 MAX_MESSAGES: Final = 1_000
@@ -153,7 +153,7 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Returns {"given": GivenMessage}."""
+        """Returns {"given": RequestMessage}."""
         role, content = attrs["role"], attrs.get("content")
         calls = attrs.get("tool_calls") or []
         if content is None and not (role == "assistant" and calls):
@@ -165,12 +165,12 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
         if role == "tool" and not attrs.get("tool_call_id"):
             raise serializers.ValidationError({"tool_call_id": ["Name the call that it answers."]})
         return {
-            "given": GivenMessage(
+            "given": RequestMessage(
                 role=role,
                 parts=content or (),
                 name=attrs.get("name") or "",
                 calls=tuple(
-                    GivenCall(
+                    RequestCall(
                         id=c["id"], **c["function"], provider_fields=fields_in(c, CALL_FIELDS)
                     )
                     for c in calls
@@ -197,11 +197,11 @@ class MessagesField(BoundedListField):
         super().__init__(**{"allow_empty": False, "max_length": MAX_MESSAGES} | kwargs)
         self._needs_question = needs_question
 
-    def to_internal_value(self, data: Any) -> list[GivenMessage]:
+    def to_internal_value(self, data: Any) -> list[RequestMessage]:
         self.refuse_long(data)
         given = super().to_internal_value(as_tool_messages(data))
         messages = [message["given"] for message in given]
-        errors = _unanswered(messages)
+        errors = _find_unanswered(messages)
         if errors:
             raise serializers.ValidationError(errors)
         if self._needs_question and not any(message.asks for message in messages):
@@ -213,7 +213,7 @@ class MessagesField(BoundedListField):
         return messages
 
 
-def _unanswered(messages: Sequence[GivenMessage]) -> dict[Any, Any]:
+def _find_unanswered(messages: Sequence[RequestMessage]) -> dict[Any, Any]:
     """What is wrong with calls and results, by the message's number."""
     errors: dict[Any, Any] = {}
     open_calls: Counter[str] = Counter()

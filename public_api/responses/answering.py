@@ -1,7 +1,7 @@
 """A response on its way out: whole, event by event, or as it stands.
 
-    LaterResponse(partial(streamed_response, turn, form, is_kept=…))
-    LaterResponse(partial(settled_response, turn))
+    DeferredResponse(partial(streamed_response, turn, form, is_kept=…))
+    DeferredResponse(partial(settled_response, turn))
 
 As with chat completions (`public_api.openai.answering`) nothing is sent before there is something to say,
 unless the client asked for the background: then it learns the id first. A turn that fails later is an
@@ -26,15 +26,23 @@ from amber.lib.rest.api import as_amber_error
 from chats.context.call_options import CallOptions
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import Turn, TurnStatus
-from chats.streaming.stream_view import HEARTBEAT, streamed
-from chats.streaming.turn_follower import followed
+from chats.streaming.stream_view import HEARTBEAT, stream_response
+from chats.streaming.turn_follower import follow_turn
 from engine.events import TurnCompleted
 from public_api.openai.answering import DONE
 from public_api.openai.errors import error_object
-from public_api.openai.growing_answer import Row, TakenBackError, citations, shown
-from public_api.responses.body import Form, Json, State, completed, error_of, output_items, response
+from public_api.openai.growing_answer import Row, TakenBackError, citations, show_answer
+from public_api.responses.body import (
+    Json,
+    ResponseFormat,
+    State,
+    completed_state,
+    error_of,
+    output_items,
+    response,
+)
 from public_api.responses.events import ResponseEvents, after
-from public_api.responses.names import Asked
+from public_api.responses.names import RequestEcho
 
 SETTLE_SECONDS: Final = 10.0
 """How long a cancelled response's end is waited for; its worker hears of it within a second."""
@@ -47,17 +55,17 @@ _STATUS: Final = {
     TurnStatus.FAILED: "failed",
     TurnStatus.CANCELLED: "cancelled",
 }
-"""Without `completed`, which the finish reason decides. A provider that broke off has failed."""
+"""Without `completed_state`, which the finish reason decides. A provider that broke off has failed."""
 
 
-def form_of(turn: Turn) -> Form:
+def form_of(turn: Turn) -> ResponseFormat:
     """Raises Missing if it is no response, or what it said is no longer kept."""
-    asked = Asked.of(turn)
+    asked = RequestEcho.of(turn)
     if asked is None:
         raise Missing("There is no such response, or it is not yours.")
     options = CallOptions.read(turn.options)
     created = int(turn.created_at.timestamp())
-    return Form(turn.pk.hex, created, asked, options, settings.AMBER_PUBLIC_URL)
+    return ResponseFormat(turn.pk.hex, created, asked, options, settings.AMBER_PUBLIC_URL)
 
 
 def response_of(turn: Turn) -> Json:
@@ -65,22 +73,22 @@ def response_of(turn: Turn) -> Json:
     form, state = form_of(turn), state_of(turn)
     messages = entries_of_turn(turn)
     texts = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
-    answer = shown(messages, texts, theirs=form.theirs)
+    answer = show_answer(messages, texts, client_tools=form.client_tools)
     return response(form, state, output_items(form, answer, citations(messages), state))
 
 
 def state_of(turn: Turn) -> State:
     ended = int(turn.ended_at.timestamp()) if turn.ended_at else None
     if turn.status == TurnStatus.COMPLETED:
-        return completed(turn.finish_reason, turn.usage, ended or 0)
+        return completed_state(turn.finish_reason, turn.usage, ended or 0)
     error = turn.error and error_of(turn.error["code"], turn.error["message"])
     return State(_STATUS[TurnStatus(turn.status)], turn.usage or None, "", error, ended)
 
 
-def whole_response(form: Form, messages: Sequence[Row], end: TurnCompleted) -> Json:
+def whole_response(form: ResponseFormat, messages: Sequence[Row], end: TurnCompleted) -> Json:
     """Of what the turn wrote, at its end."""
-    state = completed(end.finish_reason, end.usage, int(time.time()))
-    answer = shown(messages, {}, theirs=form.theirs)
+    state = completed_state(end.finish_reason, end.usage, int(time.time()))
+    answer = show_answer(messages, {}, client_tools=form.client_tools)
     return response(form, state, output_items(form, answer, citations(messages), state))
 
 
@@ -88,23 +96,23 @@ async def settled_response(turn: Turn) -> HttpResponse:
     """Once it is over, or as it stands after SETTLE_SECONDS. Raises Missing."""
     with suppress(TimeoutError, AmberError):  # however it ends, its row says so
         async with asyncio.timeout(SETTLE_SECONDS):
-            async with aclosing(followed(turn, is_kept=True)) as events:
+            async with aclosing(follow_turn(turn, is_kept=True)) as events:
                 async for _ in events:
                     pass
     return HttpResponse(numbers.write(await _read(turn)), content_type="application/json")
 
 
 async def streamed_response(
-    turn: Turn, form: Form, *, number: int = -1, is_kept: bool
+    turn: Turn, form: ResponseFormat, *, number: int = -1, is_kept: bool
 ) -> StreamingHttpResponse:
     """What comes after that number. Raises AmberError for a turn that fails before anything."""
     frames = _frames(turn, form, number, is_kept=is_kept)
     first = await anext(frames)
-    return streamed(_to_the_end(first, frames))
+    return stream_response(_to_the_end(first, frames))
 
 
 async def _frames(
-    turn: Turn, form: Form, number: int, *, is_kept: bool
+    turn: Turn, form: ResponseFormat, number: int, *, is_kept: bool
 ) -> AsyncGenerator[bytes, None]:
     """Raises AmberError before the first one only."""
     telling = ResponseEvents(form, time.time)
@@ -112,7 +120,7 @@ async def _frames(
     if has_begun:
         yield _bytes(telling.begin(), number) or HEARTBEAT
     try:
-        async with aclosing(followed(turn, is_kept=is_kept)) as events:
+        async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:
             async for event in events:
                 told = HEARTBEAT if event is None else _bytes(telling.take(event), number)
                 if told:
@@ -124,7 +132,7 @@ async def _frames(
     except (AmberError, OperationalError, InterfaceError, RedisError) as error:
         if not has_begun:
             raise
-        yield _ended(telling, error, number)
+        yield _end_stream(telling, error, number)
 
 
 async def _to_the_end(
@@ -137,7 +145,7 @@ async def _to_the_end(
     yield DONE
 
 
-def _ended(telling: ResponseEvents, error: Exception, number: int) -> bytes:
+def _end_stream(telling: ResponseEvents, error: Exception, number: int) -> bytes:
     """The turn's end, if that is what the error tells of (it names the turn); else only ours."""
     if not isinstance(error, AmberError) or error.turn_id is None or error.code == "unavailable":
         return _broken_off(telling, as_amber_error(error))

@@ -13,8 +13,8 @@ from chats.context.call_options import CallOptions
 from engine.provider_fields import Fields
 from engine.tools import ToolSpec
 from public_api.completions.chunks import CUT_SHORT, DOCUMENT_ADDRESS
-from public_api.openai.growing_answer import Citation, Shown, ShownCall
-from public_api.responses.names import Asked
+from public_api.openai.growing_answer import AnswerCall, AnswerShown, Citation
+from public_api.responses.names import RequestEcho
 
 Json = dict[str, Any]
 
@@ -32,7 +32,7 @@ ERROR_CODES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResponseFormat:
     """What all that is told of one response has in common.
 
     `key` is the turn's id as hex digits, `created` in seconds since 1970, `root` the address of this
@@ -41,12 +41,12 @@ class Form:
 
     key: str
     created: int
-    asked: Asked
+    asked: RequestEcho
     options: CallOptions
     root: str = ""
 
     @property
-    def theirs(self) -> frozenset[str]:
+    def client_tools(self) -> frozenset[str]:
         """The names of the client's functions."""
         return frozenset(tool.name for tool in self.options.tools)
 
@@ -66,7 +66,7 @@ class State:
         return self.status not in ("queued", "in_progress")
 
 
-def completed(finish_reason: str, usage: Mapping[str, int], ended: int) -> State:
+def completed_state(finish_reason: str, usage: Mapping[str, int], ended: int) -> State:
     """Of a turn that has completed: an answer that was cut short is incomplete."""
     status = "incomplete" if finish_reason in CUT_REASONS else "completed"
     return State(status, usage, finish_reason, ended=ended)
@@ -76,12 +76,12 @@ def error_of(code: str, message: str) -> Json:
     return {"code": ERROR_CODES.get(code, "server_error"), "message": message}
 
 
-def response(form: Form, state: State, output: Sequence[Json]) -> Json:
+def response(form: ResponseFormat, state: State, output: Sequence[Json]) -> Json:
     """The whole object. There is no usage before it is known: OpenAI's form has no null for it."""
     reason = CUT_REASONS.get(state.finish_reason)
     usage = {} if state.usage is None else {"usage": usage_object(state.usage)}
     return {
-        **_asked(form),
+        **_request_fields(form),
         "status": state.status,
         "completed_at": state.ended if state.status == "completed" else None,
         "error": state.error,
@@ -91,7 +91,9 @@ def response(form: Form, state: State, output: Sequence[Json]) -> Json:
     }
 
 
-def output_items(form: Form, answer: Shown, cited: Iterable[Citation], state: State) -> list[Json]:
+def output_items(
+    form: ResponseFormat, answer: AnswerShown, cited: Iterable[Citation], state: State
+) -> list[Json]:
     """An answer that is whole says something, were it nothing."""
     items: list[Json] = []
     if answer.text or (state.status == "completed" and not answer.calls):
@@ -101,7 +103,7 @@ def output_items(form: Form, answer: Shown, cited: Iterable[Citation], state: St
     return items
 
 
-def message_item(form: Form, content: Sequence[Json], status: str) -> Json:
+def message_item(form: ResponseFormat, content: Sequence[Json], status: str) -> Json:
     return {
         "id": f"msg_{form.key}",
         "type": "message",
@@ -111,15 +113,15 @@ def message_item(form: Form, content: Sequence[Json], status: str) -> Json:
     }
 
 
-def text_part(form: Form, text: str, cited: Iterable[Citation] = ()) -> Json:
+def text_part(form: ResponseFormat, text: str, cited: Iterable[Citation] = ()) -> Json:
     annotations = [annotation(form, each) for each in cited]
     return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
 
 def call_item(
-    form: Form,
+    form: ResponseFormat,
     number: int,
-    call: ShownCall,
+    call: AnswerCall,
     fields: Fields,
     *,
     status: str = "completed",
@@ -139,7 +141,7 @@ def call_item(
     }
 
 
-def annotation(form: Form, citation: Citation) -> Json:
+def annotation(form: ResponseFormat, citation: Citation) -> Json:
     """OpenAI's form for web pages; the address is the document's here."""
     document = citation.passage["document"]
     return {
@@ -171,7 +173,7 @@ def _item_status(state: State) -> str:
     return "completed" if state.status == "completed" else "incomplete"
 
 
-def _asked(form: Form) -> Json:
+def _request_fields(form: ResponseFormat) -> Json:
     """What does not change. Temperature and the like are null where the assistant chooses."""
     asked, options = form.asked, form.options
     return {

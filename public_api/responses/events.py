@@ -11,13 +11,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
-from public_api.openai.growing_answer import Citation, GrowingAnswer, Shown, ShownCall, citations
+from public_api.openai.growing_answer import (
+    AnswerCall,
+    AnswerShown,
+    Citation,
+    GrowingAnswer,
+    citations,
+)
 from public_api.responses.body import (
-    Form,
     Json,
+    ResponseFormat,
     State,
     call_item,
-    completed,
+    completed_state,
     error_of,
     message_item,
     output_items,
@@ -42,13 +48,13 @@ class ResponseEvents:
     `clock` tells seconds since 1970. `take` raises TakenBackError; how a turn fails is told by `end`.
     """
 
-    def __init__(self, form: Form, clock: Callable[[], float]) -> None:
+    def __init__(self, form: ResponseFormat, clock: Callable[[], float]) -> None:
         self._form = form
         self._clock = clock
-        self._answer = GrowingAnswer(form.theirs)
+        self._answer = GrowingAnswer(form.client_tools)
         self._number = -1
         self._has_begun = False
-        self._said = Shown()
+        self._said = AnswerShown()
         self._has_message = False
         self._is_message_whole = False
 
@@ -69,15 +75,15 @@ class ResponseEvents:
             self._said = replace(self._said, text=self._said.text + growth.text)
             yield self._part_event(TEXT_DELTA, delta=growth.text, logprobs=[])
         for call in growth.calls:
-            yield from self._called(call)
+            yield from self._emit_call(call)
         if isinstance(event, TurnCompleted):
             now = int(self._clock())
-            yield from self.end(completed(event.finish_reason, event.usage, now))
+            yield from self.end(completed_state(event.finish_reason, event.usage, now))
 
     def end(self, state: State) -> Iterator[Json]:
         """The last events: of a turn that is over in this state."""
         yield from self.begin()
-        output = output_items(self._form, self._said, self._cited(), state)
+        output = output_items(self._form, self._said, self._find_citations(), state)
         if output and output[0]["type"] == "message":
             yield from self._open_message()
             yield from self._close_message(output[0])
@@ -119,9 +125,9 @@ class ResponseEvents:
         yield self._part_event("response.content_part.done", part=part)
         yield self._event("response.output_item.done", output_index=0, item=item)
 
-    def _called(self, call: ShownCall) -> Iterator[Json]:
+    def _emit_call(self, call: AnswerCall) -> Iterator[Json]:
         """What was said before it is whole."""
-        part = text_part(self._form, self._said.text, self._cited())
+        part = text_part(self._form, self._said.text, self._find_citations())
         yield from self._close_message(message_item(self._form, [part], "completed"))
         number = len(self._said.calls)
         fields = self._answer.fields
@@ -136,7 +142,7 @@ class ResponseEvents:
         item = call_item(self._form, number, call, fields)
         yield self._event("response.output_item.done", output_index=index, item=item)
 
-    def _cited(self) -> list[Citation]:
+    def _find_citations(self) -> list[Citation]:
         return citations(self._answer.messages)
 
     # -- Numbers ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from public_api.openai.growing_answer import Row
-from public_api.openai.messages import PROMPT_ROLES, Entry, GivenMessage
+from public_api.openai.messages import PROMPT_ROLES, Entry, RequestMessage
 
 _SAID_BY_TURNS: Final = frozenset({"assistant", "tool_call", "tool", "file"})
 """What a library had to say is not repeated in later turns."""
@@ -25,12 +25,12 @@ class Reference:
     id: str
 
 
-Item = GivenMessage | Reference
+Item = RequestMessage | Reference
 
 
-def messages_of(items: Iterable[GivenMessage]) -> list[GivenMessage]:
+def messages_of(items: Iterable[RequestMessage]) -> list[RequestMessage]:
     """Calls that stand together, and the text before them, are one reply."""
-    messages: list[GivenMessage] = []
+    messages: list[RequestMessage] = []
     for item in items:
         if item.calls and messages and messages[-1].role == "assistant":
             before = messages[-1]
@@ -45,7 +45,7 @@ def messages_of(items: Iterable[GivenMessage]) -> list[GivenMessage]:
     return messages
 
 
-def call_fault(messages: Sequence[GivenMessage], waiting: Iterable[str]) -> str:
+def call_fault(messages: Sequence[RequestMessage], waiting: Iterable[str]) -> str:
     """What is wrong with calls and results, in OpenAI's words; empty if nothing is.
 
     `waiting` are the ids of calls of the response before, whose results must come first.
@@ -66,10 +66,10 @@ def call_fault(messages: Sequence[GivenMessage], waiting: Iterable[str]) -> str:
 
 def entries_of(turn_input: Mapping[str, Any] | None, written: Sequence[Row]) -> list[Entry]:
     """A stateless turn, of its input and of what it wrote, as entries of the next one's input."""
-    return [*(turn_input or {}).get("messages", ()), *_written(written)]
+    return [*(turn_input or {}).get("messages", ()), *_entries_of_turn(written)]
 
 
-def _written(rows: Sequence[Row]) -> Iterable[Entry]:
+def _entries_of_turn(rows: Sequence[Row]) -> Iterable[Entry]:
     for row in rows:
         if row["role"] in _SAID_BY_TURNS:
             kept = {name: row[name] for name in _KEPT if row.get(name)}

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
 from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS
-from public_api.openai.messages import SENDER, GivenCall, GivenMessage, Image, Part, RemoteImage
+from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestCall, RequestMessage
 from public_api.openai.serializers import (
     MAX_ID_CHARS,
     MAX_IMAGES,
@@ -61,7 +61,7 @@ class MessageItemInput(serializers.Serializer[Any]):
         parts: Sequence[Part] = attrs["content"]
         if attrs["role"] != "user" and any(isinstance(p, Image | RemoteImage) for p in parts):
             raise serializers.ValidationError({"content": ["Only users may send images."]})
-        return {"item": GivenMessage(role=attrs["role"], parts=tuple(parts))}
+        return {"item": RequestMessage(role=attrs["role"], parts=tuple(parts))}
 
 
 class CallItemInput(serializers.Serializer[Any]):
@@ -74,9 +74,9 @@ class CallItemInput(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         about = (attrs["call_id"], attrs["name"], attrs["arguments"])
-        call = GivenCall(*about, fields_in(attrs, CALL_FIELDS))
+        call = RequestCall(*about, fields_in(attrs, CALL_FIELDS))
         return {
-            "item": GivenMessage(
+            "item": RequestMessage(
                 role="assistant",
                 calls=(call,),
                 provider_fields=fields_in(attrs, MESSAGE_FIELDS),
@@ -94,7 +94,7 @@ class ResultItemInput(serializers.Serializer[Any]):
         if any(not isinstance(part, str) for part in parts):
             raise serializers.ValidationError({"output": ["Results are text."]})
         return {
-            "item": GivenMessage(role="tool", parts=tuple(parts), call_id=attrs["call_id"]),
+            "item": RequestMessage(role="tool", parts=tuple(parts), call_id=attrs["call_id"]),
         }
 
 
@@ -147,7 +147,7 @@ class ItemsField(BoundedListField):
         if isinstance(data, str):
             data = [{"role": "user", "content": data}]
         items = [item for item in super().to_internal_value(data) if item is not None]
-        messages = [item for item in items if isinstance(item, GivenMessage)]
+        messages = [item for item in items if isinstance(item, RequestMessage)]
         images = sum(not isinstance(p, str) for message in messages for p in message.parts)
         if images > MAX_IMAGES:
             raise serializers.ValidationError(f"At most {MAX_IMAGES} images.")

@@ -1,6 +1,6 @@
 """What a response keeps of its request beside the turn, and the names responses go by.
 
-A response is told from its turn alone, so what only its client knows is kept with the turn (`Asked`).
+A response is told from its turn alone, so what only its client knows is kept with the turn (`RequestEcho`).
 Light: workers need it to tell webhooks, and load no REST framework for it.
 """
 
@@ -12,11 +12,11 @@ from uuid import UUID
 from chats.models import Turn
 
 ECHO: Final = "response"
-"""Under this name `Asked` lies in `CallOptions.echo`: turns without it are no responses."""
+"""Under this name `RequestEcho` lies in `CallOptions.echo`: turns without it are no responses."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestEcho:
     """As the client named and wanted it. `previous` is the id of the response before."""
 
     model: str

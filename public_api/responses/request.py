@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from chats.context.call_options import CallOptions
 from public_api.openai.function_fields import response_format_of
 from public_api.responses.items import Item
-from public_api.responses.names import ECHO, Asked
+from public_api.responses.names import ECHO, RequestEcho
 
 CHAT: Final = "chat_id"
 """The name in `metadata` that continues a stored chat."""
@@ -21,7 +21,7 @@ CHAT: Final = "chat_id"
 class ResponseRequest:
     """`options` hold `asked` already."""
 
-    asked: Asked
+    asked: RequestEcho
     items: Sequence[Item]
     options: CallOptions
     streams: bool = False
@@ -34,7 +34,7 @@ class ResponseRequest:
     @classmethod
     def read(cls, given: Mapping[str, Any], *, is_async: bool = False) -> Self:
         """`is_async`: a header asks for the background, too."""
-        asked = Asked(
+        asked = RequestEcho(
             model=given["model"],
             instructions=given.get("instructions"),
             previous=given.get("previous_response_id") or None,
@@ -46,7 +46,7 @@ class ResponseRequest:
         return cls(asked, given["input"], _options(given, asked), bool(given.get("stream")))
 
 
-def _options(given: Mapping[str, Any], asked: Asked) -> CallOptions:
+def _options(given: Mapping[str, Any], asked: RequestEcho) -> CallOptions:
     parallel = given.get("parallel_tool_calls")
     return CallOptions(
         is_unattended=True,

@@ -21,12 +21,12 @@ from chats.messages.turn_messages import entries_of_turn, open_calls
 from chats.models import ChatMessage, Turn
 from chats.services import cancel_turn
 from public_api.openai.answerers import Answerer
-from public_api.openai.growing_answer import shown
-from public_api.openai.messages import SENDER, Entry, GivenCall, GivenMessage
+from public_api.openai.growing_answer import show_answer
+from public_api.openai.messages import SENDER, Entry, RequestCall, RequestMessage
 from public_api.openai.sent_images import keep_images
 from public_api.openai.serializers import MAX_MESSAGES
 from public_api.responses.items import Item, Reference, call_fault, entries_of, messages_of
-from public_api.responses.names import Asked, turn_id_in
+from public_api.responses.names import RequestEcho, turn_id_in
 from public_api.responses.request import ResponseRequest
 from public_api.services import start_turn
 
@@ -34,7 +34,7 @@ PREVIOUS: Final = "previous_response_id"
 
 
 def start_response(
-    asker: Principal,
+    caller: Principal,
     request: ResponseRequest,
     answerer: Answerer,
     *,
@@ -43,8 +43,8 @@ def start_response(
     """Raises what `start_turn` raises; Missing (no such response before, or item), Invalid (calls
     without results, results without calls), Conflict (the response before is not over, or its chat
     has gone on since)."""
-    before = _turn_before(asker, request.asked.previous)
-    messages = messages_of(_resolved(asker, request.items))
+    before = _turn_before(caller, request.asked.previous)
+    messages = messages_of(_resolve_items(caller, request.items))
     chat_id = request.chat_id
     said: Sequence[Entry] = ()
     if before is not None and before.chat_id is not None:
@@ -54,7 +54,7 @@ def start_response(
         _check_calls(messages, before)
     try:
         return start_turn(
-            asker,
+            caller,
             messages=messages,
             before=said,
             options=answerer.options(request.options),
@@ -63,7 +63,7 @@ def start_response(
             claim=claim,
         )
     except AmberError as error:
-        error.fields = _renamed(error)
+        error.fields = _rename_fields(error)
         raise
 
 
@@ -75,11 +75,11 @@ def forget_response(turn: Turn) -> None:
     forget_turn(turn)
 
 
-def response_turn(asker: Principal, name: str) -> Turn:
+def response_turn(caller: Principal, name: str) -> Turn:
     """The turn of a response by its id. One query. Raises Missing."""
     pk = turn_id_in(name) if name.startswith("resp_") else None
-    turn: Turn | None = Turn.objects.visible_to(asker).filter(pk=pk).first() if pk else None
-    asked = Asked.of(turn) if turn is not None else None
+    turn: Turn | None = Turn.objects.visible_to(caller).filter(pk=pk).first() if pk else None
+    asked = RequestEcho.of(turn) if turn is not None else None
     if turn is None or asked is None or not asked.is_stored:
         raise Missing(f"There is no response {name}, or it is not yours.")
     return turn
@@ -105,11 +105,11 @@ def _entry(row: ChatMessage) -> Entry:
     return {"role": row.role, "content": row.content, "tool_call": row.tool_call, **file_id}
 
 
-def _turn_before(asker: Principal, name: str | None) -> Turn | None:
+def _turn_before(caller: Principal, name: str | None) -> Turn | None:
     if name is None:
         return None
     try:
-        turn = response_turn(asker, name)
+        turn = response_turn(caller, name)
     except Missing as error:
         error.fields = {PREVIOUS: [error.message]}
         raise
@@ -139,23 +139,23 @@ def _said_until(before: Turn | None) -> list[Entry]:
     return entries
 
 
-def _check_calls(messages: Sequence[GivenMessage], before: Turn | None) -> None:
+def _check_calls(messages: Sequence[RequestMessage], before: Turn | None) -> None:
     """Raises Invalid."""
     waiting = [call.id for call in open_calls(before)] if before is not None else []
     if fault := call_fault(messages, waiting):
         raise Invalid(fault, fields={"input": [fault]})
 
 
-def _resolved(asker: Principal, items: Sequence[Item]) -> list[GivenMessage]:
+def _resolve_items(caller: Principal, items: Sequence[Item]) -> list[RequestMessage]:
     """One query for each earlier item that is named. Raises Missing."""
-    return [_item(asker, item) if isinstance(item, Reference) else item for item in items]
+    return [_item(caller, item) if isinstance(item, Reference) else item for item in items]
 
 
-def _item(asker: Principal, named: Reference) -> GivenMessage:
+def _item(caller: Principal, named: Reference) -> RequestMessage:
     """An item of an earlier response: its text, or one of its calls."""
     pk = turn_id_in(named.id)
-    turn = Turn.objects.visible_to(asker).filter(pk=pk).first() if pk else None
-    asked = Asked.of(turn) if turn is not None else None
+    turn = Turn.objects.visible_to(caller).filter(pk=pk).first() if pk else None
+    asked = RequestEcho.of(turn) if turn is not None else None
     if turn is not None and asked is not None and asked.is_stored:
         for item_id, message in _items_of(turn):
             if item_id == named.id:
@@ -164,14 +164,14 @@ def _item(asker: Principal, named: Reference) -> GivenMessage:
     raise Missing(said, fields={"input": [said]})
 
 
-def _items_of(turn: Turn) -> Iterable[tuple[str, GivenMessage]]:
-    theirs = frozenset(tool["name"] for tool in turn.options.get("tools", ()))
-    answer = shown(entries_of_turn(turn), {}, theirs=theirs)
-    yield f"msg_{turn.pk.hex}", GivenMessage(role="assistant", parts=(answer.text,))
+def _items_of(turn: Turn) -> Iterable[tuple[str, RequestMessage]]:
+    client_tools = frozenset(tool["name"] for tool in turn.options.get("tools", ()))
+    answer = show_answer(entries_of_turn(turn), {}, client_tools=client_tools)
+    yield f"msg_{turn.pk.hex}", RequestMessage(role="assistant", parts=(answer.text,))
     for number, call in enumerate(answer.calls):
-        asked = GivenCall(call.id, call.name, call.arguments, call.fields)
+        asked = RequestCall(call.id, call.name, call.arguments, call.fields)
         fields = dict(answer.fields)
-        item = GivenMessage(
+        item = RequestMessage(
             role="assistant",
             calls=(asked,),
             sender=fields.pop(SENDER, ""),
@@ -180,7 +180,7 @@ def _items_of(turn: Turn) -> Iterable[tuple[str, GivenMessage]]:
         yield f"fc_{turn.pk.hex}_{number}", item
 
 
-def _renamed(error: AmberError) -> dict[str, list[str]] | None:
+def _rename_fields(error: AmberError) -> dict[str, list[str]] | None:
     """Places in the messages are not the client's: it sent items."""
     if not error.fields:
         return None

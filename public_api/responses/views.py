@@ -13,9 +13,9 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.idempotency import once
-from amber.lib.rest.async_response import LaterResponse
-from amber.lib.rest.preferences import PREFER, applied, prefers_async
-from amber.lib.rest.wire import validated
+from amber.lib.rest.async_response import DeferredResponse
+from amber.lib.rest.preferences import PREFER, accepted_headers, prefers_async
+from amber.lib.rest.wire import validate_body
 from public_api.completions.serializers import MAX_USER_CHARS
 from public_api.openai.answerers import answerer_named, asking_as
 from public_api.openai.answering import turn_of, whole_answer
@@ -85,37 +85,37 @@ class ResponsesView(OpenAIView):
             **ERRORS,
         },
     )
-    def post(self, request: Request) -> LaterResponse | Response:
+    def post(self, request: Request) -> DeferredResponse | Response:
         """Answer an input, after an earlier response perhaps; at once, as it grows, or later.
 
         A client that goes away cancels the response, unless it is in the background or in a stored
         chat, or an Idempotency-Key allows it to come back for it.
         """
-        given = validated(ResponseInput, request)
+        given = validate_body(ResponseInput, request)
         is_async = prefers_async(request) and given.get("store") is not False  # else lost for good
         asked = ResponseRequest.read(given, is_async=is_async)
         principal = principal_of(request)
         answerer = answerer_named(principal, asked.asked.model)
-        asker = asking_as(principal, asked.asked.user)
+        caller = asking_as(principal, asked.asked.user)
         key = request.headers.get("Idempotency-Key")
         done = once(
-            asker,
+            caller,
             route=ROUTE,
             key=key,
             body=request.data,
-            work=lambda claim: start_response(asker, asked, answerer, claim=claim),
+            work=lambda claim: start_response(caller, asked, answerer, claim=claim),
         )
-        turn = turn_of(done, asker)
+        turn = turn_of(done, caller)
         is_background = asked.asked.is_background
         is_kept = is_background or key is not None or turn.chat_id is not None
         if asked.streams:
             form = form_of(turn)
-            return LaterResponse(partial(streamed_response, turn, form, is_kept=is_kept))
+            return DeferredResponse(partial(streamed_response, turn, form, is_kept=is_kept))
         if is_background:
-            where = applied(f"{request.path}/{response_id(turn)}") if is_async else {}
+            where = accepted_headers(f"{request.path}/{response_id(turn)}") if is_async else {}
             return Response(response_of(turn), status=202 if is_async else 200, headers=where)
         tell = partial(whole_response, form_of(turn))
-        return LaterResponse(partial(whole_answer, turn, tell, is_kept=is_kept))
+        return DeferredResponse(partial(whole_answer, turn, tell, is_kept=is_kept))
 
 
 class ResponseView(OpenAIView):
@@ -132,16 +132,16 @@ class ResponseView(OpenAIView):
             **ERRORS,
         },
     )
-    def get(self, request: Request, response_id: str) -> LaterResponse | Response:
+    def get(self, request: Request, response_id: str) -> DeferredResponse | Response:
         """The response as it stands. With `stream=true` its events, those after the one whose
         number is `starting_after`."""
-        turn = response_turn(_asker(request), response_id)
+        turn = response_turn(_caller(request), response_id)
         given = RetrieveInput(data=request.query_params)
         given.is_valid(raise_exception=True)
         if not given.validated_data["stream"]:
             return Response(response_of(turn))
         number: int = given.validated_data["starting_after"]
-        return LaterResponse(
+        return DeferredResponse(
             partial(streamed_response, turn, form_of(turn), number=number, is_kept=True)
         )
 
@@ -155,7 +155,7 @@ class ResponseView(OpenAIView):
     def delete(self, request: Request, response_id: str) -> Response:
         """Forget it and what it said; one that is under way is cancelled. A stored chat keeps its
         messages."""
-        forget_response(response_turn(_asker(request), response_id))
+        forget_response(response_turn(_caller(request), response_id))
         return Response({"id": response_id, "object": "response", "deleted": True})
 
 
@@ -175,7 +175,7 @@ class InputItemsView(OpenAIView):
     def get(self, request: Request, response_id: str) -> Response:
         """What the response was asked, earlier items of its conversation included; of one in a
         stored chat what was new there."""
-        turn = response_turn(_asker(request), response_id)
+        turn = response_turn(_caller(request), response_id)
         given = PageInput(data=request.query_params)
         given.is_valid(raise_exception=True)
         wanted = given.validated_data
@@ -197,11 +197,11 @@ class CancelResponseView(OpenAIView):
         tags=[TAG],
         responses={200: _OBJECT, **ERRORS},
     )
-    def post(self, request: Request, response_id: str) -> LaterResponse:
+    def post(self, request: Request, response_id: str) -> DeferredResponse:
         """End it; what was said is kept. One that is over already is as it was."""
-        turn = cancel_response(response_turn(_asker(request), response_id))
-        return LaterResponse(partial(settled_response, turn))
+        turn = cancel_response(response_turn(_caller(request), response_id))
+        return DeferredResponse(partial(settled_response, turn))
 
 
-def _asker(request: Request) -> Principal:
+def _caller(request: Request) -> Principal:
     return asking_as(principal_of(request), request.query_params.get("user", "")[:MAX_USER_CHARS])

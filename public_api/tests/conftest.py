@@ -38,12 +38,12 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
         threads.append(threading.Thread(target=run, args=(turn_id,)))
         threads[-1].start()
 
-    monkeypatch.setattr("chats.services.ring_turn", ring)
-    monkeypatch.setattr("chats.call_services.ring_turn", ring)
+    monkeypatch.setattr("chats.services.enqueue_turn", ring)
+    monkeypatch.setattr("chats.call_services.enqueue_turn", ring)
     # Redis carries cancel requests to real workers; here there is one, and it is this process.
     for place in ("chats.services", "chats.call_services"):
         monkeypatch.setattr(
-            f"{place}.announce_cancel", lambda pk: stopping.stop(pk, stopping.Stop.CANCELLED)
+            f"{place}.announce_cancel", lambda pk: stopping.stop(pk, stopping.StopReason.CANCELLED)
         )
     yield rung
     for thread in threads:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amber.lib import redis as amber_redis
-from amber.web.single_thread_handler import OneHopHandler
+from amber.web.single_thread_handler import SingleThreadHandler
 from public_api.tests.openai_forms import Said, faults_of, keep
 
 EXCHANGE_SECONDS = 60
@@ -40,7 +40,7 @@ def request(
     """None if the client left before there was an answer: as soon as `leave_when()` returns."""
 
     async def exchange() -> Answer | None:
-        handler = OneHopHandler()
+        handler = SingleThreadHandler()
         try:
             async with asyncio.timeout(EXCHANGE_SECONDS):
                 return await _exchanged(handler, method, path, body, headers or {}, leave_when)
@@ -52,7 +52,7 @@ def request(
 
 
 async def _exchanged(
-    handler: OneHopHandler,
+    handler: SingleThreadHandler,
     method: str,
     path: str,
     body: Any,

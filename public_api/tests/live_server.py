@@ -12,7 +12,7 @@ from openai import OpenAI
 
 from amber.lib import redis as amber_redis
 from amber.processes import wait_until
-from amber.web.single_thread_handler import OneHopHandler
+from amber.web.single_thread_handler import SingleThreadHandler
 from chats.tests.runs import WAIT_SECONDS
 from public_api.tests.openai_forms import CheckedTransport, Said, faults_of, keep
 
@@ -23,7 +23,7 @@ STOP_SECONDS = 10
 def live_server() -> Iterator[str]:
     """Its address, without a slash at the end."""
     listener = socket.create_server(("127.0.0.1", 0))
-    handler = OneHopHandler()
+    handler = SingleThreadHandler()
     config = uvicorn.Config(
         handler, lifespan="off", log_config=None, timeout_graceful_shutdown=STOP_SECONDS
     )

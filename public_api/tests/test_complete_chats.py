@@ -291,7 +291,7 @@ def test_a_worker_that_dies_after_the_first_word_breaks_the_stream_off(client, m
             if chunk.choices[0].delta.content:
                 break
         turn = Turn.objects.get()
-        stopping.stop(turn.pk, stopping.Stop.RELEASED)
+        stopping.stop(turn.pk, stopping.StopReason.RELEASED)
         until(lambda: Turn.objects.get(pk=turn.pk).status == TurnStatus.QUEUED)
         with running(turn, "w2"), pytest.raises(openai.APIError) as caught:
             list(words)

@@ -222,10 +222,10 @@ def test_a_guests_chat_is_the_guests_alone(client, alice):
 def test_guests_of_another_users_key_are_others(address, client, bob):
     _, chat = begin(client, user="visitor 7")
     with (
-        sdk(address, bob.new_key(scopes=["public"])[1]) as theirs,
+        sdk(address, bob.new_key(scopes=["public"])[1]) as client_tools,
         pytest.raises(openai.NotFoundError),
     ):
-        go_on(theirs, chat, user="visitor 7")
+        go_on(client_tools, chat, user="visitor 7")
 
 
 def test_guests_outlive_their_key(address, client, alice):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
 from public_api.openai.messages import (
-    GivenMessage,
     Image,
     RemoteImage,
+    RequestMessage,
     from_output,
     images_of,
     to_input,
@@ -40,8 +40,8 @@ def image(url=PNG_URL):
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def read(*messages: Any) -> list[GivenMessage]:
-    given: list[GivenMessage] = MessagesField().run_validation(list(messages))
+def read(*messages: Any) -> list[RequestMessage]:
+    given: list[RequestMessage] = MessagesField().run_validation(list(messages))
     return given
 
 

@@ -371,7 +371,7 @@ def test_a_worker_that_dies_after_the_first_word_breaks_the_stream_off(client, m
         while next(events).type != "response.output_text.delta":
             pass
         turn = Turn.objects.get()
-        stopping.stop(turn.pk, stopping.Stop.RELEASED)
+        stopping.stop(turn.pk, stopping.StopReason.RELEASED)
         until(lambda: Turn.objects.get(pk=turn.pk).status == TurnStatus.QUEUED)
         with running(turn, "w2"), pytest.raises(openai.APIError) as caught:
             list(events)

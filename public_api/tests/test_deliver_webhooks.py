@@ -31,9 +31,9 @@ def rung(monkeypatch, settings):
     """How often workers were rung for; and they know at once who has webhooks."""
     heard = []
     monkeypatch.setattr(outbox, "KNOWN_SECONDS", -1.0)
-    monkeypatch.setattr("public_api.webhooks.outbox.ring_deliveries", lambda: heard.append(1))
-    monkeypatch.setattr("public_api.webhooks.services.ring_deliveries", lambda: heard.append(1))
-    monkeypatch.setattr("chats.services.ring_turn", lambda pk: None)
+    monkeypatch.setattr("public_api.webhooks.outbox.enqueue_deliveries", lambda: heard.append(1))
+    monkeypatch.setattr("public_api.webhooks.services.enqueue_deliveries", lambda: heard.append(1))
+    monkeypatch.setattr("chats.services.enqueue_turn", lambda pk: None)
     monkeypatch.setattr("chats.services.announce_cancel", lambda pk: None)
     yield heard
     outbox.forget_known()
@@ -387,7 +387,7 @@ def test_one_webhook_does_not_hold_up_the_others(alice, new_model, receiver, hoo
             payload=delivery.payload,
             due_at=timezone.now(),
         )
-    taken = webhook_delivery._claimed()
+    taken = webhook_delivery._claim_due()
     assert {d.webhook_id for d in taken} == {first.pk, second.pk}
 
 

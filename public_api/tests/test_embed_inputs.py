@@ -171,8 +171,8 @@ def test_a_model_that_is_none_is_404(client, alice, new_model, new_embedding_mod
             client.embeddings.create(model=name, input="x")
         assert caught.value.code == "model_not_found"
     _, bound = alice.new_key(scopes=["public"], assistant_id=new_assistant(alice).pk)
-    with sdk(address, bound) as theirs, pytest.raises(openai.PermissionDeniedError):
-        theirs.embeddings.create(model="vectors", input="x")
+    with sdk(address, bound) as client_tools, pytest.raises(openai.PermissionDeniedError):
+        client_tools.embeddings.create(model="vectors", input="x")
 
 
 @pytest.mark.parametrize(

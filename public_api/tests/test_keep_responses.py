@@ -193,7 +193,8 @@ def test_a_stream_says_that_it_was_cancelled(client, model):
             seen.append(event.to_dict())
             if event.type == "response.output_text.delta" and len(text_of(seen)) < 20:
                 threading.Thread(
-                    target=stopping.stop, args=(Turn.objects.get().pk, stopping.Stop.CANCELLED)
+                    target=stopping.stop,
+                    args=(Turn.objects.get().pk, stopping.StopReason.CANCELLED),
                 ).start()
     assert seen[-1]["type"] == "response.incomplete"
     assert seen[-1]["response"]["status"] == "cancelled"

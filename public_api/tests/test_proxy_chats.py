@@ -243,8 +243,8 @@ def test_a_turn_belongs_to_its_key(alice, mallory, secret, new_model, worker):
     headers = {"idempotency-key": "k"}
     mine = post(secret, [said(SIX)], headers=headers)
     _, foreign = mallory.new_key(scopes=["public"])
-    theirs = post(foreign, [said(SIX)], headers=headers)
-    assert (mine.status, theirs.status) == (200, 200)
+    client_tools = post(foreign, [said(SIX)], headers=headers)
+    assert (mine.status, client_tools.status) == (200, 200)
     assert Turn.objects.count() == 2
 
 
@@ -278,7 +278,7 @@ def test_a_turn_that_somebody_cancels_is_409(secret, new_model, worker, monkeypa
     from chats import services
 
     monkeypatch.setattr(
-        services, "ring_turn", lambda pk: services.cancel_turn(Turn.objects.get(pk=pk))
+        services, "enqueue_turn", lambda pk: services.cancel_turn(Turn.objects.get(pk=pk))
     )
     answer = post(secret, [said(SIX)])
     assert (answer.status, answer.error["code"]) == (409, "conflict")
@@ -287,7 +287,7 @@ def test_a_turn_that_somebody_cancels_is_409(secret, new_model, worker, monkeypa
 def test_without_a_worker_it_gives_up_in_the_end(secret, new_model, monkeypatch, settings):
     settings.AMBER_TURN_SECONDS = 0.1
     monkeypatch.setattr("chats.streaming.turn_follower.QUEUE_SECONDS", 0.1)
-    monkeypatch.setattr("chats.services.ring_turn", lambda pk: None)
+    monkeypatch.setattr("chats.services.enqueue_turn", lambda pk: None)
     new_model(default=True)
     answer = post(secret, [said(SIX)])
     assert (answer.status, answer.error["code"]) == (503, "unavailable")

@@ -93,7 +93,7 @@ def test_a_form_without_a_file_is_400(guest):
 
 def test_another_s_file_cannot_be_sent(alice, guest):
     chat = open_chat(guest)
-    theirs = upload(visit(guest.assistant)).json()["id"]
-    for file_id in (theirs, str(new_file(alice).pk)):
+    client_tools = upload(visit(guest.assistant)).json()["id"]
+    for file_id in (client_tools, str(new_file(alice).pk)):
         body = {"role": "file", "file_id": file_id}
         assert post(guest, f"chats/{chat.pk}/messages/", body).status_code == 404

@@ -18,7 +18,7 @@ from engine.events import (
     TurnSnapshot,
     TurnStarted,
 )
-from public_api.completions.chunks import Chunks, Form, completion
+from public_api.completions.chunks import Chunks, CompletionFormat, completion
 from public_api.openai.growing_answer import TakenBackError
 
 ABOUT: Any = {"seq": 1, "turn_id": "t"}
@@ -33,9 +33,9 @@ PASSAGE = {
 }
 
 
-def form(**more: Any) -> Form:
+def form(**more: Any) -> CompletionFormat:
     given: dict[str, Any] = {"theirs": frozenset({"weather"})} | more
-    return Form(id="chatcmpl-1", created=1, model="m", **given)
+    return CompletionFormat(id="chatcmpl-1", created=1, model="m", **given)
 
 
 def row(role: str, content: str = "", *, id: str, **more: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from amber.lib.database.lease import Fenced
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
-from amber.lib.secrets import UnsealError
+from amber.lib.secrets import DecryptError
 from amber.lib.workers.renewal import renewing
 from amber.lib.workers.worker import this_worker
 from chats.messages.turn_messages import messages_of_turn
@@ -61,14 +61,14 @@ _LOOKED_AT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Message:
+class _WebhookMessage:
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _DeliveryOutcome:
     """`error` is empty for what was delivered. `latency_ms` is 0 for what was not sent. `is_withheld`:
     nor will it be, and that is not the address's fault."""
 
@@ -82,11 +82,11 @@ def deliver_due() -> None:
     """For a while: other work of the queue waits behind it."""
     _take_back_lost()
     until = time.monotonic() + SLICE_SECONDS
-    while time.monotonic() < until and (claimed := _claimed()):
+    while time.monotonic() < until and (claimed := _claim_due()):
         with renewing(partial(_renew, claimed)):
             messages = [_message(delivery) for delivery in claimed]
             release_connections()
-            outcomes = asyncio.run(_sent(messages))
+            outcomes = asyncio.run(_send_all(messages))
             for delivery, outcome in zip(claimed, outcomes, strict=True):
                 _settle(delivery, outcome)
 
@@ -108,7 +108,7 @@ def _take_back_lost() -> None:
     WebhookDelivery.objects.expired().update(status=DeliveryStatus.QUEUED, worker="")
 
 
-def _claimed() -> list[WebhookDelivery]:
+def _claim_due() -> list[WebhookDelivery]:
     due = WebhookDelivery.objects.filter(
         status=DeliveryStatus.QUEUED, due_at__lte=Now(), webhook__disabled_at__isnull=True
     )
@@ -141,15 +141,15 @@ def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
 # -- Sending --------------------------------------------------------------------------------------
 
 
-def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
+def _message(delivery: WebhookDelivery) -> _WebhookMessage | _DeliveryOutcome:
     """An outcome if it may not be sent, or if there is nothing to sign it with."""
     webhook, now = delivery.webhook, timezone.now()
     if reason := _reason_to_withhold(delivery):
-        return _Outcome(reason, is_withheld=True)
+        return _DeliveryOutcome(reason, is_withheld=True)
     try:
         keys = secrets_of(webhook, now=now)
-    except UnsealError:
-        return _Outcome("The secret cannot be read; rotate it.")
+    except DecryptError:
+        return _DeliveryOutcome("The secret cannot be read; rotate it.")
     body = numbers.write({**delivery.payload, **_output(delivery)})
     headers = {
         "Content-Type": "application/json",
@@ -158,7 +158,7 @@ def _message(delivery: WebhookDelivery) -> _Message | _Outcome:
         "Amber-Delivery": str(delivery.pk),
         HEADER: signature(keys, body, at=int(now.timestamp())),
     }
-    return _Message(webhook.url, headers, body)
+    return _WebhookMessage(webhook.url, headers, body)
 
 
 def _reason_to_withhold(delivery: WebhookDelivery) -> str:
@@ -182,12 +182,14 @@ def _output(delivery: WebhookDelivery) -> dict[str, Any]:
     return {"output": messages or None}
 
 
-async def _sent(messages: Sequence[_Message | _Outcome]) -> list[_Outcome]:
+async def _send_all(
+    messages: Sequence[_WebhookMessage | _DeliveryOutcome],
+) -> list[_DeliveryOutcome]:
     return await asyncio.gather(*(_send(message) for message in messages))
 
 
-async def _send(message: _Message | _Outcome) -> _Outcome:
-    if isinstance(message, _Outcome):
+async def _send(message: _WebhookMessage | _DeliveryOutcome) -> _DeliveryOutcome:
+    if isinstance(message, _DeliveryOutcome):
         return message
     began = time.monotonic()
     try:
@@ -195,9 +197,9 @@ async def _send(message: _Message | _Outcome) -> _Outcome:
             "POST", message.url, headers=message.headers, content=message.body, limits=LIMITS
         )
     except AmberError as error:
-        return _Outcome(error.message, None, _ms_since(began))
+        return _DeliveryOutcome(error.message, None, _ms_since(began))
     said = "" if response.is_success else f"The address answered with {response.status}."
-    return _Outcome(said, response.status, _ms_since(began))
+    return _DeliveryOutcome(said, response.status, _ms_since(began))
 
 
 def _ms_since(began: float) -> int:
@@ -208,7 +210,7 @@ def _ms_since(began: float) -> int:
 
 
 @transaction.atomic
-def _settle(delivery: WebhookDelivery, outcome: _Outcome) -> None:
+def _settle(delivery: WebhookDelivery, outcome: _DeliveryOutcome) -> None:
     try:
         WebhookDelivery.objects.holding(delivery.pk, delivery.fence, "status")
     except Fenced:
@@ -244,7 +246,7 @@ def _is_enabled(webhook_id: UUID) -> bool:
     return Webhook.objects.filter(pk=webhook_id, disabled_at__isnull=True).exists()
 
 
-def _count(webhook_id: UUID, outcome: _Outcome) -> None:
+def _count(webhook_id: UUID, outcome: _DeliveryOutcome) -> None:
     """Failures in a row, and what follows from too many."""
     row = Webhook.objects.filter(pk=webhook_id)
     if not outcome.error:

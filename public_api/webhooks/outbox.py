@@ -15,8 +15,8 @@ from django.utils import timezone
 from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
 from public_api.models import Webhook, WebhookDelivery, WebhookEvent
-from public_api.queue import ring_deliveries
-from public_api.responses.names import Asked, response_id
+from public_api.queue import enqueue_deliveries
+from public_api.responses.names import RequestEcho, response_id
 
 KNOWN_SECONDS: Final = 5.0
 """So long a new organization's first webhook may hear nothing."""
@@ -35,7 +35,7 @@ def note_turn(turn: Turn) -> None:
     if not webhooks:
         return
     WebhookDelivery.objects.bulk_create(_delivery(webhook, turn, event) for webhook in webhooks)
-    transaction.on_commit(ring_deliveries)
+    transaction.on_commit(enqueue_deliveries)
 
 
 def forget_known() -> None:
@@ -66,17 +66,17 @@ def _delivery(webhook: Webhook, turn: Turn, event: str) -> WebhookDelivery:
             "type": event,
             "created_at": now.isoformat(),
             "organization_id": str(turn.organization_id),
-            "turn": _told(turn),
+            "turn": _describe_turn(turn),
         },
     )
 
 
-def _told(turn: Turn) -> dict[str, Any]:
+def _describe_turn(turn: Turn) -> dict[str, Any]:
     """What is no text of anybody's: of calls that wait their names, not their arguments."""
     ids = ("chat_id", "assistant_id", "api_key_id")
     times = ("created_at", "started_at", "ended_at")
     waits = turn.status == TurnStatus.WAITING
-    asked = Asked.of(turn)
+    asked = RequestEcho.of(turn)
     return {
         "id": str(turn.pk),
         "response_id": response_id(turn) if asked and asked.is_stored else None,

@@ -5,13 +5,13 @@ A sealed text opens only for its row. Refuses to hand a secret to anything but `
 
 from datetime import datetime
 
-from amber.lib.secrets import seal, unseal
+from amber.lib.secrets import decrypt, encrypt
 from public_api.models import Webhook
 
 
-def seal_secret(webhook: Webhook, secret: str) -> None:
+def encrypt_secret(webhook: Webhook, secret: str) -> None:
     """Set it, without saving."""
-    webhook.secret_sealed = seal(
+    webhook.secret_sealed = encrypt(
         secret,
         table=_PLACE,
         pk=webhook.pk,
@@ -20,12 +20,12 @@ def seal_secret(webhook: Webhook, secret: str) -> None:
 
 
 def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
-    """Those that sign now, the newest first. Raises UnsealError, SecretKeyError."""
+    """Those that sign now, the newest first. Raises DecryptError, SecretKeyError."""
     sealed = [webhook.secret_sealed]
     if webhook.old_secret_until is not None and webhook.old_secret_until > now:
         sealed.append(webhook.old_secret_sealed)
     return [
-        unseal(text, table=_PLACE, pk=webhook.pk, organization_id=webhook.organization_id)
+        decrypt(text, table=_PLACE, pk=webhook.pk, organization_id=webhook.organization_id)
         for text in sealed
     ]
 

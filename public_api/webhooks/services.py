@@ -17,9 +17,9 @@ from amber.lib.egress import installation_policy
 from amber.lib.errors import AmberError, Conflict, Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
 from public_api.models import DeliveryStatus, Webhook, WebhookDelivery
-from public_api.queue import ring_deliveries
+from public_api.queue import enqueue_deliveries
 from public_api.webhooks.outbox import forget_known
-from public_api.webhooks.secrets import seal_secret
+from public_api.webhooks.secrets import encrypt_secret
 from public_api.webhooks.signing import new_secret
 from public_api.webhooks.wire import webhook_wire
 
@@ -39,7 +39,7 @@ def create_webhook(
     )
     _check(webhook, principal)
     secret = new_secret()
-    seal_secret(webhook, secret)
+    encrypt_secret(webhook, secret)
     webhook.save(force_insert=True)
     transaction.on_commit(forget_known)
     settle(claim, status=201, answer={**webhook_wire(webhook), "secret": None})
@@ -49,7 +49,7 @@ def create_webhook(
 @transaction.atomic(durable=True)
 def edit_webhook(webhook: Webhook, principal: Principal, *, changes: Mapping[str, Any]) -> Webhook:
     """`enabled` among the changes: a disabled one begins anew. Raises as `create_webhook`."""
-    webhook = _locked(webhook)
+    webhook = _lock_webhook(webhook)
     rest = dict(changes)
     enabled = rest.pop("enabled", None)
     for name, value in rest.items():
@@ -74,11 +74,11 @@ def delete_webhook(webhook: Webhook) -> None:
 @transaction.atomic(durable=True)
 def rotate_secret(webhook: Webhook, *, overlap: timedelta) -> tuple[Webhook, str]:
     """A new secret; what is sent is signed with the old one too for `overlap` longer."""
-    webhook = _locked(webhook)
+    webhook = _lock_webhook(webhook)
     webhook.old_secret_sealed = webhook.secret_sealed
     webhook.old_secret_until = timezone.now() + overlap
     secret = new_secret()
-    seal_secret(webhook, secret)
+    encrypt_secret(webhook, secret)
     webhook.save()
     return webhook, secret
 
@@ -100,14 +100,14 @@ def deliver_again(delivery: WebhookDelivery) -> WebhookDelivery:
         due_at=Now(),
     )
     again.refresh_from_db(fields=["due_at"])
-    transaction.on_commit(partial(ring_deliveries))
+    transaction.on_commit(partial(enqueue_deliveries))
     return again
 
 
 # -- Private: inside the verb's transaction ----------------------------------------------------------
 
 
-def _locked(webhook: Webhook) -> Webhook:
+def _lock_webhook(webhook: Webhook) -> Webhook:
     locked: Webhook | None = (
         Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk).first()
     )

@@ -16,7 +16,7 @@ from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from accounts.tenancy.idempotency import Replay, once
 from amber.lib.errors import Missing
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from public_api.models import Webhook, WebhookDelivery
 from public_api.webhooks import services
 from public_api.webhooks.serializers import (
@@ -30,7 +30,7 @@ from public_api.webhooks.serializers import (
 from public_api.webhooks.wire import delivery_wire, webhook_wire
 
 
-class _Listing(GenericAPIView[Any]):
+class _WebhookListView(GenericAPIView[Any]):
     permission_classes = [HasPrincipal, InPerson]
 
     def page(self, rows: Any, wire: Callable[[Any], dict[str, Any]]) -> Response:
@@ -38,7 +38,7 @@ class _Listing(GenericAPIView[Any]):
         return self.get_paginated_response([wire(row) for row in page])
 
 
-class WebhooksView(_Listing):
+class WebhooksView(_WebhookListView):
     serializer_class = WebhookSerializer
 
     @extend_schema(responses=WebhookSerializer(many=True))
@@ -55,7 +55,7 @@ class WebhooksView(_Listing):
         """An address to be told of turns made with your API keys. The secret is shown once; asked
         again with the same Idempotency-Key it is null."""
         principal = principal_of(request)
-        fields = validated(NewWebhookInput, request)
+        fields = validate_body(NewWebhookInput, request)
         done = once(
             principal,
             route="POST webhooks/",
@@ -82,7 +82,7 @@ class WebhookView(APIView):
         """`enabled: true` lets one begin anew that was disabled."""
         principal = principal_of(request)
         webhook = get_writable(Webhook, principal, webhook_id)
-        changes = validated(EditedWebhookInput, request, partial=True)
+        changes = validate_body(EditedWebhookInput, request, partial=True)
         return Response(webhook_wire(services.edit_webhook(webhook, principal, changes=changes)))
 
     @extend_schema(responses={204: None})
@@ -99,12 +99,12 @@ class RotateSecretView(APIView):
     def post(self, request: Request, webhook_id: UUID) -> Response:
         """A new secret, shown once; for a while both sign."""
         webhook = get_writable(Webhook, principal_of(request), webhook_id)
-        hours = validated(RotateSecretInput, request)["overlap_hours"]
+        hours = validate_body(RotateSecretInput, request)["overlap_hours"]
         webhook, secret = services.rotate_secret(webhook, overlap=timedelta(hours=hours))
         return Response({**webhook_wire(webhook), "secret": secret}, status=201)
 
 
-class DeliveriesView(_Listing):
+class DeliveriesView(_WebhookListView):
     serializer_class = DeliverySerializer
 
     @extend_schema(responses=DeliverySerializer(many=True))

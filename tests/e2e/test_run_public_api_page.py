@@ -53,22 +53,22 @@ def said_by(argv: list[str], **environ: str) -> str:
 class Reader:
     """Somebody with the assistant that the page talks to; it is public."""
 
-    asker: Client
+    caller: Client
     assistant_id: str
 
     def of(self, program: str) -> str:
-        address = f"http://127.0.0.1:{self.asker.port}"
-        return program.replace(ADDRESS, address).replace(KEY, self.asker.key)
+        address = f"http://127.0.0.1:{self.caller.port}"
+        return program.replace(ADDRESS, address).replace(KEY, self.caller.key)
 
 
 @pytest.fixture(scope="session")
 def reader(running_platform: Platform) -> Reader:
-    asker = running_platform.new_person("paige", "Pages")
-    made = asker.post(
+    caller = running_platform.new_person("paige", "Pages")
+    made = caller.post(
         "assistants/", {"name": "Helper", "slug": "helper", "model": "fake-model", "public": True}
     )
     assert made.status == 201, made
-    return Reader(asker, made.body["id"])
+    return Reader(caller, made.body["id"])
 
 
 def test_openais_client_for_python(reader):
@@ -82,8 +82,8 @@ def test_openais_client_for_python(reader):
 def test_curl(reader):
     completed, proxied, visited = programs("sh", "curl")
     environ = {
-        "AMBER": f"http://127.0.0.1:{reader.asker.port}",
-        "AMBER_KEY": reader.asker.key,
+        "AMBER": f"http://127.0.0.1:{reader.caller.port}",
+        "AMBER_KEY": reader.caller.key,
         "ASSISTANT": reader.assistant_id,
     }
     answer = json.loads(said_by(["bash", "-euc", completed], **environ))

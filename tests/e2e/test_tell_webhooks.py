@@ -54,7 +54,7 @@ class Person:
     """Signed in, with a key, and with a webhook that is told of its turns."""
 
     http: httpx2.Client
-    asker: Client
+    caller: Client
     webhook: dict[str, Any]
 
     @property
@@ -73,17 +73,17 @@ class Person:
         """A response that nobody waited for, once it is over."""
         body = {"model": "fake-model", "input": SIX}
         headers = {"Prefer": "respond-async"}
-        begun = self.asker.post("/v1/responses", body, headers=headers)
+        begun = self.caller.post("/v1/responses", body, headers=headers)
         sent = {name.lower(): value for name, value in begun.headers.items()}
         assert (begun.status, sent["preference-applied"]) == (202, "respond-async")
         address = sent["location"]
         assert address == f"/v1/responses/{begun.body['id']}"
 
         def is_over() -> bool:
-            return bool(self.asker.get(address).body["status"] == "completed")
+            return bool(self.caller.get(address).body["status"] == "completed")
 
         platform.wait_for(is_over, "end of the response")
-        ended: dict[str, Any] = self.asker.get(address).body
+        ended: dict[str, Any] = self.caller.get(address).body
         assert ended["output"][0]["content"][0]["text"] == answer_text(6)
         return ended
 

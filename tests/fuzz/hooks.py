@@ -131,9 +131,9 @@ def strangers_get_nothing(ctx: Any, response: Any, case: Any) -> None:
         assert response.status_code >= 400, "done for nobody"
     if ROLE != "rival" or case.method.upper() == "OPTIONS":
         return
-    theirs = ids_in(party_of(case)["values"])
-    named = ids_in([case.path_parameters, case.body]) & theirs
+    client_tools = ids_in(party_of(case)["values"])
+    named = ids_in([case.path_parameters, case.body]) & client_tools
     assert not named or response.status_code >= 400, "done with another tenant's row"
     asked = named | ids_in(case.query)
-    read = set(ID.findall(response.content.decode(errors="replace"))) & theirs - asked
+    read = set(ID.findall(response.content.decode(errors="replace"))) & client_tools - asked
     assert not read, f"tells of another tenant's rows: {read}"

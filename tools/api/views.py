@@ -14,7 +14,7 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from accounts.tenancy.idempotency import Replay, once
-from amber.lib.rest.wire import validated
+from amber.lib.rest.wire import validate_body
 from tools import services
 from tools.api.serializers import (
     CallInput,
@@ -53,7 +53,7 @@ class ToolsView(GenericAPIView[Tool]):
         `unsafe_address` for an address that is not public.
         """
         principal = principal_of(request)
-        given = validated(ToolInput, request)
+        given = validate_body(ToolInput, request)
         done = once(
             principal,
             route=f"{request.method} {request.path}",
@@ -79,7 +79,7 @@ class ToolView(APIView):
         The key is kept only while the origin it was given for stays.
         """
         tool = get_writable(Tool, principal_of(request), tool_id)
-        changes = validated(ToolChanges, request, partial=True)
+        changes = validate_body(ToolChanges, request, partial=True)
         return Response(tool_wire(services.update_tool(tool, changes=changes)))
 
     @extend_schema(responses={204: None})
@@ -89,7 +89,7 @@ class ToolView(APIView):
         return Response(status=204)
 
 
-class RefreshView(APIView):
+class ToolRefreshView(APIView):
     @extend_schema(request=None, responses=ToolSerializer)
     def post(self, request: Request, tool_id: UUID) -> Response:
         """Ask the service again what it offers; `last_error` says if that failed."""
@@ -103,7 +103,7 @@ class CallView(APIView):
         """Try a function with these arguments. It is really called; the exchange is shown."""
         principal = principal_of(request)
         tool = get_writable(Tool, principal, tool_id)
-        given = validated(CallInput, request)
+        given = validate_body(CallInput, request)
         trial = try_function(
             tool,
             principal,

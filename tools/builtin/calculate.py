@@ -61,7 +61,7 @@ def calculate(
         raise ToolError(f"{expression!r} is not an arithmetic expression.") from None
     try:
         with decimal.localcontext(_CONTEXT):
-            return _written(_compute(tree.body, text, 0))
+            return _write_number(_compute(tree.body, text, 0))
     except (ZeroDivisionError, decimal.DivisionByZero):
         raise ToolError("This divides by zero.") from None
     except (OverflowError, decimal.Overflow):
@@ -84,7 +84,7 @@ def _compute(node: ast.AST, text: str, depth: int) -> Number:
             return _UNARY[type(op)](_compute(operand, text, depth + 1))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             operands = (_compute(left, text, depth + 1), _compute(right, text, depth + 1))
-            return _bounded(_BINARY[type(op)](*operands))
+            return _check_bits(_BINARY[type(op)](*operands))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
             return _call(name, [_compute(each, text, depth + 1) for each in args])
         case _:
@@ -94,7 +94,7 @@ def _compute(node: ast.AST, text: str, depth: int) -> Number:
 def _constant(node: ast.Constant, text: str) -> Number:
     """A decimal is taken from the text: as a float it would no longer be what was written."""
     if isinstance(node.value, int) and not isinstance(node.value, bool):
-        return _bounded(node.value)
+        return _check_bits(node.value)
     if isinstance(node.value, float):
         return _CONTEXT.create_decimal(ast.get_source_segment(text, node) or "")
     raise ToolError("Only numbers can be computed.")
@@ -111,16 +111,16 @@ def _call(name: str, arguments: list[Number]) -> Number:
             else " or ".join(str(number) for number in range(least, most + 1))
         )
         raise ToolError(f"{name} takes {wanted} arguments, not {len(arguments)}.")
-    return _bounded(function(*arguments))
+    return _check_bits(function(*arguments))
 
 
-def _bounded(value: Number) -> Number:
+def _check_bits(value: Number) -> Number:
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         raise OverflowError
     return value
 
 
-def _written(value: Number) -> str:
+def _write_number(value: Number) -> str:
     """As Python writes numbers: 15, 15.0, 0.3; powers of ten only where zeros would be many."""
     if isinstance(value, int):
         return str(value)
@@ -188,7 +188,7 @@ def _logarithm(value: Number, base: Number | None = None) -> Number:
     if value <= 0 or (base is not None and base <= 0):
         raise ValueError
     divisor = Decimal(1) if base is None else Decimal(base).ln()
-    return _cleaned(Decimal(value).ln() / divisor)
+    return _clean_digits(Decimal(value).ln() / divisor)
 
 
 def _logarithm_10(value: Number) -> Number:
@@ -224,7 +224,7 @@ def _by_float(function: Callable[[float], float]) -> Callable[[Number], Number]:
     return compute
 
 
-def _cleaned(value: Decimal) -> Decimal:
+def _clean_digits(value: Decimal) -> Decimal:
     """Without the last digits, which rounded steps get wrong: log(8, 2) is 3, log(e) is 1."""
     return value.quantize(Decimal((0, (1,), value.adjusted() - 30)))
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from uuid import UUID
 
 from amber.lib.errors import Invalid
-from memory.facts.facts import Fact, Outcome
+from memory.facts.facts import Fact, RememberResult
 from memory.owner import Owner
 from memory.recall.embedding import embedded_or_none
 from memory.recall.matching import matching
@@ -48,18 +48,18 @@ def remember(
     fact = Fact(content, evidence, told_to=context.assistant_id)
     try:
         memory, outcome = add_memory(
-            owner, fact, embedded=embedded, replaces=_named(context, owner, replaces)
+            owner, fact, embedded=embedded, replaces=_find_named(context, owner, replaces)
         )
     except Invalid as error:
         raise ToolError("; ".join(said for each in (error.fields or {}).values() for said in each))
-    if outcome is Outcome.KNOWN:
+    if outcome is RememberResult.KNOWN:
         return f"This was known already: {memory.content}"
-    if outcome is Outcome.SUPERSEDED:
+    if outcome is RememberResult.SUPERSEDED:
         return f"Remembered, in place of what was known before: {memory.content}"
     return f"Remembered: {memory.content}"
 
 
-def _named(context: ToolContext, owner: Owner, words: str) -> UUID | None:
+def _find_named(context: ToolContext, owner: Owner, words: str) -> UUID | None:
     """The memory that is meant, if that is clear."""
     if not words.strip():
         return None

@@ -33,7 +33,7 @@ class TooLongError(Exception):
     """This is not worth the time."""
 
 
-def _unchecked(*_: Any) -> Iterable[ValidationError]:
+def _check_nothing(*_: Any) -> Iterable[ValidationError]:
     return ()
 
 
@@ -66,8 +66,8 @@ def _in_time(keyword: Keyword) -> Keyword:
 
 _KEYWORDS: Final[Mapping[str, Keyword]] = dict(Draft202012Validator.VALIDATORS)
 _OWN: Final[Mapping[str, Keyword]] = {
-    **dict.fromkeys(("pattern", "patternProperties"), _unchecked),
-    **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), _unchecked),
+    **dict.fromkeys(("pattern", "patternProperties"), _check_nothing),
+    **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), _check_nothing),
     "additionalProperties": _additional,
     "uniqueItems": _unique,
 }

@@ -47,8 +47,8 @@ def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> 
         raise ArgumentsError("This tool's schema cannot be read; it cannot be called.") from broken
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path)
-        raise ArgumentsError(f"{f'{place}: ' if place else ''}{_shortened(error.message)}")
+        raise ArgumentsError(f"{f'{place}: ' if place else ''}{_shorten_message(error.message)}")
 
 
-def _shortened(message: str) -> str:
+def _shorten_message(message: str) -> str:
     return message if len(message) <= _SHOWN_CHARS else f"{message[:_SHOWN_CHARS]}…"

@@ -106,7 +106,9 @@ def register_tool(
     return register if function is None else register(function)
 
 
-def offered(circumstances: Circumstances, *, disabled: Collection[str] = ()) -> list[BuiltinTool]:
+def offer_builtin_tools(
+    circumstances: Circumstances, *, disabled: Collection[str] = ()
+) -> list[BuiltinTool]:
     """By name, so that prompts stay cacheable. `disabled` names are taken away."""
     return [
         tool

@@ -35,7 +35,7 @@ MAX_FILES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class CallFiles:
     """`notes` are lines of the result that name each file, or say why one is missing.
 
     `document` goes with the result, `shown` behind it: the images, and further documents.
@@ -56,13 +56,13 @@ class ResultFiles:
 
     async def take(
         self, made: Sequence[ProducedFile], *, whole: tuple[str, str] | None = None
-    ) -> Brought:
+    ) -> CallFiles:
         """Write the bytes of these files. `whole` is name and text of a result that was cut.
 
         Raises nothing: what cannot be kept becomes a note.
         """
         if not made and whole is None:
-            return Brought()
+            return CallFiles()
         return await asyncio.to_thread(self._take, made, whole)
 
     def save(self, result: ToolResult) -> tuple[File | None, list[File]]:
@@ -84,7 +84,7 @@ class ResultFiles:
 
     # -- In a thread -----------------------------------------------------------------------------
 
-    def _take(self, made: Sequence[ProducedFile], whole: tuple[str, str] | None) -> Brought:
+    def _take(self, made: Sequence[ProducedFile], whole: tuple[str, str] | None) -> CallFiles:
         notes: list[str] = []
         files = [file for each in made[:MAX_FILES] if (file := self._read(each, notes))]
         if len(made) > MAX_FILES:
@@ -94,10 +94,10 @@ class ResultFiles:
         if document is None:
             document = next((file for file in files if not file.is_image), None)
         shown = [file for file in files if file is not document]
-        return Brought(
+        return CallFiles(
             tuple(notes),
-            self._attached(document) if document else None,
-            tuple(self._attached(file) for file in shown),
+            self._attach_file(document) if document else None,
+            tuple(self._attach_file(file) for file in shown),
         )
 
     def _read(self, made: ProducedFile, notes: list[str]) -> File | None:
@@ -141,7 +141,7 @@ class ResultFiles:
             return None
         return timezone.now() + timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
 
-    def _attached(self, file: File) -> ResultFile:
+    def _attach_file(self, file: File) -> ResultFile:
         return ResultFile(str(file.pk), attachment_of(file, vision=self._vision))
 
 

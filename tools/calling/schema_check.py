@@ -101,7 +101,7 @@ def _meta_fault(schema: Any) -> Fault | None:
         Draft202012Validator.check_schema(schema, format_checker=no_formats)
     except SchemaError as error:
         place = ".".join(str(step) for step in error.absolute_path)
-        return place, f"This is no JSON Schema 2020-12: {_shortened(error.message)}"
+        return place, f"This is no JSON Schema 2020-12: {_shorten_text(error.message)}"
     return None
 
 
@@ -125,18 +125,18 @@ def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
         waiting.extend(each.contents for each in DRAFT202012.create_resource(part).subresources())
         for reference in (part[name] for name in _REFERENCES if name in part):
             if not reference.startswith("#"):
-                yield "", f"`$ref` {_shortened(repr(reference))} leads out of the schema."
+                yield "", f"`$ref` {_shorten_text(repr(reference))} leads out of the schema."
                 continue
             try:
                 target = resolver.lookup(reference).contents
             except (Unresolvable, ValueError, TypeError):  # of a step into a list or text
-                yield "", f"`$ref` {_shortened(repr(reference))} leads nowhere."
+                yield "", f"`$ref` {_shorten_text(repr(reference))} leads nowhere."
                 continue
             if id(target) not in seen and (fault := _meta_fault(target)):
-                yield "", f"`$ref` {_shortened(repr(reference))} leads to no schema: {fault[1]}"
+                yield "", f"`$ref` {_shorten_text(repr(reference))} leads to no schema: {fault[1]}"
             else:
                 waiting.append(target)
 
 
-def _shortened(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

@@ -44,7 +44,7 @@ class Signature:
         try:
             bound = dict(self.absent) | self.adapter.validate_python(given)
         except ValidationError as error:
-            raise ArgumentsError(_explained(error)) from error
+            raise ArgumentsError(_explain_error(error)) from error
         if self.context_name is not None:
             bound[self.context_name] = context
         return bound
@@ -131,7 +131,7 @@ class _PlainSchema(GenerateJsonSchema):
         return False
 
 
-def _explained(error: ValidationError) -> str:
+def _explain_error(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=False, include_context=False)
     texts = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found]
     if len(texts) > _MAX_SHOWN_ERRORS:

@@ -58,17 +58,17 @@ class TurnToolbox:
         context: ToolContext,
         limits: ToolLimits,
         files: ResultFiles,
-        theirs: Sequence[ToolSpec] = (),
+        client_tools: Sequence[ToolSpec] = (),
         is_attended: bool = True,
     ) -> None:
-        self._theirs = frozenset(spec.name for spec in theirs)
+        self._client_tools = frozenset(spec.name for spec in client_tools)
         named = dict(zip(offered_names(tools), tools, strict=True))
-        ours = [name for name in named if name not in self._theirs]
-        room = max(MAX_OFFERED_TOOLS - len(theirs), 0)
+        ours = [name for name in named if name not in self._client_tools]
+        room = max(MAX_OFFERED_TOOLS - len(client_tools), 0)
         self.left_out: tuple[str, ...] = tuple(ours[room:])
         self._tools = {name: named[name] for name in ours[:room]}
         own = (replace(tool.spec, name=name) for name, tool in self._tools.items())
-        self._specs = (*own, *theirs)
+        self._specs = (*own, *client_tools)
         self._is_attended = is_attended and context.chat_id is not None
         self._context = context
         self._limits = limits
@@ -91,8 +91,8 @@ class TurnToolbox:
         """Where nobody can approve, such a call is refused at once instead."""
         return self._is_attended and name in self._tools and self._tools[name].asks_first
 
-    def is_handed_back(self, name: str) -> bool:
-        return name in self._theirs
+    def is_client_tool(self, name: str) -> bool:
+        return name in self._client_tools
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
         """As the protocol says. A cancelled call raises CancelledError; nothing else is raised."""
@@ -164,7 +164,7 @@ def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
     taken = set(plain) - shared
     for tool, name in zip(tools, plain, strict=True):
         if name in shared:
-            name = _untaken(_qualified(tool.source, name), taken)
+            name = _untaken(_qualify_name(tool.source, name), taken)
             taken.add(name)
         names.append(name)
     return names
@@ -175,7 +175,7 @@ def allowed_name(text: str) -> str:
     return _NOT_ALLOWED.sub("_", text)[:MAX_NAME_CHARS] or "tool"
 
 
-def _qualified(source: str, name: str) -> str:
+def _qualify_name(source: str, name: str) -> str:
     """The function's name stays whole, the tool's is cut."""
     room_chars = MAX_NAME_CHARS - len(name) - 2
     if not source or room_chars < 1:

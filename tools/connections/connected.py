@@ -6,10 +6,10 @@ The only place where a tool's key is unsealed. Nothing is sent here.
 from collections.abc import Collection, Sequence
 
 from amber.lib.errors import Unavailable
-from amber.lib.secrets import SecretKeyError, UnsealError
+from amber.lib.secrets import DecryptError, SecretKeyError
 from tools.calling.recorded import EVERY_FUNCTION, RecordedTool
 from tools.connections.sources import source_of
-from tools.keys import unseal_api_key
+from tools.keys import decrypt_api_key
 from tools.models import Tool
 from tools.protocol import OfferedTool
 from tools.source import Connection
@@ -18,8 +18,8 @@ from tools.source import Connection
 def connection_of(tool: Tool) -> Connection:
     """Raises Unavailable when the key cannot be unsealed."""
     try:
-        api_key = unseal_api_key(tool)
-    except (UnsealError, SecretKeyError) as error:
+        api_key = decrypt_api_key(tool)
+    except (DecryptError, SecretKeyError) as error:
         raise Unavailable("The tool's key cannot be read; give it again.") from error
     return Connection(
         url=tool.discovery_url,

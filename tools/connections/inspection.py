@@ -33,14 +33,14 @@ _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class InspectionRequest:
     """What to ask, and of which kind of service."""
 
     kind: str
     connection: Connection
 
 
-def discover(question: Question) -> Discovered:
+def discover(question: InspectionRequest) -> Discovered:
     """Blocks. Raises DiscoveryError, UnsafeAddress, Invalid."""
     found = discover_all([question])[0]
     if isinstance(found, AmberError):
@@ -48,13 +48,13 @@ def discover(question: Question) -> Discovered:
     return found
 
 
-def discover_all(questions: Sequence[Question]) -> list[Discovered | AmberError]:
+def discover_all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
     """All at once, in their order. Blocks for DISCOVERY_SECONDS at most."""
     release_connections()
     return asyncio.run(_all(questions))
 
 
-def key_origin(question: Question, data: Mapping[str, Any]) -> tuple[str, str, int] | None:
+def key_origin(question: InspectionRequest, data: Mapping[str, Any]) -> tuple[str, str, int] | None:
     """Where the key goes with this data; None if that is not known, or nowhere."""
     try:
         return origin_of(source_of(question.kind).key_url(question.connection, data))
@@ -62,11 +62,11 @@ def key_origin(question: Question, data: Mapping[str, Any]) -> tuple[str, str, i
         return None
 
 
-async def _all(questions: Sequence[Question]) -> list[Discovered | AmberError]:
+async def _all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
     return list(await asyncio.gather(*map(_one, questions)))
 
 
-async def _one(question: Question) -> Discovered | AmberError:
+async def _one(question: InspectionRequest) -> Discovered | AmberError:
     connection = question.connection
     try:
         async with asyncio.timeout(DISCOVERY_SECONDS):

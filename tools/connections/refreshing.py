@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from amber.lib.errors import AmberError, Unavailable
 from tools.connections.connected import connection_of
-from tools.connections.inspection import Question, discover_all, key_origin
+from tools.connections.inspection import InspectionRequest, discover_all, key_origin
 from tools.models import Tool
 from tools.source import Discovered, DiscoveryError
 
@@ -34,16 +34,16 @@ BUDGET_SECONDS: Final = 30.0
 MAX_ERROR_CHARS: Final = 4_000
 
 
-def question_of(tool: Tool, *, document: str = "") -> Question:
+def question_of(tool: Tool, *, document: str = "") -> InspectionRequest:
     """What to ask the tool's service. `document` is a pasted one. Raises Unavailable."""
     connection = connection_of(tool)
     options = {n: deepcopy(v) for n, v in connection.options.items() if n != "ask_first"}
     if document:
         options["document"] = document
-    return Question(tool.kind, replace(connection, options=options))
+    return InspectionRequest(tool.kind, replace(connection, options=options))
 
 
-def check_key_stays(tool: Tool, question: Question, data: Any) -> None:
+def check_key_stays(tool: Tool, question: InspectionRequest, data: Any) -> None:
     """Raises DiscoveryError if `question` and `data` would send the tool's stored key elsewhere."""
     if not tool.api_key_sealed:
         return
@@ -54,7 +54,7 @@ def check_key_stays(tool: Tool, question: Question, data: Any) -> None:
 
 def refresh(tools: Sequence[Tool]) -> None:
     """Ask them all at once, and write what came of it; `tools` are changed likewise."""
-    asked: list[tuple[Tool, Question]] = []
+    asked: list[tuple[Tool, InspectionRequest]] = []
     for tool in tools:
         try:
             asked.append((tool, question_of(tool)))
@@ -80,7 +80,7 @@ def refresh_due() -> None:
             return
 
 
-def described(found: Discovered) -> dict[str, Any]:
+def discovery_columns(found: Discovered) -> dict[str, Any]:
     """The columns that a successful discovery fills."""
     now = timezone.now()
     return {
@@ -110,14 +110,16 @@ def _due() -> Any:
     )
 
 
-def _outcome(tool: Tool, question: Question, found: Discovered | AmberError) -> dict[str, Any]:
+def _outcome(
+    tool: Tool, question: InspectionRequest, found: Discovered | AmberError
+) -> dict[str, Any]:
     if isinstance(found, AmberError):
         return _failure(found)
     try:
         check_key_stays(tool, question, found.data)
     except DiscoveryError as error:
         return _failure(error)
-    return described(found)
+    return discovery_columns(found)
 
 
 def _failure(error: AmberError) -> dict[str, Any]:

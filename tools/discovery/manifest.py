@@ -44,7 +44,7 @@ class _Function(BaseModel):
     timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS)] | None = None
 
 
-class _Document(BaseModel):
+class _ManifestDocument(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: _Name
@@ -71,7 +71,7 @@ def read_manifest(given: Any) -> Manifest:
     if not isinstance(given, Mapping):
         raise DiscoveryError("The manifest is not a JSON object.")
     try:
-        document = _Document.model_validate(given)
+        document = _ManifestDocument.model_validate(given)
     except ValidationError as error:
         raise _refusal(_shape_faults(error)) from None
     faults = list(_content_faults(document))
@@ -117,7 +117,7 @@ def _in_words(kind: str, message: str) -> str:
             return f"{message}."
 
 
-def _content_faults(document: _Document) -> Iterator[Fault]:
+def _content_faults(document: _ManifestDocument) -> Iterator[Fault]:
     for field in ("callback_url", "homepage_url"):
         url = getattr(document, field)
         if url and not _is_web_address(url):
@@ -141,7 +141,7 @@ def _is_web_address(url: str) -> bool:
     return True
 
 
-def _warnings(document: _Document) -> Iterator[str]:
+def _warnings(document: _ManifestDocument) -> Iterator[str]:
     for number, function in enumerate(document.functions):
         offered = allowed_name(function.name)
         if offered != function.name:

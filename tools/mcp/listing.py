@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tools.calling.schema_check import schema_faults
-from tools.mcp.terms import Listing
+from tools.mcp.terms import ServerListing
 from tools.source import Discovered
 
 MAX_FUNCTIONS: Final = 128
@@ -27,7 +27,7 @@ MAX_INSTRUCTIONS_CHARS: Final = 4_000
 MAX_WARNINGS: Final = 50
 
 
-def discovered(listing: Listing, url: str) -> Discovered:
+def discover_functions(listing: ServerListing, url: str) -> Discovered:
     """`data` also keeps the protocol's version, so that calls need not ask for it."""
     functions: dict[str, dict[str, Any]] = {}
     warnings: list[str] = []

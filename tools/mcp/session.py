@@ -28,7 +28,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from amber.lib.egress import FetchError, UnsafeAddress, installation_policy
-from tools.mcp.terms import Listing, Server, SessionFault
+from tools.mcp.terms import McpServer, ServerListing, SessionFault
 from tools.mcp.transport import Line
 
 T = TypeVar("T")
@@ -47,10 +47,10 @@ _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(
 )
 
 
-async def list_tools(server: Server, *, seconds: float) -> Listing:
+async def list_tools(server: McpServer, *, seconds: float) -> ServerListing:
     """All pages, at most MAX_PAGES. Raises SessionFault."""
 
-    async def talk(client: Client) -> Listing:
+    async def talk(client: Client) -> ServerListing:
         tools: list[dict[str, Any]] = []
         cursor, is_cut = None, False
         for _ in range(MAX_PAGES):
@@ -62,7 +62,7 @@ async def list_tools(server: Server, *, seconds: float) -> Listing:
         else:
             is_cut = True
         about = client.server_info
-        return Listing(
+        return ServerListing(
             name=(about.title or about.name) if about else "",
             instructions=client.instructions or "",
             protocol_version=client.protocol_version or "",
@@ -74,7 +74,7 @@ async def list_tools(server: Server, *, seconds: float) -> Listing:
 
 
 async def call_tool(
-    server: Server, name: str, arguments: Mapping[str, Any], *, seconds: float
+    server: McpServer, name: str, arguments: Mapping[str, Any], *, seconds: float
 ) -> dict[str, Any]:
     """The result as the server gave it. Raises SessionFault.
 
@@ -120,7 +120,9 @@ async def _learn_headers(client: Client, name: str) -> None:
             return
 
 
-async def _in_session(server: Server, talk: Callable[[Client], Awaitable[T]], seconds: float) -> T:
+async def _in_session(
+    server: McpServer, talk: Callable[[Client], Awaitable[T]], seconds: float
+) -> T:
     policy = server.policy or installation_policy()
     try:
         url = str(policy.checked(server.url))  # before anybody reads it in another way
@@ -154,7 +156,7 @@ async def _end(task: asyncio.Task[Any], line: Line) -> None:
         await asyncio.wait({task})
 
 
-async def _session(server: Server, line: Line, talk: Callable[[Client], Awaitable[T]]) -> T:
+async def _session(server: McpServer, line: Line, talk: Callable[[Client], Awaitable[T]]) -> T:
     limits = server.line.limits
     http = httpx2.AsyncClient(
         transport=line,

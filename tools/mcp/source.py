@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from amber.lib.errors import Invalid
 from engine.tools import ToolSpec
-from tools.mcp.listing import discovered
+from tools.mcp.listing import discover_functions
 from tools.mcp.results import output_of
-from tools.mcp.terms import LineOptions, Server, SessionFault
-from tools.outgoing.answers import masked
+from tools.mcp.terms import LineOptions, McpServer, SessionFault
+from tools.outgoing.answers import mask_secrets
 from tools.outgoing.auth import CredentialError, auth_headers, checked_auth, secrets_in
 from tools.outgoing.requests import (
     MAX_TRIES,
@@ -59,13 +59,13 @@ class MCPSource:
         from tools.mcp.session import list_tools
 
         try:
-            server = Server(connection.url, _line(connection))
+            server = McpServer(connection.url, _line(connection))
             listing = await list_tools(server, seconds=DISCOVERY_SECONDS)
         except CredentialError as error:
             raise DiscoveryError(fields={"api_key": [str(error)]}) from None
         except SessionFault as fault:
             raise _discovery_error(fault) from None
-        found = discovered(listing, connection.url)
+        found = discover_functions(listing, connection.url)
         if not found.data["functions"]:
             raise DiscoveryError(fields={"tools": found.warnings})
         return found
@@ -115,7 +115,7 @@ class MCPFunction:
             ) from None
         result = await self._result(arguments, line)
         output = output_of(result, self.spec.name)
-        text = masked(output.text, line.secrets)
+        text = mask_secrets(output.text, line.secrets)
         if result.get("isError"):
             raise ToolError(text or "The tool reports an error and does not say which.")
         return replace(output, text=text)
@@ -125,7 +125,7 @@ class MCPFunction:
         await _load_sdk()
         from tools.mcp.session import call_tool
 
-        server = Server(self.connection.url, line, self.protocol_version)
+        server = McpServer(self.connection.url, line, self.protocol_version)
         tries = MAX_TRIES if self.is_idempotent else 1
         for number in range(1, tries + 1):
             try:
@@ -181,7 +181,7 @@ def _service_error(fault: SessionFault, secrets: Sequence[str]) -> ServiceError:
     """What the model reads, and the owner under `detail`."""
     if fault.cause is not None and fault.cause.code == "unsafe_address":
         return ServiceError("The tool's address is not one that may be called.")
-    said = masked(fault.text, secrets)
+    said = mask_secrets(fault.text, secrets)
     if fault.status in (401, 403):
         text = f"The tool's service refused Amber's key (status {fault.status})."
         return ServiceError(text, detail=f"{text} {said}", status=fault.status)

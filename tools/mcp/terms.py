@@ -40,7 +40,7 @@ class LineOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class McpServer:
     """`protocol_version` is what discovery agreed on; empty: find out.
 
     `policy` None is the installation's.
@@ -53,7 +53,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ServerListing:
     """What a server says of itself. `tools` are as the server wrote them; `is_cut`: there are more."""
 
     name: str

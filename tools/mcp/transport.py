@@ -76,15 +76,15 @@ class Line(httpx2.AsyncBaseTransport):
             self.has_called = True
         note = _Note(request, self.options)
         try:
-            answer = await self._sent(request, is_call=message == "tools/call")
+            answer = await self._send_metered(request, is_call=message == "tools/call")
         except (FetchError, UnsafeAddress) as fault:
             note.write(None, b"", fault.message)
             raise
         self.status = answer.status_code
-        answer.stream = _Body(self, answer, note)
+        answer.stream = _MeteredBody(self, answer, note)
         return answer
 
-    async def _sent(self, request: httpx2.Request, *, is_call: bool) -> httpx2.Response:
+    async def _send_metered(self, request: httpx2.Request, *, is_call: bool) -> httpx2.Response:
         """Raises FetchError, UnsafeAddress."""
         self._left_requests -= 1
         if self._is_cut or self._left_requests < 0:
@@ -120,7 +120,7 @@ class Line(httpx2.AsyncBaseTransport):
     async def _goodbye(self, request: httpx2.Request) -> httpx2.Response:
         """The end of a session at the server; nothing depends on its answer."""
         async with asyncio.timeout(GOODBYE_SECONDS):
-            answer = await self._sent(request, is_call=False)
+            answer = await self._send_metered(request, is_call=False)
             await answer.aclose()
         return httpx2.Response(answer.status_code, request=request)
 
@@ -174,7 +174,7 @@ class Line(httpx2.AsyncBaseTransport):
             raise self.end("too_large")
 
 
-class _Body(httpx2.AsyncByteStream):
+class _MeteredBody(httpx2.AsyncByteStream):
     def __init__(self, line: Line, answer: httpx2.Response, note: "_Note") -> None:
         self._line = line
         self._answer = answer

@@ -80,7 +80,7 @@ def is_version_3_0(document: Mapping[str, Any]) -> bool:
     return str(document.get("openapi")).startswith("3.0")
 
 
-def resolved(document: Mapping[str, Any], part: Any) -> Any:
+def resolve_reference(document: Mapping[str, Any], part: Any) -> Any:
     """`part`, or what its `$ref` leads to, through others if need be; None if that is nowhere."""
     for _ in range(MAX_REFERENCES):
         if not isinstance(part, dict) or not isinstance(part.get("$ref"), str):

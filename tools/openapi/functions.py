@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from tools.openapi.document import DocumentError, read_document, resolved
+from tools.openapi.document import DocumentError, read_document, resolve_reference
 from tools.openapi.operation import Arguments, OperationReader
 from tools.openapi.plan import Plan
 from tools.openapi.schema import SchemaReader, TooManyValuesError
@@ -44,7 +44,7 @@ _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FunctionsRequest:
     """What the tool's owner said. `operations` empty: all. `auth` None: what the document wants."""
 
     document_url: str = ""
@@ -88,7 +88,7 @@ class _Operation:
         return frozenset(name for name in names if isinstance(name, str))
 
 
-def describe(content: bytes, request: Request) -> Description:
+def describe(content: bytes, request: FunctionsRequest) -> Description:
     """Never raises for what is in the document."""
     description = Description()
     try:
@@ -97,7 +97,9 @@ def describe(content: bytes, request: Request) -> Description:
         description.problems[error.place or "document"] = str(error)
         return description
     _introduce(document, request, description)
-    operations = _picked(list(_operations(document, description.warnings)), request, description)
+    operations = _pick_operations(
+        list(_operations(document, description.warnings)), request, description
+    )
     if len(operations) > MAX_FUNCTIONS:
         description.problems["options.operations"] = _asks_to_pick(operations)
     if not description.problems:
@@ -106,7 +108,9 @@ def describe(content: bytes, request: Request) -> Description:
     return description
 
 
-def _introduce(document: Mapping[str, Any], request: Request, description: Description) -> None:
+def _introduce(
+    document: Mapping[str, Any], request: FunctionsRequest, description: Description
+) -> None:
     info = document.get("info")
     info = info if isinstance(info, dict) else {}
     description.title = _text(info.get("title"))[:200]
@@ -122,7 +126,7 @@ def _operations(document: Mapping[str, Any], warnings: list[str]) -> Iterator[_O
     """In the document's order, each with a name of its own."""
     taken: set[str] = set()
     for path, reference in document["paths"].items():
-        item = resolved(document, reference)
+        item = resolve_reference(document, reference)
         if not path.startswith("/") or not isinstance(item, dict):
             if not path.startswith("x-"):
                 warnings.append(f"{path[:200]} was left out: it is no path.")
@@ -130,7 +134,7 @@ def _operations(document: Mapping[str, Any], warnings: list[str]) -> Iterator[_O
         if "trace" in item:
             warnings.append(f"TRACE {path[:200]} was left out: Amber does not send that method.")
         for method in METHODS:
-            described = resolved(document, item.get(method))
+            described = resolve_reference(document, item.get(method))
             if isinstance(described, dict):
                 name = _free_name(described, method, path, taken)
                 taken.add(name)
@@ -147,8 +151,8 @@ def _free_name(described: Mapping[str, Any], method: str, path: str, taken: set[
     return free
 
 
-def _picked(
-    operations: list[_Operation], request: Request, description: Description
+def _pick_operations(
+    operations: list[_Operation], request: FunctionsRequest, description: Description
 ) -> list[_Operation]:
     if not request.operations:
         return operations
@@ -177,7 +181,7 @@ def _names(operations: Sequence[_Operation]) -> str:
 def _add_functions(
     document: Mapping[str, Any],
     operations: Sequence[_Operation],
-    request: Request,
+    request: FunctionsRequest,
     description: Description,
 ) -> None:
     problems: dict[str, str] = {}
@@ -199,7 +203,7 @@ def _add_functions(
 def _function(
     document: Mapping[str, Any],
     operation: _Operation,
-    request: Request,
+    request: FunctionsRequest,
     auth: Mapping[str, str] | None,
 ) -> tuple[dict[str, Any], Sequence[str]]:
     """The function and what was cut. Raises DocumentError."""
@@ -220,7 +224,7 @@ def _function(
     )
     function = {
         "name": operation.name,
-        "description": _said(operation),
+        "description": _describe_operation(operation),
         "parameters": arguments.schema,
         "idempotent": operation.method in SAFE_METHODS,
         "request": plan.as_data(),
@@ -252,7 +256,7 @@ def _fitting(
     )
 
 
-def _said(operation: _Operation) -> str:
+def _describe_operation(operation: _Operation) -> str:
     """What the model reads: summary and description, or at least what is sent."""
     described = operation.described
     texts = [_text(described.get("summary")), _text(described.get("description"))]

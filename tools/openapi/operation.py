@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tools.openapi.document import DocumentError, resolved
+from tools.openapi.document import DocumentError, resolve_reference
 from tools.openapi.plan import FORM, MULTIPART, Place, Where, is_json
 from tools.openapi.schema import Schema, SchemaReader
 
@@ -98,7 +98,7 @@ class OperationReader:
             for parameter in parameters:
                 if parameter["in"] == where and not self._is_own(parameter):
                     self._add_parameter(found, where, parameter)
-        body = resolved(self._document, operation.get("requestBody"))
+        body = resolve_reference(self._document, operation.get("requestBody"))
         if isinstance(body, dict):
             self._add_body(found, body)
         return found
@@ -109,7 +109,7 @@ class OperationReader:
         """The operation's replace the path's of the same name and place."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for holder in (item, operation):
-            for parameter in self._listed(holder):
+            for parameter in self._list_parameters(holder):
                 found[parameter["in"], parameter["name"]] = parameter
         for name in dict.fromkeys(_IN_PATH.findall(path)):
             found.setdefault(
@@ -118,10 +118,10 @@ class OperationReader:
         unused = [n for w, n in found if w == "path" and f"{{{n}}}" not in path]
         return [p for (w, n), p in found.items() if w != "path" or n not in unused]
 
-    def _listed(self, holder: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _list_parameters(self, holder: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         listed = holder.get("parameters", [])
         for number, reference in enumerate(listed if isinstance(listed, list) else []):
-            parameter = resolved(self._document, reference)
+            parameter = resolve_reference(self._document, reference)
             known = isinstance(parameter, dict) and parameter.get("in") in STYLES
             if not known or not isinstance(parameter.get("name"), str) or not parameter["name"]:
                 raise DocumentError(

@@ -19,7 +19,7 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     checked: dict[str, Any] = {}
     for name, value in options.items():
         try:
-            checked[name] = _CHECKS.get(name, _unknown)(value)
+            checked[name] = _CHECKS.get(name, _refuse_option)(value)
         except Invalid as error:
             for place, texts in (error.fields or {}).items():
                 fields[place] = list(texts)
@@ -30,7 +30,7 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def _unknown(_: Any) -> Any:
+def _refuse_option(_: Any) -> Any:
     raise ValueError("There is no such option.")
 
 

@@ -47,10 +47,10 @@ def read_yaml(text: str, *, max_depth: int, max_values: int) -> Any:
     try:
         return _Builder(max_depth, max_values).built(yaml.parse(text, Loader=loader))
     except yaml.YAMLError as error:
-        raise YamlError(_explained(error)) from None
+        raise YamlError(_explain_error(error)) from None
 
 
-def _explained(error: Exception) -> str:
+def _explain_error(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     said = getattr(error, "problem", None) or "it holds characters that may not be there"
     return f"line {mark.line + 1}: {said}" if mark is not None else said

@@ -50,14 +50,14 @@ class Plan:
 
     def as_data(self) -> dict[str, Any]:
         """Without what is as it is by default: a tool's row holds hundreds of places."""
-        return _told(self) | {"places": [_told(place) for place in self.places]}
+        return _plan_to_json(self) | {"places": [_plan_to_json(place) for place in self.places]}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Plan":
         return cls(**{**data, "places": tuple(Place(**place) for place in data["places"])})
 
 
-def _told(value: Place | Plan) -> dict[str, Any]:
+def _plan_to_json(value: Place | Plan) -> dict[str, Any]:
     return {name: part for name, part in asdict(value).items() if part}
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from tools.openapi.functions import Description, Request, describe
+from tools.openapi.functions import Description, FunctionsRequest, describe
 
 CPU_SECONDS: Final = 20
 WALL_SECONDS: Final = 30
@@ -36,7 +36,7 @@ _TOO_MUCH: Final = (
 logger = structlog.get_logger(__name__)
 
 
-def read_in_child(content: bytes, request: Request) -> Description:
+def read_in_child(content: bytes, request: FunctionsRequest) -> Description:
     """Takes at most WALL_SECONDS. Never raises for what is in the document."""
     head = orjson.dumps(asdict(request))
     try:
@@ -75,7 +75,7 @@ def _limit_self() -> None:
 
 def _answer(head: bytes, content: bytes) -> bytes:
     fields: dict[str, Any] = orjson.loads(head)
-    return _NUL.sub(rb"\1", orjson.dumps(asdict(describe(content, Request(**fields)))))
+    return _NUL.sub(rb"\1", orjson.dumps(asdict(describe(content, FunctionsRequest(**fields)))))
 
 
 def main() -> None:

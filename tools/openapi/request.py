@@ -77,14 +77,14 @@ def _path(plan: Plan, given: Mapping[Place, Any]) -> str:
         for number, part in enumerate(parts)
     ]
     path = "".join(written)
-    if any(_undotted(segment) in _DOTS for segment in path.split("/")):
+    if any(_decode_dots(segment) in _DOTS for segment in path.split("/")):
         raise ArgumentsError("The arguments would lead to another address than the function's.")
     return path
 
 
 def _path_value(place: Place, value: Any) -> str:
     for text in _texts(value):
-        if _DOTS & {_undotted(segment) for segment in re.split(r"[/\\]", text)}:
+        if _DOTS & {_decode_dots(segment) for segment in re.split(r"[/\\]", text)}:
             raise ArgumentsError(f"{place.argument} must not be, or hold, the path segment . or ..")
     written = path_value(place, value)
     if not written:
@@ -105,7 +105,7 @@ def _texts(value: Any) -> Iterator[str]:
         yield as_text(value)
 
 
-def _undotted(segment: str) -> str:
+def _decode_dots(segment: str) -> str:
     return re.sub("%2e", ".", segment, flags=re.IGNORECASE).strip()
 
 

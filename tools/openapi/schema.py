@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from tools.openapi.document import at_pointer, is_version_3_0, resolved
+from tools.openapi.document import at_pointer, is_version_3_0, resolve_reference
 
 Schema = dict[str, Any]
 
@@ -62,31 +62,33 @@ class SchemaReader:
             self._note("something that is no schema was left out")
             return {}
         if isinstance(schema.get("$ref"), str):
-            return self._referenced(schema, depth, refs)
+            return self._follow_reference(schema, depth, refs)
         if depth > self._max_depth:
             self._note(f"what is nested more than {self._max_depth} deep is not described")
             return stub(schema)
-        return self._translated(schema, depth, refs)
+        return self._translate_schema(schema, depth, refs)
 
-    def _referenced(self, schema: Schema, depth: int, refs: frozenset[str]) -> Schema:
+    def _follow_reference(self, schema: Schema, depth: int, refs: frozenset[str]) -> Schema:
         ref = schema["$ref"]
         target = at_pointer(self._document, ref)
         if not isinstance(target, dict | bool):
-            self._note(f"{_shown(ref)} is not in the document, so anything may stand there")
+            self._note(
+                f"{_shorten_reference(ref)} is not in the document, so anything may stand there"
+            )
             return {}
         if ref in refs or len(refs) >= MAX_REFERENCES_DEEP:
-            self._note(f"{_shown(ref)} refers to itself and is described once only")
-            return stub(resolved(self._document, target))
+            self._note(f"{_shorten_reference(ref)} refers to itself and is described once only")
+            return stub(resolve_reference(self._document, target))
         read = self._read(target, depth, refs | {ref})
         beside = {name: value for name, value in schema.items() if name != "$ref"}
         if self._ignores_siblings:
             beside = {name: beside[name] for name in ("description",) if name in beside}
         if not beside:
             return read
-        more = self._translated(beside, depth, refs)
-        return read | more if more.keys() <= _ANNOTATIONS else merged({"allOf": [read, more]})
+        more = self._translate_schema(beside, depth, refs)
+        return read | more if more.keys() <= _ANNOTATIONS else merge_all_of({"allOf": [read, more]})
 
-    def _translated(self, schema: Schema, depth: int, refs: frozenset[str]) -> Schema:
+    def _translate_schema(self, schema: Schema, depth: int, refs: frozenset[str]) -> Schema:
         def below(part: Any) -> Schema:
             return self._read(part, depth + 1, refs)
 
@@ -105,7 +107,7 @@ class SchemaReader:
                 parts = self._without_read_only(value) if name == "properties" else value
                 read[name] = {key: below(part) for key, part in parts.items()}
         self._leave_out_read_only(schema, read)
-        return _finished(schema, read)
+        return _finish_schema(schema, read)
 
     def _without_read_only(self, properties: Schema) -> Schema:
         return {name: part for name, part in properties.items() if not self._is_read_only(part)}
@@ -117,7 +119,7 @@ class SchemaReader:
             read["required"] = [name for name in read["required"] if name not in gone]
 
     def _is_read_only(self, part: Any) -> bool:
-        target = resolved(self._document, part)
+        target = resolve_reference(self._document, part)
         return isinstance(target, dict) and target.get("readOnly") is True
 
     def _note(self, text: str) -> None:
@@ -130,7 +132,7 @@ def stub(schema: Any) -> Schema:
     return ({"type": kind} if _is_type(kind) else {}) | {"description": _CUT}
 
 
-def merged(schema: Schema) -> Schema:
+def merge_all_of(schema: Schema) -> Schema:
     """With `allOf` worked in, where its parts are plain objects or there is only one."""
     parts = schema.get("allOf")
     if not parts:
@@ -153,7 +155,7 @@ def merged(schema: Schema) -> Schema:
     return whole | ({"description": descriptions[0]} if descriptions else {})
 
 
-def _finished(schema: Schema, read: Schema) -> Schema:
+def _finish_schema(schema: Schema, read: Schema) -> Schema:
     """What concerns several keywords at once."""
     if len(read.get("description", "")) > MAX_DESCRIPTION_CHARS:
         read["description"] = f"{read['description'][:MAX_DESCRIPTION_CHARS]}…"
@@ -167,7 +169,7 @@ def _finished(schema: Schema, read: Schema) -> Schema:
     first = examples[0] if examples else schema.get("example")
     if first is not None and _size_chars(first) <= MAX_EXAMPLE_CHARS:
         read["examples"] = [first]
-    read = merged(read)
+    read = merge_all_of(read)
     return _with_null(read) if schema.get("nullable") is True else read
 
 
@@ -195,7 +197,7 @@ def _size_chars(value: Any) -> int:
     return len(orjson.dumps(value))
 
 
-def _shown(ref: str) -> str:
+def _shorten_reference(ref: str) -> str:
     return ref if len(ref) <= 100 else f"{ref[:100]}…"
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tools.openapi.document import resolved
+from tools.openapi.document import resolve_reference
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 
@@ -37,7 +37,7 @@ def wanted_auth(document: Mapping[str, Any]) -> tuple[dict[str, str] | None, str
 
 def _schemes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Those the document requires first, then the others."""
-    components = resolved(document, document.get("components"))
+    components = resolve_reference(document, document.get("components"))
     described = components.get("securitySchemes") if isinstance(components, dict) else None
     described = described if isinstance(described, dict) else {}
     required = document.get("security")
@@ -48,7 +48,7 @@ def _schemes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for name in each
     ]
     for name in dict.fromkeys([*names, *described]):
-        scheme = resolved(document, described.get(name))
+        scheme = resolve_reference(document, described.get(name))
         if isinstance(scheme, dict):
             yield scheme
 

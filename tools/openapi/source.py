@@ -22,7 +22,7 @@ from amber.lib.errors import Invalid
 from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
 from tools.openapi.answer import output_of
-from tools.openapi.functions import Description, Request
+from tools.openapi.functions import Description, FunctionsRequest
 from tools.openapi.options import checked_options
 from tools.openapi.plan import Plan
 from tools.openapi.reader import read_in_child
@@ -49,7 +49,7 @@ class OpenAPISource:
         """Raises DiscoveryError, UnsafeAddress, FetchError."""
         content, document_url = await _document(connection)
         options = connection.options
-        request = Request(
+        request = FunctionsRequest(
             document_url=document_url,
             server=options.get("server", ""),
             operations=options.get("operations", ()),
@@ -167,14 +167,14 @@ async def _document(connection: Connection) -> tuple[bytes, str]:
         return pasted.encode("utf-8", "replace"), ""
     if not connection.url:
         raise DiscoveryError(fields={"discovery_url": ["Give an address, or paste a document."]})
-    answer = await _fetched(connection)
+    answer = await _fetch_document(connection)
     if not answer.is_success:
         field_name = "api_key" if answer.status in (401, 403) else "discovery_url"
         raise DiscoveryError(fields={field_name: [f"The address answered {answer.status}."]})
     return answer.body, answer.url
 
 
-async def _fetched(connection: Connection) -> Response:
+async def _fetch_document(connection: Connection) -> Response:
     """With the key only if it is wanted, and meant for this origin."""
     headers = {"Accept": ACCEPTED_DOCUMENTS}
     answer = await fetch("GET", connection.url, headers=headers)

@@ -22,10 +22,10 @@ _DELIMITERS: Final[Mapping[str, str]] = {"spaceDelimited": "%20", "pipeDelimited
 def path_value(place: Place, value: Any) -> str:
     """simple, label or matrix; empty if the value is."""
     if place.as_json:
-        return encoded(as_json(value))
+        return percent_encode(as_json(value))
     if place.style == "matrix":
         return "".join(f";{pair}" for pair in _pairs(place, value, between=","))
-    parts = _parts(place, value, encode=encoded)
+    parts = _parts(place, value, encode=percent_encode)
     dot = "." if place.style == "label" else ""
     between = "." if dot and place.explode else ","
     return dot + between.join(parts) if any(parts) else ""
@@ -39,9 +39,12 @@ def header_value(place: Place, value: Any) -> str:
 def query_pairs(place: Place, value: Any) -> list[str]:
     """`name=value` pairs of a query, a form or a cookie."""
     if place.as_json:
-        return [f"{encoded(place.name)}={encoded(as_json(value))}"]
+        return [f"{percent_encode(place.name)}={percent_encode(as_json(value))}"]
     if place.style == "deepObject" and isinstance(value, dict | list):
-        return [f"{encoded(name)}={_kept(place, text)}" for name, text in _deep(place.name, value)]
+        return [
+            f"{percent_encode(name)}={_encode_reserved(place, text)}"
+            for name, text in _deep(place.name, value)
+        ]
     return _pairs(place, value, between=_DELIMITERS.get(place.style, ","))
 
 
@@ -61,11 +64,11 @@ def as_json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def encoded(text: str) -> str:
+def percent_encode(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def _kept(place: Place, text: str) -> str:
+def _encode_reserved(place: Place, text: str) -> str:
     return quote(text, safe=RESERVED if place.allow_reserved else "", errors="replace")
 
 
@@ -79,14 +82,18 @@ def _parts(place: Place, value: Any, *, encode: Any) -> list[str]:
 
 
 def _pairs(place: Place, value: Any, *, between: str) -> list[str]:
-    name = encoded(place.name)
+    name = percent_encode(place.name)
     if isinstance(value, dict):
-        written = [(encoded(key), _kept(place, as_text(part))) for key, part in value.items()]
+        written = [
+            (percent_encode(key), _encode_reserved(place, as_text(part)))
+            for key, part in value.items()
+        ]
         if place.explode:
             return [f"{key}={part}" for key, part in written]
         return [f"{name}={between.join(text for pair in written for text in pair)}"]
     items = [
-        _kept(place, as_text(item)) for item in (value if isinstance(value, list) else [value])
+        _encode_reserved(place, as_text(item))
+        for item in (value if isinstance(value, list) else [value])
     ]
     if place.explode:
         return [f"{name}={item}" for item in items]

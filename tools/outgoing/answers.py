@@ -31,27 +31,27 @@ _MIN_SECRET_CHARS: Final = 4
 
 def output_of(answer: Response, secrets: Sequence[str] = ()) -> ToolOutput:
     """What a successful call returned."""
-    parsed = _parsed(answer)
+    parsed = _parse_json(answer)
     if not isinstance(parsed, dict) or not isinstance(parsed.get("content"), str):
-        return ToolOutput(masked(answer.text(), secrets))
+        return ToolOutput(mask_secrets(answer.text(), secrets))
     files, left_out = _files(parsed.get("files"))
     note = (
         f"\n[{left_out} file(s) of the answer could not be read, or were too many.]"
         if left_out
         else ""
     )
-    return ToolOutput(masked(parsed["content"], secrets) + note, tuple(files))
+    return ToolOutput(mask_secrets(parsed["content"], secrets) + note, tuple(files))
 
 
 def refusal_of(answer: Response, secrets: Sequence[str] = ()) -> ServiceError:
     """What an answer with another status than 2xx means."""
-    said = masked(_reason(answer), secrets)
+    said = mask_secrets(_reason(answer), secrets)
     shown = f": {_cut(said, MAX_REFUSAL_CHARS)}" if said else "."
     text = f"The tool's service answered with status {answer.status}{shown}"
     return ServiceError(text, detail=_cut(text, MAX_DETAIL_CHARS), status=answer.status)
 
 
-def masked(text: str, secrets: Iterable[str]) -> str:
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """Without the secrets."""
     for secret in secrets:
         if len(secret) >= _MIN_SECRET_CHARS:
@@ -59,7 +59,7 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _parsed(answer: Response) -> Any:
+def _parse_json(answer: Response) -> Any:
     """None for what is not JSON, or too much of it."""
     if answer.body.count(b",") + answer.body.count(b"[") > MAX_JSON_VALUES:
         return None
@@ -98,11 +98,13 @@ def _reason(answer: Response) -> str:
     """What the service says itself; empty for a page meant for browsers."""
     if answer.mime_type == "text/html":
         return ""
-    parsed = _parsed(answer)
-    return (_said(parsed) if isinstance(parsed, Mapping) else "") or answer.text().strip()
+    parsed = _parse_json(answer)
+    return (
+        _find_error_text(parsed) if isinstance(parsed, Mapping) else ""
+    ) or answer.text().strip()
 
 
-def _said(parsed: Mapping[str, Any]) -> str:
+def _find_error_text(parsed: Mapping[str, Any]) -> str:
     """The usual places of an error's text; empty if it is in none of them."""
     for field in ("content", "error", "message", "detail"):
         value = parsed.get(field)

@@ -28,14 +28,14 @@ def forget_peak() -> None:
 
 def main(good: str, urls: list[str]) -> None:
     from amber.lib.ids import new_id
-    from tools.connections.inspection import Question, discover_all
+    from tools.connections.inspection import InspectionRequest, discover_all
     from tools.discovery.source import DiscoverySource
     from tools.protocol import ToolContext, ToolError
     from tools.source import Connection
     from tools.tests.tool_service import function
 
     def discover(url: str) -> None:
-        discover_all([Question("discovery", Connection(url=url))])
+        discover_all([InspectionRequest("discovery", Connection(url=url))])
 
     def call(url: str) -> None:
         data = {"callback_url": url, "functions": [function("f")]}

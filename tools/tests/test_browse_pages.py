@@ -15,7 +15,7 @@ from libraries.parsing.confinement import ParserLimits
 from libraries.parsing.result import MAX_PAGE_CHARS
 from tools.builtin.web import pages
 from tools.builtin.web_browse import budget_tokens, piece_from
-from tools.calling.registry import offered
+from tools.calling.registry import offer_builtin_tools
 from tools.protocol import Circumstances, ToolError
 from tools.tests.services import call, url_of
 
@@ -57,8 +57,8 @@ def refusal_of(browse, *args, **arguments):
 
 
 def test_is_offered_unless_browsing_is_disabled():
-    assert "web_browse" in [tool.name for tool in offered(Circumstances())]
-    disabled = offered(Circumstances(disable_web_browsing=True))
+    assert "web_browse" in [tool.name for tool in offer_builtin_tools(Circumstances())]
+    disabled = offer_builtin_tools(Circumstances(disable_web_browsing=True))
     assert "web_browse" not in [tool.name for tool in disabled]
 
 

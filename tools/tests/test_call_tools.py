@@ -161,14 +161,14 @@ def test_in_a_chat_that_nobody_attends_such_a_call_is_refused_too(toolbox):
 
 
 def test_functions_of_whoever_asks_are_offered_behind_ours_and_keep_their_names(toolbox):
-    theirs = [ToolSpec("weather", "Theirs."), ToolSpec("echo", "Theirs too.")]
-    box = toolbox(FakeTool("echo"), FakeTool("clock"), theirs=theirs)
+    client_tools = [ToolSpec("weather", "Theirs."), ToolSpec("echo", "Theirs too.")]
+    box = toolbox(FakeTool("echo"), FakeTool("clock"), client_tools=client_tools)
     assert [(spec.name, spec.description) for spec in box.specs] == [
         ("clock", "Echoes."),
         ("weather", "Theirs."),
         ("echo", "Theirs too."),
     ]
-    assert [name for name in ("clock", "weather", "echo") if box.is_handed_back(name)] == [
+    assert [name for name in ("clock", "weather", "echo") if box.is_client_tool(name)] == [
         "weather",
         "echo",
     ]
@@ -177,7 +177,7 @@ def test_functions_of_whoever_asks_are_offered_behind_ours_and_keep_their_names(
 
 def test_theirs_are_offered_before_ours_where_there_are_too_many(toolbox):
     ours = [FakeTool(f"ours_{n}") for n in range(MAX_OFFERED_TOOLS)]
-    box = toolbox(*ours, theirs=[ToolSpec("weather", "")])
+    box = toolbox(*ours, client_tools=[ToolSpec("weather", "")])
     assert len(box.specs) == MAX_OFFERED_TOOLS
     assert box.specs[-1].name == "weather"
     assert box.left_out == (f"ours_{MAX_OFFERED_TOOLS - 1}",)

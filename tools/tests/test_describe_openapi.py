@@ -7,13 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema.validators import Draft202012Validator
 
-from tools.openapi.functions import MAX_FUNCTIONS, MAX_SCHEMA_BYTES, MAX_WARNINGS, Request, describe
+from tools.openapi.functions import (
+    MAX_FUNCTIONS,
+    MAX_SCHEMA_BYTES,
+    MAX_WARNINGS,
+    FunctionsRequest,
+    describe,
+)
 
 DATA = Path(__file__).parent / "data"
 SHOP = (DATA / "petstore-3.0.yaml").read_bytes()
 FOREST = (DATA / "forest-3.1.json").read_bytes()
 SHOP_URL = "https://shop.example.com/docs/openapi.yaml"
-NOTHING_SAID = Request()
+NOTHING_SAID = FunctionsRequest()
 
 
 def document(paths, **more):
@@ -26,7 +32,7 @@ def described(paths, request=NOTHING_SAID, **more):
 
 
 def functions_of(content):
-    description = describe(content, Request(document_url=SHOP_URL))
+    description = describe(content, FunctionsRequest(document_url=SHOP_URL))
     assert description.problems == {}
     return {function["name"]: function for function in description.functions}
 
@@ -93,7 +99,7 @@ def test_a_body_that_is_no_plain_object_is_one_argument():
 def test_headers_of_the_connection_and_of_the_key_are_not_the_models():
     names = ["Authorization", "Host", "Content-Type", "Cookie", "X-Api-Key", "X Bad", "X-Good"]
     parameters = [{"name": name, "in": "header", "schema": {}} for name in names]
-    request = Request(auth={"type": "header", "name": "x-api-key"})
+    request = FunctionsRequest(auth={"type": "header", "name": "x-api-key"})
     (function,) = described({"/": {"get": {"parameters": parameters}}}, request).functions
     assert list(function["parameters"]["properties"]) == ["X-Good"]
 
@@ -119,13 +125,13 @@ def test_names_are_made_fit_and_unique():
 
 
 def test_the_kind_of_credential_is_the_documents():
-    assert describe(SHOP, Request(document_url=SHOP_URL)).auth == {
+    assert describe(SHOP, FunctionsRequest(document_url=SHOP_URL)).auth == {
         "type": "header",
         "name": "X-Api-Key",
     }
-    assert describe(FOREST, Request()).auth == {"type": "basic"}
+    assert describe(FOREST, FunctionsRequest()).auth == {"type": "basic"}
     own = {"type": "bearer"}
-    assert describe(FOREST, Request(auth=own)).auth == own
+    assert describe(FOREST, FunctionsRequest(auth=own)).auth == own
 
 
 @pytest.mark.parametrize(
@@ -150,7 +156,7 @@ def test_a_kind_that_cannot_be_sent_is_said(scheme, auth):
 
 
 def server_in(servers, *, document_url="", override=""):
-    request = Request(document_url=document_url, server=override)
+    request = FunctionsRequest(document_url=document_url, server=override)
     more = {} if servers is None else {"servers": servers}
     content = json.dumps({"openapi": "3.0.0", "paths": {"/": {"get": {}}}} | more).encode()
     description = describe(content, request)
@@ -223,13 +229,13 @@ def test_too_many_operations_ask_to_pick():
 
 def test_operations_are_picked_by_id_by_name_or_by_address():
     paths = many_paths(MAX_FUNCTIONS + 1) | {"/a b": {"put": {"operationId": "odd name"}}}
-    request = Request(operations=["op128", "GET /p3", "odd_name"])
+    request = FunctionsRequest(operations=["op128", "GET /p3", "odd_name"])
     names = [function["name"] for function in described(paths, request).functions]
     assert names == ["op3", "op128", "odd_name"]
 
 
 def test_an_unknown_pick_is_named():
-    description = described(many_paths(2), Request(operations=["op1", "op7"]))
+    description = described(many_paths(2), FunctionsRequest(operations=["op1", "op7"]))
     assert description.problems == {
         "options.operations": "There is no operation op7. There are: op0, op1."
     }
@@ -241,7 +247,7 @@ def test_what_cannot_be_called_is_left_out_and_said_or_a_problem_if_it_was_picke
     left_out = described(paths)
     assert [function["name"] for function in left_out.functions] == ["get_b"]
     assert "paths./a.post.requestBody.content" in left_out.warnings[0]
-    picked = described(paths, Request(operations=["zip"]))
+    picked = described(paths, FunctionsRequest(operations=["zip"]))
     assert list(picked.problems) == ["paths./a.post.requestBody.content"]
 
 
@@ -324,7 +330,9 @@ def test_any_document_is_described_or_refused(item, components, rest):
     whole = {"openapi": "3.0.0", "paths": {"/a/{b}": item}, "components": components}
     for name in ("servers", "security", "info"):
         whole[name] = rest
-    description = describe(json.dumps(whole).encode(), Request(server="https://a.example.com"))
+    description = describe(
+        json.dumps(whole).encode(), FunctionsRequest(server="https://a.example.com")
+    )
     assert bool(description.functions) != bool(description.problems)
     for function in description.functions:
         Draft202012Validator.check_schema(function["parameters"])

@@ -17,7 +17,7 @@ from amber.lib.tests.hostile_urls import HOSTILE_URLS
 from amber.lib.tests.local_server import say, send_to
 from tools.openapi import options as openapi_options
 from tools.openapi import reader, source
-from tools.openapi.functions import Request, describe
+from tools.openapi.functions import FunctionsRequest, describe
 from tools.openapi.reader import read_in_child
 from tools.openapi.source import OpenAPISource
 from tools.outgoing.requests import ServiceError
@@ -262,29 +262,29 @@ def huge():
 def test_a_hostile_document_is_refused_and_costs_this_process_little(make):
     content = make().encode()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    description = read_in_child(content, Request())
+    description = read_in_child(content, FunctionsRequest())
     assert description.problems
     grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown_kb < 50 * 1_024
 
 
 def test_a_huge_document_is_read_where_operations_are_picked():
-    found = read_in_child(huge().encode(), Request(operations=["op7", "op8999"]))
+    found = read_in_child(huge().encode(), FunctionsRequest(operations=["op7", "op8999"]))
     assert [function["name"] for function in found.functions] == ["op7", "op8999"]
 
 
 def test_a_schema_that_grows_without_end_is_cut():
-    description = read_in_child(doubling().encode(), Request())
+    description = read_in_child(doubling().encode(), FunctionsRequest())
     assert description.problems == {}
     assert "is not described" in description.warnings[0]
 
 
 def test_a_child_that_takes_too_long_or_dies_is_a_problem_of_the_document(monkeypatch):
     monkeypatch.setattr(reader, "WALL_SECONDS", 0.001)
-    assert list(read_in_child(SHOP, Request()).problems) == ["document"]
+    assert list(read_in_child(SHOP, FunctionsRequest()).problems) == ["document"]
     monkeypatch.setattr(reader, "WALL_SECONDS", 30)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    assert list(read_in_child(SHOP, Request()).problems) == ["document"]
+    assert list(read_in_child(SHOP, FunctionsRequest()).problems) == ["document"]
 
 
 def test_the_child_gets_no_environment(monkeypatch, tmp_path):
@@ -294,7 +294,7 @@ def test_the_child_gets_no_environment(monkeypatch, tmp_path):
     program.chmod(0o700)
     monkeypatch.setenv("AMBER_SECRET_KEY", "very secret")
     monkeypatch.setattr(sys, "executable", os.fspath(program))
-    read_in_child(SHOP, Request())
+    read_in_child(SHOP, FunctionsRequest())
     assert "very secret" not in (tmp_path / "seen").read_text()
 
 

@@ -9,7 +9,7 @@ from django.test import Client
 from jsonschema.validators import Draft202012Validator
 
 from accounts.models import User
-from tools.calling.registry import offered
+from tools.calling.registry import offer_builtin_tools
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits, TurnToolbox
 from tools.models import Tool
@@ -17,11 +17,13 @@ from tools.protocol import Circumstances
 
 
 def test_time_and_arithmetic_are_always_offered():
-    assert {"current_time", "calculate"} <= {tool.name for tool in offered(Circumstances())}
+    assert {"current_time", "calculate"} <= {
+        tool.name for tool in offer_builtin_tools(Circumstances())
+    }
 
 
 def test_every_schema_is_one():
-    for tool in offered(Circumstances(has_library=True, has_sealed_blocks=True)):
+    for tool in offer_builtin_tools(Circumstances(has_library=True, has_sealed_blocks=True)):
         Draft202012Validator.check_schema(tool.spec.parameters)
         assert tool.spec.description
 
@@ -44,7 +46,9 @@ def test_every_schema_is_one():
 def test_they_answer_through_a_toolbox(context, name, arguments, ok, content):
     limits = ToolLimits(timeout_seconds=30, result_tokens=100, count=len)
     files = ResultFiles(context, vision=False)
-    box = TurnToolbox(offered(Circumstances()), context=context, limits=limits, files=files)
+    box = TurnToolbox(
+        offer_builtin_tools(Circumstances()), context=context, limits=limits, files=files
+    )
     result = asyncio.run(box.call(call_id="c", name=name, arguments=arguments))
     assert (result.ok, result.content) == (ok, content)
     assert box.is_safe_to_repeat(name)

@@ -8,7 +8,7 @@ from tools.openapi.document import (
     DocumentError,
     at_pointer,
     read_document,
-    resolved,
+    resolve_reference,
 )
 
 DATA = Path(__file__).parent / "data"
@@ -63,9 +63,9 @@ def test_a_reference_leads_through_others_to_a_part_of_the_document():
         "d e": {"it": 1},
         "loop": {"$ref": "#/loop"},
     }
-    assert resolved(document, {"$ref": "#/a"}) == {"it": 1}
-    assert resolved(document, {"plain": 1}) == {"plain": 1}
-    assert resolved(document, {"$ref": "#/loop"}) is None
+    assert resolve_reference(document, {"$ref": "#/a"}) == {"it": 1}
+    assert resolve_reference(document, {"plain": 1}) == {"plain": 1}
+    assert resolve_reference(document, {"$ref": "#/loop"}) is None
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 import pytest
 from jsonschema.validators import Draft202012Validator
 
-from tools.calling.registry import BuiltinTool, builtin_names, offered, register_tool
+from tools.calling.registry import BuiltinTool, builtin_names, offer_builtin_tools, register_tool
 from tools.protocol import ArgumentsError, Circumstances, ToolContext
 
 pytestmark = pytest.mark.usefixtures("empty_registry")
 
 
 def only_tool() -> BuiltinTool:
-    (tool,) = offered(Circumstances())
+    (tool,) = offer_builtin_tools(Circumstances())
     return tool
 
 
@@ -225,7 +225,7 @@ def test_plain_functions_run_in_a_thread_and_async_ones_on_the_loop(context):
         """Says its thread."""
         return threading.current_thread().name
 
-    waiting_tool = offered(Circumstances())[1]
+    waiting_tool = offer_builtin_tools(Circumstances())[1]
     assert asyncio.run(waiting_tool.call({}, context)).text == threading.current_thread().name
 
 
@@ -251,7 +251,7 @@ def test_tools_are_offered_by_circumstance_and_by_name():
         return ""
 
     def names(*args: Any, **kwargs: Any) -> list[str]:
-        return [tool.name for tool in offered(*args, **kwargs)]
+        return [tool.name for tool in offer_builtin_tools(*args, **kwargs)]
 
     assert names(Circumstances()) == ["always"]
     assert names(Circumstances(has_library=True)) == ["always", "search"]

@@ -12,7 +12,7 @@ from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona
 from tools.builtin.forget import forget as forget_tool
 from tools.builtin.remember import remember as remember_tool
-from tools.calling.registry import offered
+from tools.calling.registry import offer_builtin_tools
 from tools.protocol import Circumstances, ToolContext, ToolError
 
 pytestmark = pytest.mark.django_db
@@ -40,8 +40,8 @@ def contents(whose: Owner) -> list[str]:
 
 
 def test_they_are_offered_unless_memory_is_off():
-    assert {"remember", "forget"} <= {tool.name for tool in offered(Circumstances())}
-    off = {tool.name for tool in offered(Circumstances(disable_memory=True))}
+    assert {"remember", "forget"} <= {tool.name for tool in offer_builtin_tools(Circumstances())}
+    off = {tool.name for tool in offer_builtin_tools(Circumstances(disable_memory=True))}
     assert not {"remember", "forget"} & off
 
 

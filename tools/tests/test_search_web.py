@@ -7,7 +7,7 @@ import pytest
 
 from amber.lib.tests.local_server import LocalServer, say, send_to
 from tools.builtin.web.results import MAX_EXCERPT_CHARS, read_results, render_results
-from tools.calling.registry import offered
+from tools.calling.registry import offer_builtin_tools
 from tools.outgoing import requests
 from tools.protocol import ArgumentsError, Circumstances, Exchange, ToolError
 from tools.tests.services import call, say_json, url_of
@@ -52,7 +52,7 @@ def tavily(settings, server):
 
 
 def names(**circumstances):
-    return [tool.name for tool in offered(Circumstances(**circumstances))]
+    return [tool.name for tool in offer_builtin_tools(Circumstances(**circumstances))]
 
 
 # -- When it is offered --------------------------------------------------------------------------

@@ -5,10 +5,10 @@ from urllib.parse import parse_qs
 import pytest
 
 from amber.lib.tests.local_server import say, send_to
-from providers.keys import seal_api_key
+from providers.keys import encrypt_api_key
 from providers.models import OFFLINE_URL, Provider, UsageRecord
 from tests.fixtures_provider import fake_provider
-from tools.calling.registry import offered
+from tools.calling.registry import offer_builtin_tools
 from tools.protocol import Circumstances, ProducedFile, ToolContext, ToolError
 from tools.tests.services import call, say_json, url_of
 
@@ -19,7 +19,9 @@ GONE = "The speech service is not available at the moment. Go on without it."
 
 
 def is_offered(**circumstances):
-    return "text_to_speech" in {tool.name for tool in offered(Circumstances(**circumstances))}
+    return "text_to_speech" in {
+        tool.name for tool in offer_builtin_tools(Circumstances(**circumstances))
+    }
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def test_is_offered_with_a_service_whether_or_not_the_web_is(settings, setting):
     setattr(settings, setting, "http://tts")
     assert is_offered()
     assert is_offered(disable_web_browsing=True)
-    names = [t.name for t in offered(Circumstances(), disabled={"text_to_speech"})]
+    names = [t.name for t in offer_builtin_tools(Circumstances(), disabled={"text_to_speech"})]
     assert "text_to_speech" not in names
 
 
@@ -155,7 +157,7 @@ def provider(settings, fake_provider):
     Provider.objects.create(name="Offline", base_url=OFFLINE_URL)
     Provider.objects.create(name="By hand", base_url="http://127.0.0.1:9/v1")
     row = Provider(name="First", base_url=fake_provider.base_url, environment_sealed="x")
-    seal_api_key(row, fake_provider.api_key)
+    encrypt_api_key(row, fake_provider.api_key)
     row.save()
     return row
 

@@ -40,13 +40,13 @@ _STAND_INS: dict[type, Callable[[int], Any]] = {
 """What stands for an argument of this type while the statement is built, unlike any real one."""
 
 
-def prepared(
+def cache_sql(
     build: Callable[Arguments, "QuerySet[Any, Found]"],
-) -> "Prepared[Arguments, Found]":
-    return Prepared(build)
+) -> "CachedSql[Arguments, Found]":
+    return CachedSql(build)
 
 
-class Prepared(Generic[Arguments, Found]):
+class CachedSql(Generic[Arguments, Found]):
     """A function that makes a queryset; called, it gives the rows."""
 
     def __init__(self, build: Callable[Arguments, "QuerySet[Any, Found]"]) -> None:
@@ -73,7 +73,7 @@ def raw_rows(model: type[Made], sql: str, params: Any) -> list[Made]:
         cursor.execute(sql, params)
         names = tuple(column.name for column in cursor.description)
         fields, converters = _of_columns(model, names)
-        return [_row(model, fields, _converted(row, converters)) for row in cursor.fetchall()]
+        return [_row(model, fields, _convert_row(row, converters)) for row in cursor.fetchall()]
 
 
 @cache
@@ -102,7 +102,7 @@ _Converters = tuple[int, Sequence[Callable[..., Any]], Any]
 """The column's place, what makes Python of it, and the expression they want to know."""
 
 
-def _converted(fetched: DbRow, converters: Sequence[_Converters]) -> DbRow:
+def _convert_row(fetched: DbRow, converters: Sequence[_Converters]) -> DbRow:
     row = list(fetched)
     for column, each, expression in converters:
         for convert in each:
@@ -127,7 +127,7 @@ class _Statement:
         return params
 
     def rows(self, fetched: Iterable[DbRow]) -> list[Any]:
-        return [self.made_of(_converted(row, self.converters)) for row in fetched]
+        return [self.made_of(_convert_row(row, self.converters)) for row in fetched]
 
 
 def _statement(

@@ -59,9 +59,9 @@ async def fetch(
     is empty then. `policy` None is the installation's. Raises UnsafeAddress, FetchError (both
     Invalid).
     """
-    from amber.lib.egress.client import fetched
+    from amber.lib.egress.client import fetch_guarded
 
-    return await fetched(
+    return await fetch_guarded(
         method,
         url,
         headers=headers,

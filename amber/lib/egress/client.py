@@ -35,7 +35,7 @@ class _Hop:
     content: bytes | None = field(repr=False)
 
 
-async def fetched(
+async def fetch_guarded(
     method: str,
     url: str,
     *,
@@ -52,7 +52,7 @@ async def fetched(
         async with asyncio.timeout(limits.total_seconds):
             transport = GuardedTransport(policy)
             try:
-                return await _followed(transport, policy, hop, limits, into)
+                return await _follow_redirects(transport, policy, hop, limits, into)
             finally:
                 await transport.aclose()
     except (TimeoutError, httpx2.TimeoutException):
@@ -88,7 +88,7 @@ def _first_hop(
     return _Hop(method, url, given, content)
 
 
-async def _followed(
+async def _follow_redirects(
     transport: GuardedTransport,
     policy: EgressPolicy,
     hop: _Hop,
@@ -107,7 +107,7 @@ async def _followed(
                 return Response(answer.status_code, answer.headers, body, str(hop.url))
         finally:
             await answer.aclose()
-        hop = _next_hop(hop, answer.status_code, policy.checked(_joined(hop.url, location)))
+        hop = _next_hop(hop, answer.status_code, policy.checked(_join_url(hop.url, location)))
     raise FetchError("bad_redirect")
 
 
@@ -136,7 +136,7 @@ async def _read(answer: httpx2.Response, max_bytes: int, sink: BinaryIO) -> None
             sink.write(part)
 
 
-def _joined(url: httpx2.URL, location: str) -> str:
+def _join_url(url: httpx2.URL, location: str) -> str:
     try:
         return urljoin(str(url), location)
     except ValueError:

@@ -128,14 +128,14 @@ class EgressPolicy:
             if not allowed and not is_public(literal):
                 raise UnsafeAddress()
             return [str(literal)]
-        found = await self._resolved(host, port)
+        found = await self._resolve_host(host, port)
         permitted = is_allowable if allowed else is_public
         addresses = [plain_address(text) for text in found]
         if not addresses or not all(each is not None and permitted(each) for each in addresses):
             raise UnsafeAddress()
         return list(dict.fromkeys(map(str, addresses)))[:MAX_ADDRESSES]
 
-    async def _resolved(self, host: str, port: int) -> Sequence[str]:
+    async def _resolve_host(self, host: str, port: int) -> Sequence[str]:
         try:
             return await self.resolve(host, port)
         except socket.gaierror as exc:

@@ -62,7 +62,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             status_code=answer.status,
             headers=answer.headers,
-            stream=_Body(answer),
+            stream=_GuardedBody(answer),
             extensions=answer.extensions,
             request=request,
         )
@@ -71,7 +71,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         await self._pool.aclose()
 
 
-class _Body(httpx2.AsyncByteStream):
+class _GuardedBody(httpx2.AsyncByteStream):
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
 

@@ -17,14 +17,14 @@ def write(value: Any, *, option: int = 0, default: Callable[[Any], Any] | None =
     try:
         return orjson.dumps(value, default=default, option=option)
     except TypeError:
-        return orjson.dumps(_narrowed(value), default=default, option=option)
+        return orjson.dumps(_narrow(value), default=default, option=option)
 
 
-def _narrowed(value: Any) -> Any:
+def _narrow(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _narrowed(inner) for name, inner in value.items()}
+        return {name: _narrow(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_narrowed(inner) for inner in value]
+        return [_narrow(inner) for inner in value]
     if isinstance(value, int) and not _LEAST <= value <= _MOST:
         return float(value) if abs(value) < 10**308 else str(value)
     return value

@@ -53,7 +53,7 @@ def json_pieces(value: Any) -> Iterator[bytes]:
     """The document in pieces of about PIECE_BYTES."""
     waiting: list[bytes] = []
     size = 0
-    for part in _written(value):
+    for part in _write_value(value):
         waiting.append(part)
         size += len(part)
         if size >= PIECE_BYTES:
@@ -76,7 +76,7 @@ def _next(pieces: Iterator[bytes]) -> bytes:
         connections.close_all()
 
 
-def _written(value: Any) -> Iterator[bytes]:
+def _write_value(value: Any) -> Iterator[bytes]:
     if isinstance(value, Iterator):
         yield from _list(value)
     elif isinstance(value, Mapping) and any(isinstance(v, Iterator) for v in value.values()):
@@ -89,7 +89,7 @@ def _list(items: Iterator[Any]) -> Iterator[bytes]:
     yield b"["
     for number, item in enumerate(items):
         yield b"," if number else b""
-        yield from _written(item)
+        yield from _write_value(item)
     yield b"]"
 
 
@@ -97,5 +97,5 @@ def _object(fields: Mapping[str, Any]) -> Iterator[bytes]:
     yield b"{"
     for number, (name, value) in enumerate(fields.items()):
         yield (b"," if number else b"") + orjson.dumps(name) + b":"
-        yield from _written(value)
+        yield from _write_value(value)
     yield b"}"

@@ -185,7 +185,7 @@ def _(exc: drf.APIException) -> AmberError:
 @as_amber_error.register
 def _(exc: drf.ValidationError) -> AmberError:
     fields: dict[str, list[str]] = {}
-    for name, text in _flattened(exc.detail):
+    for name, text in _flatten(exc.detail):
         fields.setdefault(name or WHOLE_BODY, []).append(text)
     return Invalid(fields=fields)
 
@@ -298,21 +298,21 @@ def _(exc: redis.ResponseError) -> AmberError:
     return AmberError()
 
 
-def _flattened(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _flatten(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """(dotted field name, text) pairs; "" for errors of the body as a whole."""
     if isinstance(detail, Mapping):
         for key, inner in detail.items():
             own = key == WHOLE_BODY
-            yield from _flattened(inner, name if own else _joined(name, key))
+            yield from _flatten(inner, name if own else _join_names(name, key))
     elif isinstance(detail, list):
         for position, inner in enumerate(detail):
             plain = isinstance(inner, str)
-            yield from _flattened(inner, name if plain else _joined(name, position))
+            yield from _flatten(inner, name if plain else _join_names(name, position))
     else:
         yield name, detail if isinstance(detail, str) else str(detail)  # ErrorDetail keeps its code
 
 
-def _joined(name: str, key: object) -> str:
+def _join_names(name: str, key: object) -> str:
     return f"{name}.{key}" if name else str(key)
 
 

@@ -1,9 +1,9 @@
 """An answer that is awaited on the web process's event loop, not in one of its threads.
 
-A view returns `LaterResponse(make)` and is done: its thread and its database connections are free.
+A view returns `DeferredResponse(make)` and is done: its thread and its database connections are free.
 `make` is an async function of no arguments that returns the answer, a stream perhaps, or raises what
 views raise; nothing was sent before it returns, so the status is its to choose. Headers that
-middleware has put on the LaterResponse go along. If the client goes away, `make` gets a
+middleware has put on the DeferredResponse go along. If the client goes away, `make` gets a
 CancelledError, or else what it streams; it has begun by then, so that it can clean up.
 
 `amber.web.single_thread_handler` awaits it; other handlers answer with an empty 202.
@@ -30,7 +30,7 @@ Make = Callable[[], Awaitable[HttpResponseBase]]
 _OF_THE_BODY: Final = frozenset({"content-length", "content-type"})
 
 
-class LaterResponse(HttpResponse):
+class DeferredResponse(HttpResponse):
     """`make` reads no database but through threads of its own."""
 
     def __init__(self, make: Make) -> None:
@@ -39,7 +39,7 @@ class LaterResponse(HttpResponse):
 
     async def arrival(self, request: HttpRequest) -> HttpResponseBase:
         """The answer itself. An error nobody expected is logged and answered as `internal`."""
-        answered: Any = convert_exception_to_response(self._answered)
+        answered: Any = convert_exception_to_response(self._answer)
         made: HttpResponseBase = await answered(request)
         if isinstance(made, HttpResponse):
             made.headers.setdefault("Content-Length", str(len(made.content)))
@@ -57,7 +57,7 @@ class LaterResponse(HttpResponse):
         if not begun.cancelled() and (error := begun.exception()):
             logger.warning("answer_not_given_up", exc_info=error)
 
-    async def _answered(self, request: HttpRequest) -> HttpResponseBase:
+    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
         try:
             return await self._make()
         except (AmberError, OperationalError, InterfaceError, RedisError) as error:

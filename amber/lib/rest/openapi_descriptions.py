@@ -39,12 +39,12 @@ GROUPS: Final = {
 
 class DescribedSchema(AutoSchema):
     def get_summary(self) -> str:
-        return self._said()[0].rstrip(".")
+        return self._read_docstring()[0].rstrip(".")
 
     def get_description(self) -> str:  # type: ignore[override]
-        return self._said()[1]
+        return self._read_docstring()[1]
 
-    def _said(self) -> tuple[str, str]:
+    def _read_docstring(self) -> tuple[str, str]:
         """The first sentence of the operation's own docstring, and what follows it."""
         method = getattr(self.view, getattr(self.view, "action", self.method.lower()))
         first, *rest = _END_OF_SENTENCE.split(inspect.getdoc(method) or "", maxsplit=1)

@@ -21,6 +21,6 @@ def prefers_async(request: Request) -> bool:
     return RESPOND_ASYNC in {each.partition(";")[0].strip().lower() for each in given}
 
 
-def applied(location: str) -> dict[str, str]:
+def accepted_headers(location: str) -> dict[str, str]:
     """The headers of a 202."""
     return {"Location": location, "Preference-Applied": RESPOND_ASYNC}

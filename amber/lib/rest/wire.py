@@ -154,7 +154,9 @@ def _names_with_nul(parsed: Any) -> Iterator[str]:
                 waiting.append((dotted, item))
 
 
-def validated(shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False) -> Any:
+def validate_body(
+    shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False
+) -> Any:
     """The request's data as this serializer reads it. Raises ValidationError."""
     given = shape(data=request.data, partial=partial)
     given.is_valid(raise_exception=True)

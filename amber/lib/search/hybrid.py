@@ -58,7 +58,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class ByWords:
+class MatchingWords:
     """`held`: the asked words each found row holds. `frequencies`: how many of all `total` rows do."""
 
     held: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class ByWords:
 
 
 @dataclass(frozen=True, slots=True)
-class ByMeaning:
+class NearestVectors:
     """Cosine similarities of the nearest rows; count, mean and deviation of all in the pool."""
 
     similarities: Mapping[UUID, float] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def pool_word(kind: str, key: UUID | str) -> str:
     return f"{kind}::{key}"
 
 
-def indexed(text: str, word: str) -> str:
+def index_text(text: str, word: str) -> str:
     """What a row's `search` column holds: the pool's word and the stems of the text, unplaced."""
     stems = dict.fromkeys(stem(token) for token in stored_words(text))
     return " ".join(map(word_literal, [word, *stems]))
@@ -101,7 +101,7 @@ def stem(word: str) -> str:
     return cut[:-1] if len(cut) > MIN_STEM_CHARS and cut[-1] == cut[-2] else cut
 
 
-def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) -> ByWords:
+def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) -> MatchingWords:
     """The rows that hold the rarest of the question's words. One query; none for no words.
 
     `but`: words (in lower case) that are not looked for, since they tell nothing. Words are stems.
@@ -109,7 +109,7 @@ def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) ->
     asked = (stem(word) for word in asked_words(question) if word not in but)
     words = list(dict.fromkeys(asked))[:MAX_WORDS]
     if not words:
-        return ByWords()
+        return MatchingWords()
     mine = word_literal(pool.word)
     queries = [f"{mine} & {word_literal(word)}" for word in words]
     values = {**pool.values, "words": words, "queries": queries, "limit": MAX_FOUND}
@@ -117,14 +117,14 @@ def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) ->
     frequencies = dict.fromkeys(words, 0)
     if rows:
         frequencies |= {word: int(count) for word, count in orjson.loads(rows[0][3]).items()}
-    return ByWords(
+    return MatchingWords(
         held={pk: frozenset(held) for pk, held, _, _ in rows},
         frequencies=frequencies,
         total=int(rows[0][2]) if rows else 0,
     )
 
 
-def by_meaning(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> ByMeaning:
+def by_meaning(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> NearestVectors:
     """The rows of this embedding model that are nearest to the vector. One query."""
     values = {
         **pool.values,
@@ -134,8 +134,8 @@ def by_meaning(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> 
     }
     rows = _rows(_BY_MEANING.format(table=pool.table, condition=pool.condition), values)
     if not rows:
-        return ByMeaning()
-    return ByMeaning({row[0]: row[1] for row in rows}, *rows[0][2:])
+        return NearestVectors()
+    return NearestVectors({row[0]: row[1] for row in rows}, *rows[0][2:])
 
 
 def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:

@@ -17,7 +17,7 @@ class TokenVectorField(SearchVectorField[Any, Any]):
 
 
 @TokenVectorField.register_lookup
-class Matches(models.Lookup[bool]):
+class TsvectorMatch(models.Lookup[bool]):
     """`column__matches=words.tsquery_literal(query)`: the GIN index answers."""
 
     lookup_name = "matches"

@@ -89,7 +89,7 @@ def tsvector_literal(text: str) -> str:
         if size_bytes > MAX_VECTOR_BYTES:
             break
     return " ".join(
-        f"{_quoted(token)}:{','.join(map(str, sorted(at)))}" for token, at in positions.items()
+        f"{_quote(token)}:{','.join(map(str, sorted(at)))}" for token, at in positions.items()
     )
 
 
@@ -112,7 +112,7 @@ def tsquery_literal(query: str, mode: Mode = "all") -> str | None:
 def stored_words(text: str) -> Iterator[str]:
     """The tokens of a text in order, repeated as they occur, within what one tsvector can hold."""
     size_bytes = 0
-    for match in _TOKEN.finditer(_normalised(text)):
+    for match in _TOKEN.finditer(_normalise(text)):
         for token in _stored_words_of(match["run"], match[0]):
             size_bytes += len(token.encode()) + 10
             if size_bytes > MAX_VECTOR_BYTES:
@@ -147,7 +147,7 @@ def asked_words(query: str) -> list[str]:
     A single character of a spaceless script is left out: it is stored alone only at a run's end.
     """
     found: dict[str, None] = {}
-    for match in _TOKEN.finditer(_normalised(query)):
+    for match in _TOKEN.finditer(_normalise(query)):
         run = match["run"]
         if run:
             tokens = ["".join(pair) for pair in pairwise(run)]
@@ -161,13 +161,13 @@ def asked_words(query: str) -> list[str]:
 
 def word_literal(word: str) -> str:
     """One stored word as a tsquery."""
-    return _quoted(_cut(word))
+    return _quote(_cut(word))
 
 
 def _stored_tokens(text: str) -> Iterator[tuple[str, int]]:
     """(token, position); positions count words from 1 and stop growing at MAX_POSITION."""
     position = 0
-    for match in _TOKEN.finditer(_normalised(text)):
+    for match in _TOKEN.finditer(_normalise(text)):
         run = match["run"]
         steps = _steps_of_run(run) if run else _steps_of(match[0])
         for tokens in steps:
@@ -211,15 +211,15 @@ def _humps(word: str) -> list[str]:
 
 
 def _asked_terms(query: str, mode: Mode) -> Iterator[str]:
-    for match in _TOKEN.finditer(_normalised(query)):
+    for match in _TOKEN.finditer(_normalise(query)):
         run = match["run"]
         if run is None:
             yield from _compound_terms(match[0], mode)
             continue
         if len(run) == 1:
-            yield f"{_quoted(run)}:*"
+            yield f"{_quote(run)}:*"
         for first, second in pairwise(run):
-            yield _quoted(_cut(first + second))
+            yield _quote(_cut(first + second))
 
 
 def _compound_terms(compound: str, mode: Mode) -> Iterator[str]:
@@ -227,16 +227,16 @@ def _compound_terms(compound: str, mode: Mode) -> Iterator[str]:
     pairs = [compound[one[0] : two[1]] for one, two in pairwise(spans)]
     if mode == "any":
         for tokens in _compound_tokens(compound):
-            yield from (_quoted(_cut(token)) for token in tokens)
+            yield from (_quote(_cut(token)) for token in tokens)
     elif len(pairs) > 1:
-        whole = _quoted(_cut(compound[: MAX_TOKEN_BYTES + 1]))
-        every_pair = " & ".join(_quoted(_cut(pair)) for pair in pairs[:MAX_QUERY_PAIRS])
+        whole = _quote(_cut(compound[: MAX_TOKEN_BYTES + 1]))
+        every_pair = " & ".join(_quote(_cut(pair)) for pair in pairs[:MAX_QUERY_PAIRS])
         yield f"({whole} | ({every_pair}))"
     else:
-        yield _quoted(_cut(pairs[0] if pairs else compound))
+        yield _quote(_cut(pairs[0] if pairs else compound))
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     """NFKC, runs made whole. Not yet in lower case: the humps of camelCase are still to be seen."""
     if text.isascii():
         return text
@@ -253,5 +253,5 @@ def _cut(token: str) -> str:
     return lower.encode()[:MAX_TOKEN_BYTES].decode(errors="ignore")
 
 
-def _quoted(token: str) -> str:
+def _quote(token: str) -> str:
     return "'" + token.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from amber.lib.workers.thread_bridge import Hand, run_on_loop, worker_loop
+from amber.lib.workers.thread_bridge import RunInThread, run_on_loop, worker_loop
 
 
 def test_the_coroutine_waits_on_the_loop_and_its_callables_run_on_the_callers_thread():
-    async def start(hand: Hand) -> list[Any]:
+    async def start(run_in_thread: RunInThread) -> list[Any]:
         assert asyncio.get_running_loop() is worker_loop()
-        return [threading.get_ident(), await hand(threading.get_ident)]
+        return [threading.get_ident(), await run_in_thread(threading.get_ident)]
 
     on_loop, on_task = run_on_loop(start)
     assert on_task == threading.get_ident()
@@ -22,27 +22,27 @@ def test_the_coroutine_waits_on_the_loop_and_its_callables_run_on_the_callers_th
 def test_callables_run_one_after_the_other_in_the_order_they_were_handed():
     done: list[int] = []
 
-    async def start(hand: Hand) -> None:
+    async def start(run_in_thread: RunInThread) -> None:
         def note(number: int) -> Callable[[], None]:
             return lambda: done.append(number)
 
-        await asyncio.gather(*(hand(note(number)) for number in range(20)))
+        await asyncio.gather(*(run_in_thread(note(number)) for number in range(20)))
 
     run_on_loop(start)
     assert done == list(range(20))
 
 
 def test_what_a_callable_raises_reaches_the_coroutine():
-    async def start(hand: Hand) -> str:
+    async def start(run_in_thread: RunInThread) -> str:
         with pytest.raises(ZeroDivisionError):
-            await hand(lambda: 1 / 0)
-        return await hand(lambda: "and on")
+            await run_in_thread(lambda: 1 / 0)
+        return await run_in_thread(lambda: "and on")
 
     assert run_on_loop(start) == "and on"
 
 
 def test_what_the_coroutine_raises_reaches_the_caller():
-    async def start(hand: Hand) -> None:
+    async def start(run_in_thread: RunInThread) -> None:
         raise LookupError("gone")
 
     with pytest.raises(LookupError, match="gone"):
@@ -59,9 +59,9 @@ def test_a_cancelled_coroutine_still_learns_what_was_committed():
         assert may_end.wait(10)
         committed.append("row")
 
-    async def start(hand: Hand) -> list[str]:
+    async def start(run_in_thread: RunInThread) -> list[str]:
         try:
-            await hand(commit)
+            await run_in_thread(commit)
         except asyncio.CancelledError:
             return list(committed)
         return []
@@ -88,9 +88,9 @@ def test_a_failure_does_not_swallow_the_cancelling():
         assert may_end.wait(10)
         raise LookupError
 
-    async def start(hand: Hand) -> str:
+    async def start(run_in_thread: RunInThread) -> str:
         try:
-            await hand(fail)
+            await run_in_thread(fail)
         except LookupError:
             return "lives on"
         except asyncio.CancelledError as cancelled:
@@ -119,10 +119,10 @@ def test_many_bridges_share_the_loop_and_each_keeps_its_thread():
     asyncio.run_coroutine_threadsafe(make(), worker_loop()).result(10)
 
     def run(number: int) -> None:
-        async def start(hand: Hand) -> None:
-            first = await hand(threading.get_ident)
+        async def start(run_in_thread: RunInThread) -> None:
+            first = await run_in_thread(threading.get_ident)
             await together[0].wait()
-            idents[number] = {first, await hand(threading.get_ident)}
+            idents[number] = {first, await run_in_thread(threading.get_ident)}
 
         run_on_loop(start)
 
@@ -142,8 +142,8 @@ def test_holds_a_database_connection_only_while_a_callable_runs():
             cursor.execute("SELECT 1")
             return int(cursor.fetchone()[0])
 
-    async def start(hand: Hand) -> list[object]:
-        return [await hand(query), connection_was_closed()]
+    async def start(run_in_thread: RunInThread) -> list[object]:
+        return [await run_in_thread(query), connection_was_closed()]
 
     def connection_was_closed() -> bool:
         return held[-1].connection is None
@@ -155,9 +155,9 @@ def test_holds_a_database_connection_only_while_a_callable_runs():
 def test_a_coroutine_that_is_cancelled_at_once_has_begun():
     """Otherwise whatever it was to clean up stays."""
 
-    async def start(hand: Hand) -> str:
+    async def start(run_in_thread: RunInThread) -> str:
         try:
-            return await hand(lambda: "not cancelled")
+            return await run_in_thread(lambda: "not cancelled")
         except asyncio.CancelledError:
             return "cleaned up"
 

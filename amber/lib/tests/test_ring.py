@@ -11,7 +11,7 @@ from celery.contrib.testing.worker import start_worker
 from kombu import Queue
 
 from amber.lib import redis as amber_redis
-from amber.lib.workers.queue import message, ring, waiting
+from amber.lib.workers.queue import enqueue, message, waiting
 
 QUEUE, TASK, ARGUMENT = "test-rings", "tests.heard", "0198c0de"
 
@@ -35,19 +35,19 @@ def _key(settings: Any) -> str:
 
 def test_a_ring_is_what_celery_sends(bell, settings):
     bell.send_task(TASK, args=(ARGUMENT,), queue=QUEUE, ignore_result=True)
-    theirs: Any = json.loads(amber_redis.client().lpop(_key(settings)))  # type: ignore[arg-type]
+    client_tools: Any = json.loads(amber_redis.client().lpop(_key(settings)))  # type: ignore[arg-type]
     ours = json.loads(message(QUEUE, TASK, (ARGUMENT,)))
     assert json.loads(base64.b64decode(ours.pop("body"))) == json.loads(
-        base64.b64decode(theirs.pop("body"))
+        base64.b64decode(client_tools.pop("body"))
     )
     for part in ("headers", "properties"):
-        mine, expected = ours.pop(part), theirs.pop(part)
+        mine, expected = ours.pop(part), client_tools.pop(part)
         own = {"id", "root_id", "correlation_id", "delivery_tag"}
         assert mine.keys() <= expected.keys()
         assert {n: v for n, v in mine.items() if n not in own} == {
             n: v for n, v in expected.items() if n in mine and n not in own
         }
-    assert ours == theirs
+    assert ours == client_tools
 
 
 def test_a_worker_of_celery_takes_it(bell, monkeypatch):
@@ -58,7 +58,7 @@ def test_a_worker_of_celery_takes_it(bell, monkeypatch):
         heard.put(said)
 
     monkeypatch.setattr(signals.worker_ready, "receivers", [])  # no keeper
-    ring(QUEUE, TASK, ARGUMENT)
+    enqueue(QUEUE, TASK, ARGUMENT)
     assert waiting(QUEUE) == 1
     with start_worker(bell, pool="solo", perform_ping_check=False, queues=[QUEUE]):
         assert heard.get(timeout=30) == ARGUMENT
@@ -67,4 +67,4 @@ def test_a_worker_of_celery_takes_it(bell, monkeypatch):
 
 def test_a_ring_without_redis_is_lost_and_no_error(settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"  # nobody listens there
-    ring(QUEUE, TASK, ARGUMENT)
+    enqueue(QUEUE, TASK, ARGUMENT)

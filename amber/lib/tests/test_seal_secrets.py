@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amber.lib import secrets
-from amber.lib.secrets import SecretKeyError, UnsealError, seal, unseal
+from amber.lib.secrets import DecryptError, SecretKeyError, decrypt, encrypt
 
 OLD, NEW = secrets.new_secret_key(), secrets.new_secret_key()
 ROW: dict[str, Any] = {"table": "tools", "pk": "1", "organization_id": "a"}
@@ -18,64 +18,64 @@ ROW: dict[str, Any] = {"table": "tools", "pk": "1", "organization_id": "a"}
 
 @given(st.text())
 def test_what_is_sealed_opens(text: str) -> None:
-    sealed = seal(text, **ROW, keys=[OLD])
-    assert unseal(sealed, **ROW, keys=[OLD]) == text
+    sealed = encrypt(text, **ROW, keys=[OLD])
+    assert decrypt(sealed, **ROW, keys=[OLD]) == text
     assert sealed.isascii()
 
 
 def test_the_same_text_is_sealed_differently_each_time() -> None:
-    assert seal("x", **ROW, keys=[OLD]) != seal("x", **ROW, keys=[OLD])
+    assert encrypt("x", **ROW, keys=[OLD]) != encrypt("x", **ROW, keys=[OLD])
 
 
 @pytest.mark.parametrize("other", [{"table": "providers"}, {"pk": "2"}, {"organization_id": "b"}])
 def test_it_does_not_open_for_another_row(other: dict[str, str]) -> None:
-    sealed = seal("x", **ROW, keys=[OLD])
-    with pytest.raises(UnsealError, match="another row"):
-        unseal(sealed, **(ROW | other), keys=[OLD])
+    sealed = encrypt("x", **ROW, keys=[OLD])
+    with pytest.raises(DecryptError, match="another row"):
+        decrypt(sealed, **(ROW | other), keys=[OLD])
 
 
 def test_rows_of_the_platform_have_no_organization() -> None:
     row = ROW | {"organization_id": None}
-    sealed = seal("x", **row, keys=[OLD])
-    assert unseal(sealed, **row, keys=[OLD]) == "x"
-    with pytest.raises(UnsealError):
-        unseal(sealed, **(ROW | {"organization_id": "None"}), keys=[OLD])
+    sealed = encrypt("x", **row, keys=[OLD])
+    assert decrypt(sealed, **row, keys=[OLD]) == "x"
+    with pytest.raises(DecryptError):
+        decrypt(sealed, **(ROW | {"organization_id": "None"}), keys=[OLD])
 
 
 def test_names_cannot_run_into_each_other() -> None:
-    sealed = seal("x", table="a", pk="b", organization_id="c", keys=[OLD])
-    with pytest.raises(UnsealError):
-        unseal(sealed, table="a", pk='b","c', organization_id="", keys=[OLD])
+    sealed = encrypt("x", table="a", pk="b", organization_id="c", keys=[OLD])
+    with pytest.raises(DecryptError):
+        decrypt(sealed, table="a", pk='b","c', organization_id="", keys=[OLD])
 
 
 def test_every_key_of_the_ring_opens_and_the_first_seals() -> None:
-    sealed = seal("x", **ROW, keys=[OLD])
-    assert unseal(sealed, **ROW, keys=[NEW, OLD]) == "x"
-    assert secrets.needs_resealing(sealed, keys=[NEW, OLD])
-    assert not secrets.needs_resealing(seal("x", **ROW, keys=[NEW, OLD]), keys=[NEW, OLD])
+    sealed = encrypt("x", **ROW, keys=[OLD])
+    assert decrypt(sealed, **ROW, keys=[NEW, OLD]) == "x"
+    assert secrets.needs_new_encryption(sealed, keys=[NEW, OLD])
+    assert not secrets.needs_new_encryption(encrypt("x", **ROW, keys=[NEW, OLD]), keys=[NEW, OLD])
 
 
 def test_a_key_that_left_the_ring_is_said_to_be_missing() -> None:
-    with pytest.raises(UnsealError, match="not in AMBER_SECRET_KEYS"):
-        unseal(seal("x", **ROW, keys=[OLD]), **ROW, keys=[NEW])
+    with pytest.raises(DecryptError, match="not in AMBER_SECRET_KEYS"):
+        decrypt(encrypt("x", **ROW, keys=[OLD]), **ROW, keys=[NEW])
 
 
 @given(st.data())
 def test_a_damaged_text_does_not_open(data: st.DataObject) -> None:
-    sealed = seal("some text", **ROW, keys=[OLD])
+    sealed = encrypt("some text", **ROW, keys=[OLD])
     body = bytearray(base64.urlsafe_b64decode(sealed.rpartition(".")[2]))
     position = data.draw(st.integers(0, len(body) - 1))
     body[position] ^= data.draw(st.integers(1, 255))
     damaged = sealed.rpartition(".")[0] + "." + base64.urlsafe_b64encode(body).decode()
-    with pytest.raises(UnsealError):
-        unseal(damaged, **ROW, keys=[OLD])
+    with pytest.raises(DecryptError):
+        decrypt(damaged, **ROW, keys=[OLD])
 
 
 @pytest.mark.parametrize("text", ["", "plain", "v1", "v1..", "v2.x.y", "v1.{id}.", "v1.{id}.ü"])
 def test_what_is_no_sealed_text_is_refused(text: str) -> None:
-    key_id = seal("x", **ROW, keys=[OLD]).split(".")[1]
-    with pytest.raises(UnsealError):
-        unseal(text.format(id=key_id), **ROW, keys=[OLD])
+    key_id = encrypt("x", **ROW, keys=[OLD]).split(".")[1]
+    with pytest.raises(DecryptError):
+        decrypt(text.format(id=key_id), **ROW, keys=[OLD])
 
 
 @pytest.mark.parametrize("keys", [[], [""], ["a passphrase"], [OLD, "c2hvcnQ="], [OLD, "ü"]])
@@ -87,8 +87,8 @@ def test_a_ring_of_anything_but_keys_is_refused_without_showing_it(keys: list[st
 
 def test_both_alphabets_of_base64_are_taken() -> None:
     text = base64.b64encode(b"\xff" * 32).decode()
-    sealed = seal("x", **ROW, keys=[text])
-    assert unseal(sealed, **ROW, keys=[text.replace("/", "_")]) == "x"
+    sealed = encrypt("x", **ROW, keys=[text])
+    assert decrypt(sealed, **ROW, keys=[text.replace("/", "_")]) == "x"
 
 
 # -- API keys ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amber.lib.search.hybrid import indexed, pool_word, stem
+from amber.lib.search.hybrid import index_text, pool_word, stem
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_endings_do_not_matter(words, stems):
 
 
 def test_a_row_holds_its_pool_and_each_stem_once():
-    held = indexed("Cats and a cat; it's C++", pool_word("chat", "x"))
+    held = index_text("Cats and a cat; it's C++", pool_word("chat", "x"))
     assert held.startswith("'chat::x' ")
     assert held.count("'cat'") == 1
     assert "'c++'" in held

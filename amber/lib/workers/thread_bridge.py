@@ -22,7 +22,7 @@ _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 
 
-class Hand(Protocol):
+class RunInThread(Protocol):
     """`await hand(fn)` runs `fn()` on the task's thread and gives its result.
 
     Cancelling the awaiting coroutine lets `fn` finish first: what it committed is known. The
@@ -46,7 +46,7 @@ def worker_loop() -> asyncio.AbstractEventLoop:
 
 
 def run_on_loop(
-    start: Callable[[Hand], Awaitable[T]],
+    start: Callable[[RunInThread], Awaitable[T]],
     *,
     on_task: Callable[[asyncio.Task[T]], None] = lambda _: None,
 ) -> T:
@@ -77,28 +77,28 @@ class _Bridge(Generic[T]):
 
     def run(
         self,
-        start: Callable[[Hand], Awaitable[T]],
+        start: Callable[[RunInThread], Awaitable[T]],
         on_task: Callable[[asyncio.Task[T]], None],
     ) -> T:
-        done = asyncio.run_coroutine_threadsafe(self._watched(start, on_task), self._loop)
+        done = asyncio.run_coroutine_threadsafe(self._watch(start, on_task), self._loop)
         while (job := self._jobs.get()) is not None:
             self._serve(*job)
         return done.result()
 
-    async def _watched(
+    async def _watch(
         self,
-        start: Callable[[Hand], Awaitable[T]],
+        start: Callable[[RunInThread], Awaitable[T]],
         on_task: Callable[[asyncio.Task[T]], None],
     ) -> T:
         try:
-            task = asyncio.ensure_future(start(self._hand))
+            task = asyncio.ensure_future(start(self._run_in_thread))
             await asyncio.sleep(0)  # what is cancelled before it begins never runs a line
             on_task(task)
             return await task
         finally:
             self._jobs.put(None)
 
-    async def _hand(self, fn: Callable[[], Any]) -> Any:
+    async def _run_in_thread(self, fn: Callable[[], Any]) -> Any:
         future: asyncio.Future[Any] = self._loop.create_future()
         self._jobs.put((fn, future))
         try:

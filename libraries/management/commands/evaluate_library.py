@@ -18,7 +18,7 @@ from amber.lib.workers.worker import this_worker
 from libraries.embedding.vector_index import tend_indexes
 from libraries.ingestion import indexing, intake
 from libraries.models import Document, DocumentStatus, Library
-from libraries.retrieval.evaluation import DEPTHS, Evaluation, Outcome, evaluate, summary
+from libraries.retrieval.evaluation import DEPTHS, Evaluation, EvaluationResult, evaluate, summary
 from libraries.retrieval.question_sets import QuestionSet, QuestionSetError, read_question_set
 from libraries.retrieval.search import BOTH_ARMS
 from libraries.retrieval.survey import survey
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         self._tell(outcomes, options["out"])
 
-    def _tell(self, outcomes: dict[str, list[Outcome]], out: Path | None) -> None:
+    def _tell(self, outcomes: dict[str, list[EvaluationResult]], out: Path | None) -> None:
         found = {name: summary(each) for name, each in outcomes.items()}
         self.stdout.write(table(found))
         if out is not None:
@@ -92,7 +92,9 @@ def load(library: Library, questions: QuestionSet) -> None:
     for each in questions.documents:
         if each.text.strip():
             data = each.text.encode()
-            given = intake.Given(name=each.name, data=data, path=each.path, mime_type="text/plain")
+            given = intake.DocumentSource(
+                name=each.name, data=data, path=each.path, mime_type="text/plain"
+            )
             intake.put(library, given)
     waiting = Document.objects.filter(
         library=library, status__in=[DocumentStatus.QUEUED, DocumentStatus.RUNNING]
@@ -134,7 +136,7 @@ def table(found: dict[str, Evaluation]) -> str:
     )
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: EvaluationResult) -> dict[str, Any]:
     return {
         "question": outcome.question,
         "expected": dict(outcome.grades),

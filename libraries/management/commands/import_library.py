@@ -25,11 +25,11 @@ from django.db import transaction
 from amber.lib.errors import AmberError
 from libraries.git.fetching import GitRefused
 from libraries.git.local import FolderReader, pack_local_commit
-from libraries.git.packs import PackReader, RepositoryFile, Wanted
+from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.ingestion import intake
-from libraries.ingestion.intake import Given, Placed
+from libraries.ingestion.intake import DocumentSource, Placed
 from libraries.models import Document, DocumentStatus, Library
-from libraries.queue import ring_ingest
+from libraries.queue import enqueue_ingestion
 
 REPORTED_EVERY: Final = 100
 LOOK_SECONDS: Final = 2.0
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no folder {options['folder']}.")
         self._outcomes: Counter[str] = Counter()
         self._ids: list[UUID] = []
-        wanted = Wanted(
+        wanted = PathFilter(
             include=options["include"],
             exclude=options["exclude"],
             max_file_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         if failed or self._outcomes["refused"]:
             raise CommandError("Not everything could be imported.")
 
-    def _read(self, library: Library, wanted: Wanted, options: dict[str, Any]) -> None:
+    def _read(self, library: Library, wanted: PathFilter, options: dict[str, Any]) -> None:
         prefix = options["prefix"].strip("/")
         if options["ref"] is None:
             folder = FolderReader(options["folder"], wanted)
@@ -84,7 +84,7 @@ class Command(BaseCommand):
     def _store(self, library: Library, files: Iterable[RepositoryFile], prefix: str) -> None:
         for number, file in enumerate(files, start=1):
             path = f"{prefix}/{file.path}" if prefix else file.path
-            given = Given(name=PurePosixPath(path).name, data=file.data or b"", path=path)
+            given = DocumentSource(name=PurePosixPath(path).name, data=file.data or b"", path=path)
             try:
                 placed = intake.put(library, given, also=_ring)
             except AmberError as error:
@@ -123,4 +123,4 @@ class Command(BaseCommand):
 
 
 def _ring(_: Placed) -> None:
-    transaction.on_commit(partial(ring_ingest))
+    transaction.on_commit(partial(enqueue_ingestion))

@@ -7,7 +7,7 @@ the child because telling what a text is costs time that its writer chooses.
 from dataclasses import dataclass
 from typing import Final
 
-from libraries.parsing.encodings import decoded
+from libraries.parsing.encodings import decode_text
 from libraries.parsing.formats.tables import separated_as_markdown
 from libraries.parsing.kinds import Kind, binary_kind, is_zip, language_of, text_kind
 from libraries.parsing.result import ParsedText, refuse_empty, refuse_long, storable
@@ -29,7 +29,7 @@ def read_any(content: bytes, *, name: str, mime_type: str) -> ParsedText | Reade
         return ReaderInput(Kind.PDF.name, content)
     if is_zip(content):
         return ReaderInput("PACKAGE", content)
-    text = decoded(content, charset=charset_of(mime_type))
+    text = decode_text(content, charset=charset_of(mime_type))
     refuse_long(len(text))
     kind = text_kind(text, name=name, mime_type=mime_type)
     if kind is Kind.HTML:

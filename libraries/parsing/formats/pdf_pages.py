@@ -55,7 +55,7 @@ def pages_of_pdf(content: bytes) -> Iterator[str]:
     warnings = _Warnings()
     logging.getLogger("pypdf").addHandler(warnings)
     try:
-        reader = _opened(content)
+        reader = _open_pdf(content)
         has_text = False
         for number in range(len(reader.pages)):
             text = _text_of(reader, number)
@@ -69,7 +69,7 @@ def pages_of_pdf(content: bytes) -> Iterator[str]:
         raise Unreadable(SCANNED)
 
 
-def _opened(content: bytes) -> PdfReader:
+def _open_pdf(content: bytes) -> PdfReader:
     try:
         reader = PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):

@@ -63,10 +63,10 @@ class _Rows:
             self.count += 1
             if self.count > self._most:
                 raise Unreadable(TOO_MANY_ROWS)
-            yield [_shown(value) for value in row]
+            yield [_render_cell(value) for value in row]
 
 
-def _shown(value: Any) -> str:
+def _render_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

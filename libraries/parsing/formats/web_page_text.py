@@ -15,7 +15,7 @@ from lxml import html
 from lxml.etree import ParserError
 from trafilatura.settings import use_config
 
-from libraries.parsing.encodings import decoded
+from libraries.parsing.encodings import decode_text
 from libraries.parsing.formats.any_document import charset_of
 from libraries.parsing.kinds import is_html_type
 from libraries.parsing.result import MAX_PAGE_CHARS, PAGE_TOO_LARGE, Unreadable
@@ -43,7 +43,7 @@ def markdown_of_web_page(content: bytes, *, url: str, mime_type: str) -> str | N
     None: it is no HTML, which `mime_type` (a Content-Type) need not say. Links become absolute, by
     the page's own `<base>` if it has one. Raises Unreadable.
     """
-    text = decoded(content, charset=charset_of(mime_type))
+    text = decode_text(content, charset=charset_of(mime_type))
     if not is_html_type(mime_type) and not _LOOKS_LIKE_HTML.match(text):
         return None
     if len(text) > MAX_PAGE_CHARS:

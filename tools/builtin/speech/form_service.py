@@ -39,7 +39,7 @@ async def speak(
         limits=ANSWER_LIMITS,
     )
     audio_url = _audio_url(url, json_object(answer, what=WHAT))
-    return await _fetched(audio_url, trusting=url, max_bytes=max_bytes)
+    return await _fetch_audio(audio_url, trusting=url, max_bytes=max_bytes)
 
 
 def _audio_url(base_url: str, answer: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ def _audio_url(base_url: str, answer: Mapping[str, Any]) -> str:
         raise unavailable(WHAT, reason="the answer's url is none") from None
 
 
-async def _fetched(audio_url: str, *, trusting: str, max_bytes: int) -> bytes:
+async def _fetch_audio(audio_url: str, *, trusting: str, max_bytes: int) -> bytes:
     try:
         answer = await fetch(
             "GET",

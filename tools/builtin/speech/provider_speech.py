@@ -20,10 +20,10 @@ async def speak(text: str, *, context: ToolContext) -> bytes:
     speech = await in_thread(registry.engine_speech)
     if speech is None:
         raise unavailable(WHAT, reason="AMBER_TTS_MODEL is set, but there is no provider")
-    return await _accounted(speech, text, context)
+    return await _speak_accounted(speech, text, context)
 
 
-async def _accounted(speech: OpenAISpeech, text: str, context: ToolContext) -> bytes:
+async def _speak_accounted(speech: OpenAISpeech, text: str, context: ToolContext) -> bytes:
     outcome, started = "cancelled", time.monotonic()
     try:
         audio = await speech.speak(text)

@@ -49,11 +49,11 @@ class Page:
 
 async def open_page(url: str) -> Page:
     """One request and its redirects, one child process. Raises ToolError."""
-    answer = await _fetched(url)
+    answer = await _fetch_page(url)
     return await asyncio.get_running_loop().run_in_executor(_readers(), _read, answer)
 
 
-async def _fetched(url: str) -> Response:
+async def _fetch_page(url: str) -> Response:
     try:
         answer = await fetch("GET", url, headers=HEADERS, limits=LIMITS)
     except FetchError as error:
@@ -69,7 +69,7 @@ async def _fetched(url: str) -> Response:
 
 def _read(answer: Response) -> Page:
     try:
-        page = _parsed(answer)
+        page = _parse_page(answer)
     except Unreadable as refusal:
         logger.info("page_unreadable", reason=str(refusal))
         raise ToolError(TOO_LARGE if str(refusal) == PAGE_TOO_LARGE else UNREADABLE) from None
@@ -80,7 +80,7 @@ def _read(answer: Response) -> Page:
     return page
 
 
-def _parsed(answer: Response) -> Page:
+def _parse_page(answer: Response) -> Page:
     """Raises Unreadable, ParserLost."""
     content_type = answer.headers.get("content-type", "")
     if _may_be_html(answer):
