@@ -59,39 +59,39 @@ def forget_tool_calls() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Periodic:
+class Schedule:
     every_seconds: int
     run: str
     """The function's dotted name: who only knows of chores does not pay for what they need."""
 
 
-PERIODIC_JOBS: dict[str, _Periodic] = {
-    "digest_turns": _Periodic(5, "chats.digest.digest.digest_turns"),
-    "embed_waiting_blocks": _Periodic(60, "chats.digest.blocks.embed_waiting"),
-    "embed_waiting_memories": _Periodic(60, "memory.recall.embedding.embed_waiting"),
-    "expire_old_chats": _Periodic(3_600, "operations.privacy.retention.expire_old_chats"),
-    "remove_expired_chats": _Periodic(60, "operations.privacy.retention.remove_expired_chats"),
-    "erase_people": _Periodic(60, "operations.privacy.person_erasure.erase_people"),
-    "erase_organizations": _Periodic(
+PERIODIC_JOBS: dict[str, Schedule] = {
+    "digest_turns": Schedule(5, "chats.digest.digest.digest_turns"),
+    "embed_waiting_blocks": Schedule(60, "chats.digest.blocks.embed_waiting"),
+    "embed_waiting_memories": Schedule(60, "memory.recall.embedding.embed_waiting"),
+    "expire_old_chats": Schedule(3_600, "operations.privacy.retention.expire_old_chats"),
+    "remove_expired_chats": Schedule(60, "operations.privacy.retention.remove_expired_chats"),
+    "erase_people": Schedule(60, "operations.privacy.person_erasure.erase_people"),
+    "erase_organizations": Schedule(
         60, "operations.privacy.organization_erasure.erase_organizations"
     ),
-    "erase_stateless": _Periodic(60, "operations.maintenance.periodic_jobs.erase_stateless"),
-    "forget_idempotency_keys": _Periodic(
+    "erase_stateless": Schedule(60, "operations.maintenance.periodic_jobs.erase_stateless"),
+    "forget_idempotency_keys": Schedule(
         600, "operations.maintenance.periodic_jobs.forget_idempotency_keys"
     ),
-    "delete_expired_files": _Periodic(600, "libraries.files.storage.delete_expired_files"),
-    "forget_dead_workers": _Periodic(
+    "delete_expired_files": Schedule(600, "libraries.files.storage.delete_expired_files"),
+    "forget_dead_workers": Schedule(
         600, "operations.maintenance.periodic_jobs.forget_dead_workers"
     ),
-    "tend_indexes": _Periodic(60, "libraries.embedding.vector_index.tend_indexes"),
-    "survey_libraries": _Periodic(60, "libraries.retrieval.survey.survey_libraries"),
-    "erase_leftovers": _Periodic(3_600, "libraries.ingestion.leftovers.erase_leftovers"),
-    "forget_tool_calls": _Periodic(3_600, "operations.maintenance.periodic_jobs.forget_tool_calls"),
-    "refresh_tools": _Periodic(600, "tools.connections.refreshing.refresh_due"),
-    "release_leftovers": _Periodic(60, "chats.turns.admission.release_leftovers"),
-    "deliver_webhooks": _Periodic(10, "public_api.webhooks.delivery.deliver_due"),
-    "forget_webhook_deliveries": _Periodic(3_600, "public_api.webhooks.delivery.forget_deliveries"),
-    "forget_counters": _Periodic(3_600, "providers.budgets.counters.forget_counters"),
+    "tend_indexes": Schedule(60, "libraries.embedding.vector_index.tend_indexes"),
+    "survey_libraries": Schedule(60, "libraries.retrieval.survey.survey_libraries"),
+    "erase_leftovers": Schedule(3_600, "libraries.ingestion.leftovers.erase_leftovers"),
+    "forget_tool_calls": Schedule(3_600, "operations.maintenance.periodic_jobs.forget_tool_calls"),
+    "refresh_tools": Schedule(600, "tools.connections.refreshing.refresh_due"),
+    "release_leftovers": Schedule(60, "chats.turns.admission.release_leftovers"),
+    "deliver_webhooks": Schedule(10, "public_api.webhooks.delivery.deliver_due"),
+    "forget_webhook_deliveries": Schedule(3_600, "public_api.webhooks.delivery.forget_deliveries"),
+    "forget_counters": Schedule(3_600, "providers.budgets.counters.forget_counters"),
 }
 
 

@@ -112,15 +112,11 @@ def test_an_outage_is_survived_too(kept, quick, settings, monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_faults_are_told_at_metrics():
+def test_faults_are_told_at_metrics(monkeypatch):
+    absent = periodic_jobs.Schedule(60, "operations.maintenance.periodic_jobs.absent")
+    monkeypatch.setitem(periodic_jobs.PERIODIC_JOBS, "broken_job", absent)
     with pytest.raises(ImportError):
-        periodic_jobs.add_chore(
-            "broken_job", every_seconds=60, run="operations.maintenance.periodic_jobs.absent"
-        )
-        try:
-            periodic_jobs.run("broken_job")
-        finally:
-            del periodic_jobs.PERIODIC_JOBS["broken_job"]
+        periodic_jobs.run("broken_job")
     said = told_to_prometheus()
     assert 'amber_maintenance_faults_total{part="broken_job"} 1.0' in said
 
