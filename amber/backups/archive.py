@@ -48,7 +48,7 @@ def _add(archive: tarfile.TarFile, name: str, size: int, data: IO[bytes]) -> Non
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """Raises BackupError."""
-    with _opened(path) as archive:
+    with _open_archive(path) as archive:
         for member in archive:
             if member.name == MANIFEST and member.isreg() and member.size <= MAX_MANIFEST_BYTES:
                 taken = archive.extractfile(member)
@@ -61,14 +61,14 @@ def unpack(path: Path, folder: Path) -> set[str]:
     """Unpack the files into a new folder; their names. Raises BackupError, and then leaves nothing."""
     folder.mkdir(mode=0o700, parents=True)
     try:
-        with _opened(path) as archive:
-            return set(_unpacked(archive, folder))
+        with _open_archive(path) as archive:
+            return set(_unpack_members(archive, folder))
     except (BackupError, OSError, tarfile.TarError):
         shutil.rmtree(folder)
         raise
 
 
-def _unpacked(archive: tarfile.TarFile, folder: Path) -> Iterator[str]:
+def _unpack_members(archive: tarfile.TarFile, folder: Path) -> Iterator[str]:
     for member in archive:
         if member.name == MANIFEST:
             continue
@@ -92,7 +92,7 @@ def _safe_name(member: tarfile.TarInfo) -> str:
     return PurePosixPath(*name.parts[1:]).as_posix()
 
 
-def _opened(path: Path) -> tarfile.TarFile:
+def _open_archive(path: Path) -> tarfile.TarFile:
     try:
         return tarfile.open(path, "r:")
     except (OSError, tarfile.TarError) as error:

@@ -81,7 +81,7 @@ def encrypt(
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    key_id, key = _ring(keys)[0]
+    key_id, key = _keys_in_order(keys)[0]
     nonce = os.urandom(NONCE_BYTES)
     row = _associated_data(table, pk, organization_id)
     sealed = nonce + AESGCM(key).encrypt(nonce, plaintext.encode(), row)
@@ -104,7 +104,7 @@ def decrypt(
     key_id, _, encoded = rest.partition(".")
     if version != VERSION:
         raise DecryptError("This is not a sealed secret.")
-    key = dict(_ring(keys)).get(key_id)
+    key = dict(_keys_in_order(keys)).get(key_id)
     if key is None:
         raise DecryptError(f"The key {key_id} that sealed this is not in AMBER_SECRET_KEYS.")
     row = _associated_data(table, pk, organization_id)
@@ -117,18 +117,18 @@ def decrypt(
 
 def needs_new_encryption(sealed: str, *, keys: Sequence[str] | None = None) -> bool:
     """Whether another than the first key of the ring sealed this."""
-    return not sealed.startswith(f"{VERSION}.{_ring(keys)[0][0]}.")
+    return not sealed.startswith(f"{VERSION}.{_keys_in_order(keys)[0][0]}.")
 
 
 def add_mac(message: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes:
     """The message with its MAC behind it. Anybody can read it; nobody else can make one."""
-    return message + _mac(_ring(keys)[0][1], purpose, message)
+    return message + _mac(_keys_in_order(keys)[0][1], purpose, message)
 
 
 def check_mac(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes | None:
     """The message; None unless a key of the ring made its MAC for this purpose."""
     message, mac = signed[:-MAC_BYTES], signed[-MAC_BYTES:]
-    for _, key in _ring(keys):
+    for _, key in _keys_in_order(keys):
         if hmac.compare_digest(_mac(key, purpose, message), mac):
             return message
     return None
@@ -136,7 +136,7 @@ def check_mac(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None)
 
 def check_keys(keys: Sequence[str]) -> None:
     """For the settings: raises SecretKeyError unless every entry is a key and there is one."""
-    _parsed_ring(tuple(keys))
+    _parse_keys(tuple(keys))
 
 
 def new_api_key() -> str:
@@ -162,12 +162,12 @@ def prefix_of(key: str) -> str:
     return key[:PREFIX_CHARS]
 
 
-def _ring(keys: Sequence[str] | None) -> tuple[tuple[str, bytes], ...]:
-    return _parsed_ring(tuple(settings.AMBER_SECRET_KEYS if keys is None else keys))
+def _keys_in_order(keys: Sequence[str] | None) -> tuple[tuple[str, bytes], ...]:
+    return _parse_keys(tuple(settings.AMBER_SECRET_KEYS if keys is None else keys))
 
 
 @lru_cache(maxsize=8)
-def _parsed_ring(keys: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+def _parse_keys(keys: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
     if not keys:
         raise SecretKeyError("AMBER_SECRET_KEYS is empty.")
     return tuple(_parsed_key(position, text) for position, text in enumerate(keys, start=1))

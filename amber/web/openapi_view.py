@@ -22,12 +22,12 @@ CACHE_CONTROL: Final = "public, max-age=300"
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
+class _RenderedDocument:
     content: bytes
     etag: str
 
 
-_documents: dict[str, _Document] = {}
+_documents: dict[str, _RenderedDocument] = {}
 _lock: Final = threading.Lock()
 """Those who ask while it is made wait for the one who makes it."""
 
@@ -53,13 +53,13 @@ class SchemaView(SpectacularAPIView):
         return answer
 
 
-def _document(renderer: BaseRenderer) -> _Document:
+def _document(renderer: BaseRenderer) -> _RenderedDocument:
     with _lock:
         if renderer.media_type not in _documents:
             content = renderer.render(_schema())
             assert isinstance(content, bytes)
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            _documents[renderer.media_type] = _Document(content, etag)
+            _documents[renderer.media_type] = _RenderedDocument(content, etag)
         return _documents[renderer.media_type]
 
 

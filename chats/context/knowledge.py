@@ -17,7 +17,7 @@ from engine.text import tokens
 from engine.text.citations import marks_in
 from libraries.models import Library
 from libraries.retrieval.passages import passage_wire
-from libraries.retrieval.search import BOTH_ARMS, search
+from libraries.retrieval.search import BOTH_RETRIEVERS, search
 
 MAX_PASSAGES: Final = 12
 
@@ -59,7 +59,7 @@ def look_into(request: KnowledgeRequest) -> Knowledge:
         k=MAX_PASSAGES,
         query_vectors=request.vectors,
         user_id=request.user_id,
-        arms=BOTH_ARMS if has_vector else ("words",),
+        retrievers=BOTH_RETRIEVERS if has_vector else ("words",),
     )
     count = partial(tokens.count_text, encoding=request.encoding)
     rest = request.limit_tokens

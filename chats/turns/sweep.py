@@ -46,8 +46,8 @@ def sweep_turns() -> list[UUID]:
 def overdue_turns(age_seconds: float) -> list[UUID]:
     """Turns that have been queued for so long that their ring was lost."""
     old = is_older("updated_at", timedelta(seconds=age_seconds))
-    rung = Turn.objects.filter(old, status=TurnStatus.QUEUED)
-    return list(rung.order_by("created_at").values_list("pk", flat=True)[:_BATCH])
+    queued = Turn.objects.filter(old, status=TurnStatus.QUEUED)
+    return list(queued.order_by("created_at").values_list("pk", flat=True)[:_BATCH])
 
 
 def _give_back(turn_id: UUID, chat_id: UUID | None) -> bool:

@@ -48,7 +48,7 @@ class _Automaton:
         self._skip_two = 0  # states that are the one after the next, too
         for pattern in patterns:
             self._add(pattern)
-        self._first = self._closed(self._first)
+        self._first = self._close_over(self._first)
 
     def _add(self, pattern: str) -> None:
         bare = pattern.strip().removeprefix("./").rstrip("/")
@@ -82,7 +82,7 @@ class _Automaton:
         else:
             self._literal[token] = self._literal.get(token, 0) | state
 
-    def _closed(self, states: int) -> int:
+    def _close_over(self, states: int) -> int:
         """Return these states, and all that are reached from them without a character."""
         while True:
             more = states | (states & self._skip_one) << 1 | (states & self._skip_two) << 2
@@ -100,7 +100,7 @@ class _Automaton:
             else:
                 further = self._literal.get(character, 0) | self._one
                 staying = self._any | self._part
-            states = self._closed((states & further) << 1 | states & staying)
+            states = self._close_over((states & further) << 1 | states & staying)
             if not states:
                 return False
         return bool(states & self._last)

@@ -91,7 +91,7 @@ class _Tree:
         return None if blob is None else b"".join(blob.chunked)
 
 
-class _PackReader:
+class _PackUnpacker:
     """Reads the wanted files. `skipped` counts those of them that are no documents."""
 
     def __init__(self, tree: _Tree, request: dict[str, Any]) -> None:
@@ -152,7 +152,7 @@ def main() -> None:
 
 def _answer(replies: BinaryIO, request: dict[str, Any], pack: bytes) -> None:
     try:
-        reader = _PackReader(_Tree(pack), request)
+        reader = _PackUnpacker(_Tree(pack), request)
         for header, data in reader.files():
             replies.writelines(frame(header, data))
         last: dict[str, Any] = {"skipped": dict(reader.skipped), "commit": reader.commit}

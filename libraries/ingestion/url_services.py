@@ -65,7 +65,7 @@ def refresh_document(document: Document) -> Placed:
         mime_type=fetched.mime_type,
         user_id=document.user_id,
     )
-    return intake.put(document.library, given, into=document.pk, also=_ring)
+    return intake.put(document.library, given, into=document.pk, also=_enqueue)
 
 
 def _find_earlier(library: Library, url: str) -> UUID | None:
@@ -75,7 +75,7 @@ def _find_earlier(library: Library, url: str) -> UUID | None:
     return found
 
 
-def _ring(_: Placed) -> None:
+def _enqueue(_: Placed) -> None:
     transaction.on_commit(partial(enqueue_ingestion))
 
 

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from libraries.models import Document, Library
 from libraries.retrieval.question_sets import JudgedQuestion, QuestionSetError
-from libraries.retrieval.search import BOTH_ARMS, MAX_K, SearchResult, search
+from libraries.retrieval.search import BOTH_RETRIEVERS, MAX_K, SearchResult, search
 
 DEPTHS: Final = (1, 5, 10)
 PASSAGES: Final = MAX_K
@@ -51,7 +51,10 @@ class Evaluation:
 
 
 def evaluate(
-    library: Library, questions: Sequence[JudgedQuestion], *, arms: Collection[str] = BOTH_ARMS
+    library: Library,
+    questions: Sequence[JudgedQuestion],
+    *,
+    retrievers: Collection[str] = BOTH_RETRIEVERS,
 ) -> list[EvaluationResult]:
     """Ask all questions, in order. A document the library has not is one that is not found.
     Raises QuestionSetError if it has none of them."""
@@ -59,7 +62,7 @@ def evaluate(
     outcomes = []
     for question in questions:
         began = time.perf_counter()
-        found = search([library], question.text, k=PASSAGES, arms=arms)
+        found = search([library], question.text, k=PASSAGES, retrievers=retrievers)
         latency_ms = (time.perf_counter() - began) * 1_000
         best = max((passage.relevance for passage in found.passages), default=0.0)
         documents = _documents(found, names)

@@ -34,7 +34,7 @@ class Passage:
     """`number` counts from 1, best first. `page` is where it begins; ranks and scores are those of
     its best chunk.
 
-    `score`: 1 is first in every arm that counts, or the reranker's own. `relevance`: 0 to 1, to be
+    `score`: 1 is first in every retriever that counts, or the reranker's own. `relevance`: 0 to 1, to be
     held against a threshold.
     """
 

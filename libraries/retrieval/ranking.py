@@ -1,10 +1,10 @@
 """From what words found and what vectors found to one ranking: weighted reciprocal rank fusion.
 
-    score(chunk) = sum over arms of weight(arm) / (K + rank of the chunk in that arm)
+    score(chunk) = sum over retrievers of weight(retriever) / (K + rank of the chunk in that retriever)
 
 (Cormack et al., https://plg.uwaterloo.ca/~gvcormac/cormacksigir09-rrf.pdf). Equal weights let a
-weak arm drag a strong one: an embedder that knows only English ruins Chinese, vectors that mean
-nothing ruin everything. So the weights follow how far each arm can be trusted for this question,
+weak retriever drag a strong one: an embedder that knows only English ruins Chinese, vectors that mean
+nothing ruin everything. So the weights follow how far each retriever can be trusted for this question,
 from what can be seen without knowing the answer:
 
 - **Coverage**: how much of the question's rare words the words' first hit holds. Little: the words
@@ -19,7 +19,7 @@ from what can be seen without knowing the answer:
   do, and nothing else.
 
 K is small (2, where web search takes 60), since with a flat K even a slight weight reorders a sharp
-list; arms are cut at a hundred hits. What this reaches is in docs/retrieval.md.
+list; retrievers are cut at a hundred hits. What this reaches is in docs/retrieval.md.
 
 Pure. Refuses to decide what is relevant enough: `relevance` is for callers to compare.
 """
@@ -32,12 +32,12 @@ from uuid import UUID
 
 K: Final = 2
 FIRST_HITS: Final = 10
-"""Of each arm, to look at how far the other agrees."""
+"""Of each retriever, to look at how far the other agrees."""
 
 COVERAGE: Final = (0.05, 0.2)
 """Share of the question's rare words that counts as nothing found, and as found."""
 FULL_AGREEMENT: Final = 0.8
-"""Two good arms never agree wholly: 0.8 to 0.9 where both know the language, 0 where one does not."""
+"""Two good retrievers never agree wholly: 0.8 to 0.9 where both know the language, 0 where one does not."""
 UNDECIDED: Final = 0.2
 """By so much the first hit may stand out of the second without deciding anything."""
 MEANING_WEIGHT: Final = 1.5
@@ -102,7 +102,7 @@ class VectorResult:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """`score`: 1 is first in every arm that counts. `relevance`: 0 to 1, by the better of the arms."""
+    """`score`: 1 is first in every retriever that counts. `relevance`: 0 to 1, by the better of the retrievers."""
 
     id: UUID
     score: float
@@ -113,7 +113,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How far each arm counts, from 0 to 1 or MEANING_WEIGHT; `vectors` in the order of the arms."""
+    """How far each retriever counts, from 0 to 1 or MEANING_WEIGHT; `vectors` in the order of the retrievers."""
 
     text: float
     vectors: tuple[float, ...]
@@ -127,11 +127,11 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
     vector_ranks: dict[UUID, int] = {}
     scores = {pk: weights.text / (K + rank) for pk, rank in text_ranks.items()}
     relevances = dict(coverages)
-    for arm, weight in zip(vectors, weights.vectors, strict=True):
-        for rank, (pk, similarity) in enumerate(arm.hits, 1):
+    for retriever, weight in zip(vectors, weights.vectors, strict=True):
+        for rank, (pk, similarity) in enumerate(retriever.hits, 1):
             vector_ranks[pk] = rank
             scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
-            stands_out = standing_out(arm, similarity) * min(1.0, weight)
+            stands_out = standing_out(retriever, similarity) * min(1.0, weight)
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
@@ -144,14 +144,16 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
 def weigh(text: KeywordResult, vectors: Sequence[VectorResult]) -> Weights:
     """Never all zero: without words that found something the vectors count, as little as they may."""
     if not text.hits:
-        return Weights(0.0, tuple(max(arm.prior, _LEAST) for arm in vectors))
+        return Weights(0.0, tuple(max(retriever.prior, _LEAST) for retriever in vectors))
     found = ramp(text.hits[0].coverage, *COVERAGE)
     decided = found * ramp(decisiveness(text), UNDECIDED, 1.0)
-    by_arm = tuple(
-        arm.prior * (1 - found * (1 - agreement(text, arm))) * (1 - decided) ** DECIDED_POWER
-        for arm in vectors
+    by_retriever = tuple(
+        retriever.prior
+        * (1 - found * (1 - agreement(text, retriever)))
+        * (1 - decided) ** DECIDED_POWER
+        for retriever in vectors
     )
-    return Weights(max(found, _LEAST), by_arm)
+    return Weights(max(found, _LEAST), by_retriever)
 
 
 _LEAST: Final = 1e-6
@@ -163,33 +165,37 @@ def decisiveness(text: KeywordResult) -> float:
     return 1.0 - (rest[0] / first if rest else 0.0)
 
 
-def agreement(text: KeywordResult, arm: VectorResult) -> float:
-    """0: no more than chance. 1: as much as two good arms do. 1 also if there is nothing to compare."""
-    others = arm.others or {}
+def agreement(text: KeywordResult, retriever: VectorResult) -> float:
+    """0: no more than chance. 1: as much as two good retrievers do. 1 also if there is nothing to compare."""
+    others = retriever.others or {}
     common = [hit for hit in text.hits[:FIRST_HITS] if hit.id in others]
-    if not common or not arm.hits:
+    if not common or not retriever.hits:
         return 1.0
     by_vectors = _lift(
         [others[hit.id] for hit in common],
-        [similarity for _, similarity in arm.hits[: len(common)]],
-        arm.mean,
+        [similarity for _, similarity in retriever.hits[: len(common)]],
+        retriever.mean,
     )
     scores = {hit.id: hit.score for hit in text.hits}
     by_words = _lift(
-        [scores.get(pk, text.floor) for pk, _ in arm.hits[:FIRST_HITS]],
+        [scores.get(pk, text.floor) for pk, _ in retriever.hits[:FIRST_HITS]],
         [hit.score for hit in text.hits[:FIRST_HITS]],
         text.floor,
     )
     return ramp((by_vectors + by_words) / 2, 0.0, FULL_AGREEMENT)
 
 
-def standing_out(arm: VectorResult, similarity: float) -> float:
+def standing_out(retriever: VectorResult, similarity: float) -> float:
     """0 to 1: how far this similarity is from those of all the other chunks."""
-    if arm.count < CROWD:
+    if retriever.count < CROWD:
         return ramp(similarity, *SIMILARITY)
-    rest = arm.count - 1
-    mean = (arm.count * arm.mean - similarity) / rest
-    variance = arm.count / rest * (arm.deviation**2 - (similarity - arm.mean) ** 2 / rest)
+    rest = retriever.count - 1
+    mean = (retriever.count * retriever.mean - similarity) / rest
+    variance = (
+        retriever.count
+        / rest
+        * (retriever.deviation**2 - (similarity - retriever.mean) ** 2 / rest)
+    )
     return ramp((similarity - mean) / math.sqrt(variance), *STANDOUT) if variance > 0 else 0.0
 
 

@@ -1,7 +1,7 @@
 """Which chunks a search looks at: libraries the caller sees, and within them what filters leave.
 
 Everything a stranger may name (ids, paths, metadata) becomes a bound parameter of the ORM here;
-the arms get ids.
+the retrievers get ids.
 """
 
 from collections.abc import Mapping, Sequence

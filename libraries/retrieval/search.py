@@ -3,7 +3,7 @@
     found = search(libraries, "How do I bleed the pump?", k=5)
     found.passages[0].content
 
-Words (`word_arm`) and vectors (`vector_arm`, one arm for each embedding model in use) are asked,
+Words (`word_arm`) and vectors (`vector_arm`, one retriever for each embedding model in use) are asked,
 their rankings are fused by how far each can be trusted for this question (`ranking`), an operator's
 reranker may have the last word (`rerank`), and neighbours become passages (`passages`).
 
@@ -52,7 +52,7 @@ __all__ = [
 
 logger = structlog.get_logger(__name__)
 
-BOTH_ARMS: Final = ("words", "vectors")
+BOTH_RETRIEVERS: Final = ("words", "vectors")
 DEFAULT_K: Final = 8
 MAX_K: Final = 50
 
@@ -85,12 +85,12 @@ def search(
     filters: Filters | None = None,
     query_vectors: "QueryVectors | None" = None,
     user_id: UUID | None = None,
-    arms: Collection[str] = BOTH_ARMS,
+    retrievers: Collection[str] = BOTH_RETRIEVERS,
 ) -> SearchResult:
     """At most `k` passages, best first.
 
     `query_vectors`, by the id of the embedding model, spare the call of a provider; `user_id` is
-    who pays for one. `arms`: "words", "vectors" or both, to see what each does alone. Costs four to
+    who pays for one. `retrievers`: "words", "vectors" or both, to see what each does alone. Costs four to
     eleven queries, and for each model a second of waiting for a provider at most.
     """
     scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
@@ -98,12 +98,12 @@ def search(
         return SearchResult([], [])
     notes: list[str] = []
     vectors: dict[UUID, NDArray[np.float32]] = {}
-    if "vectors" in arms:
+    if "vectors" in retrievers:
         caller = _QueryRunner(libraries[0].organization_id, user_id, query, notes)
         vectors = caller.vectors(scopes, query_vectors or {})
     with transaction.atomic():
         prepare_connection()
-        words = find_by_words(scopes, query) if "words" in arms else KeywordResult()
+        words = find_by_words(scopes, query) if "words" in retrievers else KeywordResult()
         ranked = fuse(words, _vector_results(query, scopes, vectors, words))
     at_once = RERANKED if rerank.is_configured() else 2 * k
     hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
@@ -152,7 +152,7 @@ def _vector_results(
     words: KeywordResult,
 ) -> list[VectorResult]:
     """One for each model the question has a vector of. One query and `find_by_vector` each."""
-    arms = []
+    retrievers = []
     for scope in scopes:
         if scope.model.pk in vectors:
             surveys = surveys_of(scope.library_ids, scope.model.pk)
@@ -163,8 +163,8 @@ def _vector_results(
                 sample=[pk for each in surveys for pk in each.sample],
                 lift=lift_of(surveys, query),
             )
-            arms.append(find_by_vector(asked))
-    return arms
+            retrievers.append(find_by_vector(asked))
+    return retrievers
 
 
 def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iterator[ChunkHit]:

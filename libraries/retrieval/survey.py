@@ -4,7 +4,7 @@ Chunks that share rare words are mostly about the same; if the vectors are any g
 such chunks lie nearer to each other than others do. The *lift* is how much nearer, where 1 is as
 near as any pairs lie: random vectors 0.0, an English embedder on Chinese about 0.4, embedders that
 know the script 0.7 to 1. It needs no provider call and no questions. Search takes it as the prior
-of a vector arm (`libraries.retrieval.ranking`), and the sample as a crowd to compare similarities with.
+of a vector retriever (`libraries.retrieval.ranking`), and the sample as a crowd to compare similarities with.
 
 `survey_libraries` is a chore: a library is surveyed again when it has grown by half, shrunk by half,
 or changed its model.

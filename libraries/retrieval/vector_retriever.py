@@ -55,7 +55,7 @@ class VectorQuery:
 
 
 def prepare_connection() -> None:
-    """For this transaction, which the arms need: how the index is walked, and no compiling of
+    """For this transaction, which the retrievers need: how the index is walked, and no compiling of
     statements that take milliseconds. One query."""
     _fetch_rows(_SETTINGS, [])
 
@@ -73,7 +73,7 @@ def find_by_vector(asked: VectorQuery) -> VectorResult:
     crowd = [near[pk] for pk in sample if pk in near]
     mean, deviation = (fmean(crowd), pstdev(crowd)) if crowd else (0.0, 0.0)
     others = {pk: near[pk] for pk in asked.compared if pk in near}
-    return _arm(asked, found, others, (scope.chunk_count, mean, deviation))
+    return _retriever(asked, found, others, (scope.chunk_count, mean, deviation))
 
 
 def is_index_worth_it(scope: SearchScope) -> bool:
@@ -90,7 +90,7 @@ _Crowd = tuple[int, float, float]
 """Count, mean and deviation of the similarities of all chunks of a scope."""
 
 
-def _arm(
+def _retriever(
     asked: VectorQuery, found: _Hits, others: dict[UUID, float], crowd: _Crowd
 ) -> VectorResult:
     is_lexical = asked.scope.model.provider.is_offline
@@ -105,7 +105,7 @@ def _all_compared(asked: VectorQuery) -> VectorResult:
         return VectorResult()
     found = [row[:2] for row in rows if row[2]]
     others = {row[0]: row[1] for row in rows if not row[2]}
-    return _arm(asked, found, others, rows[0][3:])
+    return _retriever(asked, found, others, rows[0][3:])
 
 
 def _exactly(asked: VectorQuery) -> _Hits:

@@ -144,11 +144,11 @@ def library(request, alice):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("arms", [("words", "vectors"), ("words",)], ids=["both", "words"])
-def test_every_question_finds_its_document(library, arms, tmp_path):
+@pytest.mark.parametrize("retrievers", [("words", "vectors"), ("words",)], ids=["both", "words"])
+def test_every_question_finds_its_document(library, retrievers, tmp_path):
     """In Chinese as in English, by part number and by name; random vectors do no harm."""
     questions = read_question_set(written(tmp_path, "q.json", question_set())).questions
-    reached = summary(evaluate(library, questions, arms=arms))
+    reached = summary(evaluate(library, questions, retrievers=retrievers))
     assert reached.recall[1] >= 95
     assert reached.recall[5] == 100
 
@@ -158,7 +158,7 @@ def test_every_question_finds_its_document(library, arms, tmp_path):
 def test_one_arm_can_be_asked_alone(library, tmp_path):
     """Or nobody would see that these vectors mean nothing."""
     questions = read_question_set(written(tmp_path, "q.json", question_set())).questions
-    alone = summary(evaluate(library, questions, arms=["vectors"]))
+    alone = summary(evaluate(library, questions, retrievers=["vectors"]))
     assert alone.recall[10] < 60
 
 
@@ -178,7 +178,7 @@ def test_the_command_loads_measures_and_writes(alice, tmp_path):
     out, told = tmp_path / "out.json", StringIO()
     call_command("evaluate_library", str(library.pk), str(path), "--load", out=out, stdout=told)
     head, both, words, vectors = told.getvalue().splitlines()
-    assert head.split()[:4] == ["arms", "questions", "recall@1", "recall@5"]
+    assert head.split()[:4] == ["retrievers", "questions", "recall@1", "recall@5"]
     assert both.split()[:2] == ["both", "80"]
     assert (words.split()[0], vectors.split()[0]) == ("words", "vectors")
     said = json.loads(out.read_text())

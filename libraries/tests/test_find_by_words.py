@@ -27,9 +27,9 @@ def library(alice):
 
 
 def names(library: Any, query: str, **filters: Any) -> list[str]:
-    arm = find_by_words(scopes_of([library], Filters(**filters)), query)
+    retriever = find_by_words(scopes_of([library], Filters(**filters)), query)
     by_chunk = {doc.chunks.get().pk: doc.name for doc in Document.objects.all()}
-    return [by_chunk[hit.id] for hit in arm.hits]
+    return [by_chunk[hit.id] for hit in retriever.hits]
 
 
 def test_a_rare_word_outweighs_many_common_ones(library):
@@ -42,8 +42,8 @@ def test_a_word_that_occurs_more_often_counts_more_but_ever_less(library):
         text = " ".join(["gasket"] * count + ["other"] * (8 - count))
         shelve(library, text, name=f"times-{count}")
     assert names(library, "gasket") == ["times-8", "times-2", "times-1"]
-    arm = find_by_words(scopes_of([library], None), "gasket")
-    first, second, third = (hit.score for hit in arm.hits)
+    retriever = find_by_words(scopes_of([library], None), "gasket")
+    first, second, third = (hit.score for hit in retriever.hits)
     assert first < 3 * third
     assert first - second < 6 * (second - third)
 
@@ -117,6 +117,6 @@ def test_of_common_words_alone_some_are_found(library, few):
 
 def test_no_more_than_the_candidates(library, monkeypatch):
     monkeypatch.setattr(keyword_retriever, "CANDIDATES", 7)
-    arm = find_by_words(scopes_of([library], None), "machine")
-    assert len(arm.hits) == 7
-    assert arm.floor == arm.hits[-1].score > 0
+    retriever = find_by_words(scopes_of([library], None), "machine")
+    assert len(retriever.hits) == 7
+    assert retriever.floor == retriever.hits[-1].score > 0

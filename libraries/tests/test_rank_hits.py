@@ -1,4 +1,4 @@
-"""Fusion: a weak arm must not drag a strong one, whichever is the weak one."""
+"""Fusion: a weak retriever must not drag a strong one, whichever is the weak one."""
 
 import math
 import random
@@ -135,9 +135,9 @@ def test_random_vectors_are_not_trusted(seed):
     near = {pk(n): dice.gauss(0, 1) for n in range(1_000)}
     hits = sorted(near.items(), key=lambda pair: -pair[1])[:100]
     scores = [10 * math.exp(-n / 10) for n in range(60)]
-    arm = VectorResult(hits, 1_000, 0.0, 1.0, near)
-    assert agreement(by_words(*scores), arm) < 0.35
-    assert order(by_words(*scores), arm)[0] == 0
+    retriever = VectorResult(hits, 1_000, 0.0, 1.0, near)
+    assert agreement(by_words(*scores), retriever) < 0.35
+    assert order(by_words(*scores), retriever)[0] == 0
 
 
 # -- Scores and relevance --------------------------------------------------------------------------
@@ -210,7 +210,9 @@ vector_results = st.builds(
 @given(keyword_results, st.lists(vector_results, max_size=2))
 def test_every_hit_is_ranked_once_within_bounds(text, vectors):
     ranked = fuse(text, vectors)
-    expected = {hit.id for hit in text.hits} | {hit for arm in vectors for hit, _ in arm.hits}
+    expected = {hit.id for hit in text.hits} | {
+        hit for retriever in vectors for hit, _ in retriever.hits
+    }
     assert len(ranked) == len(expected)
     assert {hit.id for hit in ranked} == expected
     assert all(hit.score >= 0 and 0 <= hit.relevance <= 1 for hit in ranked)

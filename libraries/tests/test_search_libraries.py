@@ -1,4 +1,4 @@
-"""Search: what is found and what is not, whose, by which arm; and what is left out and said so."""
+"""Search: what is found and what is not, whose, by which retriever; and what is left out and said so."""
 
 from typing import Any
 
@@ -56,10 +56,10 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("arms", [("words", "vectors"), ("words",)], ids=["both", "words"])
+@pytest.mark.parametrize("retrievers", [("words", "vectors"), ("words",)], ids=["both", "words"])
 @pytest.mark.parametrize(("query", "expected"), QUESTIONS, ids=[q for q, _ in QUESTIONS])
-def test_what_is_asked_for_comes_first(library, query, expected, arms):
-    found = search([library], query, k=3, arms=arms)
+def test_what_is_asked_for_comes_first(library, query, expected, retrievers):
+    found = search([library], query, k=3, retrievers=retrievers)
     assert names(found)[0] == expected
     assert found.passages[0].text_rank == 1
     assert found.passages[0].relevance > 0.3

@@ -150,9 +150,9 @@ def by_index(library, monkeypatch):
     real = vector_retriever._by_index
 
     def noted(asked: Any) -> Any:
-        arm = real(asked)
-        used.append(arm is not None)
-        return arm
+        retriever = real(asked)
+        used.append(retriever is not None)
+        return retriever
 
     monkeypatch.setattr(vector_retriever, "_by_index", noted)
     monkeypatch.setattr(vector_retriever, "EXACT_CHUNKS", 10)
@@ -164,7 +164,9 @@ def by_index(library, monkeypatch):
 def found(library: Any, vector: Any, k: int = 10) -> list[str]:
     library = Library.objects.select_related("embedding_model__provider").get(pk=library.pk)
     vectors = {library.embedding_model_id: vector}
-    passages = search([library], "number", k=k, query_vectors=vectors, arms=["vectors"]).passages
+    passages = search(
+        [library], "number", k=k, query_vectors=vectors, retrievers=["vectors"]
+    ).passages
     return [str(pk) for passage in passages for pk in passage.chunk_ids]
 
 

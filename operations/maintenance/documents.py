@@ -29,7 +29,7 @@ class DocumentMaintenance:
             "sweep_documents": sweep_documents,
             "sweep_repositories": sweep_repositories,
             "finish_switches": switching.finish_switches,
-            "ring_waiting_documents": _ring_waiting,
+            "enqueue_waiting_documents": _enqueue_waiting,
         }
 
     def drain(self) -> None:
@@ -37,7 +37,7 @@ class DocumentMaintenance:
         holds.stop_all(holds.HoldEnd.RELEASED)
 
 
-def _ring_waiting() -> None:
+def _enqueue_waiting() -> None:
     if waiting("ingest") == 0:
         if claims.is_anything_waiting():
             enqueue_ingestion()

@@ -1,7 +1,7 @@
-"""Periodic chores: a table of names, intervals and functions. There is no beat process.
+"""Periodic jobs: a table of names, intervals and functions. There is no beat process.
 
-The sweep of any chat worker rings for a chore that is due (`due_jobs`, compare-and-set on its
-row); a worker of the `ingest` queue runs it, which reads the function's module then. Each chore works
+The sweep of any chat worker rings for a job that is due (`due_jobs`, compare-and-set on its
+row); a worker of the `ingest` queue runs it, which reads the function's module then. Each job works
 in batches and may be run twice.
 """
 
@@ -62,7 +62,7 @@ def forget_tool_calls() -> None:
 class Schedule:
     every_seconds: int
     run: str
-    """The function's dotted name: who only knows of chores does not pay for what they need."""
+    """The function's dotted name: who only knows of jobs does not pay for what they need."""
 
 
 PERIODIC_JOBS: dict[str, Schedule] = {
@@ -98,7 +98,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
 def run(name: str) -> None:
     """A name this process does not know was rung by a newer one: its own workers will run it."""
     if name not in PERIODIC_JOBS:
-        logger.warning("unknown_periodic_job", chore=name)
+        logger.warning("unknown_periodic_job", job=name)
         return
     try:
         import_string(PERIODIC_JOBS[name].run)()
@@ -115,14 +115,14 @@ def due_jobs() -> list[str]:
     since = dict(PeriodicJob.objects.values_list("name", Now() - F("enqueued_at")))
     due = [
         name
-        for name, chore in PERIODIC_JOBS.items()
-        if (waited := since.get(name)) is None or abs(waited.total_seconds()) > chore.every_seconds
+        for name, job in PERIODIC_JOBS.items()
+        if (waited := since.get(name)) is None or abs(waited.total_seconds()) > job.every_seconds
     ]
     new = [PeriodicJob(name=name) for name in due if name not in since]
     PeriodicJob.objects.bulk_create(new, ignore_conflicts=True)
     taken = []
     for name in due:
-        with guard_row("ring_due_chores", chore=name):
+        with guard_row("enqueue_due_jobs", job=name):
             if _take(name, PERIODIC_JOBS[name].every_seconds):
                 taken.append(name)
     return taken

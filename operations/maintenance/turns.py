@@ -59,22 +59,22 @@ class TurnMaintenance:
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
         return {
             "sweep_turns": self._give_back_lost,
-            "ring_overdue_turns": self._ring_overdue,
-            "ring_due_chores": self._ring_due_chores,
+            "enqueue_overdue_turns": self._enqueue_overdue,
+            "enqueue_due_jobs": self._enqueue_due_jobs,
         }
 
     def _give_back_lost(self) -> None:
         for turn_id in sweep.sweep_turns():
             enqueue_turn(turn_id)
 
-    def _ring_overdue(self) -> None:
+    def _enqueue_overdue(self) -> None:
         if self._first or waiting("chat") == 0:
             overdue = 0.0 if self._first else OVERDUE_SECONDS
             for turn_id in sweep.overdue_turns(overdue):
                 enqueue_turn(turn_id)
         self._first = False
 
-    def _ring_due_chores(self) -> None:
+    def _enqueue_due_jobs(self) -> None:
         for name in due_jobs():
             enqueue_periodic_job(name)
 

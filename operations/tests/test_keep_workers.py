@@ -147,7 +147,7 @@ def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
 
     monkeypatch.setattr(periodic_jobs, "_take", take)
     assert set(periodic_jobs.due_jobs()) == set(periodic_jobs.PERIODIC_JOBS) - {"erase_people"}
-    assert fault_counts() == {"ring_due_chores": 1}
+    assert fault_counts() == {"enqueue_due_jobs": 1}
 
 
 def test_a_turn_that_cannot_be_given_back_stops_no_other(alice, monkeypatch):

@@ -32,12 +32,12 @@ MOST_STACK_CHARS = 8_000
 
 
 @dataclass(slots=True)
-class _State:
+class _WatchState:
     held_count: int = 0
     thread: threading.Thread | None = field(default=None)
 
 
-_state = _State()
+_state = _WatchState()
 
 
 def start() -> None:

@@ -20,7 +20,7 @@ from libraries.ingestion import indexing, intake
 from libraries.models import Document, DocumentStatus, Library
 from libraries.retrieval.evaluation import DEPTHS, Evaluation, EvaluationResult, evaluate, summary
 from libraries.retrieval.question_sets import QuestionSet, QuestionSetError, read_question_set
-from libraries.retrieval.search import BOTH_ARMS
+from libraries.retrieval.search import BOTH_RETRIEVERS
 from libraries.retrieval.survey import survey
 
 WORK_SECONDS: Final = 5.0
@@ -36,7 +36,11 @@ class Command(BaseCommand):
         parser.add_argument("questions", type=Path, help="A JSON file, or a folder of BEIR's form.")
         parser.add_argument("--load", action="store_true", help="Put the set's documents in first.")
         parser.add_argument(
-            "--arms", choices=["both", *BOTH_ARMS, "each"], default="each", help="Default: each."
+            "--retrievers",
+            "--arms",
+            choices=["both", *BOTH_RETRIEVERS, "each"],
+            default="each",
+            help="Default: each.",
         )
         parser.add_argument("--out", type=Path, help="Where to write the JSON.")
 
@@ -52,8 +56,8 @@ class Command(BaseCommand):
             tend_indexes()
             survey(library)
             outcomes = {
-                name: evaluate(library, questions.questions, arms=arms)
-                for name, arms in _arms(options["arms"]).items()
+                name: evaluate(library, questions.questions, retrievers=retrievers)
+                for name, retrievers in _retrievers(options["retrievers"]).items()
             }
         except (QuestionSetError, AmberError) as error:
             raise CommandError(str(error)) from error
@@ -70,8 +74,8 @@ class Command(BaseCommand):
             out.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
 
-def _arms(chosen: str) -> dict[str, tuple[str, ...]]:
-    each = {"both": BOTH_ARMS, **{name: (name,) for name in BOTH_ARMS}}
+def _retrievers(chosen: str) -> dict[str, tuple[str, ...]]:
+    each = {"both": BOTH_RETRIEVERS, **{name: (name,) for name in BOTH_RETRIEVERS}}
     return each if chosen == "each" else {chosen: each[chosen]}
 
 
@@ -109,7 +113,7 @@ def load(library: Library, questions: QuestionSet) -> None:
 
 def table(found: dict[str, Evaluation]) -> str:
     heads = [
-        "arms",
+        "retrievers",
         "questions",
         *(f"recall@{k}" for k in DEPTHS),
         "MRR",

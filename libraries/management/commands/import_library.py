@@ -86,7 +86,7 @@ class Command(BaseCommand):
             path = f"{prefix}/{file.path}" if prefix else file.path
             given = DocumentSource(name=PurePosixPath(path).name, data=file.data or b"", path=path)
             try:
-                placed = intake.put(library, given, also=_ring)
+                placed = intake.put(library, given, also=_enqueue)
             except AmberError as error:
                 self._outcomes["refused"] += 1
                 self.stderr.write(f"{path}: {error.message}")
@@ -122,5 +122,5 @@ class Command(BaseCommand):
         return dict(sorted(Counter(rows).items()))
 
 
-def _ring(_: Placed) -> None:
+def _enqueue(_: Placed) -> None:
     transaction.on_commit(partial(enqueue_ingestion))
