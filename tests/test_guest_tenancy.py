@@ -2,6 +2,7 @@
 and nobody else sees what is theirs.
 """
 
+from copy import deepcopy
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,19 @@ from chats.models import Chat, ChatMessage, Turn
 from libraries.models import File
 from tests.personas import Guest, api, visit
 from tests.routes import METHODS, all_routes
-from tests.test_tenancy import PERSONAL, call, named, rows_of
+from tests.test_tenancy import (
+    PERSONAL,
+    Standing,
+    alice,
+    call,
+    mallory,
+    named,
+    no_rates,
+    standing,
+    standing_rows,
+)
+
+__all__ = ["alice", "mallory", "no_rates", "standing", "standing_rows"]
 
 ROUTES = all_routes()
 FOR_ANYBODY = (
@@ -66,6 +79,27 @@ def rows_of_guest(guest: Guest) -> dict[str, UUID]:
     }
 
 
+@pytest.fixture(scope="module")
+def standing_guest(standing: Standing) -> tuple[Guest, dict[str, UUID]]:
+    """A guest of alice's assistant and a row of each kind, made once like the rows of members."""
+    alice = standing.people["alice"]
+    assistant = Assistant.objects.create(
+        organization=alice.organization, user=alice.user, name="Open", slug="open", public=True
+    )
+    guest = visit(assistant)
+    return guest, rows_of_guest(guest)
+
+
+@pytest.fixture
+def guest(standing_guest: tuple[Guest, dict[str, UUID]], db: None) -> Guest:
+    return deepcopy(standing_guest[0])
+
+
+@pytest.fixture
+def guest_rows(standing_guest: tuple[Guest, dict[str, UUID]]) -> dict[str, UUID]:
+    return dict(standing_guest[1])
+
+
 def bearing(token: str) -> Any:
     return api(key=token)
 
@@ -84,23 +118,23 @@ def test_there_are_guests_addresses():
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
-def test_anonymous_is_401(guest, route, method):
-    answer = call(api(), method, route.address(rows_of_guest(guest)))
+def test_anonymous_is_401(guest_rows, guest, route, method):
+    answer = call(api(), method, route.address(guest_rows))
     assert answer.status_code == 401, answer.content
     assert answer.json()["error"]["code"] == "not_authenticated"
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
-def test_a_member_s_session_is_not_looked_at(alice, guest, route, method):
+def test_a_member_s_session_is_not_looked_at(guest_rows, alice, guest, route, method):
     """Also of the assistant's creator: no page that embeds it acts with their cookies."""
-    answer = call(api(alice), method, route.address(rows_of_guest(guest)))
+    answer = call(api(alice), method, route.address(guest_rows))
     assert answer.status_code == 401, answer.content
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
-def test_a_member_s_key_is_403(alice, guest, route, method):
+def test_a_member_s_key_is_403(guest_rows, alice, guest, route, method):
     _, secret = alice.new_key()
-    answer = call(api(key=secret), method, route.address(rows_of_guest(guest)))
+    answer = call(api(key=secret), method, route.address(guest_rows))
     assert answer.status_code == 403, answer.content
 
 
@@ -112,37 +146,39 @@ def tampered(token: str) -> str:
     "spoil", [tampered, lambda t: t[:-1], lambda t: t + "A", lambda t: "amb_guest_"]
 )
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
-def test_a_bad_token_is_the_401_of_any_credential(guest, route, method, spoil):
-    answer = call(bearing(spoil(guest.token)), method, route.address(rows_of_guest(guest)))
+def test_a_bad_token_is_the_401_of_any_credential(guest_rows, guest, route, method, spoil):
+    answer = call(bearing(spoil(guest.token)), method, route.address(guest_rows))
     assert answer.status_code == 401, answer.content
     assert answer.json()["error"]["code"] == "invalid_credential"
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
-def test_when_the_assistant_is_public_no_longer_its_guests_are_out(guest, route, method):
-    address = route.address(rows_of_guest(guest))
+def test_when_the_assistant_is_public_no_longer_its_guests_are_out(
+    guest_rows, guest, route, method
+):
+    address = route.address(guest_rows)
     Assistant.objects.update(public=False)
     assert call(bearing(guest.token), method, address).status_code == 401
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
-def test_dismissed_guests_are_out(guest, route, method):
-    address = route.address(rows_of_guest(guest))
+def test_dismissed_guests_are_out(guest_rows, guest, route, method):
+    address = route.address(guest_rows)
     dismiss_guests(guest.assistant)
     assert call(bearing(guest.token), method, address).status_code == 401
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS_WITH_ROWS, ids=named)
-def test_another_guest_of_the_same_assistant_is_404(guest, route, method):
-    address = route.address(rows_of_guest(guest))
+def test_another_guest_of_the_same_assistant_is_404(guest_rows, guest, route, method):
+    address = route.address(guest_rows)
     answer = call(bearing(visit(guest.assistant).token), method, address)
     assert answer.status_code == 404, answer.content
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=named)
-def test_a_guest_of_another_assistant_is_404(alice, mallory, guest, route, method):
+def test_a_guest_of_another_assistant_is_404(guest_rows, alice, mallory, guest, route, method):
     """Of the same organization's, and of another's."""
-    address = route.address(rows_of_guest(guest))
+    address = route.address(guest_rows)
     for persona in (alice, mallory):
         mine = {"organization": persona.organization, "user": persona.user}
         other = Assistant.objects.create(**mine, name="Other", slug="other", public=True)
@@ -151,8 +187,10 @@ def test_a_guest_of_another_assistant_is_404(alice, mallory, guest, route, metho
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS_WITH_ROWS, ids=named)
-def test_what_members_have_with_the_assistant_is_404_for_guests(alice, guest, route, method):
-    ids = rows_of(alice) | {"assistant_id": guest.assistant.pk}
+def test_what_members_have_with_the_assistant_is_404_for_guests(
+    standing_rows, alice, guest, route, method
+):
+    ids = standing_rows(alice) | {"assistant_id": guest.assistant.pk}
     Chat.objects.update(assistant=guest.assistant)
     Turn.objects.update(assistant=guest.assistant)
     answer = call(bearing(guest.token), method, route.address(ids))
@@ -169,8 +207,8 @@ def test_a_private_assistant_and_none_are_the_same_404(alice, guest, route, meth
 
 
 @pytest.mark.parametrize("route", GUEST_ROUTES, ids=named)
-def test_other_methods_are_refused(guest, route):
-    client, address = bearing(guest.token), route.address(rows_of_guest(guest))
+def test_other_methods_are_refused(guest_rows, guest, route):
+    client, address = bearing(guest.token), route.address(guest_rows)
     for method in set(METHODS) - set(route.methods):
         assert call(client, method, address).status_code == 405
 
@@ -179,9 +217,11 @@ def test_other_methods_are_refused(guest, route):
 
 
 @pytest.mark.parametrize(("route", "method"), MEMBER_CALLS, ids=named)
-def test_a_guest_s_token_is_403_everywhere_else(alice, guest, route, method):
+def test_a_guest_s_token_is_403_everywhere_else(
+    standing_rows, guest_rows, alice, guest, route, method
+):
     """Whatever it names: the guest's own rows, and those of a member."""
-    before = [rows_of(alice), rows_of_guest(guest)]
+    before = [standing_rows(alice), guest_rows]
     ids = {**before[0], **before[1]}
     held = state()
     for rows in (before[0], ids):
@@ -191,9 +231,11 @@ def test_a_guest_s_token_is_403_everywhere_else(alice, guest, route, method):
 
 
 @pytest.mark.parametrize(("route", "method"), MEMBER_CALLS_WITH_ROWS, ids=named)
-def test_members_do_not_see_what_is_a_guest_s(alice, guest, route, method):
+def test_members_do_not_see_what_is_a_guest_s(
+    standing_rows, guest_rows, alice, guest, route, method
+):
     """Not even the assistant's creator, who owns the organization."""
-    address = route.address(rows_of(alice) | rows_of_guest(guest))
+    address = route.address(standing_rows(alice) | guest_rows)
     held = state()
     answer = call(api(alice), method, address)
     assert answer.status_code == 404, answer.content
