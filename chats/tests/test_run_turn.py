@@ -82,7 +82,7 @@ def test_an_ended_turn_leaves_no_run_for_the_collector(alice, new_model, monkeyp
     """It holds all that the turn has read: most of what a worker gains otherwise."""
     new_model()
     turn = ask(alice, content=SIX)
-    runs = weakref.WeakSet()
+    runs: weakref.WeakSet[TurnRun] = weakref.WeakSet()
     monkeypatch.setattr(TurnRun, "prepare", _noted(TurnRun.prepare, runs))
     gc.disable()
     try:
