@@ -284,19 +284,22 @@ async def _sample_often(state: Soak, amber: RunningAmber, server: redis.Redis) -
 def _held(amber: RunningAmber, server: redis.Redis) -> dict[str, float]:
     """Resident memory of Amber's processes (what is proportional changes as strangers that run the same
     Python come and go); of Postgres' the shares, as one; and what Redis says of itself."""
-    held = {name: each.rss for name, each in amber.memory().items() if name != "supervisor"}
-    postgres = list(_memory_of(amber.servers(), "postgres"))
+    processes = amber.processes()
+    held = {role: memory(processes[role][0]).rss for role in ("web", "chat", "ingest")}
+    parsers = processes["ingest"][1:]
+    held["parsers"] = sum(each.rss for each in _memory_of(parsers))
+    postgres = _memory_of(each for each in amber.servers() if "postgres" in each.name())
     held["postgres"] = sum(each.rss if each.pss is None else each.pss for each in postgres)
     used: Any = server.info("memory")
     held["redis"] = used["used_memory"] / 2**20
     return held
 
 
-def _memory_of(processes: Iterable[psutil.Process], name: str) -> Iterator[Memory]:
+def _memory_of(processes: Iterable[psutil.Process]) -> Iterator[Memory]:
+    """Of those that are still there."""
     for each in processes:
-        with suppress(psutil.NoSuchProcess):  # a connection's, closed meanwhile
-            if name in each.name():
-                yield memory(each)
+        with suppress(psutil.NoSuchProcess):
+            yield memory(each)
 
 
 def _line(sample: Sample) -> str:
@@ -316,10 +319,7 @@ def table(samples: Sequence[Sample]) -> str:
         these = [each for each in samples if start <= each.seconds < start + SHOWN_SECONDS]
         if not these:
             continue
-        sizes = [
-            f"{statistics.median(each.held[name] for each in these if name in each.held):.1f}"
-            for name in names
-        ]
+        sizes = [f"{statistics.median(each.held[name] for each in these):.1f}" for name in names]
         to = f"to {(start + SHOWN_SECONDS) // 60}"
         rows.append((to, str(these[-1].turns), str(these[-1].documents), *sizes))
     return "\n".join("  ".join(cell.rjust(10) for cell in row) for row in rows)
