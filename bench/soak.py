@@ -2,8 +2,9 @@
 
 Twenty turns are always in flight: questions in new chats and in chats that grow, some with a tool,
 some with a library; a few turns have a second viewer, a few lose theirs. Documents come all the while.
-What a process gains first is no growth: threads start, caches fill. So the slope is that of the second
-half: the median of the slopes between all pairs of samples (Theil-Sen), which a peak does not move.
+What a process gains first is no growth: threads start, caches fill. So the first document holds more
+words than any cache does, and the slope is that of the second half: the median of the slopes between
+all pairs of samples (Theil-Sen), which a peak does not move.
 
 Answers come slowly, so that a run of hours leaves the machine to others; `--dense` asks as fast as it
 goes, for what grows with the number of turns. Refuses to say why memory grows.
@@ -34,6 +35,9 @@ from bench.stand import Memory, RunningAmber, Stand, memory
 TURNS_AT_ONCE = 20
 LIBRARIES = 4
 READ_SECONDS = 300
+DOCUMENT_WORDS = 55_000
+MESSAGE_WORDS = 12_000
+"""More than are remembered: 50,000 where a document is embedded, 10,000 where a question is read."""
 AT_MOST: dict[str, float] = {"web": 2, "chat": 2, "ingest": 2}
 """MB an hour: what noise looks like over an hour. Servers cache what is stored, and more is."""
 SHOWN_SECONDS = 600
@@ -67,7 +71,7 @@ class Sample:
     seconds: float
     turns: int
     documents: int
-    held: dict[str, Memory]
+    held: dict[str, float]
 
 
 @dataclass(slots=True)
@@ -151,7 +155,22 @@ async def _prepare(call: Call) -> Prepared:
         (await call("POST", "assistants/", {"name": "Reads", "model": "auto", "library_id": pk}))
         for pk in libraries
     ]
-    return Prepared(plain, [made["id"] for made in readers], libraries)
+    people = Prepared(plain, [made["id"] for made in readers], libraries)
+    await _fill_caches(call, people)
+    return people
+
+
+async def _fill_caches(call: Call, people: Prepared) -> None:
+    document = {"name": "words.txt", "text": _new_words(DOCUMENT_WORDS)}
+    await call("POST", f"libraries/{people.libraries[0]}/documents/", document)
+    chat = await call("POST", "chats/", {"assistant_id": people.plain})
+    question = f"{_new_words(MESSAGE_WORDS)} [[fake tokens=3]]"
+    message = {"role": "human", "content": question}
+    await call("POST", f"chats/{chat['id']}/messages/", message)
+
+
+def _new_words(count: int) -> str:
+    return " ".join(f"word{random.getrandbits(32):x}" for _ in range(count))
 
 
 async def _ingest_often(state: Soak, call: Call, libraries: Sequence[str]) -> None:
@@ -212,7 +231,7 @@ _THINGS = ("stone", "river", "garden", "engine", "window", "paper")
 
 def _rare_words() -> str:
     """Words that nobody has said before, as people's names and numbers are."""
-    return f"{random.choice(_THINGS)}{next(_numbers)} and {random.getrandbits(32):x}"
+    return f"{random.choice(_THINGS)}{next(_numbers)} and {_new_words(1)}"
 
 
 async def _turn(
@@ -262,31 +281,29 @@ async def _sample_often(state: Soak, amber: RunningAmber, server: redis.Redis) -
         await asyncio.sleep(state.pace.sample_seconds)
 
 
-def _held(amber: RunningAmber, server: redis.Redis) -> dict[str, Memory]:
-    """Amber's processes, Postgres' as one, and what Redis says of itself."""
-    held = {name: each for name, each in amber.memory().items() if name != "supervisor"}
-    postgres = list(_memory_of(amber.servers(), "postgres"))
-    shares = [each.pss for each in postgres if each.pss is not None]
-    held["postgres"] = Memory(sum(each.rss for each in postgres), sum(shares) if shares else None)
+def _held(amber: RunningAmber, server: redis.Redis) -> dict[str, float]:
+    """Resident memory of Amber's processes (what is proportional changes as strangers that run the same
+    Python come and go); of Postgres' the shares, as one; and what Redis says of itself."""
+    processes = amber.processes()
+    held = {role: memory(processes[role][0]).rss for role in ("web", "chat", "ingest")}
+    parsers = processes["ingest"][1:]
+    held["parsers"] = sum(each.rss for each in _memory_of(parsers))
+    postgres = _memory_of(each for each in amber.servers() if "postgres" in each.name())
+    held["postgres"] = sum(each.rss if each.pss is None else each.pss for each in postgres)
     used: Any = server.info("memory")
-    held["redis"] = Memory(used["used_memory"] / 2**20, None)
+    held["redis"] = used["used_memory"] / 2**20
     return held
 
 
-def _memory_of(processes: Iterable[psutil.Process], name: str) -> Iterator[Memory]:
+def _memory_of(processes: Iterable[psutil.Process]) -> Iterator[Memory]:
+    """Of those that are still there."""
     for each in processes:
-        with suppress(psutil.NoSuchProcess):  # a connection's, closed meanwhile
-            if name in each.name():
-                yield memory(each)
-
-
-def _size(held: Memory) -> float:
-    """Its share where the system tells it: servers' processes have much in common."""
-    return held.rss if held.pss is None else held.pss
+        with suppress(psutil.NoSuchProcess):
+            yield memory(each)
 
 
 def _line(sample: Sample) -> str:
-    sizes = "  ".join(f"{name} {_size(each):.1f}" for name, each in sample.held.items())
+    sizes = "  ".join(f"{name} {each:.1f}" for name, each in sample.held.items())
     minutes = sample.seconds / 60
     return f"    {minutes:6.1f} min  {sample.turns} turns  {sample.documents} documents  {sizes}"
 
@@ -302,10 +319,7 @@ def table(samples: Sequence[Sample]) -> str:
         these = [each for each in samples if start <= each.seconds < start + SHOWN_SECONDS]
         if not these:
             continue
-        sizes = [
-            f"{statistics.median(_size(each.held[name]) for each in these if name in each.held):.1f}"
-            for name in names
-        ]
+        sizes = [f"{statistics.median(each.held[name] for each in these):.1f}" for name in names]
         to = f"to {(start + SHOWN_SECONDS) // 60}"
         rows.append((to, str(these[-1].turns), str(these[-1].documents), *sizes))
     return "\n".join("  ".join(cell.rjust(10) for cell in row) for row in rows)
@@ -327,10 +341,10 @@ def _findings(state: Soak) -> list[Finding]:
     problems = f"{len(state.errors)} ERRORS ({state.errors[0]}); " if state.errors else ""
     found = []
     for name in last.held:
-        points = [(each.seconds / 3600, _size(each.held[name])) for each in later]
+        points = [(each.seconds / 3600, each.held[name]) for each in later]
         turns = last.turns - later[0].turns or 1
         grown = slope(points) * (last.seconds - later[0].seconds) / 3600
-        sizes = [_size(each.held[name]) for each in state.samples]
+        sizes = [each.held[name] for each in state.samples]
         found.append(
             Finding(
                 f"memory gained, {name}, second half of {last.seconds / 60:.0f} minutes",
