@@ -1,5 +1,6 @@
 """/api/schema/ is made once a process, whoever asks how often; /api/docs/ shows it."""
 
+import re
 import threading
 
 import orjson
@@ -73,4 +74,6 @@ def test_many_who_ask_at_once_wait_for_one_making(makings):
 def test_the_page_that_shows_it_asks_for_it():
     page = api().get("/api/docs/")
     assert page.status_code == 200
-    assert URL in page.content.decode()
+    script = re.search(r'src="(/api/docs/[^"]+)"', page.content.decode())
+    assert script
+    assert URL in api().get(script[1]).content.decode()

@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -35,6 +36,7 @@ _lock: Final = threading.Lock()
 class SchemaView(SpectacularAPIView):
     """The document in the form that `Accept` or `?format=` names."""
 
+    @extend_schema(exclude=True)  # the document does not describe itself
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
         renderer: BaseRenderer = request.accepted_renderer
         document = _document(renderer)

@@ -7,5 +7,5 @@ import pytest
 def heard(monkeypatch):
     """The names of the tasks that were rung for, after their commits."""
     names: list[str] = []
-    monkeypatch.setattr("libraries.queue.ring", lambda queue, task: names.append(task))
+    monkeypatch.setattr("libraries.queue.enqueue", lambda queue, task: names.append(task))
     return names
