@@ -88,7 +88,7 @@ def test_it_is_a_stream_of_events_that_ends_with_done(client, model):
     raw = create(model="fake-model", messages=[said(SIX)], stream=True)
     text = raw.http_response.read().decode()
     assert raw.headers["content-type"] == "text/event-stream; charset=utf-8"
-    assert raw.headers["cache-control"] == "no-cache, no-transform"
+    assert raw.headers["cache-control"] == "no-store, no-transform"
     blocks = text.split("\n\n")
     assert all(block.startswith("data: {") for block in blocks[:-2])
     assert blocks[-2:] == ["data: [DONE]", ""]

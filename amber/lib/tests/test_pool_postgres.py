@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from amber.lib.postgres.base import DatabaseWrapper, Pool
+from amber.lib.postgres.base import DatabaseWrapper, ReconnectingPool
 from tests.e2e.link import Link
 
 OUTAGE_SECONDS = 17.0
@@ -27,15 +27,15 @@ def link() -> Iterator[Link]:
 
 
 @pytest.fixture
-def pool(link: Link) -> Iterator[Pool]:
+def pool(link: Link) -> Iterator[ReconnectingPool]:
     database = settings.DATABASES["default"]
     login = {"user": database["USER"], "password": database["PASSWORD"], "dbname": "postgres"}
     where = {"host": "127.0.0.1", "port": link.port, "autocommit": True}
-    with Pool(kwargs={**login, **where}, open=False, min_size=1, max_size=8) as made:
+    with ReconnectingPool(kwargs={**login, **where}, open=False, min_size=1, max_size=8) as made:
         yield made
 
 
-def use(pool: Pool, hold_seconds: float = 0.0, timeout: float = 30.0) -> None:
+def use(pool: ReconnectingPool, hold_seconds: float = 0.0, timeout: float = 30.0) -> None:
     with pool.connection(timeout=timeout) as conn:
         conn.execute("SELECT 1")
         time.sleep(hold_seconds)
@@ -64,4 +64,4 @@ def test_of_many_dead_connections_one_is_noticed(pool, link):
 def test_django_uses_it():
     connection = connections["default"]
     assert isinstance(connection, DatabaseWrapper)
-    assert isinstance(connection.pool, Pool)
+    assert isinstance(connection.pool, ReconnectingPool)
