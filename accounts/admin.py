@@ -110,6 +110,14 @@ class OrganizationAdmin(PagedAdmin):
         """Their names: all that is in them would be too much to read, let alone to show."""
         return [str(organization) for organization in objs], {}, set(), []
 
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Save memberships; a member who is demoted or removed takes open invitations along."""
+        super().save_formset(request, form, formset, change)
+        for removed in formset.deleted_objects:
+            Invitation.objects.sent_by(removed).end()
+        for membership, _ in formset.changed_objects:
+            Invitation.objects.sent_by(membership).end(beyond=membership.role)
+
     def delete_model(self, request: HttpRequest, obj: Organization) -> None:
         close_organization(obj)
 

@@ -211,6 +211,11 @@ class InvitationQuerySet(MemberQuerySet):
             is_covered |= Q(Exists(inviter.filter(role=role)), role__in=grants)
         return self.filter(is_covered, accepted_at__isnull=True, expires_at__gt=timezone.now())
 
+    def sent_by(self, membership: "Membership") -> Self:
+        return self.filter(
+            organization_id=membership.organization_id, invited_by_id=membership.user_id
+        )
+
     def end(self, *, beyond: str = Role.MEMBER) -> None:
         """Delete those not accepted that somebody of the role `beyond` may not send."""
         self.filter(accepted_at__isnull=True).exclude(role__in=GRANTS[beyond]).delete()

@@ -25,7 +25,6 @@ from accounts.models import (
     GRANTS,
     ApiKey,
     Invitation,
-    InvitationQuerySet,
     Membership,
     Organization,
     Role,
@@ -152,7 +151,7 @@ def change_role(membership: Membership, *, role: str, by: Principal) -> Membersh
     _check_personal(membership.organization, role)
     if role != Role.OWNER:
         _check_other_owner(membership)
-    _invitations_of(membership).end(beyond=role)
+    Invitation.objects.sent_by(membership).end(beyond=role)
     return _save_changes(membership, {"role": role})
 
 
@@ -172,7 +171,7 @@ def remove_member(membership: Membership, *, by: Principal) -> None:
         user_id=membership.user_id,
         revoked_at__isnull=True,
     ).update(revoked_at=timezone.now())
-    _invitations_of(membership).end()
+    Invitation.objects.sent_by(membership).end()
     membership.delete()
 
 
@@ -337,14 +336,6 @@ def _save_changes(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
         setattr(row, field, value)
     row.save(update_fields=[*changes, "updated_at"])
     return row
-
-
-def _invitations_of(membership: Membership) -> InvitationQuerySet:
-    """Those that this member sent."""
-    sent: InvitationQuerySet = Invitation.objects.filter(
-        organization_id=membership.organization_id, invited_by_id=membership.user_id
-    )
-    return sent
 
 
 def _lock_members(organization_id: UUID) -> None:

@@ -5,7 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts import services
-from accounts.models import ApiKey, Membership, User
+from accounts.models import ApiKey, Invitation, Membership, User
 from tests.personas import api
 
 
@@ -96,3 +96,25 @@ def test_keys_are_neither_made_nor_deleted_but_revoked(operator, alice):
     operator.post(page("apikey"), {"action": "revoke", "_selected_action": [str(key.pk)]})
     assert ApiKey.objects.get().revoked_at is not None
     assert api(key=secret).get("/api/v1/me/").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "change", [{"role": "member"}, {"DELETE": "on"}], ids=["demoted", "removed"]
+)
+def test_a_member_who_is_demoted_or_removed_takes_open_invitations_along(
+    operator, alice, carol, change
+):
+    services.invite(carol.organization, email="x@example.com", role="admin", by=carol.principal)
+    url = page("organization", "change", alice.organization.pk)
+    form = operator.get(url).context["adminform"].form
+    fields = {name: form[name].value() or "" for name in form.fields}
+    members = list(Membership.objects.filter(organization=alice.organization).order_by("id"))
+    prefix = operator.get(url).context["inline_admin_formsets"][0].formset.prefix
+    for number, member in enumerate(members):
+        given = {"id": member.pk, "user": member.user_id, "role": member.role}
+        if member.user == carol.user:
+            given |= change
+        fields |= {f"{prefix}-{number}-{name}": value for name, value in given.items()}
+    fields |= {f"{prefix}-TOTAL_FORMS": len(members), f"{prefix}-INITIAL_FORMS": len(members)}
+    assert operator.post(url, fields).status_code == 302
+    assert not Invitation.objects.exists()
