@@ -1,8 +1,8 @@
-"""Does what a person asked for with `me/erase/`: deletes all they left, in batches, until it is done.
+"""Delete what people asked to have erased with `me/erase/`, in batches, until nothing is left.
 
-What is to go was put out of sight when they asked (`operations.privacy.erasure_services`). Each round goes through
-everything again, so that a worker that dies loses nothing; the wish is fulfilled (`ended_at`) only
-when nothing is left. Ledger rows keep their numbers, without the person.
+What is to go was hidden when they asked (`operations.privacy.erasure_services`). Each round goes
+through everything again, so that a worker that dies loses nothing; an erasure is done (`ended_at`)
+only when nothing is left. Ledger rows keep their numbers, without the person.
 """
 
 import time
@@ -35,9 +35,9 @@ ROWS_AT_ONCE: Final = 500
 
 
 class PersonRows:
-    """Which rows an erasure is about: a person's in one organization, or everywhere.
+    """Finds the rows that an erasure is about: a person's in one organization, or everywhere.
 
-    With the account its personal organizations go too, and all that is in them.
+    With the account go its personal organizations, and all that is in them.
     """
 
     def __init__(self, erasure: Erasure) -> None:
@@ -49,7 +49,10 @@ class PersonRows:
             self.personal = list(Organization.objects.filter(pk__in=personal))
 
     def of(self, model: type[Model]) -> Any:
-        """Their rows, as a query set of this model. Those of guests who came by a key of theirs go with the account alone."""
+        """Return the person's rows of this model, as a query set.
+
+        Those of guests who came by a key of the person's are among them only if the account goes.
+        """
         rows: QuerySet[Any] = model._default_manager.all()
         if self.erasure.account:
             return rows.filter(Q(user=self.erasure.user_id) | Q(organization__in=self.personal))
@@ -58,20 +61,20 @@ class PersonRows:
         return mine.filter(guest_id__isnull=True) if has_guests else mine
 
     def doomed(self, model: type[Model]) -> QuerySet[Any]:
-        """Rows that were theirs alone, and are nobody's since they asked."""
+        """Return the rows that were the person's alone, and have had no owner since they asked."""
         ids = self.erasure.doomed.get(model._meta.model_name, [])
         return model._default_manager.filter(pk__in=ids)
 
 
 def erase_people() -> None:
-    """Those who asked first, first."""
+    """Continue the open erasures, the oldest first."""
     for erasure in Erasure.objects.filter(ended_at__isnull=True).order_by("created_at"):
         erase(erasure)
 
 
 def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
-    """True when nothing is left. False when time ran out, or others are busy with some of it: what
-    is left is for the next round."""
+    """Delete what an erasure is about. Return False when something is left for the next round: time
+    ran out, or another worker holds some of it."""
     until = time.monotonic() + slice_seconds
     person_rows = PersonRows(erasure)
     for step in _STEPS:
@@ -81,11 +84,11 @@ def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
     return _finish(person_rows)
 
 
-# -- Steps: each does a batch and says how much it did -----------------------------------------------
+# -- Steps: each does a batch and returns how many rows it took ------------------------------------
 
 
 def _late_memories(person_rows: PersonRows) -> int:
-    """Those that a turn wrote while it was being stopped."""
+    """Delete memories that a turn wrote while it was being stopped."""
     later = person_rows.of(Memory).filter(created_at__gte=person_rows.erasure.created_at)
     said = later.exclude(evidence=[]).values_list("pk", "evidence")
     going = [pk for pk, evidence in said if not _is_still_said(evidence)]
@@ -133,7 +136,7 @@ def _some_tools(person_rows: PersonRows) -> int:
 
 
 def _all_libraries(person_rows: PersonRows) -> int:
-    """They were marked; libraries are erased as any deleted one is."""
+    """Erase the person's libraries, which were marked as deleted, as any deleted library is."""
     if person_rows.doomed(Library).exists():
         erase_leftovers()
     return 0
@@ -146,7 +149,7 @@ def _some_keys(person_rows: PersonRows) -> int:
 
 
 def _some_traces(person_rows: PersonRows) -> int:
-    """What stays for others keeps its numbers and its content, without the person."""
+    """Take the person off what stays for others, which keeps its numbers and its content."""
     asked_at = person_rows.erasure.created_at
     for model in (UsageRecord, ToolCallRecord, Document, Repository):
         before = person_rows.of(model).filter(
@@ -158,7 +161,7 @@ def _some_traces(person_rows: PersonRows) -> int:
 
 
 def _some_of_personal_organizations(person_rows: PersonRows) -> int:
-    """What is too much to go with its organization at once."""
+    """Delete rows that are too many for one cascade with a personal organization."""
     for model in (UsageRecord, Embedding, ToolCallRecord):
         rows = model._default_manager.filter(organization__in=person_rows.personal)
         if count := delete_some(rows):
@@ -199,14 +202,14 @@ def _finish(person_rows: PersonRows) -> bool:
 
 
 def delete_some(rows: QuerySet[Any]) -> int:
-    """A batch of these; how many there were."""
+    """Delete a batch of these rows, and return how many it was."""
     ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
     rows.model._default_manager.filter(pk__in=ids).delete()
     return len(ids)
 
 
 def _let_go(rows: QuerySet[Any], field: str) -> int:
-    """A batch of these no longer names what `field` names."""
+    """Set `field` to NULL in a batch of these rows, and return how many it was."""
     ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
     rows.model._default_manager.filter(pk__in=ids).update(**{field: None})
     return len(ids)
