@@ -1,4 +1,4 @@
-"""Run a periodic job for Celery: the message names it, `maintenance.periodic_jobs` knows what it does.
+"""Run a periodic job for Celery: the message names it, `periodic_jobs` knows what to do.
 
 Only workers import this module.
 """

@@ -58,7 +58,7 @@ def complete(message: dict[str, Any]) -> dict[str, Any]:
     """The message, which holds what its role needs. Raises ValidationError."""
     policy = POSTED_ROLES.get(message["role"])
     if policy is not None and policy.needs_content and not message["content"].strip():
-        raise serializers.ValidationError({"content": ["This role needs some text."]})
+        raise serializers.ValidationError({"content": ["Messages with this role need some text."]})
     if message["role"] == MessageRole.FILE and not message.get("file_id"):
         raise serializers.ValidationError({"file_id": ["A file message names its file."]})
     return message

@@ -21,7 +21,7 @@ from chats import services
 from chats.api.manifest_serializers import ManifestSerializer, in_order
 from chats.api.serializers import ApproveInput, TryInput, TurnSerializer
 from chats.approval_services import approve_calls
-from chats.context.manifest import messages_again, told_manifest
+from chats.context.manifest import manifest_with_memories, rebuild_messages
 from chats.messages.wire import turn_wire
 from chats.models import MessageRole, Turn
 from chats.streaming.negotiation import Streamable, answer_turn, answered_once
@@ -78,10 +78,10 @@ class ManifestView(APIView):
         turn = get_visible(Turn, principal_of(request), turn_id)
         if turn.manifest is None:
             raise Missing("This turn's request has not been composed.")
-        manifest = in_order(told_manifest(turn))
+        manifest = in_order(manifest_with_memories(turn))
         if request.query_params.get("request") != "true":
             return Response(manifest)
-        return Response({**manifest, "request": messages_again(turn)})
+        return Response({**manifest, "request": rebuild_messages(turn)})
 
 
 class TryView(Streamable):

@@ -1,7 +1,7 @@
-"""What a turn found before it asks the model: earlier talk, what is known of the user, the scene.
+"""Look up what matters to a question: earlier talk, memories of the user, passages, the scene.
 
-Looks up what `chats.context.lookups` says is wanted, each within its budget. Refuses to decide what becomes
-of it in the request, but for the texts by which earlier talk and memories are told.
+It looks up what `chats.context.lookups` asks for, each within its budget. It does not decide what
+becomes of it in the request, except for the texts that introduce earlier talk and memories.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """How much of each may be found, in tokens."""
+    """The limits of what may be found of each kind, in tokens."""
 
     blocks: int
     memories: int
@@ -67,7 +67,8 @@ def look_up(
     budgets: Budgets,
     encoding: str,
 ) -> RetrievedContext:
-    """What matters to the question: up to three queries for each of blocks, memories, scenes."""
+    """Return what matters to the question: up to three queries each for blocks, memories,
+    scenes."""
     model = wanted.embedding_model
     vector = embedded.vectors.get(model.pk) if model else None
     choice = Choice(wanted.pinned_scene, {})
@@ -141,7 +142,7 @@ def _knowledge(
 def _choice(
     turn: Turn, scenes: Sequence[ScenePrompt], model: EmbeddingModel, vector: "Vector"
 ) -> Choice:
-    """Nothing is chosen where the embedder fails: the assistant's own prompt does."""
+    """Choose a scene; none if the embedder fails, then the assistant's own prompt is used."""
     embed = partial(embed_texts, model=model, organization_id=turn.organization_id)
     try:
         vectors, anchors = vectors_of_scenes(scenes, embed)
@@ -152,7 +153,7 @@ def _choice(
 
 
 def _previous_scene(turn: Turn) -> UUID | None:
-    """That of the chat's last turn. One query."""
+    """Return the scene of the chat's previous turn. One query."""
     if turn.chat is None:
         return None
     earlier = Turn.objects.filter(chat=turn.chat, created_at__lt=turn.created_at)
@@ -162,7 +163,7 @@ def _previous_scene(turn: Turn) -> UUID | None:
 
 
 def volatile_of(found: RetrievedContext, time_zone: str) -> list[str]:
-    """What differs from turn to turn: earlier talk in order, then what is known of the user."""
+    """Return the texts that differ from turn to turn: earlier talk in order, then memories."""
     facts = [memory.content for memory in found.memories]
     return volatile_texts(found.blocks.taken, facts, time_zone=time_zone)
 
@@ -170,7 +171,7 @@ def volatile_of(found: RetrievedContext, time_zone: str) -> list[str]:
 def volatile_texts(
     blocks: Sequence[Recalled], facts: Sequence[str], *, time_zone: str
 ) -> list[str]:
-    """Each block labelled with its time, and the facts as a list. Pure."""
+    """Return each block labelled with its time, then the facts as one list. Pure."""
     texts = [_label_block(block, ZoneInfo(time_zone)) for block in blocks]
     if facts:
         texts.append("\n".join([MEMORIES_PROMPT, *(f"- {fact}" for fact in facts)]))

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from amber.lib.errors import AmberError, Invalid
 from chats.context import gathering
-from chats.context.manifest import messages_again, request_hash
+from chats.context.manifest import rebuild_messages, request_hash
 from chats.models import Chat, Turn
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, new_turn, say
 from chats.tests.runs import ask_in, prepared_for, run
@@ -217,7 +217,7 @@ def test_a_question_that_was_too_long_does_not_end_the_chat(chat, new_model):
     assert manifest["left_out"][0]["count"] == 1
     turn = Turn.objects.get(chat=chat)
     turn.manifest = manifest
-    again = messages_again(turn)
+    again = rebuild_messages(turn)
     assert again is not None
     assert request_hash(again) == manifest["request_hash"]
 

@@ -1,4 +1,4 @@
-"""Maintain a worker in two daemon threads: one renews leases, the other sends heartbeats and sweeps.
+"""Maintain a worker in two daemon threads: one renews leases, one sends heartbeats and sweeps.
 
 What there is to do depends on the queue that the worker consumes (`QueueMaintenance`): turns
 (`operations.maintenance.turns`) or documents (`operations.maintenance.documents`). Nothing here
@@ -33,7 +33,7 @@ class QueueMaintenance(Protocol):
 
     @property
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
-        """Return, by name, the functions that find what dead workers left and what lost its message.
+        """Return, by name, what finds rows that dead workers left or whose message was lost.
 
         None of them may rely on another having succeeded.
         """

@@ -2,8 +2,8 @@
 
 It works in batches of some hundred rows, each in its own transaction under the chat's lock, so that
 nothing waits for long and a worker that dies leaves a smaller chat, to be removed later. Two
-workers at the same chat do no harm. It does not decide which chats go: `operations.privacy.retention`
-and `operations.privacy.person_erasure` do, and have hidden the chat (`Chat.expired_at`) before.
+workers at the same chat do no harm. It does not decide which chats go: `privacy.retention` and
+`privacy.person_erasure` do, and have hidden the chat (`Chat.expired_at`) before.
 """
 
 from collections.abc import Callable, Collection, Sequence

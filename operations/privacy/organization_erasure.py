@@ -35,8 +35,11 @@ def erase_organizations() -> None:
 
 
 def erase_organization(organization: Organization, *, slice_seconds: float = SLICE_SECONDS) -> bool:
-    """Delete an organization and all it has. Return False when something is left for the next round:
-    time ran out, or another worker holds some of it."""
+    """Delete an organization and all it has.
+
+    Return False when something is left for the next round: time ran out, or another worker holds
+    some of it.
+    """
     until = time.monotonic() + slice_seconds
     for step in _STEPS:
         while step(organization):
