@@ -26,7 +26,7 @@ from assistants.models import Assistant
 from chats.context.call_options import NO_OPTIONS, CallOptions
 from chats.events.stream import announce_cancel
 from chats.messages import transcript
-from chats.messages.block_paths import forget_message
+from chats.messages.block_paths import delete_blocks_with
 from chats.messages.evidence import withdraw_messages
 from chats.messages.questions import name_by, question_at
 from chats.messages.roles import ASKING_ROLES, POSTED_ROLES
@@ -214,7 +214,7 @@ def delete_message(message: ChatMessage) -> None:
     Raises Conflict (turn_in_progress).
     """
     chat = _idle_chat(message.chat_id)
-    forget_message(message)
+    delete_blocks_with(message)
     withdraw_messages(chat, ChatMessage.objects.filter(pk=message.pk))
     after_opening = message.parent_id if message.opening_id == message.pk else None
     if message.opening_id == message.pk:

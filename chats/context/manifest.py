@@ -214,7 +214,7 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
     earlier = [
         {
             "kind": "earlier messages",
-            "reason": "They are older than the messages always sent; relevant blocks were recalled.",
+            "reason": "They are older than what is always sent; relevant blocks were recalled.",
         }
     ]
     return [

@@ -79,10 +79,10 @@ def test_a_worker_that_dies_behind_the_call_leaves_the_next_one_to_end_the_turn(
         expire(turn)
         return return_client_calls(*_)
 
-    monkeypatch.setattr(TurnWriter, "hand_back", die)
+    monkeypatch.setattr(TurnWriter, "return_client_calls", die)
     turn = ask(alice)
     assert run(turn) is None
-    monkeypatch.setattr(TurnWriter, "hand_back", return_client_calls)
+    monkeypatch.setattr(TurnWriter, "return_client_calls", return_client_calls)
     assert sweep.sweep_turns() == [turn.pk]
     assert run(turn, "w3") == TurnStatus.COMPLETED
     assert turn.finish_reason == "tool_calls"
