@@ -4,7 +4,7 @@ A viewer registers a queue, reads what the stream already holds, then follows. T
 watched streams with one XREAD and is woken by CLIENT UNBLOCK when one is added. Redis is only the
 fast way: turns that are silent are looked up in Postgres every SILENT_SECONDS, so that a viewer
 learns of the end even if Redis lost everything. A viewer that is too slow loses its queue and
-catches up by reading the stream again; the turn never waits for it. Every WELCOME_SECONDS the
+catches up from a snapshot; the turn never waits for it. Every WELCOME_SECONDS the
 credentials of all viewers are checked together: a viewer whose key was revoked, or whose session
 was signed out, is refused.
 """

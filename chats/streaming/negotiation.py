@@ -61,8 +61,8 @@ def answered_once(
 
 
 def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
-    """Answer 201 with message and turn, 202 for `Prefer: respond-async`, or stream the turn's events
-    if the client accepts that."""
+    """Answer 201 with message and turn, or 202 for `Prefer: respond-async`, or stream the
+    events."""
     done = _once(request, work)
     principal = principal_of(request)
     if isinstance(done, PostResult) and done.turn is not None and wants_stream(request):

@@ -1,4 +1,4 @@
-"""Serve a turn's events as server-sent events: replay from Last-Event-ID, follow, end with the turn.
+"""Serve a turn's events as server-sent events: replay from Last-Event-ID, follow, end with it.
 
 If the stream no longer reaches back, or has a hole, a snapshot from Postgres comes first. One
 function, `event_stream`, makes every streaming response; it gives the request's database
