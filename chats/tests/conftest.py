@@ -1,4 +1,4 @@
-"""What tests of chats have in common: rings that are only heard, a provider, models of it."""
+"""What tests of chats have in common: enqueued_turns that are only heard, a provider, models of it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ __all__ = ["fake_provider", "weather"]
 
 
 @pytest.fixture(autouse=True)
-def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
+def enqueued_turns(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The turns that were rung for; nothing reaches the broker."""
     heard: list[UUID] = []
     monkeypatch.setattr("chats.services.enqueue_turn", heard.append)

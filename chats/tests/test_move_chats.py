@@ -49,8 +49,8 @@ def imported(persona, body):
 def test_an_imported_chat_is_sealed_before_anybody_asks(
     alice, monkeypatch, django_capture_on_commit_callbacks
 ):
-    rung: list[object] = []
-    monkeypatch.setattr("chats.messages.transfer.enqueue_sealing", rung.append)
+    enqueued: list[object] = []
+    monkeypatch.setattr("chats.messages.transfer.enqueue_sealing", enqueued.append)
     said = [
         {"role": role, "content": f"{role} {n}: " + "words about the harbour " * 40}
         for n in range(40)
@@ -58,7 +58,7 @@ def test_an_imported_chat_is_sealed_before_anybody_asks(
     ]
     with django_capture_on_commit_callbacks(execute=True):
         chat = imported(alice, {"messages": said})
-    assert rung == [chat.pk]
+    assert enqueued == [chat.pk]
     seal_chat(str(chat.pk))
     assert MessageBlock.objects.filter(chat=chat, on_active_path=True).count() > 5
 

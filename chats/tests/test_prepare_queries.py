@@ -110,7 +110,7 @@ def test_annotations_come_along(alice):
         assert getattr(found, "lower") == name.lower()  # noqa: B009  (the model has no such field)
 
 
-@pytest.mark.parametrize("asker", ["alice", "bob", "carol", "mallory"])
+@pytest.mark.parametrize("caller", ["alice", "bob", "carol", "mallory"])
 @pytest.mark.parametrize("kind", ["chat", "expired", "private", "shared"])
 def test_people_find_what_is_visible_to_them(alice, caller, kind, request):
     """By the statement that is built once as by the queryset, whoever asked before."""
