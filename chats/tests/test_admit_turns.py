@@ -1,4 +1,4 @@
-"""Budgets around a turn: reserved before it is asked, settled when it ends, however it ends."""
+"""Test budgets around a turn: reserved before it is asked, settled however it ends."""
 
 import threading
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""POST turns/{id}/approve/, and the turn around it: it waits, survives everything, goes on."""
+"""Test POST turns/{id}/approve/ and the turn around it: it waits, survives everything, goes on."""
 
 import asyncio
 from typing import Annotated, Any
@@ -40,7 +40,7 @@ TWICE = '/send {"to": "ann"}\n/send {"to": "bob"}'
 
 @pytest.fixture
 def sent(monkeypatch):
-    """What the tool did that asks first; beside it a tool that does not ask."""
+    """Register a tool that asks first, and one that does not; return what the first one did."""
     monkeypatch.setattr("tools.calling.registry._tools", {})
     done: list[str] = []
 
@@ -90,7 +90,7 @@ def results_of(turn: Turn) -> list[str]:
 
 
 def die(*_: object) -> None:
-    """In place of a write: the worker is gone before it."""
+    """Stand in for a write: the worker is gone before it."""
     raise OperationalError("Postgres is away")
 
 
@@ -211,7 +211,7 @@ def test_usage_is_accounted_once(alice, asked):
 
 
 def test_a_guest_does_not_approve(alice, offline, sent):
-    """Whoever may is not there: the call is refused, and the turn does not wait for ever."""
+    """Nobody who may approve is there: the call is refused, and the turn does not wait for ever."""
     assistant = new_assistant(alice, model="offline", public=True)
     principal = visit(assistant).principal
     chat = services.create_chat(principal, assistant=assistant)
@@ -224,7 +224,7 @@ def test_a_guest_does_not_approve(alice, offline, sent):
 
 
 def test_without_a_chat_nobody_can_approve(alice, offline, sent):
-    """It says so instead of waiting for ever."""
+    """The answer says so, and nothing waits for ever."""
     assistant = new_assistant(alice, model="offline")
     question = {"role": "human", "content": '/send {"to": "ann"}'}
     turn: Any = services.start_stateless_turn(
@@ -347,7 +347,7 @@ def test_a_waiting_turn_is_cancelled_at_once(alice, asked, sent):
 
 
 def test_a_turn_cancelled_in_the_moment_it_would_wait_ends(alice, asked, monkeypatch):
-    """Nobody would hear of it later: it has no worker then."""
+    """A turn that waits has no worker that would see the request later."""
     turn = asked(BOTH)
     wait = TurnWriter.wait
 

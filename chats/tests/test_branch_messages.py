@@ -1,4 +1,4 @@
-"""Edit, regenerate, switch: how branches are made and shown."""
+"""Test edit, regenerate and switch: how branches are made and shown."""
 
 import pytest
 
@@ -112,12 +112,12 @@ def test_an_edit_needs_content(alice, chat, body):
 
 
 def test_a_files_text_may_be_edited_away(alice, chat):
-    """The role's own rule holds: a file needs no words."""
+    """The role's own rule applies: a file needs no text."""
     message = say(chat, "Look", role="file", file=new_file(alice))
     assert api(alice).patch(of_message(message), {"content": ""}).status_code == 201
 
 
-# -- Regenerate --------------------------------------------------------------------------------------
+# -- Regenerate ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", ["human", "assistant"])
@@ -180,7 +180,7 @@ def test_a_failed_turn_is_asked_again(alice, chat):
     assert Turn.objects.filter(question=question).count() == 2
 
 
-# -- Switch --------------------------------------------------------------------------------------------
+# -- Switch ----------------------------------------------------------------------------------------
 
 
 def test_shows_another_branch(alice, chat):
@@ -210,7 +210,7 @@ def test_a_leaf_of_another_chat_is_404(alice, bob, mallory, chat):
     assert fields_of(api(alice).put(of_chat(chat, "branch/"), {})) == ["leaf_id"]
 
 
-# -- All of them ---------------------------------------------------------------------------------------
+# -- All of them -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "waiting"])

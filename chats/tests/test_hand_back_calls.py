@@ -1,4 +1,4 @@
-"""Turns whose last calls are for whoever asked: they end there, also when a worker died in between."""
+"""Test turns whose last calls are for the client to make: they end, even if a worker died."""
 
 import pytest
 

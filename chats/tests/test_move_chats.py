@@ -1,4 +1,4 @@
-"""Export and import: what leaves Amber can come back."""
+"""Test export and import: what leaves Amber can come back."""
 
 import pytest
 
@@ -64,13 +64,13 @@ def test_an_imported_chat_is_sealed_before_anybody_asks(
 
 
 def tree_of(chat):
-    """(role, content, what it answers) of every message."""
+    """Return (role, content, parent's content) of every message."""
     rows = ChatMessage.objects.filter(chat=chat).select_related("parent").order_by("position", "pk")
     return [(m.role, m.content, m.parent and m.parent.content) for m in rows]
 
 
 def grow(chat, alice):
-    """All branches, all roles."""
+    """Add all branches and all roles."""
     say(chat, "Be kind.", role="hide_system")
     question = say(chat, "Which time is it?")
     say(chat, "A moment.", role="tool_call", tool_call=CALL, assistant=chat.assistant)

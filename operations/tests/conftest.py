@@ -1,4 +1,5 @@
-"""Fixtures that tests of operations share with those of chats: models, a provider, enqueued turns."""
+"""Provide what tests of operations share with those of chats: models, a provider, enqueued
+turns."""
 
 from chats.tests.conftest import (
     assistant,

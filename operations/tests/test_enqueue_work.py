@@ -1,4 +1,4 @@
-"""Rings: what reaches the broker, what a lost one costs, and what is rung for by the clock."""
+"""Test messages: what reaches the broker, what a lost one costs, which jobs become due."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ def silent_queues():
 
 
 def read_queue(queue: str) -> list[tuple[str, list[Any]]]:
-    """Task and arguments of each ring in the broker."""
+    """Return task and arguments of each message in the broker."""
     waiting: Any = amber_redis.client().lrange(queue, 0, -1)
     messages = [json.loads(each) for each in waiting]
     return [(m["headers"]["task"], _arguments(m["body"])) for m in messages]
@@ -63,7 +63,7 @@ def test_a_lost_message_is_no_error(settings):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """What the task would run, and its outcome."""
+    """Return what the task runs, and its outcome."""
     outcome: dict[str, Any] = {"status": TurnStatus.COMPLETED, "ran": []}
 
     def run(turn_id: Any, *, worker: str) -> Any:

@@ -1,4 +1,4 @@
-"""DELETE of an organization: out of sight at once, deleted in batches with the bytes of its files."""
+"""Test deleting an organization: hidden at once, deleted in batches with its files' bytes."""
 
 from typing import Any
 

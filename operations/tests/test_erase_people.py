@@ -1,4 +1,4 @@
-"""`me/erase/`: out of sight at once, deleted in batches, nobody else's touched; and the account."""
+"""Test `me/erase/`: hidden at once, deleted in batches, nobody else touched; and the account."""
 
 from typing import Any
 

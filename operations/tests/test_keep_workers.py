@@ -1,4 +1,4 @@
-"""Maintenance of a worker: no fault of a part ends it, and no slow part lets leases run out."""
+"""Test worker maintenance: no fault of a part ends it, no slow part lets leases run out."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ def quick(settings):
 
 
 class Recorder:
-    """A `Duty` whose parts are the test's."""
+    """A `QueueMaintenance` whose parts are the test's."""
 
     def __init__(self, renew: Callable[[], None], sweeps: Mapping[str, Callable[[], None]]) -> None:
         self.renew = renew
@@ -55,7 +55,7 @@ class Recorder:
 
 @pytest.fixture
 def kept() -> Iterator[Callable[[Recorder], None]]:
-    """Starts a keeper whose threads end with the test."""
+    """Return a function that starts worker maintenance, whose threads end with the test."""
     is_over = threading.Event()
     threads: list[threading.Thread] = []
 
@@ -182,7 +182,7 @@ def renew_of(turn: Turn) -> Callable[[], None]:
 
 @contextmanager
 def exhausted_pool() -> Iterator[None]:
-    """Every connection that this process may have is in use."""
+    """Use every connection that this process may have."""
     pool: Any = getattr(connection, "pool")  # noqa: B009  (of Postgres' wrapper)
     taken = []
     while pool.get_stats().get("pool_available", 0) or pool._nconns < pool.max_size:

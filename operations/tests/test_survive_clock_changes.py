@@ -1,6 +1,6 @@
-"""The clock is set back ten minutes: turns end, and nothing waits until it is caught up with.
+"""Test a clock that is set back ten minutes: turns end, and nothing waits until it catches up.
 
-For a row the clock that was set back is a time that lies ahead: so the tests move the rows.
+To a clock that was set back a row's time lies ahead: so the tests move the rows.
 """
 
 import time
