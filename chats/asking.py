@@ -13,7 +13,7 @@ from django.conf import settings
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from chats.context.call_options import CallOptions
-from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, look_into
+from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, find_knowledge
 from chats.models import MessageRole, Turn
 from chats.services import start_stateless_turn
 from engine.context.recall import question_of
@@ -52,7 +52,7 @@ def ask_library(
     and provider selected. Raises what `start_stateless_turn` raises.
     """
     asked = [*(pair["user"] for pair in history), question]
-    knowledge = look_into(
+    knowledge = find_knowledge(
         KnowledgeRequest(
             library=library,
             question=question_of(asked) or question,

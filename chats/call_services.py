@@ -75,7 +75,7 @@ def continue_chat(
     (turn_in_progress), Invalid (no such call waits; no_human_message) and RateLimited
     (budget_exceeded).
     """
-    chat = transcript.locked_chat(chat.pk)
+    chat = transcript.lock_chat(chat.pk)
     live = Turn.objects.live().filter(chat=chat).first()
     if live is not None:
         raise Conflict(code="turn_in_progress", turn_id=str(live.pk))

@@ -82,6 +82,7 @@ def create_chat(
 
 @transaction.atomic(durable=True)
 def update_chat(chat: Chat, **fields: Any) -> Chat:
+    """Write these fields of the chat, and no others."""
     for name, value in fields.items():
         setattr(chat, name, value)
     chat.save(update_fields=[*fields, "updated_at"])
@@ -91,7 +92,7 @@ def update_chat(chat: Chat, **fields: Any) -> Chat:
 @transaction.atomic(durable=True)
 def delete_chat(chat: Chat) -> None:
     """Delete a chat. A running turn notices that its row is gone, and stops. Memories stay."""
-    transcript.locked_chat(chat.pk)
+    transcript.lock_chat(chat.pk)
     withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
     dismiss(Turn.objects.live().filter(chat=chat))
     Turn.objects.filter(chat=chat).delete()
@@ -125,7 +126,7 @@ def post_message(
             code="role_not_allowed",
             fields={"role": ["Clients cannot post messages with this role."]},
         )
-    chat = transcript.locked_chat(chat.pk)
+    chat = transcript.lock_chat(chat.pk)
     live = _live_turn(chat)
     if live is not None and not policy.while_live:
         raise _in_progress(live)
@@ -230,7 +231,7 @@ def delete_message(message: ChatMessage) -> None:
 @transaction.atomic(durable=True)
 def switch_branch(chat: Chat, leaf: ChatMessage) -> Chat:
     """Show another branch; a running turn goes on where it is."""
-    chat = transcript.locked_chat(chat.pk)
+    chat = transcript.lock_chat(chat.pk)
     transcript.move_leaf(chat, leaf)
     return chat
 
@@ -317,7 +318,7 @@ def _in_progress(live: Turn) -> Conflict:
 
 
 def _idle_chat(chat_id: UUID) -> Chat:
-    chat = transcript.locked_chat(chat_id)
+    chat = transcript.lock_chat(chat_id)
     live = _live_turn(chat)
     if live is not None:
         raise _in_progress(live)

@@ -16,7 +16,7 @@ import structlog
 
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
-from chats.context.knowledge import Knowledge, KnowledgeRequest, look_into
+from chats.context.knowledge import Knowledge, KnowledgeRequest, find_knowledge
 from chats.context.lookups import QuestionEmbedding, RecallRequest
 from chats.context.recall import Recall, Recalled, recall
 from chats.models import Turn
@@ -73,18 +73,18 @@ def look_up(
     vector = embedded.vectors.get(model.pk) if model else None
     choice = Choice(wanted.pinned_scene, {})
     if wanted.scenes and model is not None and vector is not None:
-        choice = _choice(turn, wanted.scenes, model, vector)
+        choice = _choose_scene(turn, wanted.scenes, model, vector)
     model_id = model.pk if model else None
     return RetrievedContext(
-        blocks=_blocks(turn, wanted, vector, model_id, budgets.blocks),
-        memories=_memories(turn, wanted, vector, model_id, budgets.memories),
-        knowledge=_knowledge(turn, wanted, embedded, budgets.passages, encoding),
+        blocks=_recall_blocks(turn, wanted, vector, model_id, budgets.blocks),
+        memories=_recall_memories(turn, wanted, vector, model_id, budgets.memories),
+        knowledge=_find_knowledge(turn, wanted, embedded, budgets.passages, encoding),
         scene=choice.scene,
         scores=choice.scores,
     )
 
 
-def _blocks(
+def _recall_blocks(
     turn: Turn,
     wanted: RecallRequest,
     vector: "Vector | None",
@@ -103,7 +103,7 @@ def _blocks(
     )
 
 
-def _memories(
+def _recall_memories(
     turn: Turn,
     wanted: RecallRequest,
     vector: "Vector | None",
@@ -122,12 +122,12 @@ def _memories(
     )
 
 
-def _knowledge(
+def _find_knowledge(
     turn: Turn, wanted: RecallRequest, embedded: QuestionEmbedding, limit_tokens: int, encoding: str
 ) -> Knowledge | None:
     if wanted.library is None:
         return None
-    return look_into(
+    return find_knowledge(
         KnowledgeRequest(
             library=wanted.library,
             question=wanted.question,
@@ -139,7 +139,7 @@ def _knowledge(
     )
 
 
-def _choice(
+def _choose_scene(
     turn: Turn, scenes: Sequence[ScenePrompt], model: EmbeddingModel, vector: "Vector"
 ) -> Choice:
     """Choose a scene; none if the embedder fails, then the assistant's own prompt is used."""

@@ -22,12 +22,12 @@ from assistants.turn_config import TurnConfig, in_scene, toolbox_of, turn_config
 from chats.context.call_options import CallOptions
 from chats.context.composition import PromptFormat, compose
 from chats.context.findings import Budgets, look_up, volatile_of
-from chats.context.knowledge import Knowledge, known_already
+from chats.context.knowledge import Knowledge, load_known_passages
 from chats.context.lookups import (
     QuestionEmbedding,
     RecallRequest,
     library_of,
-    wanted_by,
+    plan_lookups,
     was_searched,
 )
 from chats.context.manifest import Ingredients, manifest_of
@@ -92,7 +92,9 @@ def gather(turn: Turn) -> GatheredContext:
     tail = read_tail(turn)
     turn_config = _turn_config(turn)
     library = library_of(turn, turn_config)
-    return GatheredContext(tail, turn_config, library, wanted_by(turn, tail, turn_config, library))
+    return GatheredContext(
+        tail, turn_config, library, plan_lookups(turn, tail, turn_config, library)
+    )
 
 
 def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) -> PreparedRequest:
@@ -103,7 +105,7 @@ def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) 
     tail, turn_config = gathered.tail, gathered.turn_config
     resolved = registry.resolve(turn_config.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
-    citable = CitablePassages(known_already(turn) if turn.step or was_searched(tail) else ())
+    citable = CitablePassages(load_known_passages(turn) if turn.step or was_searched(tail) else ())
     toolbox = _toolbox(turn, gathered, profile, citable)
     form = _form(turn, tail, profile, toolbox)
     found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)

@@ -53,7 +53,7 @@ class KnowledgeRequest:
     vectors: Any = field(default_factory=dict)
 
 
-def look_into(request: KnowledgeRequest) -> Knowledge:
+def find_knowledge(request: KnowledgeRequest) -> Knowledge:
     """Return the passages that matter, as many as the budget holds. Four to eight queries."""
     has_vector = request.library.embedding_model_id in request.vectors
     found = search(
@@ -75,7 +75,7 @@ def look_into(request: KnowledgeRequest) -> Knowledge:
     return Knowledge(kept, found.notes)
 
 
-def known_already(turn: Turn) -> list[dict[str, Any]]:
+def load_known_passages(turn: Turn) -> list[dict[str, Any]]:
     """Return the passages that earlier attempts at this turn found, by search or by tools.
 
     One query; none without a chat.

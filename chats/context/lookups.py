@@ -41,7 +41,7 @@ EMBEDDING_SECONDS: Final = 1.0
 
 _ONCE: Final = RetryPolicy(first_token_seconds=EMBEDDING_SECONDS, retries=0)
 
-_THERE_SQL: Final = """
+_EXISTS_SQL: Final = """
 SELECT
     EXISTS (SELECT 1 FROM memory_memory WHERE %(uses_memory)s AND {mine} AND valid_until IS NULL),
     EXISTS (SELECT 1 FROM assistants_sceneprompt WHERE assistant_id = %(assistant)s)
@@ -82,7 +82,7 @@ class QuestionEmbedding:
     problem: str = ""
 
 
-def wanted_by(
+def plan_lookups(
     turn: Turn, tail: Tail, turn_config: TurnConfig, library: Library | None
 ) -> RecallRequest:
     """Return what can be looked up: two queries, and one or two more if there is something.
@@ -94,7 +94,9 @@ def wanted_by(
     if not question or turn.assistant is None:
         return RecallRequest(pinned_scene=pinned)
     owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
-    has_memories, has_scenes = _is_there(turn, owner, uses_memory=turn_config.uses_memory)
+    has_memories, has_scenes = _has_memories_and_scenes(
+        turn, owner, uses_memory=turn_config.uses_memory
+    )
     scenes = _scenes(turn) if has_scenes and pinned is None else ()
     is_searched = has_memories or scenes or tail.sealed_before
     return RecallRequest(
@@ -138,11 +140,11 @@ def _pinned_scene(turn: Turn) -> ScenePrompt | None:
     return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
-def _is_there(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
+def _has_memories_and_scenes(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
     """Whether the owner has memories, and the assistant scenes."""
     with connection.cursor() as cursor:
         cursor.execute(
-            _THERE_SQL.format(mine=owner.condition),
+            _EXISTS_SQL.format(mine=owner.condition),
             {**owner.fields, "uses_memory": uses_memory, "assistant": turn.assistant_id},
         )
         has_memories, has_scenes = cursor.fetchone()

@@ -169,7 +169,7 @@ def _write(
         blocks.append(previous)
     with transaction.atomic():
         try:
-            now = transcript.locked_chat(chat.pk)
+            now = transcript.lock_chat(chat.pk)
         except Missing:
             return []
         current = last_block(chat.pk)

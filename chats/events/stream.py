@@ -82,12 +82,15 @@ class Feed:
         self._emitted_at = 0.0
 
     def emit(self, name: str, /, **fields: Any) -> None:
+        """Emit an event, after the text that was held back. Never waits for Redis."""
         self.flush_text()
         self.seq += 1
         data = encode(name, seq=self.seq, turn_id=self.turn_id, fields=fields)
         self._publisher.send(self, name, self.seq, data)
 
     def emit_text(self, step: int, text: str) -> None:
+        """Emit text of a step: its first piece at once, more of it at most every
+        COALESCE_SECONDS."""
         if step != self.step:
             self.flush_text()
             self.step, self.text = step, ""
@@ -124,10 +127,10 @@ class Feed:
         """Return the text of this step that was emitted; empty if another step is under way."""
         return self.text if step == self.step else ""
 
-    async def flushed(self) -> None:
+    async def wait_until_flushed(self) -> None:
         """Wait until everything emitted is with Redis, or was given up."""
         self.flush_text()
-        await self._publisher.flushed()
+        await self._publisher.wait_until_flushed()
 
 
 class Publisher:
@@ -156,7 +159,7 @@ class Publisher:
             asyncio.get_running_loop().call_later(COALESCE_SECONDS, self._flush_waiting)
         self._waiting.add(feed)
 
-    async def flushed(self) -> None:
+    async def wait_until_flushed(self) -> None:
         try:
             async with asyncio.timeout(_FLUSH_SECONDS):
                 await self._idle.wait()

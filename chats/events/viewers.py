@@ -106,6 +106,7 @@ class Hub:
         return is_first
 
     def remove(self, viewer: Viewer) -> None:
+        """Stop following. The reader ends once nobody is left."""
         mine = self._viewers.get(viewer.key)
         if mine is not None:
             mine.discard(viewer)

@@ -1,6 +1,6 @@
 """Read paths of a chat's message tree, and append to it.
 
-Appending needs the chat's row locked (`locked_chat`), so that parent, position and active leaf
+Appending needs the chat's row locked (`lock_chat`), so that parent, position and active leaf
 agree.
 """
 
@@ -179,7 +179,7 @@ def messages_to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
 
 
-def exported(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+def export_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Return `messages_to_wire` with `provider_fields`, which models need to continue an import."""
     return [
         {**wire, "provider_fields": message.provider_fields} if message.provider_fields else wire
@@ -194,7 +194,7 @@ def owner_of(principal: Principal) -> ChatOwner:
     return ChatOwner.API if principal.key else ChatOwner.USER
 
 
-def locked_chat(chat_id: UUID) -> Chat:
+def lock_chat(chat_id: UUID) -> Chat:
     """Return the chat, locked until the transaction ends: always before its turn.
 
     Raises Missing.

@@ -29,7 +29,7 @@ def export_chat(chat: Chat) -> dict[str, Any]:
         .order_by("position", "created_at", "pk")
     )
     transcript.attach_related(rows)
-    return {"chat": chat_wire(chat), "messages": transcript.exported(rows)}
+    return {"chat": chat_wire(chat), "messages": transcript.export_messages(rows)}
 
 
 @transaction.atomic(durable=True)

@@ -16,13 +16,13 @@ Shown = tuple[int, str, int]
 
 
 class PartialText:
-    """Saves a turn's text: `shown` returns the text of the step under way, `keep` writes it."""
+    """Saves a turn's text: `shown` returns the text of the step under way, `save` writes it."""
 
     def __init__(
-        self, shown: Callable[[], Shown], keep: Callable[[int, str, int], Awaitable[None]]
+        self, shown: Callable[[], Shown], save: Callable[[int, str, int], Awaitable[None]]
     ) -> None:
         self._shown = shown
-        self._keep = keep
+        self._save = save
         self._wanted = asyncio.Event()
         self._kept_chars = 0
 
@@ -31,14 +31,14 @@ class PartialText:
         if chars - self._kept_chars >= PARTIAL_CHARS:
             self._wanted.set()
 
-    async def keep_forever(self) -> None:
+    async def save_forever(self) -> None:
         """Save the text whenever it is due, until the task is cancelled."""
         kept = (0, 0)
         while True:
             await self._wait_until_due()
             step, text, seq = self._shown()
             if text and (step, len(text)) != kept:
-                await self._keep(step, text, seq)
+                await self._save(step, text, seq)
                 kept = (step, len(text))
             self._kept_chars = len(text)
 

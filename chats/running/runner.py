@@ -83,8 +83,8 @@ class TurnRun(Stoppable):
         self._run_in_thread = run_in_thread
         turn = self._writer.turn
         self._feed = Feed(publisher(), turn, on_fenced=lambda: self.stop(StopReason.FENCED))
-        self._partial = PartialText(self._text_shown, self._keep_partial)
-        saver = asyncio.create_task(self._partial.keep_forever())
+        self._partial = PartialText(self._text_shown, self._save_partial)
+        saver = asyncio.create_task(self._partial.save_forever())
         try:
             return await self._end()
         except Fenced:
@@ -94,7 +94,7 @@ class TurnRun(Stoppable):
             begun = (self._first_events_task, self._knowledge_task, self._start_task)
             others = [task for task in begun if task is not None]
             await asyncio.gather(saver, *others, return_exceptions=True)
-            await self._feed.flushed()
+            await self._feed.wait_until_flushed()
             # They hold callbacks of this run: in that cycle all that the turn has read would stay
             # in memory until the garbage collector runs.
             del self._feed, self._partial
@@ -261,7 +261,7 @@ class TurnRun(Stoppable):
         step = self._writer.turn.step + 1
         return step, self._feed.text_of(step), self._feed.seq
 
-    async def _keep_partial(self, step: int, text: str, seq: int) -> None:
+    async def _save_partial(self, step: int, text: str, seq: int) -> None:
         with self._guard_write():
             await self._run_in_thread(lambda: self._writer.save_partial(step, text, seq))
 

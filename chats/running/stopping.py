@@ -35,6 +35,7 @@ class Stoppable:
             task.cancel()
 
     def stop(self, reason: StopReason) -> None:
+        """Cancel the task, now or once it begins. The first reason counts."""
         if self.stopped_as is None:
             self.stopped_as = reason
             if self._task is not None:

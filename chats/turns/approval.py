@@ -53,6 +53,7 @@ class SortedCalls:
 
 
 def sort_calls(calls: Sequence[ToolCall], entries: WaitingCalls) -> SortedCalls:
+    """Sort calls without a result by the entries of `Turn.waiting_calls`."""
     decisions = {entry["call_id"]: entry["approved"] for entry in entries}
 
     def those(decision: bool | None) -> tuple[ToolCall, ...]:

@@ -101,7 +101,7 @@ def lock_turn(
     """Lock the chat, then the turn; return (None, None) if the turn is not `among` those any
     more."""
     try:
-        chat = transcript.locked_chat(chat_id) if chat_id else None
+        chat = transcript.lock_chat(chat_id) if chat_id else None
     except Missing:
         return None, None
     turn = (

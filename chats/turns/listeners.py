@@ -23,5 +23,6 @@ def tell(listener: Listener) -> None:
 
 
 def announce(turn: Turn) -> None:
+    """Call all listeners, in the caller's transaction. Raises what they raise."""
     for listener in _listeners:
         listener(turn)

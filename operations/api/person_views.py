@@ -17,7 +17,7 @@ from amber.lib.json_text.stream import json_response
 from amber.lib.rest.wire import validate_body
 from operations.api.serializers import ErasureInput, ErasureSerializer
 from operations.models import Erasure
-from operations.privacy.erasure_services import ask_erasure, latest_erasure
+from operations.privacy.erasure_services import latest_erasure, request_erasure
 from operations.privacy.person_export import person_document
 
 
@@ -59,7 +59,7 @@ class EraseView(APIView):
         if given["confirm"].strip().lower() != user.email.lower():
             said = "Enter your email address to confirm."
             raise Invalid(said, fields={"confirm": [said]})
-        erasure = ask_erasure(
+        erasure = request_erasure(
             user,
             organization_id=principal_of(request).organization_id,
             account=given["account"],

@@ -1,6 +1,6 @@
 """Schedule and run periodic jobs, from one table of names, intervals and functions.
 
-There is no beat process: the sweep of any chat worker enqueues a job that is due (`due_jobs`,
+There is no beat process: the sweep of any chat worker enqueues a job that is due (`claim_due_jobs`,
 compare-and-set on its row). A worker of the `ingest` queue runs it, and only then imports the
 function's module. Each job works in batches and may be run twice.
 """
@@ -39,6 +39,7 @@ def erase_stateless() -> None:
 
 
 def forget_idempotency_keys() -> None:
+    """Delete answers that were kept for AMBER_IDEMPOTENCY_HOURS."""
     kept = timedelta(hours=settings.AMBER_IDEMPOTENCY_HOURS)
     old = IdempotencyRecord.objects.filter(created_at__lt=Now() - kept)
     IdempotencyRecord.objects.filter(
@@ -112,7 +113,7 @@ def run(name: str) -> None:
         raise  # the worker logs it, and goes on
 
 
-def due_jobs() -> list[str]:
+def claim_due_jobs() -> list[str]:
     """Return the jobs whose interval has passed, and mark them as enqueued: one caller gets each.
 
     One query, and one for each job that is due: every chat worker asks every few seconds.
@@ -129,11 +130,11 @@ def due_jobs() -> list[str]:
     taken = []
     for name in due:
         with guard_row("enqueue_due_jobs", job=name):
-            if _take(name, PERIODIC_JOBS[name].every_seconds):
+            if _claim_job(name, PERIODIC_JOBS[name].every_seconds):
                 taken.append(name)
     return taken
 
 
-def _take(name: str, every_seconds: int) -> bool:
+def _claim_job(name: str, every_seconds: int) -> bool:
     due = Q(enqueued_at__isnull=True) | is_older("enqueued_at", timedelta(seconds=every_seconds))
     return bool(PeriodicJob.objects.filter(due, name=name).update(enqueued_at=Now()))

@@ -28,7 +28,7 @@ from chats.running import stopping
 from chats.running.stopping import StopReason
 from chats.turns import sweep
 from engine.provider import openai_model
-from operations.maintenance.periodic_jobs import due_jobs
+from operations.maintenance.periodic_jobs import claim_due_jobs
 from operations.queue import enqueue_periodic_job
 
 logger = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ class TurnMaintenance:
         self._first = False
 
     def _enqueue_due_jobs(self) -> None:
-        for name in due_jobs():
+        for name in claim_due_jobs():
             enqueue_periodic_job(name)
 
     def drain(self) -> None:

@@ -36,10 +36,10 @@ def remove_chat(chat_id: UUID) -> bool:
     """
     # The order is that of the references: a row goes before the rows that it names.
     steps: tuple[_Step, ...] = (
-        _stop,
-        _withdraw,
+        _stop_turns,
+        _withdraw_evidence,
         _remove_blocks,
-        _loosen_turns,
+        _detach_turns,
         _remove_messages,
         _remove_turns,
     )
@@ -63,14 +63,14 @@ def _lock_chat(chat_id: UUID) -> Chat | None:
     return chat
 
 
-def _stop(chat: Chat) -> int:
+def _stop_turns(chat: Chat) -> int:
     """Delete live turns: their workers notice that the row is gone, and stop."""
     Turn.objects.live().filter(chat=chat).delete()
     Chat.objects.filter(pk=chat.pk).update(active_leaf=None)
     return 0
 
 
-def _withdraw(chat: Chat) -> int:
+def _withdraw_evidence(chat: Chat) -> int:
     withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
     return 0
 
@@ -85,7 +85,7 @@ def _remove_blocks(chat: Chat) -> int:
     return _delete(MessageBlock, list(contents))
 
 
-def _loosen_turns(chat: Chat) -> int:
+def _detach_turns(chat: Chat) -> int:
     """Clear the turns' references to messages, which go next."""
     naming = Turn.objects.filter(Q(question__isnull=False) | Q(tip__isnull=False), chat=chat)
     ids = list(naming.values_list("pk", flat=True)[:TURNS_AT_ONCE])

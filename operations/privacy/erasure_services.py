@@ -28,7 +28,7 @@ from tools.models import Tool
 
 
 @transaction.atomic(durable=True)
-def ask_erasure(user: User, *, organization_id: UUID, account: bool = False) -> Erasure:
+def request_erasure(user: User, *, organization_id: UUID, account: bool = False) -> Erasure:
     """Return the erasure that is under way, or begin one. Raises Conflict (see `close_account`)."""
     # Two requests at once must not begin two erasures.
     User.objects.select_for_update(no_key=True).get(pk=user.pk)

@@ -18,7 +18,7 @@ from memory.owner import Owner
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedRows:
     """The numbers of rows that the user took over."""
 
     chats: int = 0
@@ -27,7 +27,7 @@ class Claimed:
 
 
 @transaction.atomic(durable=True)
-def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> Claimed:
+def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> ClaimedRows:
     """Give the guest's rows to the user; they no longer expire by themselves.
 
     A turn that runs meanwhile goes on. Calling it again takes over what has come since.
@@ -40,4 +40,4 @@ def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> Claimed:
     Chat.objects.filter(pk__in=ids).update(**taken, owner=ChatOwner.USER, expired_at=None)
     files = File.objects.unexpired().filter(**of_guest).update(**taken, expired_at=None)
     memories = hand_over(Owner(organization_id, None, guest_id), Owner(organization_id, user.pk))
-    return Claimed(len(ids), files, memories)
+    return ClaimedRows(len(ids), files, memories)

@@ -51,13 +51,13 @@ def erase_organization(organization: Organization, *, slice_seconds: float = SLI
 # -- Steps: each does a batch and returns how many rows it took ------------------------------------
 
 
-def _some_chats(organization: Organization) -> int:
+def _delete_chats(organization: Organization) -> int:
     chats = Chat.objects.filter(organization=organization)
     ids = list(chats.values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
-def _some_rows(organization: Organization) -> int:
+def _delete_rows(organization: Organization) -> int:
     """Delete rows that are too many for one cascade with the organization."""
     for model in (Turn, Memory, UsageRecord, ToolCallRecord, Embedding):
         if count := delete_some(model._default_manager.filter(organization=organization)):
@@ -65,11 +65,11 @@ def _some_rows(organization: Organization) -> int:
     return 0
 
 
-def _some_files(organization: Organization) -> int:
+def _delete_files(organization: Organization) -> int:
     return delete_files(File.objects.filter(organization=organization))
 
 
-def _all_libraries(organization: Organization) -> int:
+def _erase_libraries(organization: Organization) -> int:
     """Erase its libraries, which were marked as deleted, as any deleted library is."""
     if Library.objects.filter(organization=organization).exists():
         erase_leftovers()
@@ -77,10 +77,10 @@ def _all_libraries(organization: Organization) -> int:
 
 
 _STEPS: Final[tuple[Callable[[Organization], int], ...]] = (
-    _some_chats,
-    _some_rows,
-    _all_libraries,
-    _some_files,
+    _delete_chats,
+    _delete_rows,
+    _erase_libraries,
+    _delete_files,
 )
 
 

@@ -87,7 +87,7 @@ def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
 # -- Steps: each does a batch and returns how many rows it took ------------------------------------
 
 
-def _late_memories(person_rows: PersonRows) -> int:
+def _delete_late_memories(person_rows: PersonRows) -> int:
     """Delete memories that a turn wrote while it was being stopped."""
     later = person_rows.of(Memory).filter(created_at__gte=person_rows.erasure.created_at)
     said = later.exclude(evidence=[]).values_list("pk", "evidence")
@@ -100,32 +100,34 @@ def _is_still_said(ids: Sequence[UUID]) -> bool:
     return unexpired.exists()
 
 
-def _some_chats(person_rows: PersonRows) -> int:
+def _delete_chats(person_rows: PersonRows) -> int:
     ids = list(person_rows.of(Chat).expired().values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
-def _some_stateless_turns(person_rows: PersonRows) -> int:
+def _delete_stateless_turns(person_rows: PersonRows) -> int:
     asked_at = person_rows.erasure.created_at
     return delete_some(person_rows.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
 
 
-def _some_files(person_rows: PersonRows) -> int:
+def _delete_files(person_rows: PersonRows) -> int:
     return delete_files(person_rows.of(File).expired())
 
 
-def _some_assistants(person_rows: PersonRows) -> int:
+def _delete_assistants(person_rows: PersonRows) -> int:
     assistant = person_rows.doomed(Assistant).first()
     if assistant is None:
         return 0
     for model in (ChatMessage, Chat, Turn):
-        if count := _let_go(model._default_manager.filter(assistant=assistant), "assistant"):
+        if count := _clear_reference(
+            model._default_manager.filter(assistant=assistant), "assistant"
+        ):
             return count
     assistant.delete()
     return 1
 
 
-def _some_tools(person_rows: PersonRows) -> int:
+def _delete_tools(person_rows: PersonRows) -> int:
     tool = person_rows.doomed(Tool).first()
     if tool is None:
         return 0
@@ -135,32 +137,32 @@ def _some_tools(person_rows: PersonRows) -> int:
     return 1
 
 
-def _all_libraries(person_rows: PersonRows) -> int:
+def _erase_libraries(person_rows: PersonRows) -> int:
     """Erase the person's libraries, which were marked as deleted, as any deleted library is."""
     if person_rows.doomed(Library).exists():
         erase_leftovers()
     return 0
 
 
-def _some_keys(person_rows: PersonRows) -> int:
+def _delete_keys(person_rows: PersonRows) -> int:
     keys = person_rows.of(ApiKey).filter(revoked_at__isnull=False)
     used = Turn.objects.filter(api_key__in=list(keys.values_list("pk", flat=True)))
-    return _let_go(used, "api_key") or delete_some(keys)
+    return _clear_reference(used, "api_key") or delete_some(keys)
 
 
-def _some_traces(person_rows: PersonRows) -> int:
+def _clear_traces(person_rows: PersonRows) -> int:
     """Take the person off what stays for others, which keeps its numbers and its content."""
     asked_at = person_rows.erasure.created_at
     for model in (UsageRecord, ToolCallRecord, Document, Repository):
         before = person_rows.of(model).filter(
             user=person_rows.erasure.user_id, created_at__lte=asked_at
         )
-        if count := _let_go(before, "user"):
+        if count := _clear_reference(before, "user"):
             return count
     return 0
 
 
-def _some_of_personal_organizations(person_rows: PersonRows) -> int:
+def _delete_rows_of_personal_organizations(person_rows: PersonRows) -> int:
     """Delete rows that are too many for one cascade with a personal organization."""
     for model in (UsageRecord, Embedding, ToolCallRecord):
         rows = model._default_manager.filter(organization__in=person_rows.personal)
@@ -170,16 +172,16 @@ def _some_of_personal_organizations(person_rows: PersonRows) -> int:
 
 
 _STEPS: Final[tuple[Callable[[PersonRows], int], ...]] = (
-    _late_memories,
-    _some_chats,
-    _some_stateless_turns,
-    _some_files,
-    _some_assistants,
-    _some_tools,
-    _all_libraries,
-    _some_keys,
-    _some_traces,
-    _some_of_personal_organizations,
+    _delete_late_memories,
+    _delete_chats,
+    _delete_stateless_turns,
+    _delete_files,
+    _delete_assistants,
+    _delete_tools,
+    _erase_libraries,
+    _delete_keys,
+    _clear_traces,
+    _delete_rows_of_personal_organizations,
 )
 
 
@@ -208,7 +210,7 @@ def delete_some(rows: QuerySet[Any]) -> int:
     return len(ids)
 
 
-def _let_go(rows: QuerySet[Any], field: str) -> int:
+def _clear_reference(rows: QuerySet[Any], field: str) -> int:
     """Set `field` to NULL in a batch of these rows, and return how many it was."""
     ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
     rows.model._default_manager.filter(pk__in=ids).update(**{field: None})

@@ -113,7 +113,7 @@ def _messages(chat: Chat) -> Iterator[dict[str, Any]]:
     rows = rows.select_related("assistant", "file").defer("search", "file__text")
     after = Q()
     while some := list(rows.filter(after)[:MESSAGES_AT_ONCE]):
-        yield from transcript.exported(some)
+        yield from transcript.export_messages(some)
         last = some[-1]
         after = Q(position__gt=last.position) | Q(position=last.position, pk__gt=last.pk)
         after &= Q(position__gte=last.position)  # redundant, but the index serves it

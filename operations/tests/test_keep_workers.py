@@ -135,18 +135,20 @@ def test_rows_that_are_there_twice_stop_no_periodic_job(db):
     PeriodicJob.objects.bulk_create(
         [PeriodicJob(name="erase_people"), PeriodicJob(name="erase_people")]
     )
-    assert sorted(periodic_jobs.due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
-    assert periodic_jobs.due_jobs() == []
+    assert sorted(periodic_jobs.claim_due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
+    assert periodic_jobs.claim_due_jobs() == []
 
 
 def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
-    real = periodic_jobs._take
+    real = periodic_jobs._claim_job
 
     def take(name: str, every_seconds: int) -> bool:
         return duplicates() if name == "erase_people" else real(name, every_seconds)
 
-    monkeypatch.setattr(periodic_jobs, "_take", take)
-    assert set(periodic_jobs.due_jobs()) == set(periodic_jobs.PERIODIC_JOBS) - {"erase_people"}
+    monkeypatch.setattr(periodic_jobs, "_claim_job", take)
+    assert set(periodic_jobs.claim_due_jobs()) == set(periodic_jobs.PERIODIC_JOBS) - {
+        "erase_people"
+    }
     assert fault_counts() == {"enqueue_due_jobs": 1}
 
 

@@ -170,7 +170,7 @@ def test_events_that_redis_refuses_are_told_of(straight):
     async def publish() -> None:
         publisher = Publisher()
         publisher.send(feed, "text.delta", 1, b"{}")
-        await publisher.flushed()
+        await publisher.wait_until_flushed()
 
     with capture_logs() as logs:
         run(publish())
