@@ -1,8 +1,9 @@
-"""The numbers of the design, on this machine: `python -m bench` (`make bench`).
+"""Measure Amber against its goals on this machine: `python -m bench` (`make bench`).
 
 Every number is a ratio or a difference within this one run: Amber's real processes against the
-fake provider itself and against a bare proxy. Prints a table, writes everything to var/bench/.
-Ends with 1 when requests failed; a missed goal alone is no failure, the machine may be slow.
+fake provider itself and against a bare proxy. It prints a table and writes everything to
+var/bench/. The exit code is 1 if requests failed; a missed goal is no failure, since the machine
+may be slow.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""How `bench.loadgen` asks Amber: each question in a chat of its own, made before the clock ran.
+"""Ask Amber for `bench.loadgen`: each question in a chat of its own, made before the clock runs.
 
-The target holds `chats`, ids that nobody has asked in yet; each request takes one away.
+The target holds `chats`, ids in which nobody has asked yet; each request takes one.
 """
 
 import aiohttp

@@ -1,8 +1,8 @@
-"""What Amber's streaming is measured against: a Django view that relays the provider's stream.
+"""Relay the provider's stream in a plain Django view: what Amber's streaming is measured against.
 
-The obvious implementation, without middleware, database or any promise: if the viewer goes, the
-answer is lost. uvicorn serves `application`; OPENAI_BASE_URL and OPENAI_API_KEY say where the
-provider is.
+It is the obvious implementation, without middleware, database or any promise: if the viewer
+disconnects, the answer is lost. uvicorn serves `application`; OPENAI_BASE_URL and OPENAI_API_KEY
+say where the provider is.
 """
 
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ client = AsyncOpenAI()
 
 
 async def chat(request: HttpRequest) -> StreamingHttpResponse:
-    """POST: an OpenAI chat body with `stream`."""
+    """Serve POST with an OpenAI chat body that has `stream`."""
     body = orjson.loads(request.body)
     return StreamingHttpResponse(_relayed(body), content_type="text/event-stream")
 

@@ -1,5 +1,6 @@
-"""Runs targets against each other: short cells in turn, several rounds, so that a ratio compares
-runs that lie seconds apart on the same noisy machine.
+"""Run targets against each other: short cells in turn, several rounds.
+
+So a ratio compares runs that lie seconds apart on the same noisy machine.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ CpuMeter = Callable[[], dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How hard a cell asks."""
+    """The load of one cell."""
 
     concurrent: int
     tokens: int
@@ -74,7 +75,7 @@ class Measured:
         return median(sum(cpu.values()) / tokens * 1_000 for cpu, tokens in used if tokens)
 
     def cpu_by_role(self) -> dict[str, float]:
-        """CPU seconds per 1,000 tokens, over all rounds."""
+        """Return the CPU seconds per 1,000 tokens, over all rounds."""
         total = sum(self.tokens) or 1
         return {
             role: round(sum(cpu[role] for cpu in self.cpu_seconds) / total * 1_000, 4)
@@ -88,7 +89,10 @@ class Measured:
 async def interleave(
     targets: Sequence[Target], load: Load, *, meters: Mapping[str, CpuMeter] | None = None
 ) -> dict[str, Measured]:
-    """Each target's numbers by its name. `meters` tell the CPU seconds used by a target so far."""
+    """Measure each target; return the numbers by name.
+
+    `meters` return the CPU seconds used so far.
+    """
     measured = {target.name: Measured() for target in targets}
     for target in targets:
         await _warm_up(target, load)
@@ -101,7 +105,7 @@ async def interleave(
 
 
 async def _warm_up(target: Target, load: Load) -> None:
-    """Once with everybody at the same time: imports, threads and connections are there then."""
+    """Ask once at full concurrency, so that imports, threads and connections are there."""
     await target.prepare(load.concurrent)
     options = load.options(tokens=5, per_worker=1) | {"burst": True}
     await loadgen.cell(target.load, load.concurrent, loadgen.Options(**options))

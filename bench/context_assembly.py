@@ -1,4 +1,5 @@
-"""What composing a turn's context costs in chats of 100 to 100,000 messages, and what it recalls."""
+"""Measure what composing a turn's context costs in chats of 100 to 100,000 messages, and its
+recall."""
 
 import json
 import os
@@ -15,7 +16,8 @@ MAX_SECONDS = 1_200
 
 
 def context_assembly(stand: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]:
-    """Beside a running Amber, whose database it uses; its workers have nothing to do meanwhile."""
+    """Measure beside a running Amber, with its database; its workers have nothing to do
+    meanwhile."""
     sizes = QUICK_SIZES if is_quick else SIZES
     with stand.amber(provider_url):
         rows = _driven(stand, sizes)

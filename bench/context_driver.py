@@ -1,7 +1,8 @@
-"""Composes contexts of chats of many sizes, in a process of its own: `python -m bench.context_driver`.
+"""Compose contexts of chats of many sizes in its own process: `python -m bench.context_driver`.
 
-Prints one JSON line: for each size what a context took and read, and how many of the facts that were
-planted in the longest chat came back when they were asked for. Uses the database it is given.
+It prints one JSON line: for each size what a context took and read, and how many of the facts
+planted in the longest chat were recalled when they were asked for. It uses the database it is
+given.
 """
 
 import asyncio
@@ -111,7 +112,7 @@ def main() -> None:
 
 
 def facts(count: int) -> list[tuple[str, str, str]]:
-    """What is said, what is asked, and the word that answers: each of its own words."""
+    """Return what is said, what is asked, and the word that answers, each with words of its own."""
     told = []
     for number in range(count):
         name, thing = NAMES[number % len(NAMES)], THINGS[number % len(THINGS)]
@@ -127,7 +128,7 @@ def facts(count: int) -> list[tuple[str, str, str]]:
 
 
 def _owner() -> Any:
-    """An assistant of the installation's demo organization, and the built-in embedder."""
+    """Return an assistant of the demo organization, with the built-in embedder."""
     from assistants.models import Assistant
     from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 
@@ -166,7 +167,7 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
 
 
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
-    """Filler, with the facts spread evenly over the first nine tenths."""
+    """Fill a chat, with the facts spread evenly over the first nine tenths."""
     from chats.messages import transcript
     from chats.messages.imported_tree import build_tree
     from chats.models import Chat, ChatMessage
@@ -194,7 +195,7 @@ def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
 
 
 def _times(chat: Any, told: list[tuple[str, str, str]]) -> tuple[list[float], int]:
-    """Milliseconds of each round, and the rows that one context is made of."""
+    """Return the milliseconds of each round, and the rows of one context."""
     times = []
     read = 0
     for number in range(ROUNDS):
@@ -216,7 +217,7 @@ def _recalled(chat: Any, told: list[tuple[str, str, str]]) -> float:
 
 
 def _turn(chat: Any, question: str) -> Any:
-    """A turn that asks at the end of the chat; the chat itself stays as it is."""
+    """Return a turn that asks at the end of the chat, which stays as it is."""
     from chats.models import ChatMessage, Turn
 
     leaf = chat.active_leaf

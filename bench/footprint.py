@@ -1,4 +1,4 @@
-"""What an installation costs that nobody uses: seconds until it answers, memory when idle."""
+"""Measure what an idle installation costs: seconds until it answers, and memory."""
 
 import time
 
@@ -6,11 +6,11 @@ from bench.report import Finding
 from bench.stand import Memory, RunningAmber, Stand
 
 SETTLE_SECONDS = 15
-"""Until the keepers of all workers have ticked a few times."""
+"""The time in which the maintenance of all workers has run a few times."""
 
 
 def footprint(stand: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]:
-    """Two starts on the stand's folder, which must be a fresh one."""
+    """Start twice in the stand's folder, which must be empty."""
     with stand.amber(provider_url) as first:
         pass
     with stand.amber(provider_url) as second:

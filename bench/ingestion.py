@@ -1,7 +1,7 @@
-"""Documents until they can be found: how many a second, against bare COPY, in how much memory.
+"""Measure ingestion: documents a second, against bare COPY, and memory.
 
-Documents of 4 KB of words go in over REST as anybody's would. The rows that came of some are then
-deleted and copied in once more, by one bare COPY into the same table with all its indexes.
+Documents of 4 KB of words are uploaded over REST. The rows of some of them are then deleted and
+copied in again by one bare COPY into the same table with all its indexes.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _numbers = count()
 
 @dataclass(slots=True)
 class Watched:
-    """What was seen of a run."""
+    """What was observed during a run."""
 
     seconds: float = 0.0
     resident_mib: list[float] = field(default_factory=list)
@@ -86,7 +86,7 @@ def ingestion(stand: Stand, provider_url: str, *, is_quick: bool) -> list[Findin
 
 
 def _index(database: Database) -> None:
-    """The index that a model gets once it has many chunks; here from the beginning."""
+    """Build the index that a model gets once it has many chunks, before the run."""
     found = 'SELECT id, dimensions FROM providers_embeddingmodel WHERE "default"'
     [(model_id, dimensions)] = database.execute(found).fetchall()
     made = (
@@ -142,7 +142,7 @@ async def _upload(session: aiohttp.ClientSession, library_id: str, documents: in
 
 
 def new_text() -> str:
-    """4 KB of sentences; no two texts are the same."""
+    """Return 4 KB of sentences; no two texts are the same."""
     chance = random.Random(next(_numbers))
     words = [f"{start}{end}" for start in _STARTS for end in _ENDS]
     sentences: list[str] = []
@@ -180,7 +180,7 @@ def _cpu_seconds(amber: RunningAmber) -> dict[str, float]:
 
 
 def _resident_mib(amber: RunningAmber) -> float:
-    """Of the worker and the children that parse for it."""
+    """Return the resident memory of the worker and the children that parse for it."""
     return sum(each.memory_info().rss for each in amber.processes()["ingest"]) / 2**20
 
 
@@ -188,7 +188,7 @@ def _resident_mib(amber: RunningAmber) -> float:
 
 
 def _against_copy(amber: RunningAmber, database: Database, documents: int) -> tuple[float, float]:
-    """Chunks a second: ingested from a queue that is full, and copied by one statement."""
+    """Return chunks a second: ingested from a full queue, and copied by one statement."""
     with _suspended(amber):
         library_id = asyncio.run(_filled_library(amber, documents))
         began = time.monotonic()
@@ -206,7 +206,7 @@ def _against_copy(amber: RunningAmber, database: Database, documents: int) -> tu
 
 @contextmanager
 def _suspended(amber: RunningAmber) -> Iterator[None]:
-    """The ingest worker stands still: no longer than its leases last, of which it has none."""
+    """Suspend the ingest worker, for less than its leases last; it holds none."""
     worker: psutil.Process = amber.processes()["ingest"][0]
     worker.suspend()
     try:
@@ -223,7 +223,7 @@ async def _filled_library(amber: RunningAmber, documents: int) -> str:
 
 
 def _copied_out(database: Database, library_id: str) -> tuple[str, bytes]:
-    """The columns that are stored, and the library's rows of them."""
+    """Return the stored columns and the library's rows of them."""
     stored = (
         "SELECT string_agg(quote_ident(column_name), ',') FROM information_schema.columns"
         " WHERE table_name = 'libraries_documentchunk' AND is_generated = 'NEVER'"
@@ -238,7 +238,7 @@ def _copied_out(database: Database, library_id: str) -> tuple[str, bytes]:
 
 
 def _copied_in(database: Database, columns: str, rows: bytes) -> float:
-    """Seconds, the commit included."""
+    """Copy the rows in; return the seconds, commit included."""
     began = time.monotonic()
     into = f"COPY libraries_documentchunk ({columns}) FROM STDIN (FORMAT binary)"
     with (

@@ -1,4 +1,4 @@
-"""Search over 200,000 chunks in 100 organizations: against the bare SQL, and against comparing all."""
+"""Measure search over 200,000 chunks in 100 organizations, against bare SQL and an exact scan."""
 
 import json
 import os
@@ -15,7 +15,8 @@ MAX_SECONDS = 3_600
 
 
 def library_search(stand: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]:
-    """Beside a running Amber, whose database it uses; its workers have nothing to do meanwhile."""
+    """Measure beside a running Amber, with its database; its workers have nothing to do
+    meanwhile."""
     with stand.amber(provider_url):
         groups = _driven(stand, QUICK_CHUNKS if is_quick else CHUNKS)
     for group in groups:

@@ -1,4 +1,4 @@
-"""What was found: rows of a table with their goals, and everything else as JSON."""
+"""Report findings: a table with their goals, and everything else as JSON."""
 
 import json
 import os
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One number, next to its goal (None: it has none and only explains another)."""
+    """One number, next to its goal (None: it only explains another number)."""
 
     what: str
     value: float
@@ -41,7 +41,7 @@ class Finding:
 
 
 def median(values: Iterable[float]) -> float:
-    """NaN of nothing: shown as such, and no goal is met by it."""
+    """Return the median; NaN of nothing, which is shown as such and meets no goal."""
     known = list(values)
     return statistics.median(known) if known else float("nan")
 
@@ -58,12 +58,12 @@ def table(findings: Sequence[Finding]) -> str:
 
 
 def _shown(value: float) -> str:
-    """Three digits, but never an exponent."""
+    """Format with three digits, but never an exponent."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def machine() -> Json:
-    """Where and when this was measured, and how busy it was before."""
+    """Return where and when this was measured, and how busy the machine was before."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
@@ -76,7 +76,7 @@ def machine() -> Json:
 
 
 def write(folder: Path, head: Json, findings: Sequence[Finding]) -> Path:
-    """All of it as JSON, in a file named after the time."""
+    """Write everything as JSON, to a file named after the time."""
     folder.mkdir(parents=True, exist_ok=True)
     stamp = head["at"].replace(":", "").replace("+0000", "Z")
     path = folder / f"{stamp}.json"

@@ -1,9 +1,9 @@
-"""Fills a database with synthetic libraries and asks them: `python -m bench.search_driver CHUNKS`.
+"""Fill a database with synthetic libraries and search them: `python -m bench.search_driver CHUNKS`.
 
-One organization holds three tenths of all chunks, nine hold a twentieth each, ninety share the rest.
-Prints one JSON line: for each of these groups what a search took, what its own statements took of
-that, what SQL written by hand took, and how much of what an exact scan finds was found. Uses the
-database it is given.
+One organization holds three tenths of all chunks, nine hold a twentieth each, ninety share the
+rest. It prints one JSON line: for each of these groups what a search took, what its own statements
+took of that, what SQL written by hand took, and how much of what an exact scan finds was found. It
+uses the database it is given.
 
 The SQL by hand is what one writes first: nearest vectors (by index where Amber takes the index),
 `ts_rank` over chunks that have any of the words, the texts of the best ten; each question first the
@@ -68,7 +68,7 @@ class World:
         return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
     def question(self) -> tuple[str, NDArray[np.float32]]:
-        """Four words of a topic, and four of the forty commonest."""
+        """Return four words of a topic, and four of the forty commonest."""
         topic = int(self.rng.integers(TOPICS))
         chosen = [*self.rng.choice(self.topics[topic], 4), *self.rng.integers(0, 40, size=4)]
         return " ".join(self.words[each] for each in chosen), self.vector(topic)
@@ -102,7 +102,7 @@ def _fill(world: World, model: Any, size: int) -> Any:
 
 
 def _write(world: World, library: Any, size: int) -> None:
-    """A document: most of its chunks are of one topic."""
+    """Write a document; most of its chunks are of one topic."""
     from libraries.chunking.chunk_writer import ChunkRow, write_chunks
     from libraries.models import Document
 
@@ -135,7 +135,7 @@ def _write(world: World, library: Any, size: int) -> None:
 
 
 def _settle(libraries: list[list[Any]]) -> None:
-    """What the chores and autovacuum would do later."""
+    """Do what periodic jobs and autovacuum would do later."""
     from django.db import connection
 
     from libraries.embedding.vector_index import tend_indexes
@@ -169,9 +169,9 @@ def _measured(world: World, libraries: list[Any]) -> dict[str, Any]:
         asked = Asked(rows[number % len(rows)], *world.question())
         ways = [_searched, lambda each: _bare(each, is_by_index=is_by_index)]
         taken = [_timed(way, asked) for way in (ways if number % 2 else ways[::-1])]
-        (ours, passages), (bare, _) = taken if number % 2 else taken[::-1]
+        (search, passages), (bare, _) = taken if number % 2 else taken[::-1]
         if number >= WARM:
-            search_ms.append(ours)
+            search_ms.append(search)
             bare_ms.append(bare)
             own_ms.append(passages.sql_ms)
             found.append(passages.chunks)
@@ -202,7 +202,7 @@ class Searched:
 
 
 def _searched(asked: Asked) -> Searched:
-    """The question's vector is there already: no embedder is measured."""
+    """Search with a vector that is there already: no embedder is measured."""
     from django.db import connection
 
     from libraries.retrieval.search import search
@@ -272,7 +272,7 @@ def _bare(asked: Asked, *, is_by_index: bool) -> int:
 
 
 def _recall(asked: Asked) -> float:
-    """Of the ten nearest chunks, the share that Amber's way to the vectors has among its first ten."""
+    """Return the share of the ten nearest chunks that are among Amber's first ten."""
     from django.db import connection, transaction
 
     from libraries.embedding.halfvec import halfvec_text

@@ -1,13 +1,13 @@
-"""Hours of turns at once: how much memory each process gains, and whether it goes on gaining.
+"""Run turns for hours: measure how much memory each process gains, and whether it goes on gaining.
 
 Twenty turns are always in flight: questions in new chats and in chats that grow, some with a tool,
-some with a library; a few turns have a second viewer, a few lose theirs. Documents come all the while.
-What a process gains first is no growth: threads start, caches fill. So the first document holds more
-words than any cache does, and the slope is that of the second half: the median of the slopes between
-all pairs of samples (Theil-Sen), which a peak does not move.
+some with a library; a few turns have a second viewer, a few lose the only one. Documents come all
+the while. What a process gains first is no growth: threads start, caches fill. So the first
+document holds more words than any cache does, and the slope is that of the second half: the median
+of the slopes between all pairs of samples (Theil-Sen), which a peak does not move.
 
-Answers come slowly, so that a run of hours leaves the machine to others; `--dense` asks as fast as it
-goes, for what grows with the number of turns. Refuses to say why memory grows.
+Answers come slowly, so that a run of hours leaves the machine to others; `--dense` asks as fast as
+it can, for what grows with the number of turns. Why memory grows is not measured.
 """
 
 import asyncio
@@ -37,7 +37,8 @@ LIBRARIES = 4
 READ_SECONDS = 300
 DOCUMENT_WORDS = 55_000
 MESSAGE_WORDS = 12_000
-"""More than are remembered: 50,000 where a document is embedded, 10,000 where a question is read."""
+"""More than are remembered: 50,000 where a document is embedded, 10,000 where a question is
+read."""
 AT_MOST: dict[str, float] = {"web": 2, "chat": 2, "ingest": 2}
 """MB an hour: what noise looks like over an hour. Servers cache what is stored, and more is."""
 SHOWN_SECONDS = 600
@@ -76,7 +77,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Soak:
-    """What the load has done so far, and what it is to ask next."""
+    """What the load has done so far, and what it asks next."""
 
     pace: Pace
     ends_at: float
@@ -187,7 +188,7 @@ async def _ingest_often(state: Soak, call: Call, libraries: Sequence[str]) -> No
 
 @contextmanager
 def _noting(state: Soak) -> Iterator[None]:
-    """One failure does not end the hours; each is told at the end."""
+    """Note a failure, which does not end the run; all are reported at the end."""
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, RuntimeError) as error:
@@ -230,7 +231,7 @@ _THINGS = ("stone", "river", "garden", "engine", "window", "paper")
 
 
 def _rare_words() -> str:
-    """Words that nobody has said before, as people's names and numbers are."""
+    """Return words that nobody has said before, as people's names and numbers are."""
     return f"{random.choice(_THINGS)}{next(_numbers)} and {_new_words(1)}"
 
 
@@ -242,7 +243,7 @@ async def _turn(
     others: int,
     is_left: bool,
 ) -> None:
-    """Ask and watch to the end, with so many others. `is_left`: the asker goes away and comes back."""
+    """Ask and watch to the end, with so many other viewers. `is_left`: disconnect and come back."""
     headers = {"Accept": "text/event-stream"}
     path, body = f"chats/{chat_id}/messages/", {"role": "human", "content": question}
     async with AsyncExitStack() as watching:
@@ -282,8 +283,10 @@ async def _sample_often(state: Soak, amber: RunningAmber, server: redis.Redis) -
 
 
 def _held(amber: RunningAmber, server: redis.Redis) -> dict[str, float]:
-    """Resident memory of Amber's processes (what is proportional changes as strangers that run the same
-    Python come and go); of Postgres' the shares, as one; and what Redis says of itself."""
+    """Return the resident memory of Amber's processes, Postgres' share as one, and Redis' own number.
+
+    Amber's proportional memory would change as other processes with the same Python come and go.
+    """
     processes = amber.processes()
     held = {role: memory(processes[role][0]).rss for role in ("web", "chat", "ingest")}
     parsers = processes["ingest"][1:]
@@ -296,7 +299,7 @@ def _held(amber: RunningAmber, server: redis.Redis) -> dict[str, float]:
 
 
 def _memory_of(processes: Iterable[psutil.Process]) -> Iterator[Memory]:
-    """Of those that are still there."""
+    """Return the memory of those processes that still exist."""
     for each in processes:
         with suppress(psutil.NoSuchProcess):
             yield memory(each)
@@ -309,7 +312,7 @@ def _line(sample: Sample) -> str:
 
 
 def table(samples: Sequence[Sample]) -> str:
-    """The medians of each ten minutes, in MB."""
+    """Return the medians of each ten minutes, in MB."""
     if not samples:
         return ""
     names = list(samples[-1].held)
@@ -326,7 +329,7 @@ def table(samples: Sequence[Sample]) -> str:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """The median of the slopes between all pairs (https://doi.org/10.2307/2285891); 0 of one point.
+    """Return the median slope between all pairs (https://doi.org/10.2307/2285891); 0 for one point.
 
     O(n²) pairs: 240 points make 28,680.
     """
@@ -335,7 +338,7 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
 
 
 def _findings(state: Soak) -> list[Finding]:
-    """The slope of each process over the second half."""
+    """Return the slope of each process over the second half."""
     last = state.samples[-1]
     later = [each for each in state.samples if each.seconds >= last.seconds / 2]
     problems = f"{len(state.errors)} ERRORS ({state.errors[0]}); " if state.errors else ""

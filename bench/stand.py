@@ -1,8 +1,8 @@
-"""The stand: everything that is measured, as real processes on 127.0.0.1.
+"""Start everything that is measured, as real processes on 127.0.0.1.
 
-The fake provider, the bare proxy in front of it, and Amber as `manage.py up` starts it, on a
-fresh folder of its own. Nothing here measures streams; processes are found and stopped by their
-ids, and none outlives the bench.
+These are the fake provider, the bare proxy in front of it, and Amber as `manage.py up` starts it,
+in a fresh folder. Nothing here measures streams; processes are found and stopped by their ids, and
+none outlives the bench.
 """
 
 import os
@@ -32,7 +32,7 @@ STOP_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Megabytes. `pss` counts a page that processes share once; None where the system cannot."""
+    """Megabytes. `pss` counts a page that processes share once; None if the system cannot."""
 
     rss: float
     pss: float | None
@@ -51,7 +51,7 @@ class RunningAmber:
     """From the command to a 200 of /readyz: workers consume."""
 
     def processes(self) -> dict[str, list[psutil.Process]]:
-        """All of Amber's own by role: a process, then its descendants."""
+        """Return all processes of Amber's own by role: a process, then its descendants."""
         children = self.supervisor.children()
         found = {"supervisor": [self.supervisor]}
         for role in ("web", "chat", "ingest"):
@@ -67,11 +67,11 @@ class RunningAmber:
         }
 
     def database_cpu_seconds(self) -> float:
-        """Used so far by Postgres and Redis."""
+        """Return the CPU seconds used so far by Postgres and Redis."""
         return sum(cpu_seconds(each) for each in self.servers())
 
     def servers(self) -> list[psutil.Process]:
-        """Postgres and Redis: each process, then its descendants."""
+        """Return Postgres and Redis: each process, then its descendants."""
         own = {each.pid for members in self.processes().values() for each in members}
         return [
             each
@@ -81,7 +81,7 @@ class RunningAmber:
         ]
 
     def memory(self) -> dict[str, Memory]:
-        """Held now, by role; a pool's child apart from its parent."""
+        """Return the memory held now, by role; a pool's child apart from its parent."""
         return {
             role if number == 0 else f"{role} child {number}": memory(each)
             for role, members in self.processes().items()
@@ -118,7 +118,7 @@ class Stand:
 
     @contextmanager
     def provider(self) -> Iterator[str]:
-        """The fake provider's base URL."""
+        """Start the fake provider; yield its base URL."""
         ready_file = self._folder / "provider.url"
         ready_file.unlink(missing_ok=True)
         argv = ["-m", "tests.fake_provider", "--port", "0", "--ready-file", str(ready_file)]
@@ -128,7 +128,7 @@ class Stand:
 
     @contextmanager
     def bare_proxy(self, provider_url: str) -> Iterator[tuple[str, psutil.Process]]:
-        """The proxy's base URL and its process."""
+        """Start the proxy; yield its base URL and its process."""
         port = free_port()
         argv = ["-m", "uvicorn", "bench.bare_proxy:application", "--port", str(port)]
         argv += ["--loop", "uvloop", "--http", "httptools", "--ws", "none", "--no-access-log"]
@@ -140,7 +140,7 @@ class Stand:
 
     @contextmanager
     def amber(self, provider_url: str, **settings: str) -> Iterator[RunningAmber]:
-        """All of Amber, ready: its workers consume. A second one finds what the first left."""
+        """Start all of Amber, ready to consume. A second one finds what the first left."""
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         environ = {
@@ -169,11 +169,11 @@ class Stand:
             yield RunningAmber(url, self._api_key, supervisor, commands, healthy, ready)
 
     def database_url(self) -> str:
-        """Of the Amber that runs, or ran last."""
+        """Return the database URL of the Amber that runs, or ran last."""
         return self.remembered()["DATABASE_URL"]
 
     def remembered(self) -> dict[str, str]:
-        """The settings that Amber made up for itself: addresses and keys."""
+        """Return the settings that Amber generated for itself: addresses and keys."""
         return dict(installation.read_kept(self._folder / "var"))
 
     @contextmanager
@@ -199,7 +199,7 @@ class Stand:
     def _wait(
         self, process: "subprocess.Popen[bytes]", name: str, check: Callable[[], bool]
     ) -> None:
-        """Raises RuntimeError with what the process said."""
+        """Wait until the process answers. Raises RuntimeError with its output."""
         over = processes.wait_until(
             lambda: process.poll() is not None or check(), timeout_seconds=START_SECONDS
         )
@@ -210,7 +210,7 @@ class Stand:
 
 @contextmanager
 def stand() -> Iterator[Stand]:
-    """A stand in a new folder, which is removed at the end."""
+    """Make a stand in a new folder, which is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="amber-bench-"))
     folder.chmod(0o711)  # started by root, the database runs under another account
     try:
@@ -225,7 +225,7 @@ def free_port() -> int:
 
 
 def answers(url: str) -> bool:
-    """Whether a GET gives 200, past any proxy of the environment."""
+    """Return whether a GET gives 200, past any proxy of the environment."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=5) as answer:

@@ -1,6 +1,6 @@
-"""What Amber adds to a stream: time to the first token, tokens per second, CPU seconds.
+"""Measure what Amber adds to a stream: time to the first token, tokens per second, CPU seconds.
 
-Each against the same questions asked of the provider itself and of the bare proxy.
+Each is compared with the same questions asked of the provider itself and of the bare proxy.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from bench.tool_calls import parallel_calls
 
 @dataclass(frozen=True, slots=True)
 class Participants:
-    """Everybody who takes part, running."""
+    """All that are measured, running."""
 
     provider_url: str
     proxy_url: str
@@ -98,7 +98,7 @@ async def tools_at_once(participants: Participants) -> list[Finding]:
 
 
 async def long_chat(participants: Participants) -> list[Finding]:
-    """Each question in a chat of its own: 1,000 stored messages against 2."""
+    """Ask in chats of their own: 1,000 stored messages against 2."""
     load = Load(concurrent=1, tokens=5, per_worker=5, rounds=6)
     long = 1_000
     if participants.is_quick:
@@ -124,7 +124,7 @@ async def long_chat(participants: Participants) -> list[Finding]:
 
 
 def _added(what: str, found: dict[str, Measured], *, at_most: float) -> Finding:
-    """Amber's median TTFT less the provider's own; the proxy's for comparison."""
+    """Return Amber's median TTFT less the provider's own; the proxy's for comparison."""
     direct = found["provider"].ttft_ms
     added = {name: found[name].ttft_ms - direct for name in ("bare proxy", "amber")}
     return Finding(

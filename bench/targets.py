@@ -1,4 +1,4 @@
-"""Who can be asked: the provider, the bare proxy, Amber; all with the same question.
+"""Define who can be asked: the provider, the bare proxy, Amber; all the same question.
 
 Amber's chats are made here, outside of what is timed.
 """
@@ -23,7 +23,10 @@ SEALING_SECONDS = 6
 
 @dataclass(slots=True)
 class Target:
-    """`prepare(count)` makes ready for so many requests; `load` is what loadgen wants."""
+    """Something to ask.
+
+    `prepare(count)` gets ready for so many requests; `load` is loadgen's input.
+    """
 
     name: str
     load: loadgen.Row
@@ -35,7 +38,7 @@ def openai_target(name: str, base_url: str) -> Target:
 
 
 def amber_target(amber: RunningAmber, *, stored: int = 0, name: str = "amber") -> Target:
-    """Questions in chats that hold `stored` messages."""
+    """Return a target that asks in chats which hold `stored` messages."""
     load: loadgen.Row = {
         "name": name,
         "url": amber.url,
@@ -79,7 +82,7 @@ async def _new_chats(amber: RunningAmber, count: int, stored: int) -> list[str]:
 
 
 def _messages(count: int) -> list[dict[str, str]]:
-    """Questions and answers of 200 characters, in turn."""
+    """Return questions and answers of 200 characters, in turn."""
     roles = {"user": "human", "assistant": "assistant"}
     earlier = loadgen.history(count, "")[:-1]
     return [{"role": roles[m["role"]], "content": m["content"]} for m in earlier]

@@ -1,4 +1,4 @@
-"""How long a turn takes that calls a tool eight times in one reply, against one that calls it once.
+"""Measure a turn that calls a tool eight times in one reply, against one that calls it once.
 
 The tool is a service of this process whose every call takes a second. If calls ran one after the
 other, the ratio would be near eight.
@@ -26,7 +26,7 @@ READ_SECONDS = 60
 
 @dataclass(slots=True)
 class Service:
-    """A discovery service with one function, `wait`; how many calls ran at the same time."""
+    """A discovery service with one function, `wait`; counts the calls that ran at the same time."""
 
     url: str = ""
     running: int = 0
@@ -100,7 +100,7 @@ def _signed_in(amber: RunningAmber) -> aiohttp.ClientSession:
 
 
 async def _chat_with(session: aiohttp.ClientSession, service: Service) -> str:
-    """A chat whose assistant has the service's function."""
+    """Make a chat whose assistant has the service's function."""
 
     async def post(path: str, body: dict[str, Any]) -> dict[str, Any]:
         async with session.post(path, json=body) as answer:
@@ -115,7 +115,8 @@ async def _chat_with(session: aiohttp.ClientSession, service: Service) -> str:
 
 
 async def _turn_seconds(session: aiohttp.ClientSession, chat_id: str, calls: int) -> float:
-    """From the question to the end of a turn with so many calls of a second each."""
+    """Return the time from the question to the end of a turn with so many calls of a second
+    each."""
     question = f"Wait. [[fake call=wait times={calls} tokens=3]]"
     began = time.monotonic()
     headers = {"Accept": "text/event-stream"}

@@ -1,6 +1,7 @@
-"""Operators' pages of chats and turns: ids, states, sizes and counts, never the texts.
+"""Show operators chats and turns: ids, states, sizes and counts, never the texts.
 
-Also the page behind an assistant's "Try it": a stateless turn in the assistant's organization.
+The page behind an assistant's "Try it" is here, too: it runs a stateless turn in the assistant's
+organization.
 """
 
 from uuid import UUID
@@ -112,7 +113,7 @@ class TurnAdmin(ReadOnlyAdmin):
 
     @admin.display
     def context(self, turn: Turn) -> str:
-        """Ids and counts of what went in; texts are nobody's but the user's."""
+        """Return ids and counts of what went into the request; only the user may read the texts."""
         return readable_json(in_order(without_texts(turn.manifest))) if turn.manifest else ""
 
     @admin.display(description="first token, ms")
@@ -135,11 +136,13 @@ class TurnAdmin(ReadOnlyAdmin):
     def completion_tokens(self, turn: Turn) -> int:
         return int(turn.usage.get("completion_tokens", 0))
 
-    @admin.action(description="Cancel the chosen turns")
+    @admin.action(description="Cancel the selected turns")
     def cancel_turns(self, request: HttpRequest, turns: QuerySet[Turn]) -> None:
         for turn in turns:
             services.cancel_turn(turn)
-        messages.success(request, "Asked for their end; text that was shown is kept.")
+        messages.success(
+            request, "The turns are being cancelled. Text that was already shown is kept."
+        )
 
     def get_urls(self) -> list[URLPattern]:
         try_page = path(
@@ -150,7 +153,7 @@ class TurnAdmin(ReadOnlyAdmin):
         return [try_page, *super().get_urls()]
 
     def try_assistant(self, request: HttpRequest, assistant_id: UUID) -> HttpResponseBase:
-        """The page, and with POST the events of one answer. For those who may see assistants."""
+        """Show the page, or stream one answer (POST), to operators who may see assistants."""
         if not request.user.has_perm("assistants.view_assistant"):
             return HttpResponse(status=403)
         assistant = get_object_or_404(Assistant.objects.all(), pk=assistant_id)

@@ -1,4 +1,4 @@
-"""The verb of approval: deciding on the calls a turn waits for."""
+"""Decide on the calls a turn waits for, as a person approved or declined them."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -22,8 +22,9 @@ def approve_calls(
 ) -> Turn:
     """Decide on some of the waiting calls; the turn goes on once all of them are decided.
 
-    What was decided stays: the same again changes nothing. Raises Conflict (turn_not_waiting, or
-    conflict for another decision), Invalid (no such call waits) and RateLimited (budget_exceeded).
+    A decision stays: sending it again changes nothing. Raises Conflict (turn_not_waiting, or
+    conflict for a different decision), Invalid (no such call waits) and RateLimited
+    (budget_exceeded).
     """
     locked, _ = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
     if locked is None:
@@ -46,10 +47,10 @@ def _check(turn: Turn, decisions: Mapping[str, bool]) -> None:
     before = {entry["call_id"]: entry["approved"] for entry in turn.waiting_calls}
     unknown = [call_id for call_id in decisions if call_id not in before]
     if unknown:
-        said = ["The turn does not wait for this call."]
+        said = ["The turn is not waiting for this call."]
         raise Invalid(fields={f"decisions.{call_id}": said for call_id in unknown})
     for call_id, approved in decisions.items():
         if before[call_id] not in (None, approved):
-            raise Conflict(f"It was decided on {call_id} already, otherwise.")
+            raise Conflict(f"The call {call_id} was already decided differently.")
     if turn.status == TurnStatus.QUEUED and not is_decided(turn.waiting_calls):
         raise Conflict(code="turn_not_waiting")

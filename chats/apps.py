@@ -1,4 +1,4 @@
-"""Django's configuration of the app `chats`; at its start its built-in tools register themselves."""
+"""Django's configuration of the app `chats`, which registers its built-in tools at the start."""
 
 from importlib import import_module
 

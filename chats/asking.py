@@ -1,7 +1,7 @@
-"""A single question to a library, without a chat: the classic prompt over what is found there.
+"""Ask a library a single question, without a chat: a prompt over the passages that are found.
 
-The answer comes from a turn like any other (a stateless one, of a bare model), so that it is
-accounted, limited and survives workers as every answer does.
+The answer comes from a stateless turn of a bare model, so that it is accounted for, limited and
+survives a lost worker as every answer does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from django.conf import settings
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from chats.context.call_options import CallOptions
-from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, look_into
+from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, find_knowledge
 from chats.models import MessageRole, Turn
 from chats.services import start_stateless_turn
 from engine.context.recall import question_of
@@ -31,7 +31,7 @@ ASK_INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class LibraryQuestion:
-    """The turn that will answer, and what it was given to answer from."""
+    """The turn that will answer, and the passages it was given."""
 
     turn: Turn
     knowledge: Knowledge
@@ -46,12 +46,13 @@ def ask_library(
     model: str = "",
     claim: IdempotencyRecord | None = None,
 ) -> LibraryQuestion:
-    """Search and start the turn. `history`: {"user", "assistant"} pairs, oldest first.
+    """Search the library and start the turn.
 
-    The library comes with its `embedding_model` and provider selected.
+    `history` holds {"user", "assistant"} pairs, oldest first. `library` has its `embedding_model`
+    and provider selected. Raises what `start_stateless_turn` raises.
     """
     asked = [*(pair["user"] for pair in history), question]
-    knowledge = look_into(
+    knowledge = find_knowledge(
         KnowledgeRequest(
             library=library,
             question=question_of(asked) or question,
@@ -81,7 +82,7 @@ def ask_library(
 
 
 def answer_of(turn: Turn, knowledge: Knowledge) -> dict[str, Any]:
-    """What the turn answered, and the passages it cites; all it was given if it cites none."""
+    """Return the turn's answer and the passages it cites, or all it was given if it cites none."""
     written = (turn.output or {}).get("messages", [])
     answer = "".join(m["content"] for m in written if m["role"] == MessageRole.ASSISTANT)
     cited = cited_in(answer, knowledge.passages)
@@ -89,7 +90,7 @@ def answer_of(turn: Turn, knowledge: Knowledge) -> dict[str, Any]:
 
 
 def _vectors(library: Library, principal: Principal, question: str) -> dict[Any, Any]:
-    """Nothing where the embedder fails: then words alone must do."""
+    """Return the question's vector by model; nothing if the embedder fails, then words must do."""
     model = library.embedding_model
     try:
         vector = embed_query(

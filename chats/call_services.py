@@ -1,7 +1,7 @@
-"""The verbs of programs that talk in stored chats: they bring what is new and ask for an answer.
+"""Begin and continue stored chats for programs, which send what is new and ask for an answer.
 
-Clients of the public API send messages in OpenAI's form; here they are entries, as in `Turn.input`. What
-the chat holds already is never written again, and never changed.
+Clients of the public API send messages in OpenAI's form; here they are entries, as in `Turn.input`.
+What the chat holds already is never written again, and never changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,10 @@ def begin_chat(
     files: Sequence[File] = (),
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """A new chat that holds the entries, and the turn that answers them.
+    """Create a chat that holds the entries, and start the turn that answers them.
 
-    `files` are those the entries name, not yet saved. Raises Invalid (no_human_message).
+    `files` are those the entries name, not yet saved. Raises Invalid (no_human_message) and
+    RateLimited (budget_exceeded).
     """
     chat = Chat.objects.create(
         organization_id=principal.organization_id,
@@ -70,10 +71,11 @@ def continue_chat(
 ) -> Turn:
     """Append the entries at the end of the active branch, and answer them.
 
-    Results must be of calls that the chat's last turn handed back. Raises Conflict
-    (turn_in_progress), Invalid (no such call waits; no_human_message).
+    Results must be of calls that the chat's last turn returned to its client. Raises Conflict
+    (turn_in_progress), Invalid (no such call waits; no_human_message) and RateLimited
+    (budget_exceeded).
     """
-    chat = transcript.locked_chat(chat.pk)
+    chat = transcript.lock_chat(chat.pk)
     live = Turn.objects.live().filter(chat=chat).first()
     if live is not None:
         raise Conflict(code="turn_in_progress", turn_id=str(live.pk))
@@ -83,8 +85,11 @@ def continue_chat(
 
 @transaction.atomic(durable=True)
 def forget_turn(turn: Turn) -> None:
-    """Delete a stateless turn with all that was said; its worker notices, and stops. Of a turn in a
-    chat only what its caller kept with it is forgotten: the chat is as it was. Idempotent."""
+    """Delete a stateless turn with all that was said; its worker notices, and stops.
+
+    Of a turn in a chat only what its caller kept with it is deleted; the chat stays as it was.
+    Idempotent.
+    """
     locked, chat = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
     if locked is None:
         return
@@ -98,7 +103,7 @@ def forget_turn(turn: Turn) -> None:
     locked.delete()
 
 
-# -- Private: inside the verb's transaction ----------------------------------------------------------
+# -- Private: inside the caller's transaction ------------------------------------------------------
 
 
 def _add_and_ask(
@@ -139,7 +144,7 @@ def _add_and_ask(
 
 
 def _check_results(tip: ChatMessage | None, entries: Sequence[Entry]) -> None:
-    """Raises Invalid."""
+    """Raise Invalid unless each result belongs to a different call that the last turn left open."""
     answered = [e["tool_call"]["id"] for e in entries if e["role"] == MessageRole.TOOL]
     if not answered:
         return
@@ -147,7 +152,7 @@ def _check_results(tip: ChatMessage | None, entries: Sequence[Entry]) -> None:
     waiting = [call.id for call in open_calls(last)] if last else []
     unknown = [call_id for call_id in answered if call_id not in waiting]
     if unknown or len(set(answered)) < len(answered):
-        said = f"No call of the chat waits for the result of {', '.join(unknown or answered)}."
+        said = f"The chat is not waiting for a result of {', '.join(unknown or answered)}."
         raise Invalid(said, fields={"messages": [said]})
 
 

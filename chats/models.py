@@ -1,4 +1,4 @@
-"""Chats, their tree of messages, the turns that answer them, and sealed blocks of old messages."""
+"""Define chats, their tree of messages, the turns that answer them, and blocks of old messages."""
 
 from typing import Self
 
@@ -25,9 +25,9 @@ class ChatOwner(models.TextChoices):
 
 
 class ChatQuerySet(OwnedQuerySet):
-    """A key bound to an assistant sees only chats with that assistant which it began itself.
+    """A key bound to an assistant sees only the chats with that assistant which it began itself.
 
-    A chat whose time is up is absent at once, although its rows go in batches.
+    A chat that has expired is absent at once, although its rows are deleted in batches.
     """
 
     def _seen_by(self, principal: Principal) -> Q:
@@ -51,7 +51,7 @@ def _unexpired(prefix: str = "") -> Q:
 class Chat(TenantRow):
     """A conversation of one user (or guest). `prompt` replaces the assistant's prompt here.
 
-    `active_leaf` is the end of the branch the page shows. `api_key` is the key it was begun with.
+    `active_leaf` ends the branch that is shown. `api_key` is the key it was begun with.
     """
 
     user = models.ForeignKey(
@@ -103,9 +103,9 @@ class Chat(TenantRow):
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether a question that names no assistant is answered: whoever has the chat sees its own.
+        """Whether a question that names no assistant can be answered by the chat's own.
 
-        Costs a query where the assistant was not selected.
+        Costs a query if the assistant was not selected.
         """
         assistant: Assistant | None = self.assistant
         if assistant is None:
@@ -129,7 +129,7 @@ class MessageRole(models.TextChoices):
 
 
 class OfChatQuerySet(TenantQuerySet):
-    """Rows seen by whoever sees their chat."""
+    """Rows are seen by everybody who sees their chat."""
 
     def _seen_by(self, principal: Principal) -> Q:
         return Q(chat__in=Chat.objects.visible_to(principal))
@@ -144,14 +144,15 @@ class ChatMessageQuerySet(OfChatQuerySet):
 
 
 class ChatMessage(TenantRow):
-    """One message, written once and whole. Order is `parent` chain; `position` is its depth.
+    """One message, written once and whole. `parent` gives the order; `position` is the depth.
 
-    `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool. `provider_fields`
-    are what the model sent besides, to be sent back to it (`engine.provider_fields`): with a reply of
-    several calls the first one's row has those of the message. They are shown to nobody. `turn` is the
-    turn that wrote it, or, for a question, the first turn that answered it. `opening` is the last of
-    the system messages that open this path (None: it opens with something else), so that they are
-    found without walking to the root.
+    `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool.
+    `provider_fields` are what the model sent besides, to be sent back to it
+    (`engine.provider_fields`): of a reply with several calls the first call's row has those of the
+    whole reply. They are shown to nobody. `turn` is the turn that wrote the message, or, for a
+    question, the first turn that answered it. `opening` is the last of the system messages that
+    open this path (None: it opens with something else), so that they are found without walking to
+    the root.
     """
 
     chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="messages")
@@ -184,7 +185,7 @@ class ChatMessage(TenantRow):
     search = TokenVectorField(null=True)
 
     participant = ""
-    """Who of several people said it, where a stateless turn's client tells; never stored."""
+    """The name of the person who said it, if a stateless turn's client gives one; never stored."""
 
     objects = ChatMessageQuerySet.as_manager()
 
@@ -225,7 +226,8 @@ def _turn_in_sight() -> Q:
 class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
     """Turns of a chat are seen as long as the chat is.
 
-    A key bound to an assistant sees that assistant's turns in its chats, and those it asked itself.
+    A key bound to an assistant sees that assistant's turns in its chats, and those it started
+    itself.
     """
 
     def _seen_by(self, principal: Principal) -> Q:
@@ -238,15 +240,18 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
         return seen
 
     def in_sight(self) -> "TurnQuerySet":
-        """Those whose chat, if they are in one, is not being deleted."""
+        """Return the turns whose chat, if they are in one, is not being deleted."""
         return self.filter(_turn_in_sight())
 
     def live(self) -> "TurnQuerySet":
         return self.filter(status__in=LIVE_STATUSES)
 
     def unwanted(self) -> "TurnQuerySet":
-        """With `is_unwanted`: to be cancelled, as somebody asked for it, or as nobody is there for
-        the answer: it is kept in no chat, and its key or its user counts no more."""
+        """Add `is_unwanted` to each turn: it should be cancelled.
+
+        Somebody asked for that, or nobody is left to read the answer: no chat keeps it, and its key
+        or its user is no longer valid.
+        """
         is_lost = Q(
             Q(api_key__revoked_at__isnull=False)
             | Q(api_key__expires_at__lte=Now())
@@ -266,12 +271,12 @@ class Turn(TenantRow, Leased):
 
     `input` is {"messages": [{"role", "content", "name"?, "tool_call"?, "file_id"?,
     "provider_fields"?}]}, oldest first; `output` what a stateless turn wrote, in the form of
-    REST, and beside it the `provider_fields` by message id.
-    `options` is what the caller asked for beyond that (`chats.context.call_options`).
-    `seq` is that of the last event which the stored state includes. `step` counts stored replies
-    of the model. `tip` is where the next message is appended. `partial_text` is the text of the
-    step under way, as far as it was shown; it becomes a message when the turn ends. `is_budgeted`:
-    budgets apply, and hold something for it while it lives (`chats.turns.admission`).
+    REST, and beside it the `provider_fields` by message id. `options` is what the caller asked for
+    beyond that (`chats.context.call_options`). `seq` is the number of the last event that the
+    stored state includes. `step` counts stored replies of the model. `tip` is where the next
+    message is appended. `partial_text` is the text of the step under way, as far as it was shown;
+    it becomes a message when the turn ends. `is_budgeted` means that budgets apply, and hold
+    something for the turn while it lives (`chats.turns.admission`).
     """
 
     chat = models.ForeignKey(
@@ -342,7 +347,7 @@ class Turn(TenantRow, Leased):
 
 
 class MessageBlock(TenantRow):
-    """A sealed run of old messages. `hash` covers the previous block's, so branches share prefixes.
+    """A sealed run of old messages. `hash` covers the previous one's, so branches share blocks.
 
     `tokens_before` counts what the path's earlier blocks hold. `embedding_model_id` is null until
     the block has a vector.

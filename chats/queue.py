@@ -1,4 +1,4 @@
-"""Rings for turns and sealing. Losing one is normal: the sweep rings again for what stays queued."""
+"""Enqueue turns and sealing. A message may be lost: the sweep enqueues again what stays queued."""
 
 from uuid import UUID
 
@@ -10,5 +10,5 @@ def enqueue_turn(turn_id: UUID) -> None:
 
 
 def enqueue_sealing(chat_id: UUID) -> None:
-    """A lost ring is made good after the chat's next turn."""
+    """Ask for old messages to be sealed. A lost message is made good after the chat's next turn."""
     enqueue("ingest", "chats.seal_chat", str(chat_id))

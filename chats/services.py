@@ -1,6 +1,7 @@
-"""The verbs of chats: each one transaction, over objects that are already authorised.
+"""Change chats, messages and turns: each function is one transaction, over authorised objects.
 
-Lock order everywhere: the chat, then its turn. A turn is rung for after commit.
+Locks are taken in one order everywhere: the chat, then its turn. A turn is enqueued after commit,
+since its worker would not find the row before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from assistants.models import Assistant
 from chats.context.call_options import NO_OPTIONS, CallOptions
 from chats.events.stream import announce_cancel
 from chats.messages import transcript
-from chats.messages.block_paths import forget_message
+from chats.messages.block_paths import delete_blocks_with
 from chats.messages.evidence import withdraw_messages
 from chats.messages.questions import name_by, question_at
 from chats.messages.roles import ASKING_ROLES, POSTED_ROLES
@@ -39,13 +40,16 @@ from libraries.models import File
 
 @dataclass(frozen=True, slots=True)
 class PostResult:
-    """What a POST made: the message, and the turn it started, if any."""
+    """What a POST created: the message, and the turn it started, if any."""
 
     message: ChatMessage
     turn: Turn | None
 
     def wire(self) -> dict[str, Any]:
-        """One query: who only watches the turn does not need it."""
+        """Return the JSON of a POST's answer.
+
+        One query, which a caller that streams the turn can save.
+        """
         return {
             "message": transcript.messages_to_wire([self.message])[0],
             "turn": self.turn and turn_wire(self.turn),
@@ -60,9 +64,9 @@ def create_chat(
     claim: IdempotencyRecord | None = None,
     **fields: Any,
 ) -> Chat:
-    """Raises Conflict for somebody who has `at_most` chats already."""
+    """Create a chat. Raises Conflict if the principal has `at_most` chats already."""
     if at_most is not None:
-        said = f"You have {at_most} chats, which is as many as there may be: delete one first."
+        said = f"You have reached the limit of {at_most} chats. Delete one first."
         refuse_beyond(Chat, principal, at_most, said=said)
     chat = Chat.objects.create(
         organization_id=principal.organization_id,
@@ -78,6 +82,7 @@ def create_chat(
 
 @transaction.atomic(durable=True)
 def update_chat(chat: Chat, **fields: Any) -> Chat:
+    """Write these fields of the chat, and no others."""
     for name, value in fields.items():
         setattr(chat, name, value)
     chat.save(update_fields=[*fields, "updated_at"])
@@ -86,8 +91,8 @@ def update_chat(chat: Chat, **fields: Any) -> Chat:
 
 @transaction.atomic(durable=True)
 def delete_chat(chat: Chat) -> None:
-    """A running turn notices that its row is gone and stops. What was learnt there stays."""
-    transcript.locked_chat(chat.pk)
+    """Delete a chat. A running turn notices that its row is gone, and stops. Memories stay."""
+    transcript.lock_chat(chat.pk)
     withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
     dismiss(Turn.objects.live().filter(chat=chat))
     Turn.objects.filter(chat=chat).delete()
@@ -112,12 +117,16 @@ def post_message(
     """Append a message; a question also starts its turn.
 
     Without `parent` it goes to the end of the active branch. Raises Conflict (turn_in_progress),
-    Invalid (no_assistant) and RateLimited (budget_exceeded), as all verbs here that start turns.
+    Invalid (no_assistant) and RateLimited (budget_exceeded), as all functions here that start
+    turns.
     """
     policy = POSTED_ROLES.get(role)
     if policy is None:
-        raise Invalid(code="role_not_allowed", fields={"role": ["Clients may not post it."]})
-    chat = transcript.locked_chat(chat.pk)
+        raise Invalid(
+            code="role_not_allowed",
+            fields={"role": ["Clients cannot post messages with this role."]},
+        )
+    chat = transcript.lock_chat(chat.pk)
     live = _live_turn(chat)
     if live is not None and not policy.while_live:
         raise _in_progress(live)
@@ -151,7 +160,7 @@ def edit_message(
     content: str,
     claim: IdempotencyRecord | None = None,
 ) -> PostResult:
-    """Write the message anew beside the old one; an edited question is asked again.
+    """Write the edited message beside the old one; an edited question is asked again.
 
     Raises Invalid (role_not_allowed, or no content where the role needs some), Conflict
     (turn_in_progress).
@@ -160,7 +169,7 @@ def edit_message(
     if policy is None:
         raise Invalid(code="role_not_allowed")
     if policy.needs_content and not content.strip():
-        raise Invalid(fields={"content": ["This role needs some text."]})
+        raise Invalid(fields={"content": ["Messages with this role need some text."]})
     chat = _idle_chat(message.chat_id)
     edited = transcript.append(
         chat,
@@ -201,9 +210,12 @@ def regenerate(
 
 @transaction.atomic(durable=True)
 def delete_message(message: ChatMessage) -> None:
-    """Take one message out; what follows it follows its parent. Raises Conflict."""
+    """Take one message out; what followed it now follows its parent.
+
+    Raises Conflict (turn_in_progress).
+    """
     chat = _idle_chat(message.chat_id)
-    forget_message(message)
+    delete_blocks_with(message)
     withdraw_messages(chat, ChatMessage.objects.filter(pk=message.pk))
     after_opening = message.parent_id if message.opening_id == message.pk else None
     if message.opening_id == message.pk:
@@ -219,7 +231,7 @@ def delete_message(message: ChatMessage) -> None:
 @transaction.atomic(durable=True)
 def switch_branch(chat: Chat, leaf: ChatMessage) -> Chat:
     """Show another branch; a running turn goes on where it is."""
-    chat = transcript.locked_chat(chat.pk)
+    chat = transcript.lock_chat(chat.pk)
     transcript.move_leaf(chat, leaf)
     return chat
 
@@ -234,10 +246,10 @@ def start_stateless_turn(
     files: Sequence[File] = (),
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """A turn without a chat: `messages` in the form of `Turn.input`, one of which asks.
+    """Start a turn without a chat: `messages` are in the form of `Turn.input`, one of them asks.
 
     Without an assistant the model of `options` answers. `files` are those the messages name, not
-    yet saved.
+    yet saved. Raises RateLimited (budget_exceeded).
     """
     for file in files:
         file.save(force_insert=True)
@@ -259,7 +271,10 @@ def start_stateless_turn(
 
 @transaction.atomic(durable=True)
 def cancel_turn(turn: Turn) -> Turn:
-    """Ask for the turn's end: at once when nobody runs it, else by its worker. Idempotent."""
+    """End a turn that nobody runs at once, or ask its worker to end it.
+
+    Idempotent. Raises Missing.
+    """
     locked, chat = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
     if locked is None:
         raise Missing
@@ -275,7 +290,7 @@ def cancel_turn(turn: Turn) -> Turn:
     return locked
 
 
-# -- Private: inside the verb's transaction ----------------------------------------------------------
+# -- Private: inside the caller's transaction ------------------------------------------------------
 
 
 def _post_result(
@@ -294,7 +309,7 @@ def _live_turn(chat: Chat) -> Turn | None:
 
 @cache_sql
 def _live_turns(*, chat_id: UUID) -> QuerySet[Turn]:
-    """One at most."""
+    """Lock the chat's live turn: one at most."""
     return Turn.objects.live().filter(chat=chat_id).select_for_update(no_key=True)
 
 
@@ -303,7 +318,7 @@ def _in_progress(live: Turn) -> Conflict:
 
 
 def _idle_chat(chat_id: UUID) -> Chat:
-    chat = transcript.locked_chat(chat_id)
+    chat = transcript.lock_chat(chat_id)
     live = _live_turn(chat)
     if live is not None:
         raise _in_progress(live)
@@ -311,13 +326,13 @@ def _idle_chat(chat_id: UUID) -> Chat:
 
 
 def _end_of_branch(chat: Chat, live: Turn | None) -> ChatMessage | None:
-    """Where the next message goes: behind what a running turn has written, if one runs."""
+    """Return the message that the next one follows: a running turn's last one, if a turn runs."""
     leaf_id = live.tip_id if live is not None else chat.active_leaf_id
     return ChatMessage.objects.filter(pk=leaf_id).first() if leaf_id else None
 
 
 def _author(role: str, assistant: Assistant | None) -> Assistant | None:
-    """A question remembers whom it asked, an inserted answer who is said to have given it."""
+    """Return the assistant to store with a message: the one asked, or the author of an answer."""
     return assistant if role == MessageRole.ASSISTANT or role in ASKING_ROLES else None
 
 
@@ -329,7 +344,7 @@ def _start_turn(
     *,
     turn_id: UUID | None = None,
 ) -> Turn:
-    """`turn_id` is the id a new question was written with: one write less than naming it after."""
+    """Start the turn. A new question was written with its `turn_id` already: one write less."""
     if assistant is None:
         raise Invalid(code="no_assistant", fields={"assistant_id": ["Name an assistant."]})
     turn = admit(
@@ -353,7 +368,7 @@ def _start_turn(
 
 
 def _assistant_of(message: ChatMessage, chat: Chat, principal: Principal) -> Assistant | None:
-    """Whom the message asked, else who answered it first, else the chat's own, if still usable."""
+    """Return the assistant that was asked, else the first to answer, else the chat's, if usable."""
     answered_by = message.turn.assistant_id if message.turn_id and message.turn else None
     asked = message.assistant_id or answered_by
     return _usable(asked, principal) or _own(chat, principal)

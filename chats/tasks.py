@@ -1,6 +1,6 @@
-"""Celery's tasks for turns and sealing: a ring (`chats.queue`) names a row, the row knows what to do.
+"""Run turns and seal chats for Celery: a message (`chats.queue`) names a row, which has the state.
 
-Read by workers only.
+Only workers import this module.
 """
 
 from uuid import UUID
@@ -15,7 +15,7 @@ from chats.queue import enqueue_turn
 
 @shared_task(name="chats.run_turn")
 def run_turn(turn_id: str) -> None:
-    """Ringing twice is a no-op: the turn is claimed by compare-and-set."""
+    """Run the turn. A second message does nothing: the turn is claimed by compare-and-set."""
     from chats.running import (
         runner,  # with all that answers: 6 MB, in workers that have turns to run
     )
@@ -30,5 +30,5 @@ def run_turn(turn_id: str) -> None:
 
 @shared_task(name="chats.seal_chat")
 def seal_chat(chat_id: str) -> None:
-    """Doing it twice does no harm; a lost ring is made good after the chat's next turn."""
+    """Seal the chat's old messages. Doing it twice does no harm."""
     blocks.seal(UUID(chat_id))

@@ -1,4 +1,4 @@
-"""Addresses of chats, messages and turns, below /api/v1/."""
+"""List the addresses of chats, messages and turns, below /api/v1/."""
 
 from django.urls import path
 

@@ -15,7 +15,8 @@ class OperationsConfig(AppConfig):
 
 
 def _hide_organization(organization_id: UUID) -> None:
-    """Hide all that the organization has. Models can be imported only once all apps are there."""
+    """Hide all that the organization has."""
+    # Models can be imported only once all apps are loaded.
     from operations.privacy.erasure_services import hide_organization
 
     hide_organization(organization_id)

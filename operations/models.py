@@ -1,4 +1,4 @@
-"""What operating the platform needs rows for: erasures under way, workers alive, periodic jobs.
+"""Define the rows that operating the platform needs: erasures, live workers, periodic jobs.
 
 The tables keep the names they had while `chats` held these models.
 """
@@ -12,7 +12,7 @@ from amber.lib.database.rows import Row
 
 
 class ErasureQuerySet(TenantQuerySet):
-    """A person's own; keys and guests see none."""
+    """A person sees their own erasures; keys and guests see none."""
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.user_id is None or principal.key is not None:
@@ -21,11 +21,11 @@ class ErasureQuerySet(TenantQuerySet):
 
 
 class Erasure(TenantRow):
-    """A person's wish that what they left in an organization be deleted; done when `ended_at` is set.
+    """A person's request to delete what they left in an organization; done when `ended_at` is set.
 
-    What they asked for is out of sight from the first moment; `operations.privacy.person_erasure` deletes it. `account`:
-    everywhere, and the account itself at last, with this row. `doomed` are ids by kind of rows
-    that nobody owns any more, to be deleted.
+    What is to go is out of sight from the first moment; `operations.privacy.person_erasure`
+    deletes it. `account` means everywhere, and at last the account itself, with this row. `doomed`
+    holds, by kind, the ids of rows to be deleted that nobody owns any more.
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
@@ -48,13 +48,14 @@ class Erasure(TenantRow):
 
 
 class WorkerHeartbeat(Row):
-    """A worker process that consumes a queue: what /readyz asks for."""
+    """A worker process that consumes a queue; /readyz reads these rows."""
 
     worker = models.CharField(max_length=120, unique=True)
     queue = models.CharField(max_length=40)
     beat_at = models.DateTimeField()
     held_count = models.PositiveIntegerField(default=0, db_default=0)
-    """How often a thread of it held the interpreter for too long (`amber.lib.workers.interpreter_watch`)."""
+    """How often one of its threads held the interpreter for too long
+    (`amber.lib.workers.interpreter_watch`)."""
 
     class Meta:
         db_table = "chats_workerheartbeat"
@@ -64,7 +65,8 @@ class WorkerHeartbeat(Row):
 
 
 class PeriodicJob(Row):
-    """When a periodic job was last enqueued; `operations.maintenance.periodic_jobs` names them all."""
+    """The time a periodic job was last enqueued; `operations.maintenance.periodic_jobs` lists
+    them."""
 
     name = models.CharField(max_length=80, unique=True)
     enqueued_at = models.DateTimeField(null=True, blank=True, db_column="rung_at")

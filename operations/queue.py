@@ -1,4 +1,4 @@
-"""Enqueues periodic jobs. A lost message is harmless: the job is due again after its interval."""
+"""Enqueue periodic jobs. A lost message is harmless: the job is due again after its interval."""
 
 from amber.lib.workers.queue import enqueue
 

@@ -1,6 +1,6 @@
-"""Celery's task for periodic jobs: the message names one, `maintenance.periodic_jobs` knows what to do.
+"""Run a periodic job for Celery: the message names it, `periodic_jobs` knows what to do.
 
-Imported by workers only.
+Only workers import this module.
 """
 
 from celery import shared_task

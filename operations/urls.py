@@ -1,4 +1,4 @@
-"""Addresses of a person's own data, below /api/v1/."""
+"""List the addresses of a person's own data, below /api/v1/."""
 
 from django.urls import path
 

@@ -168,11 +168,11 @@ def test_every_operation_says_in_a_line_what_it_does(document):
 
 def test_what_is_said_of_an_operation_is_its_own(document):
     said = document["paths"]["/api/v1/messages/{message_id}/"]["get"]
-    assert said["summary"] == "The message, and its siblings on other branches"
+    assert said["summary"] == "Show the message and the ids of its siblings on other branches"
     assert "description" not in said
     asked = document["paths"]["/api/v1/libraries/{library_id}/ask/"]["post"]
-    assert asked["summary"] == "Ask the library one question"
-    assert asked["description"].startswith("502 when the model fails")
+    assert asked["summary"] == "Ask the library one question and wait for the answer"
+    assert asked["description"].startswith("If the model fails, the answer is 502")
 
 
 def test_citations_are_documented_as_what_a_search_finds(document):

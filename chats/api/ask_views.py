@@ -1,4 +1,4 @@
-"""REST of asking a library once: `libraries/{id}/ask/`."""
+"""Serve single questions to a library: `libraries/{id}/ask/`."""
 
 from functools import partial
 from uuid import UUID
@@ -28,7 +28,7 @@ MAX_HISTORY = 50
 
 
 class ExchangeInput(serializers.Serializer[object]):
-    """What the user said and what was answered."""
+    """One earlier exchange: what the user said and what was answered."""
 
     user = serializers.CharField(max_length=MAX_QUESTION_CHARS)
     assistant = serializers.CharField(max_length=200_000)
@@ -54,9 +54,10 @@ class AnswerSerializer(serializers.Serializer[object]):
 class AskView(APIView):
     @extend_schema(request=AskInput, responses=AnswerSerializer)
     def post(self, request: Request, library_id: UUID) -> DeferredResponse:
-        """Ask the library one question. 502 when the model fails; `code` says how.
+        """Ask the library one question and wait for the answer.
 
-        If the client goes away the turn is cancelled.
+        If the model fails, the answer is 502 and `code` says why. If the client disconnects, the
+        turn is cancelled.
         """
         principal = principal_of(request)
         library = get_visible(Library, principal, library_id)

@@ -1,7 +1,7 @@
-"""The shape of a turn's manifest (`chats.context.manifest`), for the documentation and the order of its fields.
+"""Define the shape of a turn's manifest (`chats.context.manifest`): for OpenAPI, and as an order.
 
-Refuses to judge what is in it: a manifest is written once and given out as it was, with the texts that
-memories have now.
+A manifest is not validated: it is written once and returned as it was, with the texts that memories
+have now.
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ class BlockPart(_Part):
 class MemoryPart(_Part):
     id = serializers.UUIDField()
     content = serializers.CharField(
-        allow_null=True, help_text="As it is now; null once it was forgotten."
+        allow_null=True, help_text="The current text; null if it was deleted."
     )
     relevance = serializers.FloatField()
 
 
 class PassagePart(_Part):
-    number = serializers.IntegerField(help_text="As in the answer's citations.")
+    number = serializers.IntegerField(help_text="The number that the answer cites.")
     chunk_ids = serializers.ListField(child=serializers.UUIDField())
     document_id = serializers.UUIDField()
     relevance = serializers.FloatField()
@@ -50,11 +50,12 @@ class ToolPart(_Part):
 
 
 class ScenePart(serializers.Serializer[Any]):
-    id = serializers.UUIDField(allow_null=True, help_text="Null: none was near enough.")
+    id = serializers.UUIDField(allow_null=True, help_text="null: no scene was near enough.")
     label = serializers.CharField(allow_null=True)  # type: ignore[assignment]
     is_pinned = serializers.BooleanField()
     scores = serializers.DictField(
-        child=serializers.FloatField(), help_text="Deviations above everyday talk, by scene."
+        child=serializers.FloatField(),
+        help_text="Standard deviations above everyday talk, by scene.",
     )
 
 
@@ -67,20 +68,22 @@ class LeftOutPart(serializers.Serializer[Any]):
 
 
 class ManifestSerializer(serializers.Serializer[Any]):
-    """What went into the turn's request, with tokens each, and what was left out and why."""
+    """What went into the turn's request, with token counts, and what was left out and why."""
 
     model = serializers.CharField()
     model_fallback = serializers.CharField(
-        allow_null=True, help_text="Why it is not the model that the assistant names."
+        allow_null=True, help_text="Why this is not the model that the assistant names."
     )
     assistant_id = serializers.UUIDField(allow_null=True)
     question_not_embedded = serializers.CharField(
-        allow_null=True, help_text="Why words alone had to find what matters."
+        allow_null=True, help_text="Why only words were searched for, not meaning."
     )
     system_prompts = serializers.ListField(child=serializers.CharField())
-    scene = ScenePart(allow_null=True, help_text="Null where the assistant has no scenes.")
+    scene = ScenePart(allow_null=True, help_text="null: the assistant has no scenes.")
     messages = MessagePart(many=True)
-    history_is_cut = serializers.BooleanField(help_text="Messages lie before those.")
+    history_is_cut = serializers.BooleanField(
+        help_text="true: the chat has older messages than these."
+    )
     blocks = BlockPart(many=True)
     memories = MemoryPart(many=True)
     passages = PassagePart(many=True)
@@ -91,10 +94,11 @@ class ManifestSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="What the library's search could not do."
     )
     tokens = serializers.DictField(
-        child=serializers.IntegerField(), help_text="By part; `limit` is what the prompt may have."
+        child=serializers.IntegerField(),
+        help_text="Tokens by part; `limit` is the prompt's limit.",
     )
     cacheable_share = serializers.FloatField(
-        help_text="Of the request, from its beginning, what the next turn's will begin with."
+        help_text="Share of the request, from its start, that the next turn's request repeats."
     )
     form = serializers.DictField(help_text="How the parts were put together.")
     request_hash = serializers.CharField(help_text="SHA-256 of the request's messages.")
@@ -102,12 +106,12 @@ class ManifestSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(),
         required=False,
         allow_null=True,
-        help_text="With ?request=true: the request's messages, made again; null when something "
+        help_text="With ?request=true: the request's messages, rebuilt; null if something "
         "they were made of has been deleted.",
     )
 
 
 def in_order(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Read from the top: Postgres keeps an object's names by their length."""
+    """Return the manifest's fields in the declared order; Postgres orders them by length."""
     known = map(str, ManifestSerializer().fields)
     return {name: manifest[name] for name in known if name in manifest} | dict(manifest)

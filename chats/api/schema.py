@@ -1,4 +1,5 @@
-"""What OpenAPI says about chats beyond their shapes: examples, streams, the plain Django route."""
+"""Add to OpenAPI what the serializers of chats do not say: examples, streams, the plain Django
+route."""
 
 from copy import deepcopy
 from typing import Any, Final
@@ -15,8 +16,8 @@ POSTED_RESPONSES: Final[dict[Any, Any]] = {
     202: OpenApiResponse(PostedSerializer, description="With `Prefer: respond-async`."),
     (200, "text/event-stream"): OpenApiResponse(
         OpenApiTypes.STR,
-        description="With `Accept: text/event-stream`: the turn's events, from `turn.started` on "
-        "(docs/stream-protocol.md).",
+        description="With `Accept: text/event-stream`: the turn's events, beginning "
+        "with `turn.started` (docs/stream-protocol.md).",
     ),
 }
 
@@ -40,8 +41,8 @@ EVENTS_PATH: Final = "/api/v1/turns/{turn_id}/events/"
 
 _EVENTS_OPERATION: Final[dict[str, Any]] = {
     "operationId": "turns_events_retrieve",
-    "summary": "The turn's events from its beginning, or from behind `Last-Event-ID`; ends with the turn",
-    "description": "Each `data:` is one `TurnEvent` (docs/stream-protocol.md).",
+    "summary": "Stream the turn's events, from the start or after `Last-Event-ID`, to its end",
+    "description": "Each `data:` line is one `TurnEvent` (docs/stream-protocol.md).",
     "tags": ["turns"],
     "security": [{"apiKey": []}, {"session": []}],
     "parameters": [
@@ -54,7 +55,7 @@ _EVENTS_OPERATION: Final[dict[str, Any]] = {
         {
             "in": "header",
             "name": "Last-Event-ID",
-            "description": "The number of the last event that was seen.",
+            "description": "The number of the last event that the client received.",
             "schema": {"type": "integer", "minimum": 0},
         },
         {
@@ -66,7 +67,7 @@ _EVENTS_OPERATION: Final[dict[str, Any]] = {
     ],
     "responses": {
         "200": {
-            "description": "Server-sent events, and a comment every 15 seconds.",
+            "description": "Server-sent events, and a comment as a heartbeat every 15 seconds.",
             "content": {
                 "text/event-stream": {
                     "schema": {"type": "string"},
@@ -80,7 +81,7 @@ _EVENTS_OPERATION: Final[dict[str, Any]] = {
 
 
 def document_events(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A drf-spectacular hook: the one route that is a plain Django view, and what it sends.
+    """Add the events' route, a plain Django view, and its events: a drf-spectacular hook.
 
     Changes `result` in place and returns it.
     """
@@ -95,7 +96,7 @@ def document_events(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _openapi_3_0(schema: Any) -> Any:
-    """OpenAPI 3.0 knows neither `const` nor the type null."""
+    """Rewrite a schema for OpenAPI 3.0, which knows neither `const` nor the type null."""
     if isinstance(schema, list):
         return [_openapi_3_0(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""The shapes of chats, messages and turns: what comes in, and what goes out (`chats.messages.wire`)."""
+"""Define the shapes of chats, messages and turns: input, and output (`chats.messages.wire`)."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from libraries.api.search_serializers import PassageSerializer
 
 MAX_TRY_MESSAGES = 200
 MAX_DECISIONS = 1_000
-"""More calls than a turn can wait for."""
+"""The most decisions in one request: more than the calls that a turn can wait for."""
 MAX_IMPORTED_MESSAGES = 20_000
 
 
 class ContentField(serializers.CharField):
-    """Text of a message: kept as written, at most AMBER_MAX_MESSAGE_CHARS; white space is blank."""
+    """Text of a message, kept as written: at most AMBER_MAX_MESSAGE_CHARS; white space is blank."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("max_length", settings.AMBER_MAX_MESSAGE_CHARS)
@@ -55,12 +55,12 @@ class MessageInput(serializers.Serializer[ChatMessage]):
 
 
 def complete(message: dict[str, Any]) -> dict[str, Any]:
-    """The message, which holds what its role needs. Raises ValidationError."""
+    """Return the message if it has what its role needs. Raises ValidationError."""
     policy = POSTED_ROLES.get(message["role"])
     if policy is not None and policy.needs_content and not message["content"].strip():
-        raise serializers.ValidationError({"content": ["This role needs some text."]})
+        raise serializers.ValidationError({"content": ["Messages with this role need some text."]})
     if message["role"] == MessageRole.FILE and not message.get("file_id"):
-        raise serializers.ValidationError({"file_id": ["A file message names its file."]})
+        raise serializers.ValidationError({"file_id": ["A file message needs a file."]})
     return message
 
 
@@ -77,9 +77,9 @@ class BranchInput(serializers.Serializer[Chat]):
 
 
 class DecisionField(serializers.BooleanField):
-    """true or false; nothing that merely looks like it."""
+    """Accepts only true and false, not what DRF takes for them."""
 
-    default_error_messages = {"invalid": "true to allow the call, false to decline it."}
+    default_error_messages = {"invalid": "Must be true to allow the call or false to decline it."}
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -88,7 +88,7 @@ class DecisionField(serializers.BooleanField):
 
 
 class ApproveInput(serializers.Serializer[Turn]):
-    """`decisions` by call id."""
+    """`decisions` are by call id: true allows the call, false declines it."""
 
     decisions = BoundedDictField(
         child=DecisionField(), allow_empty=False, max_entries=MAX_DECISIONS
@@ -101,7 +101,7 @@ class TryMessage(serializers.Serializer[Any]):
 
 
 class TryInput(serializers.Serializer[Turn]):
-    """`content` asks; `history` is what was said before."""
+    """`content` is the question; `history` is what was said before it."""
 
     content = ContentField()
     history = BoundedListField(child=TryMessage(), required=False, max_length=MAX_TRY_MESSAGES)
@@ -131,7 +131,7 @@ class ImportInput(serializers.Serializer[Chat]):
     assistant_id = serializers.UUIDField(
         required=False,
         allow_null=True,
-        help_text="The chat's assistant. Left out: the one it was exported with, if you see it.",
+        help_text="The chat's assistant. Default: the one it was exported with, if you may use it.",
     )
     chat = ImportedChat(required=False)
     messages = BoundedListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
@@ -150,8 +150,8 @@ class ChatSerializer(serializers.Serializer[Chat]):
     name = serializers.CharField()
     assistant_id = serializers.UUIDField(allow_null=True)
     can_be_asked = serializers.BooleanField(
-        help_text="false: the chat has no assistant that you may use. Give it one, or name one in "
-        "each question; a question without is 400 `no_assistant`."
+        help_text="false: the chat has no assistant that you may use. Give it one, or name one "
+        "with each question; a question without one is answered with 400 `no_assistant`."
     )
     prompt = serializers.CharField(allow_null=True)
     owner = serializers.ChoiceField(ChatOwner.choices)
@@ -174,7 +174,7 @@ class ToolCallSerializer(serializers.Serializer[Any]):
 
 
 class MessageSerializer(serializers.Serializer[ChatMessage]):
-    """For the document; views answer with `transcript.shown`, which knows the siblings."""
+    """A stored message, as in events."""
 
     id = serializers.UUIDField()
     chat_id = serializers.UUIDField()
@@ -198,9 +198,9 @@ class MessageSerializer(serializers.Serializer[ChatMessage]):
 
 
 class TurnErrorSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField(help_text="As in docs/errors.md, as `provider_timeout`.")
-    message = serializers.CharField(help_text="For the person who must act on it.")
-    retryable = serializers.BooleanField(help_text="The same question can succeed later.")
+    code = serializers.CharField(help_text="A code of docs/errors.md, such as `provider_timeout`.")
+    message = serializers.CharField(help_text="An explanation for people.")
+    retryable = serializers.BooleanField(help_text="true: the same question may succeed later.")
 
 
 class TurnUsageSerializer(serializers.Serializer[Any]):
@@ -225,7 +225,7 @@ class TurnSerializer(serializers.Serializer[Turn]):
     attempts = serializers.IntegerField()
     usage = TurnUsageSerializer()
     finish_reason = serializers.CharField(
-        allow_null=True, help_text="The provider's word: stop, length, content_filter and the like."
+        allow_null=True, help_text="The provider's reason, such as stop, length or content_filter."
     )
     waiting_calls = WaitingCallSerializer(many=True)
     created_at = serializers.DateTimeField()
@@ -243,7 +243,7 @@ class PostedSerializer(serializers.Serializer[Any]):
 
 class ExportedMessageSerializer(MessageSerializer):
     provider_fields = serializers.DictField(
-        required=False, help_text="For the model alone, which may refuse the chat without them."
+        required=False, help_text="Data for the model alone, which may refuse the chat without it."
     )
 
 

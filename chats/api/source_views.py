@@ -1,4 +1,4 @@
-"""REST: where a memory comes from. Here, since memories do not know what a message is."""
+"""Serve the messages that a memory comes from. It is here since `memory` knows no messages."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ class MemorySourcesView(APIView):
 
     @extend_schema(responses=SourcesSerializer)
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """The messages it rests on, oldest first, as far as they are still there."""
+        """List the messages that the memory rests on and that still exist, oldest first."""
         principal = principal_of(request)
         memory = get_visible(Memory, principal, memory_id, without=("vector", "search"))
         seen = ChatMessage.objects.visible_to(principal).filter(pk__in=memory.evidence)

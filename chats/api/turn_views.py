@@ -1,4 +1,4 @@
-"""REST of turns: state, cancel, approve, manifest; and trying an assistant without a chat."""
+"""Serve turns: state, cancel, approve, manifest; and trying an assistant without a chat."""
 
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ from chats import services
 from chats.api.manifest_serializers import ManifestSerializer, in_order
 from chats.api.serializers import ApproveInput, TryInput, TurnSerializer
 from chats.approval_services import approve_calls
-from chats.context.manifest import messages_again, told_manifest
+from chats.context.manifest import manifest_with_memories, rebuild_messages
 from chats.messages.wire import turn_wire
 from chats.models import MessageRole, Turn
 from chats.streaming.negotiation import Streamable, answer_turn, answered_once
@@ -32,7 +32,7 @@ class TurnView(APIView):
 
     @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, turn_id: UUID) -> Response:
-        """The turn as it stands, with what it used and why it ended."""
+        """Show the turn's state, what it used and why it ended."""
         return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
 
 
@@ -41,7 +41,7 @@ class TurnCancelView(APIView):
 
     @extend_schema(request=None, responses=TurnSerializer)
     def post(self, request: Request, turn_id: UUID) -> Response:
-        """End the turn; text that was shown is kept. 200 also when it is over already."""
+        """Cancel the turn; text that was shown is kept. Answers 200 even if the turn is over."""
         turn = get_visible(Turn, principal_of(request), turn_id)
         return Response(turn_wire(services.cancel_turn(turn)))
 
@@ -51,7 +51,7 @@ class ApproveView(APIView):
 
     @extend_schema(request=ApproveInput, responses=TurnSerializer, parameters=[IDEMPOTENCY_KEY])
     def post(self, request: Request, turn_id: UUID) -> Response:
-        """Allow or decline calls the turn waits for; it goes on once all of them are decided."""
+        """Allow or decline calls that the turn waits for; it continues once all are decided."""
         turn = get_visible(Turn, principal_of(request), turn_id)
         decisions = validate_body(ApproveInput, request)["decisions"]
         return answered_once(
@@ -66,22 +66,22 @@ class ManifestView(APIView):
     bound_keys_may = ("GET",)
 
     @extend_schema(
-        parameters=[OpenApiParameter("request", bool, description="Make the request again.")],
+        parameters=[OpenApiParameter("request", bool, description="true: rebuild the request.")],
         responses=ManifestSerializer,
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
-        """What went into the turn's request. 404 until it was composed.
+        """Show what went into the turn's request. Answers 404 until the request is composed.
 
-        With `request=true` also its messages, made again of the same; null when something they
-        were made of has been deleted since. `request_hash` shows whether they are the same.
+        With `request=true` the answer also has the request's messages, rebuilt; null if something
+        they were made of has been deleted since. `request_hash` shows whether they are the same.
         """
         turn = get_visible(Turn, principal_of(request), turn_id)
         if turn.manifest is None:
-            raise Missing("This turn's request has not been composed.")
-        manifest = in_order(told_manifest(turn))
+            raise Missing("This turn's request has not been composed yet.")
+        manifest = in_order(manifest_with_memories(turn))
         if request.query_params.get("request") != "true":
             return Response(manifest)
-        return Response({**manifest, "request": messages_again(turn)})
+        return Response({**manifest, "request": rebuild_messages(turn)})
 
 
 class TryView(Streamable):

@@ -1,4 +1,4 @@
-"""REST of chats and their messages: one view per address, one service per verb."""
+"""Serve chats and their messages: one view per address, one service per verb."""
 
 from typing import Any
 from uuid import UUID
@@ -46,7 +46,7 @@ MAX_QUERY_CHARS = 500
 
 
 def find_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
-    """The row a body names; None for no name. Raises Missing: absent and foreign are the same."""
+    """Return the row that a body names, None for no name. Raises Missing: absent or not visible."""
     return None if pk is None else get_visible(model, principal, pk)
 
 
@@ -59,18 +59,23 @@ class ChatsView(GenericAPIView[Chat]):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("owner", str, enum=ChatOwner.values, description="Default: user."),
-            OpenApiParameter("q", str, description="Part of the name."),
+            OpenApiParameter(
+                "owner",
+                str,
+                enum=ChatOwner.values,
+                description="Default: user, or api with a key.",
+            ),
+            OpenApiParameter("q", str, description="Only chats with this text in their name."),
         ],
         responses=ChatSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """Your chats, newest first; `owner=api` lists those made with your keys."""
+        """List your chats, newest first; `owner=api` lists those made with your keys."""
         principal = principal_of(request)
         default = ChatOwner.API if principal.key else ChatOwner.USER
         owner = request.query_params.get("owner", default)
         if owner not in ChatOwner.values:
-            raise Invalid(fields={"owner": [f"One of {', '.join(ChatOwner.values)}."]})
+            raise Invalid(fields={"owner": [f"Must be one of {', '.join(ChatOwner.values)}."]})
         rows = Chat.objects.visible_to(principal).filter(owner=owner).select_related("assistant")
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
@@ -84,7 +89,7 @@ class ChatsView(GenericAPIView[Chat]):
         examples=CHAT_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
-        """Open a chat. Its name is made from the first question when it has none."""
+        """Create a chat. Without a name it gets one from its first question."""
         principal = principal_of(request)
         fields = _chat_fields(principal, validate_body(ChatInput, request))
         if principal.assistant_id and "assistant" not in fields:
@@ -99,12 +104,12 @@ class ChatView(APIView):
 
     @extend_schema(responses=ChatSerializer)
     def get(self, request: Request, chat_id: UUID) -> Response:
-        """The chat, without its messages."""
+        """Show the chat, without its messages."""
         return Response(chat_wire(get_visible(Chat, principal_of(request), chat_id)))
 
     @extend_schema(request=ChatInput, responses=ChatSerializer)
     def patch(self, request: Request, chat_id: UUID) -> Response:
-        """Its name, assistant, prompt and pinned scene; what is left out stays."""
+        """Change the chat's name, assistant, prompt or pinned scene; omitted fields stay."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
         fields = _chat_fields(principal, validate_body(ChatInput, request, partial=True))
@@ -112,7 +117,7 @@ class ChatView(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, chat_id: UUID) -> Response:
-        """The chat with all its messages and turns; a running turn stops."""
+        """Delete the chat with all its messages and turns; a running turn stops."""
         services.delete_chat(get_visible(Chat, principal_of(request), chat_id))
         return Response(status=204)
 
@@ -140,7 +145,7 @@ class BranchView(APIView):
 
 
 def _message_of(chat: Chat, principal: Principal, message_id: UUID) -> ChatMessage:
-    """Raises Missing for a message of another chat."""
+    """Return a message of this chat. Raises Missing for a message of another chat."""
     message = get_visible(ChatMessage, principal, message_id)
     if message.chat_id != chat.pk:
         raise Missing
@@ -152,7 +157,7 @@ class ChatExportView(APIView):
 
     @extend_schema(responses=ExportSerializer)
     def get(self, request: Request, chat_id: UUID) -> Response:
-        """The chat with all its branches, as `chats/import/` takes it."""
+        """Export the chat with all its branches, in the form that `chats/import/` accepts."""
         return Response(export_chat(get_visible(Chat, principal_of(request), chat_id)))
 
 
@@ -163,9 +168,10 @@ class ChatImportView(APIView):
         request=ImportInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request) -> Response:
-        """A chat from an export; a message needs only role and content.
+        """Create a chat from an export; a message needs only role and content.
 
-        `can_be_asked` of the answer is false where no assistant came along: name one in `assistant_id`.
+        If `can_be_asked` is false in the answer, the chat has no assistant that you may use: name
+        one in `assistant_id`.
         """
         principal = principal_of(request)
         if len(request._request.body) > settings.AMBER_MAX_IMPORT_BYTES:
@@ -186,8 +192,8 @@ class ChatImportView(APIView):
 
 
 def _imported_assistant(principal: Principal, given: dict[str, Any]) -> Assistant | None:
-    """The one that the request names, else the exported chat's, where the importer sees it. A bound
-    key's is its own. Raises Missing."""
+    """Return the assistant that the request names, else the exported one if the importer sees it,
+    else that of a bound key. Raises Missing."""
     found: Assistant | None = None
     if "assistant_id" in given:
         found = find_named(Assistant, principal, given["assistant_id"])
@@ -205,18 +211,18 @@ class MessageSearchView(APIView):
                 "q",
                 {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
                 required=True,
-                description="Words; all must be there.",
+                description="Words; a message must contain all of them.",
             ),
-            OpenApiParameter("chat_id", UUID, description="Only in this chat."),
+            OpenApiParameter("chat_id", UUID, description="Search only in this chat."),
         ],
         responses={200: FoundMessagesSerializer, 404: OpenApiResponse(description="No such chat.")},
     )
     def get(self, request: Request) -> Response:
-        """Messages of your chats that hold all the words, best first."""
+        """Find messages of your chats that contain all the words, best matches first."""
         principal = principal_of(request)
         query = request.query_params.get("q", "")
         if not query.strip() or len(query) > MAX_QUERY_CHARS:
-            raise Invalid(fields={"q": [f"1 to {MAX_QUERY_CHARS} characters."]})
+            raise Invalid(fields={"q": [f"Must have 1 to {MAX_QUERY_CHARS} characters."]})
         chat = find_named(Chat, principal, _uuid(request, "chat_id"))
         found = search.search_messages(
             principal, query, chat_id=chat and chat.pk, limit=limit_of(request)
@@ -251,18 +257,23 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("branches", str, enum=["all"], description="All branches, by age."),
+            OpenApiParameter(
+                "branches", str, enum=["all"], description="List all branches, by age."
+            ),
         ],
         responses=MessageSerializer(many=True),
     )
     def get(self, request: Request, chat_id: UUID) -> Response:
-        """The active branch: the first page is its end, oldest first; `previous` leads back."""
+        """List the active branch.
+
+        The first page is its end, oldest first; `previous` leads back.
+        """
         chat = get_visible(Chat, principal_of(request), chat_id)
         branches = request.query_params.get("branches")
         if branches == "all":
             return self._all_branches(chat)
         if branches is not None:
-            raise Invalid(fields={"branches": ["Only `all`, or left out."]})
+            raise Invalid(fields={"branches": ["Must be `all` or left out."]})
         page = path_page(request, chat)
         results = transcript.messages_to_wire(page.messages)
         return Response({"next": page.next, "previous": page.previous, "results": results})
@@ -282,8 +293,11 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         examples=MESSAGE_EXAMPLES,
     )
     def post(self, request: Request, chat_id: UUID) -> HttpResponseBase:
-        """Say something. A question starts a turn; with `Accept: text/event-stream` it is
-        streamed here, else follow `turns/{id}/events/`."""
+        """Post a message. A question starts a turn.
+
+        With `Accept: text/event-stream` the turn is streamed in this answer; otherwise follow
+        `turns/{id}/events/`.
+        """
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
         given = validate_body(MessageInput, request)
@@ -311,7 +325,7 @@ class MessageView(Streamable):
 
     @extend_schema(responses=MessageSerializer)
     def get(self, request: Request, message_id: UUID) -> Response:
-        """The message, and its siblings on other branches."""
+        """Show the message and the ids of its siblings on other branches."""
         message = get_visible(ChatMessage, principal_of(request), message_id)
         return Response(transcript.messages_to_wire([message])[0])
 
@@ -319,7 +333,7 @@ class MessageView(Streamable):
         request=EditInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
     )
     def patch(self, request: Request, message_id: UUID) -> HttpResponseBase:
-        """Edit into a new branch; an edited question is asked again."""
+        """Edit the message in a new branch; an edited question is asked again."""
         principal = principal_of(request)
         message = get_visible(ChatMessage, principal, message_id)
         content = validate_body(EditInput, request)["content"]
@@ -330,7 +344,7 @@ class MessageView(Streamable):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, message_id: UUID) -> Response:
-        """Take the message out; what follows it stays."""
+        """Delete the message; the messages after it stay."""
         services.delete_message(get_visible(ChatMessage, principal_of(request), message_id))
         return Response(status=204)
 
@@ -342,7 +356,7 @@ class RegenerateView(Streamable):
         request=RegenerateInput, responses=POSTED_RESPONSES, parameters=[IDEMPOTENCY_KEY, PREFER]
     )
     def post(self, request: Request, message_id: UUID) -> HttpResponseBase:
-        """Ask the question of this message, or of this answer, again in a new branch."""
+        """Ask this question, or the question of this answer, again in a new branch."""
         principal = principal_of(request)
         message = get_visible(ChatMessage, principal, message_id)
         given = validate_body(RegenerateInput, request)

@@ -1,7 +1,7 @@
-"""What a caller asks of one turn beyond its assistant: `Turn.options`, as values.
+"""Hold what a caller asks of one turn beyond its assistant: `Turn.options`, as values.
 
-Sampling, the caller's own functions, the form of the answer, prompts for this run alone. Whoever reads
-a request has checked them; here they are only kept and read again. Pure.
+These are sampling, the client's own tools, the form of the answer, and prompts for this turn alone.
+They are checked where the request is read; here they are only stored and read again. Pure.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,13 @@ from engine.tools import ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """What is left at its default is the assistant's, or the provider's, to choose.
+    """One turn's options; a default leaves the choice to the assistant, or to the provider.
 
     `model` is an alias, for turns without an assistant; such a turn `is_bare` when it is offered no
-    built-in tools either. `is_unattended`: nobody can approve calls, so those that ask are refused.
-    `tools` are run by the caller. `extra` goes into the provider's request as it is. `echo` is what
-    the caller wants told again along with the answer: the turn keeps it, and never looks at it.
+    built-in tools either. `is_unattended`: nobody can approve calls, so those that need approval
+    are refused. `tools` are run by the caller. `extra` goes into the provider's request as it is.
+    `echo` is what the caller wants back along with the answer: the turn keeps it, and never looks
+    at it.
     """
 
     model: str = ""
@@ -39,14 +40,14 @@ class CallOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> Self:
-        """From `Turn.options`."""
+        """Read them from `Turn.options`."""
         given = dict(options)
         given["tools"] = tuple(ToolSpec(**tool) for tool in given.get("tools", ()))
         given |= {name: tuple(given.get(name, ())) for name in ("prompts", "stop")}
         return cls(**given)
 
     def as_json(self) -> dict[str, Any]:
-        """For `Turn.options`: without what is at its default."""
+        """Return them for `Turn.options`, without those at their defaults."""
         said = {each.name: getattr(self, each.name) for each in fields(self)}
         said |= {"tools": [_tool(tool) for tool in self.tools]}
         said |= {name: list(said[name]) for name in ("prompts", "stop")}
@@ -57,7 +58,7 @@ class CallOptions:
         }
 
     def applied_to(self, request: ModelRequest, *, max_output_tokens: int) -> ModelRequest:
-        """The request with what was asked for; its reply no longer than the model's longest."""
+        """Return the request with these options; its reply is no longer than the model allows."""
         asked = self.max_output_tokens
         return replace(
             request,

@@ -1,7 +1,8 @@
-"""Composes a request's messages from what was gathered, the same way each time.
+"""Compose a request's messages from what was gathered, the same way each time.
 
-Used when a turn asks, and when its manifest is read and the request made again: so it takes values
-only, and reads nothing. `engine.history.normaliser` decides the form, `engine.context.budget` what must go.
+It is used when a turn asks the model, and again when the request is rebuilt from the manifest: so
+it takes values only, and reads nothing. `engine.history.normaliser` decides the form,
+`engine.context.budget` what must go.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from engine.text import tokens
 
 @dataclass(frozen=True, slots=True)
 class PromptFormat:
-    """What the answering model and the user make of the same ingredients. JSON in the manifest."""
+    """How the answering model and the user want a request to look. JSON in the manifest."""
 
     system_position: str
     vision: bool
@@ -35,7 +36,8 @@ class PromptFormat:
     history_is_cut: bool
     limit_tokens: int
     sender: str = ""
-    """What this model sent goes back to it (`engine.provider_fields`); older manifests name none."""
+    """Marks the model that gets its own fields back (`engine.provider_fields`); empty in old
+    rows."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -43,7 +45,7 @@ class PromptFormat:
 
 @dataclass(frozen=True, slots=True)
 class ComposedRequest:
-    """The messages of a request, and how many older ones the model's window made go."""
+    """The messages of a request, and how many older ones did not fit into the model's window."""
 
     messages: list[ProviderMessage]
     dropped: int
@@ -56,10 +58,11 @@ def compose(
     volatile: Sequence[str],
     form: PromptFormat,
 ) -> ComposedRequest:
-    """Raises Invalid (no_human_message) and AmberError (context_too_long).
+    """Normalise the rows and fit them into the model's window.
 
-    Earlier questions that nobody answered are one text with the last one, which is never dropped;
-    they are when it does not fit with them, so that one long question does not end a chat.
+    Earlier unanswered questions become one text with the last one, which is never dropped. If it
+    does not fit with them, they are dropped, so that one long question does not end a chat. Raises
+    Invalid (no_human_message) and AmberError (context_too_long).
     """
     normalised = partial(
         _normalise_rows, system_prompts=system_prompts, volatile=volatile, form=form
@@ -104,7 +107,7 @@ def _normalise_rows(
 
 
 def _from_the_last_question(rows: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Without the question before it and all in front of that, but for what opens the history."""
+    """Return what follows the last question but one, and the system messages that open it all."""
     asking = [number for number, row in enumerate(rows) if row.role in ASKING_ROLES]
     if len(asking) < 2:
         return list(rows)
@@ -127,7 +130,7 @@ def _fit(messages: list[ProviderMessage], form: PromptFormat) -> list[ProviderMe
 
 def _too_long(error: BudgetError) -> AmberError:
     return AmberError(
-        f"The question and the prompt need {error.needed_tokens} tokens; the model takes "
-        f"{error.limit_tokens}. Shorten them or choose another model.",
+        f"The question and the prompt need {error.needed_tokens} tokens, but the model accepts "
+        f"only {error.limit_tokens}. Shorten them or choose another model.",
         code="context_too_long",
     )

@@ -1,7 +1,7 @@
-"""What a turn found before it asks the model: earlier talk, what is known of the user, the scene.
+"""Look up what matters to a question: earlier talk, memories of the user, passages, the scene.
 
-Looks up what `chats.context.lookups` says is wanted, each within its budget. Refuses to decide what becomes
-of it in the request, but for the texts by which earlier talk and memories are told.
+It looks up what `chats.context.lookups` asks for, each within its budget. It does not decide what
+becomes of it in the request, except for the texts that introduce earlier talk and memories.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ import structlog
 
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
-from chats.context.knowledge import Knowledge, KnowledgeRequest, look_into
+from chats.context.knowledge import Knowledge, KnowledgeRequest, find_knowledge
 from chats.context.lookups import QuestionEmbedding, RecallRequest
 from chats.context.recall import Recall, Recalled, recall
 from chats.models import Turn
@@ -38,7 +38,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """How much of each may be found, in tokens."""
+    """The limits of what may be found of each kind, in tokens."""
 
     blocks: int
     memories: int
@@ -67,23 +67,24 @@ def look_up(
     budgets: Budgets,
     encoding: str,
 ) -> RetrievedContext:
-    """What matters to the question: up to three queries for each of blocks, memories, scenes."""
+    """Return what matters to the question: up to three queries each for blocks, memories,
+    scenes."""
     model = wanted.embedding_model
     vector = embedded.vectors.get(model.pk) if model else None
     choice = Choice(wanted.pinned_scene, {})
     if wanted.scenes and model is not None and vector is not None:
-        choice = _choice(turn, wanted.scenes, model, vector)
+        choice = _choose_scene(turn, wanted.scenes, model, vector)
     model_id = model.pk if model else None
     return RetrievedContext(
-        blocks=_blocks(turn, wanted, vector, model_id, budgets.blocks),
-        memories=_memories(turn, wanted, vector, model_id, budgets.memories),
-        knowledge=_knowledge(turn, wanted, embedded, budgets.passages, encoding),
+        blocks=_recall_blocks(turn, wanted, vector, model_id, budgets.blocks),
+        memories=_recall_memories(turn, wanted, vector, model_id, budgets.memories),
+        knowledge=_find_knowledge(turn, wanted, embedded, budgets.passages, encoding),
         scene=choice.scene,
         scores=choice.scores,
     )
 
 
-def _blocks(
+def _recall_blocks(
     turn: Turn,
     wanted: RecallRequest,
     vector: "Vector | None",
@@ -102,7 +103,7 @@ def _blocks(
     )
 
 
-def _memories(
+def _recall_memories(
     turn: Turn,
     wanted: RecallRequest,
     vector: "Vector | None",
@@ -121,12 +122,12 @@ def _memories(
     )
 
 
-def _knowledge(
+def _find_knowledge(
     turn: Turn, wanted: RecallRequest, embedded: QuestionEmbedding, limit_tokens: int, encoding: str
 ) -> Knowledge | None:
     if wanted.library is None:
         return None
-    return look_into(
+    return find_knowledge(
         KnowledgeRequest(
             library=wanted.library,
             question=wanted.question,
@@ -138,10 +139,10 @@ def _knowledge(
     )
 
 
-def _choice(
+def _choose_scene(
     turn: Turn, scenes: Sequence[ScenePrompt], model: EmbeddingModel, vector: "Vector"
 ) -> Choice:
-    """Nothing is chosen where the embedder fails: the assistant's own prompt does."""
+    """Choose a scene; none if the embedder fails, then the assistant's own prompt is used."""
     embed = partial(embed_texts, model=model, organization_id=turn.organization_id)
     try:
         vectors, anchors = vectors_of_scenes(scenes, embed)
@@ -152,7 +153,7 @@ def _choice(
 
 
 def _previous_scene(turn: Turn) -> UUID | None:
-    """That of the chat's last turn. One query."""
+    """Return the scene of the chat's previous turn. One query."""
     if turn.chat is None:
         return None
     earlier = Turn.objects.filter(chat=turn.chat, created_at__lt=turn.created_at)
@@ -162,7 +163,7 @@ def _previous_scene(turn: Turn) -> UUID | None:
 
 
 def volatile_of(found: RetrievedContext, time_zone: str) -> list[str]:
-    """What differs from turn to turn: earlier talk in order, then what is known of the user."""
+    """Return the texts that differ from turn to turn: earlier talk in order, then memories."""
     facts = [memory.content for memory in found.memories]
     return volatile_texts(found.blocks.taken, facts, time_zone=time_zone)
 
@@ -170,7 +171,7 @@ def volatile_of(found: RetrievedContext, time_zone: str) -> list[str]:
 def volatile_texts(
     blocks: Sequence[Recalled], facts: Sequence[str], *, time_zone: str
 ) -> list[str]:
-    """Each block labelled with its time, and the facts as a list. Pure."""
+    """Return each block labelled with its time, then the facts as one list. Pure."""
     texts = [_label_block(block, ZoneInfo(time_zone)) for block in blocks]
     if facts:
         texts.append("\n".join([MEMORIES_PROMPT, *(f"- {fact}" for fact in facts)]))

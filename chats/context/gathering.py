@@ -1,10 +1,10 @@
-"""Gathers what one request to the model is made of: prompts, tools, earlier talk, the tail of the chat.
+"""Gather what one request to the model is made of: prompts, tools, earlier talk, the chat's tail.
 
-In two steps, between which the question is embedded while no connection is held: `gather` reads the
-tail and says what could be looked up, `prepare` looks it up and composes. Of a chat only its tail
-(`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. Decides nothing about form:
-`chats.context.composition` and `engine.history.normaliser` do. What went in, and what was left out and why, is the
-turn's manifest.
+It works in two steps: `gather` reads the tail and says what could be looked up, `prepare` looks it
+up and composes. Between them the question is embedded, while no connection is held. Of a chat only
+its tail (`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. It
+does not decide the form: `chats.context.composition` and `engine.history.normaliser` do. What went
+in, and what was left out and why, is the turn's manifest.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from assistants.turn_config import TurnConfig, in_scene, toolbox_of, turn_config
 from chats.context.call_options import CallOptions
 from chats.context.composition import PromptFormat, compose
 from chats.context.findings import Budgets, look_up, volatile_of
-from chats.context.knowledge import Knowledge, known_already
+from chats.context.knowledge import Knowledge, load_known_passages
 from chats.context.lookups import (
     QuestionEmbedding,
     RecallRequest,
     library_of,
-    wanted_by,
+    plan_lookups,
     was_searched,
 )
 from chats.context.manifest import Ingredients, manifest_of
@@ -46,12 +46,12 @@ from tools.citable import CitablePassages
 from tools.protocol import ToolContext
 
 RELATED = ("chat", "assistant", "user", "organization", "question")
-"""What a turn is read with, so that `gather` need not read it again."""
+"""The relations that a turn is loaded with, so that `gather` need not read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredContext:
-    """What is known before anything is looked up."""
+    """What a turn knows before anything is looked up."""
 
     tail: Tail
     turn_config: TurnConfig
@@ -61,9 +61,10 @@ class GatheredContext:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """All a runner needs. `manifest` counts tokens: to be called while the model thinks.
+    """All that the runner needs for one request. `manifest` counts tokens: call it while the model
+    thinks.
 
-    `knowledge` is what the library has to say now, None where it is not searched. `citable` are the
+    `knowledge` is what the library's search found, None if it was not searched. `citable` are the
     passages that the turn may cite; its tools add to them.
     """
 
@@ -77,7 +78,7 @@ class PreparedRequest:
 
 
 def load_claimed_turn(turn_id: UUID) -> Turn | None:
-    """A turn that was just claimed, with all that `gather` wants of it. One query."""
+    """Return a turn that was just claimed, with all that `gather` reads of it. One query."""
     return next(iter(_with_related(turn_id=turn_id)), None)
 
 
@@ -91,7 +92,9 @@ def gather(turn: Turn) -> GatheredContext:
     tail = read_tail(turn)
     turn_config = _turn_config(turn)
     library = library_of(turn, turn_config)
-    return GatheredContext(tail, turn_config, library, wanted_by(turn, tail, turn_config, library))
+    return GatheredContext(
+        tail, turn_config, library, plan_lookups(turn, tail, turn_config, library)
+    )
 
 
 def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) -> PreparedRequest:
@@ -102,7 +105,7 @@ def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) 
     tail, turn_config = gathered.tail, gathered.turn_config
     resolved = registry.resolve(turn_config.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
-    citable = CitablePassages(known_already(turn) if turn.step or was_searched(tail) else ())
+    citable = CitablePassages(load_known_passages(turn) if turn.step or was_searched(tail) else ())
     toolbox = _toolbox(turn, gathered, profile, citable)
     form = _form(turn, tail, profile, toolbox)
     found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)
@@ -137,7 +140,8 @@ def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) 
 
 
 def _as_message(knowledge: Knowledge | None) -> list[ChatMessage]:
-    """The row it will become, for the request that goes out meanwhile."""
+    """Return the message that the knowledge will be stored as, for the request that is sent
+    before."""
     if knowledge is None:
         return []
     return [ChatMessage(role=MessageRole.KNOWLEDGE, content=knowledge.content)]
@@ -153,7 +157,8 @@ def _about(turn: Turn, resolved: ResolvedModel, embedded: QuestionEmbedding) -> 
 
 
 def _turn_config(turn: Turn) -> TurnConfig:
-    """The assistant's, or a bare model's when the assistant is gone."""
+    """Return the assistant's configuration, or a bare model's if there is no assistant (any
+    more)."""
     if turn.assistant is None:
         return TurnConfig(model=CallOptions.read(turn.options).model or AUTO_ALIAS)
     return turn_config_of(
@@ -165,7 +170,7 @@ def _turn_config(turn: Turn) -> TurnConfig:
 
 
 def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -> PromptFormat:
-    """The messages may fill what reply and tools leave of the model's window."""
+    """Return the format; its limit is what the reply and the tools leave of the model's window."""
     tools_tokens = sum(tokens.at_most_tokens(str(spec)) for spec in toolbox.specs)
     reserved = profile.max_output_tokens + min(tools_tokens, profile.context_tokens // 4)
     return PromptFormat(
@@ -181,7 +186,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
 
 
 def _budgets(form: PromptFormat) -> Budgets:
-    """As the settings say; smaller for a small window, of which the look-ups may fill a half."""
+    """Return the settings' budgets, cut down so that look-ups fill at most half of the window."""
     wishes = (
         settings.AMBER_RECALL_TOKENS,
         settings.AMBER_MEMORY_TOKENS,

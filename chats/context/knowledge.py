@@ -1,7 +1,7 @@
-"""What an assistant's library had to say to a question, and which of it the answer cites.
+"""Search an assistant's library for a question, and find which passages an answer cites.
 
-Passages are numbered from 1; the model is asked to cite `[n]`, and so the number is all that joins
-an answer to its sources. Passages are kept with the message, whole: a citation resolves as long as
+Passages are numbered from 1 and the model is asked to cite `[n]`, so only the number connects an
+answer to its sources. Passages are stored whole with the message: a citation resolves as long as
 the message lives, whatever becomes of the library.
 """
 
@@ -34,13 +34,16 @@ class Knowledge:
 
     @property
     def content(self) -> str:
-        """As the model reads it; empty when nothing was found."""
+        """The passages as the model reads them; empty when nothing was found."""
         return render_passages(self.passages)
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeRequest:
-    """A question to a library. `vectors` by embedding model; without one words alone are used."""
+    """A question to a library.
+
+    `vectors` are by embedding model; without one only words are used.
+    """
 
     library: Library
     question: str
@@ -50,8 +53,8 @@ class KnowledgeRequest:
     vectors: Any = field(default_factory=dict)
 
 
-def look_into(request: KnowledgeRequest) -> Knowledge:
-    """The passages that matter, as many as the budget holds. Four to eight queries."""
+def find_knowledge(request: KnowledgeRequest) -> Knowledge:
+    """Return the passages that matter, as many as the budget holds. Four to eight queries."""
     has_vector = request.library.embedding_model_id in request.vectors
     found = search(
         [request.library],
@@ -72,9 +75,11 @@ def look_into(request: KnowledgeRequest) -> Knowledge:
     return Knowledge(kept, found.notes)
 
 
-def known_already(turn: Turn) -> list[dict[str, Any]]:
-    """What earlier attempts at this turn found, by searching or by tools. One query; none without a
-    chat."""
+def load_known_passages(turn: Turn) -> list[dict[str, Any]]:
+    """Return the passages that earlier attempts at this turn found, by search or by tools.
+
+    One query; none without a chat.
+    """
     if turn.chat_id is None:
         said = (turn.output or {}).get("messages", [])
         return [passage for message in said for passage in message["citations"]]
@@ -85,7 +90,7 @@ def known_already(turn: Turn) -> list[dict[str, Any]]:
 
 
 def cited_in(text: str, passages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The passages whose numbers the text cites, in the order of their first citation."""
+    """Return the passages whose numbers the text cites, in the order of their first citation."""
     by_number = {passage["number"]: passage for passage in passages}
     numbers = [number for mark in marks_in(text) for number in mark.numbers]
     return [by_number[number] for number in dict.fromkeys(numbers) if number in by_number]

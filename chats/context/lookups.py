@@ -1,8 +1,8 @@
-"""What a turn looks up before it asks the model: earlier talk, and what is known of the user.
+"""Decide what a turn looks up before it asks the model, and embed its question.
 
-One question serves every look-up, and one embedding of it per embedding model: made only if there
-is something to search, given a second, and without it words alone must do. Refuses to decide what
-becomes of the findings: `chats.context.gathering` composes them.
+One question serves every look-up, with one embedding per embedding model. It is made only if there
+is something to search, may take a second, and without it words alone must do. This module does not
+decide what becomes of the findings: `chats.context.gathering` composes them.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 logger = structlog.get_logger(__name__)
 
 EMBEDDING_SECONDS: Final = 1.0
-"""How long a turn waits for the embedding of its question (design 7); then words alone must do."""
+"""How long a turn waits for the embedding of its question; then words alone must do."""
 
 _ONCE: Final = RetryPolicy(first_token_seconds=EMBEDDING_SECONDS, retries=0)
 
-_THERE_SQL: Final = """
+_EXISTS_SQL: Final = """
 SELECT
     EXISTS (SELECT 1 FROM memory_memory WHERE %(uses_memory)s AND {mine} AND valid_until IS NULL),
     EXISTS (SELECT 1 FROM assistants_sceneprompt WHERE assistant_id = %(assistant)s)
@@ -50,11 +50,11 @@ SELECT
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """What there is to look up for one turn, and the question to look it up by.
+    """What there is to look up for one turn, and the question to search with.
 
-    `question` is empty for small talk: then nothing is looked up. `before_position`: blocks that
-    end before it may be recalled (0: there are none). `owner` is None where memory is off or empty.
-    `scenes` are to be chosen from; `pinned_scene` is chosen already.
+    `question` is empty for small talk: then nothing is looked up. Blocks that end before
+    `before_position` may be recalled (0: there are none). `owner` is None if memory is off or
+    empty. One of `scenes` is to be chosen, unless there is a `pinned_scene`.
     """
 
     question: str = ""
@@ -64,11 +64,11 @@ class RecallRequest:
     scenes: Sequence[ScenePrompt] = ()
     pinned_scene: ScenePrompt | None = None
     embedding_model: EmbeddingModel | None = None
-    """The default one, which blocks, memories and scenes are compared by."""
+    """The default model, by which blocks, memories and scenes are compared."""
 
     @property
     def embedding_models(self) -> list[EmbeddingModel]:
-        """All that the question is to be embedded with."""
+        """The models that the question is to be embedded with."""
         models = [self.embedding_model, self.library.embedding_model if self.library else None]
         return list({model.pk: model for model in models if model is not None}.values())
 
@@ -82,10 +82,10 @@ class QuestionEmbedding:
     problem: str = ""
 
 
-def wanted_by(
+def plan_lookups(
     turn: Turn, tail: Tail, turn_config: TurnConfig, library: Library | None
 ) -> RecallRequest:
-    """What could be looked up: two queries, three or four where something could.
+    """Return what can be looked up: two queries, and one or two more if there is something.
 
     `library` is the one that the turn may search.
     """
@@ -94,7 +94,9 @@ def wanted_by(
     if not question or turn.assistant is None:
         return RecallRequest(pinned_scene=pinned)
     owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
-    has_memories, has_scenes = _is_there(turn, owner, uses_memory=turn_config.uses_memory)
+    has_memories, has_scenes = _has_memories_and_scenes(
+        turn, owner, uses_memory=turn_config.uses_memory
+    )
     scenes = _scenes(turn) if has_scenes and pinned is None else ()
     is_searched = has_memories or scenes or tail.sealed_before
     return RecallRequest(
@@ -109,7 +111,8 @@ def wanted_by(
 
 
 async def embed_question(wanted: RecallRequest) -> QuestionEmbedding:
-    """The question's vectors, within EMBEDDING_SECONDS; never raises for a failing embedder."""
+    """Embed the question within EMBEDDING_SECONDS; an embedder that fails is a `problem`, no
+    error."""
     vectors: dict[UUID, Vector] = {}
     usages: list[tuple[EmbeddingModel, Usage]] = []
     problem = ""
@@ -130,18 +133,18 @@ async def embed_question(wanted: RecallRequest) -> QuestionEmbedding:
 
 
 def _pinned_scene(turn: Turn) -> ScenePrompt | None:
-    """The scene a person chose for this chat, if it is one of the answering assistant's."""
+    """Return the scene a person chose for this chat, if it is one of the answering assistant's."""
     if turn.chat is None or turn.chat.pinned_scene_id is None:
         return None
     mine = ScenePrompt.objects.filter(assistant=turn.assistant)
     return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
-def _is_there(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
+def _has_memories_and_scenes(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
     """Whether the owner has memories, and the assistant scenes."""
     with connection.cursor() as cursor:
         cursor.execute(
-            _THERE_SQL.format(mine=owner.condition),
+            _EXISTS_SQL.format(mine=owner.condition),
             {**owner.fields, "uses_memory": uses_memory, "assistant": turn.assistant_id},
         )
         has_memories, has_scenes = cursor.fetchone()
@@ -159,7 +162,8 @@ def was_searched(tail: Tail) -> bool:
 
 
 def library_of(turn: Turn, turn_config: TurnConfig) -> Library | None:
-    """The assistant's library, while its owner lets the assistant have it (a NULL owner is nobody)."""
+    """Return the assistant's library, if the assistant's owner may use it (a NULL owner is
+    nobody)."""
     if turn_config.library_id is None or turn.assistant is None:
         return None
     may_be_used = Q(shared=True)

@@ -1,8 +1,8 @@
-"""What went into a turn's request, and what was left out and why: the turn's manifest.
+"""Record what went into a turn's request, and what was left out and why: the turn's manifest.
 
-Enough to make the request again (`messages_again`): ids of messages, blocks and memories, texts of
-prompts. Refuses to keep what a person can have forgotten: memories are named, and read where they are.
-Counting tokens is left to the moment it is written, while the model thinks.
+It holds enough to rebuild the request (`rebuild_messages`): ids of messages, blocks and memories,
+and texts of prompts. It does not copy what a person can have deleted: memories are named by id, and
+their texts read when needed. Tokens are counted when it is written, while the model thinks.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _TEXTS = frozenset({"system_prompts", "scene"})
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """What `chats.context.gathering` made a request of. `about` is said as it is."""
+    """What `chats.context.gathering` made a request of. `about` goes into the manifest as it is."""
 
     tail: Tail
     found: RetrievedContext
@@ -41,7 +41,7 @@ class Ingredients:
 
 
 def manifest_of(used: Ingredients) -> dict[str, Any]:
-    """JSON. Costs a count of every text that went in; short ones are remembered."""
+    """Return the manifest as JSON. Counts the tokens of every text; short ones are cached."""
     count = partial(tokens.count_text, encoding=used.form.encoding)
     parts = {
         "messages": [_message(row, count) for row in used.tail.messages],
@@ -70,21 +70,21 @@ def manifest_of(used: Ingredients) -> dict[str, Any]:
     }
 
 
-def told_manifest(turn: Turn) -> dict[str, Any]:
-    """As its user reads it: memories with their texts as they are now, None once they are forgotten.
+def manifest_with_memories(turn: Turn) -> dict[str, Any]:
+    """Return the manifest as its user reads it, with the memories' current texts (None: deleted).
 
-    One query, none where no memory went in.
+    One query, none if no memory went in.
     """
     manifest = turn.manifest or {}
     known = _memory_texts(turn)
-    told = [{**m, "content": known.get(m["id"])} for m in manifest.get("memories", [])]
-    return {**manifest, "memories": told} if told else manifest
+    memories = [{**m, "content": known.get(m["id"])} for m in manifest.get("memories", [])]
+    return {**manifest, "memories": memories} if memories else manifest
 
 
-def messages_again(turn: Turn) -> list[ProviderMessage] | None:
-    """The messages of the turn's request, made again from its manifest.
+def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
+    """Rebuild the messages of the turn's request from its manifest.
 
-    None when something it was made of has been deleted since. Three to five queries.
+    Return None if something they were made of has been deleted since. Three to five queries.
     """
     manifest = turn.manifest or {}
     ids = [message["id"] for message in manifest["messages"]]
@@ -114,12 +114,12 @@ def messages_again(turn: Turn) -> list[ProviderMessage] | None:
 
 
 def without_texts(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Ids and counts alone, for operators: what people wrote is nobody else's to read."""
+    """Return ids and counts alone, for operators, who must not read what people wrote."""
     return {name: value for name, value in manifest.items() if name not in _TEXTS}
 
 
 def _memory_texts(turn: Turn) -> dict[str, str]:
-    """Of the memories that went in and are still there, by id."""
+    """Return the texts, by id, of the memories that went in and still exist."""
     ids = [memory["id"] for memory in (turn.manifest or {}).get("memories", [])]
     if not ids:
         return {}
@@ -128,7 +128,7 @@ def _memory_texts(turn: Turn) -> dict[str, str]:
 
 
 def request_hash(messages: Sequence[ProviderMessage]) -> str:
-    """Of the request's messages as JSON: shows whether one made again is the same."""
+    """Hash the request's messages as JSON: it shows whether a rebuilt request is the same."""
     return hashlib.sha256(as_json({"messages": messages})).hexdigest()
 
 
@@ -169,7 +169,7 @@ def _passage(passage: dict[str, Any], count: Callable[[str], int]) -> dict[str, 
 
 
 def _scene(found: RetrievedContext) -> dict[str, Any] | None:
-    """None where the assistant has no scenes; without an id none of them was near enough."""
+    """Return None if the assistant has no scenes, and no id if none of them was near enough."""
     if found.scene is None and not found.scores:
         return None
     return {
@@ -186,9 +186,13 @@ def _tool(spec: ToolSpec, count: Callable[[str], int]) -> dict[str, Any]:
 
 
 def _left_out(used: Ingredients) -> list[dict[str, Any]]:
-    """What could have gone in, by kind, and why it did not."""
+    """Return what could have gone in, by kind, and why it did not."""
     blocks = [
-        {"kind": "block", "id": str(pk), "reason": "The budget for earlier talk was used up."}
+        {
+            "kind": "block",
+            "id": str(pk),
+            "reason": "The token budget for recalled parts of the chat was used up.",
+        }
         for pk in used.found.blocks.left_out
     ]
     tools = [
@@ -204,13 +208,13 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
         {
             "kind": "messages",
             "count": dropped,
-            "reason": "The model's window is too small for them.",
+            "reason": "They do not fit into the model's context window.",
         }
     ]
     earlier = [
         {
             "kind": "earlier messages",
-            "reason": "They lie before the tail; of what is sealed, what mattered was recalled.",
+            "reason": "They are older than what is always sent; relevant blocks were recalled.",
         }
     ]
     return [
@@ -222,9 +226,9 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
 
 
 def _cacheable_share(used: Ingredients) -> float:
-    """How much of the request, from its start, the next one repeats while the tail stays: 0 to 1.
+    """Return the share of the request, from its start, that the next one repeats: 0 to 1.
 
-    In characters. All of it, unless something that differs from turn to turn stands in it.
+    Counted in characters, up to the first text that differs from turn to turn.
     """
     said = [str(message["content"]) for message in used.composed.messages]
     varying = [text for text in volatile_of(used.found, used.form.time_zone) if text]

@@ -1,7 +1,7 @@
-"""Finds the sealed blocks of a conversation that matter to a question.
+"""Find the sealed blocks of a conversation that matter to a question.
 
-By words and by meaning, over the active path only and before the tail, in at most three queries.
-`engine.context.recall` decides what is relevant. Refuses to find anything of another chat.
+It searches by words and by meaning, over the active path only and before the tail, in at most three
+queries. `engine.context.recall` decides what is relevant. Nothing of another chat is ever found.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(b
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One block, and how relevant it is, 0 to 1."""
+    """One block, and its relevance, 0 to 1."""
 
     id: UUID
     content: str
@@ -56,7 +56,7 @@ def recall(
     vector: "NDArray[np.float32] | None" = None,
     model_id: UUID | None = None,
 ) -> Recall:
-    """The blocks that end before this position and matter to the question.
+    """Return the blocks that end before this position and matter to the question.
 
     `model_id` names the vector's embedding model. Without a vector, by words alone.
     """
@@ -81,7 +81,7 @@ def recall(
 
 
 def as_recalled(row: MessageBlock, relevance: float = 1.0) -> Recalled:
-    """The block as a model is given it."""
+    """Return the block as the model reads it, cut if it is one long exchange."""
     content = row.full_content
     if row.tokens > _cost(row.tokens):
         limit_tokens = _cost(row.tokens)
@@ -90,5 +90,5 @@ def as_recalled(row: MessageBlock, relevance: float = 1.0) -> Recalled:
 
 
 def _cost(block_tokens: int) -> int:
-    """A block of one long exchange is recalled in part."""
+    """Return the tokens it takes: a block of one long exchange is recalled in part."""
     return min(block_tokens, 2 * settings.AMBER_BLOCK_TOKENS)

@@ -1,7 +1,7 @@
-"""The tool `search_conversation`: what was said in this chat, exactly, however long ago.
+"""Provide the tool `search_conversation`, which finds what was said in this chat, however long ago.
 
-By words over every message of the path that the turn answers, and by words and meaning over its
-sealed blocks. Text of abandoned branches is not found.
+It searches by words over every message of the path that the turn answers, and by words and meaning
+over its sealed blocks. Text of abandoned branches is not found.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from tools.protocol import ToolContext, ToolError
 
 MAX_MESSAGES: Final = 10
 _LOOKED_AT: Final = 100
-"""Matches that are looked at: some may lie on branches that were left."""
+"""Matches that are examined: some may lie on abandoned branches."""
 
 _BLOCK_TOKENS: Final = 2_500
 _MESSAGE_CHARS: Final = 1_500
@@ -58,7 +58,7 @@ def search_conversation(
 
 
 def _by_words(chat_id: UUID, tip_id: UUID | None, query: str) -> list[ChatMessage]:
-    """The best matches on the path to the tip, oldest first."""
+    """Return the best matches on the path to the tip, oldest first."""
     literal = tsquery_literal(query, "any")
     if literal is None:
         return []
@@ -69,7 +69,8 @@ def _by_words(chat_id: UUID, tip_id: UUID | None, query: str) -> list[ChatMessag
 
 
 def _vector_of(query: str, context: ToolContext) -> dict[str, Any]:
-    """Nothing where the embedder fails: then words alone must do."""
+    """Return the query's vector and its model; nothing if the embedder fails, then words must
+    do."""
     try:
         model = default_embedding_model()
         vector = embed_query(query, model=model, organization_id=context.organization_id)

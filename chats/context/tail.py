@@ -1,8 +1,8 @@
-"""The end of the conversation a turn answers: its newest messages, and the prompts that open it.
+"""Read the end of the conversation a turn answers: its newest messages, and its first prompts.
 
-Reads no more than `AMBER_CONTEXT_TAIL_TOKENS` of a chat, from the beginning of a sealed block on, so a
-chat of 10,000 messages costs what one of 100 costs and consecutive requests begin alike. What was
-said before is recalled by relevance (`chats.context.recall`).
+No more than `AMBER_CONTEXT_TAIL_TOKENS` of a chat are read, from the beginning of a sealed block
+on: a chat of 10,000 messages costs what one of 100 costs, and consecutive requests begin alike.
+What was said before is recalled by relevance (`chats.context.recall`).
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,15 @@ from libraries.files.attachments import attachment_of
 from libraries.models import File
 
 BYTES_PER_TOKEN = 4
-"""English and Chinese alike: about 4 bytes of UTF-8 a token (o200k_base); for cutting, not counting."""
+"""About 4 bytes of UTF-8 are a token (o200k_base), in English and in Chinese. For cutting, not for
+counting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
     """The end of the conversation. When it `is_cut`, `opening` holds the chat's first prompts.
 
-    Blocks that end before the position `sealed_before` may be recalled; 0: there are none.
+    Blocks that end before the position `sealed_before` may be recalled (0: there are none).
     """
 
     messages: list[ChatMessage]
@@ -45,7 +46,7 @@ class Tail:
 
 
 def read_tail(turn: Turn) -> Tail:
-    """The newest messages of the path within the tail's budget: two queries, four when it is cut."""
+    """Return the newest messages within the tail's budget: two queries, four when it is cut."""
     if turn.chat is None:
         return Tail(_stateless_messages(turn))
     limit_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
@@ -69,12 +70,12 @@ def read_tail(turn: Turn) -> Tail:
 
 
 def _blocks_in(limit_tokens: int) -> int:
-    """So many blocks hold the tail: none is smaller than AMBER_BLOCK_TOKENS."""
+    """Return how many blocks hold the tail: none is smaller than AMBER_BLOCK_TOKENS."""
     return limit_tokens // settings.AMBER_BLOCK_TOKENS + 2
 
 
 def _from_a_question(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Without the part of an exchange that the cut left at the front."""
+    """Drop the part of an exchange that the cut left at the front."""
     for number, message in enumerate(messages):
         if message.role in ASKING_ROLES:
             return messages[number:]
@@ -101,13 +102,13 @@ def _stateless_messages(turn: Turn) -> list[ChatMessage]:
 
 
 def _files_of(messages: Sequence[dict[str, Any]]) -> dict[str | None, File]:
-    """The files of messages in their wire form, by id. No query where there are none."""
+    """Return the files of messages in their wire form, by id. No query if there are none."""
     ids = [m["file_id"] for m in messages if m.get("file_id")]
     return {str(file.pk): file for file in File.objects.filter(pk__in=ids)} if ids else {}
 
 
 def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -> Message:
-    """`sender` marks the answering model: only what it sent itself goes back to it."""
+    """Convert a row. `sender` marks the answering model, which only gets its own fields back."""
     call = message.tool_call
     of_message, of_call = returned_to(sender, message.provider_fields)
     return Message(
@@ -127,7 +128,7 @@ def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -
 
 
 def _attachment(message: ChatMessage, *, vision: bool) -> Attachment | None:
-    """What a `file` message shows; of what a tool made the text is not even loaded."""
+    """Return what a `file` message shows; the text of a tool's file is not even loaded."""
     file = message.file if message.role == MessageRole.FILE else None
     if file is None or file.is_expired:
         return None

@@ -1,8 +1,8 @@
-"""Seals old messages of a chat into blocks and embeds them, in the background.
+"""Seal old messages of a chat into blocks and embed them, in the background.
 
-Sealing is background work over what is stored: it may be done twice, stopped anywhere and done
-later. A block is written under the chat's lock, behind the last block of the path it belongs to, so
-that two sealers cannot disagree. Refuses to embed what it cannot: such blocks wait.
+Sealing works on what is stored: it may be done twice, stopped anywhere and continued later. A block
+is written under the chat's lock, behind the last block of its path, so that two workers cannot
+disagree. Blocks that cannot be embedded now wait for `embed_waiting`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ logger = structlog.get_logger(__name__)
 Item = TypeVar("Item")
 
 _READ_BATCH = 500
-"""Messages read at once while sealing; at 200,000 characters each still a bounded part of memory."""
+"""Messages read at once while sealing: at 200,000 characters each they still fit into memory."""
 
 _WRITE_BATCH = 32
 """Blocks written in one transaction, and embedded in one call."""
@@ -49,10 +49,10 @@ SELECT id FROM up WHERE position > %(after)s ORDER BY position
 
 
 def seal(chat_id: UUID) -> int:
-    """Seal what can be sealed of the active path, and embed it; the number of new blocks.
+    """Seal what can be sealed of the active path, and embed it; return the number of new blocks.
 
     Costs one walk over the unsealed messages; nothing when there are few. Without a working
-    embedder the blocks stay without vectors (`embed_waiting` sees to them) and are found by words.
+    embedder the blocks stay without vectors until `embed_waiting`, and are found by words alone.
     """
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None or chat.active_leaf_id is None:
@@ -71,9 +71,9 @@ def seal(chat_id: UUID) -> int:
 
 
 def embed(blocks: Sequence[MessageBlock]) -> bool:
-    """Give these blocks (of one organization) their vectors. False when the embedder failed.
+    """Embed these blocks of one organization. Return False if the embedder failed.
 
-    Of a block that is longer than the embedder reads, its beginning is embedded.
+    Of a block that is longer than the embedder's limit, the beginning is embedded.
     """
     try:
         model = default_embedding_model()
@@ -93,15 +93,14 @@ def embed(blocks: Sequence[MessageBlock]) -> bool:
 
 
 def embedded_text(content: str, model: EmbeddingModel) -> str:
-    """What of a block its vector tells."""
+    """Return the part of a block that its vector covers."""
     return tokens.beginning(content, model.max_input_tokens, model.encoding)
 
 
 def embed_waiting() -> None:
-    """Blocks without a vector, or with one of another model than the default, get theirs.
+    """Embed blocks without a vector of the default model, until none is left or the embedder fails.
 
-    Their embedder was away, or operators chose another. In batches, until nothing is left or the
-    embedder fails.
+    The embedder was away when they were sealed, or operators have chosen another one since.
     """
     try:
         model = default_embedding_model()
@@ -129,7 +128,7 @@ def _unsealed_ids(chat: Chat, last: MessageBlock | None) -> list[UUID]:
 
 
 def _spoken(ids: Iterable[UUID]) -> Iterator[Spoken]:
-    """The messages in this order, without the system messages that open the chat."""
+    """Yield the messages in this order, without the system messages that open the chat."""
     opening = True
     for some in _batches(ids, _READ_BATCH):
         rows = ChatMessage.objects.filter(pk__in=some).select_related("file").defer("search")
@@ -154,7 +153,8 @@ def _one_spoken(row: ChatMessage) -> Spoken:
 def _write(
     chat: Chat, last: MessageBlock | None, some: Sequence[list[Spoken]]
 ) -> list[MessageBlock]:
-    """Blocks for these runs behind `last`; none when the path changed or another sealed it."""
+    """Write blocks for these runs behind `last`; none if the path changed or another worker sealed
+    it."""
     positions = dict(
         ChatMessage.objects.filter(
             pk__in=[end.id for run in some for end in (run[0], run[-1])]
@@ -169,12 +169,13 @@ def _write(
         blocks.append(previous)
     with transaction.atomic():
         try:
-            now = transcript.locked_chat(chat.pk)
+            now = transcript.lock_chat(chat.pk)
         except Missing:
             return []
         current = last_block(chat.pk)
         if (current and current.pk) != (last and last.pk):
             return []
+        # Blocks are born on the active path; if the leaf has moved, they may not lie on it.
         MessageBlock.objects.bulk_create(blocks)
         if now.active_leaf_id != chat.active_leaf_id:
             mark_active_path(chat.pk, now.active_leaf_id)

@@ -1,7 +1,7 @@
-"""What is done with turns after they ended, in the background: sealing, and learning about the user.
+"""Digest ended turns in the background: seal old messages, and learn facts about the user.
 
-Each ended turn of a chat carries when this is due; whoever takes a chat's turns moves that on by
-some minutes first, so that work which broke off is done again. Doing it twice does no harm.
+`Turn.digest_at` says when this is due. A worker that claims a chat's turns moves it on by some
+minutes first, so that work which broke off is done again. Doing it twice does no harm.
 """
 
 import os
@@ -29,15 +29,15 @@ from engine.provider.model import ProviderError
 logger = structlog.get_logger(__name__)
 
 AGAIN_SECONDS: Final = 300
-"""How long a digest may take, and when one that failed is tried again."""
+"""How long a digest may take, and how long one that failed waits for the next try."""
 
 GIVE_UP_SECONDS: Final = 86_400
-"""A provider that has been away for a day: what was said then is no longer learnt from."""
+"""After a day without its provider, a turn is no longer learnt from."""
 
 SLICE_SECONDS: Final = 20.0
 
 _PASSING: Final = RETRYABLE | {"provider_auth", "DecryptError"}
-"""Faults that pass; operators put a key right, too."""
+"""Errors that may go away by themselves, or once operators correct a key."""
 
 _CHATS: Final = 16
 _THREADS: Final = 8
@@ -45,7 +45,7 @@ _LEARNT_FROM: Final = frozenset({TurnStatus.COMPLETED, TurnStatus.INCOMPLETE})
 
 
 def digest_turns() -> None:
-    """Digest what is due, chat by chat, for a while: other chores wait behind this one."""
+    """Digest what is due, chat by chat, for a while: other periodic jobs wait behind this one."""
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claim()):
         pool = _pool(os.getpid())
@@ -57,17 +57,19 @@ def digest_turns() -> None:
 
 @lru_cache(maxsize=1)
 def _pool(pid: int) -> ThreadPoolExecutor:
-    """Per process: threads do not survive a fork. Its threads stay: each new one would make Django a
-    connection of its own, in a circle with its helpers, and eight every five seconds are 30 MB an hour.
+    """Return the process's pool: threads do not survive a fork.
+
+    Its threads stay: each new one makes a Django connection object, in a reference cycle, and eight
+    every five seconds were 30 MB an hour.
     """
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="digest")
 
 
 @transaction.atomic
 def _claim() -> dict[UUID, list[UUID]]:
-    """Turns of some chats, at least one of each due: all that wait there are digested together.
+    """Claim due turns of some chats, with all others that wait there; return them by chat.
 
-    But for those that somebody is busy with, or that are to be tried again later.
+    Turns that another worker holds, or that are to be tried again later, are left out.
     """
     due = Turn.objects.filter(digest_at__lte=Now()).order_by("digest_at")
     chats = list(due.values_list("chat_id", flat=True).distinct()[:_CHATS])
@@ -90,19 +92,22 @@ def _digest_in_thread(claimed: tuple[UUID, Sequence[UUID]]) -> None:
 
 
 def digest(chat_id: UUID, turn_ids: Sequence[UUID]) -> None:
-    """Seal the chat and learn from these turns of it. A provider that fails is asked again later."""
+    """Seal the chat and learn from these turns of it. If a provider fails, they stay due."""
     chat = Chat.objects.unexpired().filter(pk=chat_id).first()
     rows = Turn.objects.filter(pk__in=turn_ids, status__in=_LEARNT_FROM)
     turns = list(rows.select_related("assistant", "organization").order_by("created_at"))
     if chat is not None:
         seal(chat.pk)
-        if turns and not _learnt(chat, turns):
+        if turns and not _try_learning(chat, turns):
             return
     Turn.objects.filter(pk__in=turn_ids).update(digest_at=None)
 
 
-def _learnt(chat: Chat, turns: Sequence[Turn]) -> bool:
-    """False when it is to be tried again: when the fault may pass, and has not lasted for a day."""
+def _try_learning(chat: Chat, turns: Sequence[Turn]) -> bool:
+    """Learn from the turns.
+
+    Return False to try again later: the error may pass, and is not a day old.
+    """
     try:
         learn(chat, turns)
     except (ProviderError, AmberError, DecryptError) as error:

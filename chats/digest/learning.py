@@ -1,4 +1,4 @@
-"""What is learnt about a person from turns that ended: their words go to `memory.extraction.fact_finding`.
+"""Learn facts about a person from ended turns, by `memory.extraction.fact_finding`.
 
 Only what the person typed and what the assistant answered is shown to the model, never prompts,
 recalled text, passages or results of tools; and only what still stands on the chat's active path,
@@ -46,8 +46,8 @@ _SHOWN: Final = (*_BY_USER, MessageRole.ASSISTANT)
 def learn(chat: Chat, turns: Sequence[Turn]) -> None:
     """Extract facts from these turns of one chat, as far as their assistants use memory.
 
-    Raises ProviderError, Unavailable, and RateLimited for a budget that is used up; what was found
-    before is kept, and finding it again does no harm.
+    Raises ProviderError, Unavailable, and RateLimited (budget_exceeded). Facts found before that
+    are kept, and finding them again does no harm.
     """
     learning = [turn for turn in turns if uses_memory(turn)]
     if not learning:
@@ -66,7 +66,7 @@ def learn(chat: Chat, turns: Sequence[Turn]) -> None:
 
 
 def uses_memory(turn: Turn) -> bool:
-    """Whether this turn may read and write what is known of who asked."""
+    """Whether this turn may read and write memories of the person who asked."""
     if turn.assistant is None:
         return False
     is_public_api = turn.api_key_id is not None or turn.guest_id is not None
@@ -75,7 +75,7 @@ def uses_memory(turn: Turn) -> bool:
 
 @transaction.atomic
 def _store_facts(chat_id: UUID, owner: Owner, found: Sequence[LearntFact]) -> bool:
-    """Under the chat's lock: of a chat that went while the model thought, nothing stays."""
+    """Store facts under the chat's lock. Return False if the chat was deleted meanwhile."""
     if not Chat.objects.unexpired().select_for_update(no_key=True).filter(pk=chat_id).exists():
         return False
     for learnt in found:
@@ -84,11 +84,11 @@ def _store_facts(chat_id: UUID, owner: Owner, found: Sequence[LearntFact]) -> bo
 
 
 def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[ConversationText]:
-    """The exchange of each turn, and what was said to be answered later just before it."""
+    """Return the exchange of each turn, and the messages "to be answered later" just before it."""
     rows = ChatMessage.objects.filter(chat=chat, role__in=_SHOWN)
     mine = rows.filter(turn__in=turns) | rows.filter(pk__in=[turn.question_id for turn in turns])
-    estimate_spending = {turn.question_id for turn in turns if turn.question_id}
-    questions = ChatMessage.objects.filter(pk__in=estimate_spending).defer("search")
+    question_ids = {turn.question_id for turn in turns if turn.question_id}
+    questions = ChatMessage.objects.filter(pk__in=question_ids).defer("search")
     later = {pk for question in questions for pk in _later_before(question)}
     mine |= rows.filter(pk__in=later)
     on_path = transcript.path_ids(chat.pk, chat.active_leaf_id)
@@ -102,7 +102,7 @@ def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[ConversationText]:
 
 
 def _later_before(question: ChatMessage) -> Iterator[UUID]:
-    """What the person said since the question before this one, without asking for an answer."""
+    """Yield what the person said since the previous question without asking for an answer."""
     before = transcript.path(
         question.chat_id, question.parent_id, max_messages=_LATER_MESSAGES, brief=True
     )
@@ -117,7 +117,7 @@ _LATER_MESSAGES: Final = 50
 
 
 def _portions(messages: Sequence[ConversationText]) -> Iterator[list[ConversationText]]:
-    """In order, as many at once as one call of the model takes."""
+    """Split the messages into portions that fit into one call of the model, in order."""
     portion: list[ConversationText] = []
     chars = 0
     for message in messages:
@@ -131,12 +131,12 @@ def _portions(messages: Sequence[ConversationText]) -> Iterator[list[Conversatio
 
 
 def _size(message: ConversationText) -> int:
-    """The characters of it that are shown."""
+    """Return how many of its characters are shown to the model."""
     return min(len(message.text), MAX_SAID_CHARS if message.by_user else MAX_ANSWER_CHARS)
 
 
 def _model_for(turn: Turn) -> LanguageModel:
-    """AMBER_MEMORY_MODEL, else the assistant's own."""
+    """Return the model of AMBER_MEMORY_MODEL, else the assistant's own."""
     assert turn.assistant is not None
     alias = settings.AMBER_MEMORY_MODEL or turn.assistant.model
     return registry.resolve(alias, wants_vision=False).row
@@ -146,7 +146,7 @@ def _model_for(turn: Turn) -> LanguageModel:
 def _reserve_budget(
     turn: Turn, row: LanguageModel, messages: Sequence[ConversationText]
 ) -> Iterator[None]:
-    """Holds what the call may use meanwhile. Raises RateLimited (budget_exceeded)."""
+    """Reserve what the call inside may use. Raises RateLimited (budget_exceeded)."""
     if row.provider.is_offline:
         yield
         return
@@ -168,7 +168,7 @@ def _reserve_budget(
 
 
 def _extractor(turn: Turn, owner: Owner, row: LanguageModel) -> Extractor:
-    """The offline model only finds explicit statements."""
+    """Return the extractor. With the offline model it only finds explicit statements."""
     embedding_model = registry.default_embedding_model()
     model: Model | None = None if row.provider.is_offline else registry.engine_model(row)
     return Extractor(

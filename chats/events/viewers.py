@@ -1,11 +1,12 @@
-"""Everybody who watches turns in this web process, on one Redis connection.
+"""Deliver events to all viewers in this web process, over one Redis connection.
 
 A viewer registers a queue, reads what the stream already holds, then follows. The hub reads all
 watched streams with one XREAD and is woken by CLIENT UNBLOCK when one is added. Redis is only the
 fast way: turns that are silent are looked up in Postgres every SILENT_SECONDS, so that a viewer
-learns of the end even if Redis lost everything. A slow viewer loses its queue, not the turn its
-time: it catches up by reading the stream again. Every WELCOME_SECONDS all viewers' credentials are
-looked at again, together: whose key was revoked, or whose session was signed out, is refused.
+learns of the end even if Redis lost everything. A viewer that is too slow loses its queue and
+catches up from a snapshot; the turn never waits for it. Every WELCOME_SECONDS the
+credentials of all viewers are checked together: a viewer whose key was revoked, or whose session
+was signed out, is refused.
 """
 
 import asyncio
@@ -28,24 +29,27 @@ logger = structlog.get_logger(__name__)
 
 SILENT_SECONDS = 2.0
 WELCOME_SECONDS = 5.0
-"""Six queries at most for a whole process; what was revoked or signed out is seen within twice as long."""
+"""Six queries at most for a whole process; a revoked key is seen within twice the time."""
 _BLOCK_MS = 2_000
-"""Well below `amber_redis.LONGEST_WAIT_SECONDS`, after which the connection counts as half-open."""
+"""Well below `amber_redis.LONGEST_WAIT_SECONDS`, after which a connection counts as half-open."""
 ROUND_SECONDS = 10.0
-"""A hub that has not read for so long does not follow: longer than it takes to connect anew."""
+"""A hub that has not read for so long is not following: longer than it takes to reconnect."""
 _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500
 _PAUSE_SECONDS = 0.2
 _WAKE_PAUSE_SECONDS = 0.001
 _LONGEST_WAKE_PAUSE_SECONDS = 0.1
 _GATHER_SECONDS = 0.01
-"""After each read: what many turns say meanwhile is read together. A turn that speaks alone waits for
-nothing, since its next event is further away. Without it reading was 28% of a busy web process's CPU."""
+"""The pause after each read, so that the events of many turns are read together.
+
+A turn that streams alone is not delayed, since its next event is further away. Without the pause
+reading took 28% of a busy web process's CPU.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One event as it stands in Redis: `data` is its JSON."""
+    """One event as Redis holds it: `data` is its JSON."""
 
     seq: int
     name: str
@@ -56,7 +60,7 @@ class StreamEvent:
 class Viewer:
     """One reader of one turn. None in the queue means: look into Postgres, unless `is_refused`.
 
-    `credential` None: nothing to look at again.
+    `credential` is None if there is nothing to check again.
     """
 
     turn_id: UUID
@@ -77,21 +81,21 @@ class Hub:
         self._viewers: dict[bytes, set[Viewer]] = {}
         self._last_ids: dict[bytes, bytes] = {}
         self._reading: dict[bytes, bytes] = {}
-        """The XREAD under way: what it reads, each after which id."""
+        """The XREAD under way: the streams it reads, each with the id it reads after."""
         self._client_id: int | None = None
         self._is_blocked = False
-        """Whether the reader waits in Redis, and cannot know of who was added since."""
+        """Whether the reader waits in Redis, and does not know of viewers added since."""
         self._read_at = 0.0
-        """time.monotonic() at which the last XREAD was answered, or there was something to read."""
+        """time.monotonic() of the last answer to an XREAD, or of the first viewer."""
         self._reader: asyncio.Task[None] | None = None
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._credentials_watcher: asyncio.Task[None] | None = None
 
     def add(self, viewer: Viewer) -> bool:
-        """Follow from now on. Register before reading what is there already: nothing is missed.
+        """Follow a turn from now on. Register before reading what is there: then nothing is missed.
 
-        True: nobody followed this turn here, and the stream will be read from its beginning.
+        Return True if nobody followed this turn here: its stream is read from the beginning.
         """
         is_first = viewer.key not in self._viewers
         if not self._viewers:
@@ -102,6 +106,7 @@ class Hub:
         return is_first
 
     def remove(self, viewer: Viewer) -> None:
+        """Stop following. The reader ends once nobody is left."""
         mine = self._viewers.get(viewer.key)
         if mine is not None:
             mine.discard(viewer)
@@ -111,7 +116,7 @@ class Hub:
 
     @property
     def is_following(self) -> bool:
-        """Whether viewers, if there are any, are told what is new. May be asked by any thread."""
+        """Whether viewers, if there are any, get new events. Any thread may ask."""
         return not self._viewers or time.monotonic() - self._read_at < ROUND_SECONDS
 
     def _run(self) -> None:
@@ -126,7 +131,10 @@ class Hub:
             self._credentials_watcher = loop.create_task(self._watch_credentials())
 
     async def _wake(self) -> None:
-        """Interrupt the reader until it reads all that is watched: it may just be about to block."""
+        """Interrupt the reader until it reads all watched streams.
+
+        Once is not enough: it may have been just about to block.
+        """
         pause_seconds = _WAKE_PAUSE_SECONDS
         while self._client_id is not None and self._viewers.keys() - self._reading.keys():
             try:
@@ -135,7 +143,7 @@ class Hub:
             except (RedisError, OSError):
                 return
             await asyncio.sleep(pause_seconds)
-            # On a half-open connection the reader cannot hear of it for seconds.
+            # On a half-open connection the reader does not notice for seconds.
             pause_seconds = min(2 * pause_seconds, _LONGEST_WAKE_PAUSE_SECONDS)
 
     async def _read_forever(self) -> None:
@@ -149,7 +157,7 @@ class Hub:
                 self._client_id, self._is_blocked = None, False
 
     async def _read_connected(self) -> None:
-        """Read on one connection of our own, whose id CLIENT UNBLOCK needs."""
+        """Read on a connection of its own, whose id CLIENT UNBLOCK needs."""
         async with amber_redis.async_blocking_client().client() as connection:
             self._client_id = await connection.client_id()
             while self._viewers:
@@ -191,7 +199,10 @@ class Hub:
                         _put(viewer, None)
 
     async def _watch_credentials(self) -> None:
-        """Refuse viewers who would not be let in any more. Without Postgres nobody is refused."""
+        """Refuse viewers whose credential is no longer valid.
+
+        Without Postgres nobody is refused.
+        """
         while self._viewers:
             await asyncio.sleep(WELCOME_SECONDS)
             watching = [v for all_ in self._viewers.values() for v in all_]
@@ -211,13 +222,14 @@ def decode(entry_id: bytes, fields: dict[bytes, bytes]) -> StreamEvent:
 
 
 async def read_stream(key: bytes, *, least: str, count: int | None = None) -> list[StreamEvent]:
-    """The events a stream holds from id `least` on, oldest first. Raises RedisError, OSError."""
+    """Return the stream's events from id `least` on, oldest first. Raises RedisError, OSError."""
     found: Any = await amber_redis.async_client().xrange(key, min=least, count=count)
     return [decode(entry_id, fields) for entry_id, fields in found]
 
 
 def _put(viewer: Viewer, event: StreamEvent | None) -> None:
     viewer.heard_at = time.monotonic()
+    # Too slow: drop everything, and let the viewer catch up from a snapshot.
     if viewer.queue.full():
         while not viewer.queue.empty():
             viewer.queue.get_nowait()
@@ -226,7 +238,7 @@ def _put(viewer: Viewer, event: StreamEvent | None) -> None:
 
 
 def _knows_more(state: tuple[str, int] | None, seq: int) -> bool:
-    """Whether the turn is gone, over, or further than this viewer."""
+    """Whether the turn is deleted, over, or further than this viewer."""
     return state is None or state[0] not in LIVE_STATUSES or state[1] > seq
 
 
@@ -251,7 +263,7 @@ _hubs: dict[Any, Hub] = {}
 
 
 def hub() -> Hub:
-    """The hub of the running event loop."""
+    """Return the hub of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _hubs:
         _hubs[loop] = Hub()
@@ -259,5 +271,5 @@ def hub() -> Hub:
 
 
 def are_followed() -> bool:
-    """Whether the viewers of this process are told what is new: what /readyz asks for."""
+    """Whether the viewers of this process get new events; /readyz asks for it."""
     return all(each.is_following for each in list(_hubs.values()))

@@ -1,7 +1,7 @@
-"""Which sealed blocks the path to a chat's active leaf holds.
+"""Keep track of which sealed blocks lie on the path to a chat's active leaf.
 
-Kept with each jump of the leaf, so that text of an abandoned branch is not recalled by the very turn
-that an edit starts. Appending to the path changes nothing and costs nothing.
+This is updated with each jump of the leaf, so that text of an abandoned branch is not recalled by
+the very turn that an edit starts. Appending to the path changes nothing and costs nothing.
 """
 
 from typing import Any
@@ -15,6 +15,8 @@ from amber.lib.search.hybrid import pool_word
 from chats.models import ChatMessage, MessageBlock, Turn
 from engine.context.blocks import SealedBlock
 
+# `up` climbs from the leaf to the nearest message that ends a block; `chain` goes on from there by
+# the blocks' own links. Blocks off the chain are unmarked, and only rows that change are written.
 _MARK_SQL = """
 WITH RECURSIVE up AS (
     SELECT m.id, m.parent_id, b.id AS block
@@ -36,7 +38,7 @@ WHERE chat_id = %(chat)s AND on_active_path <> (id IN (SELECT id FROM chain))
 
 
 def mark_active_path(chat_id: UUID, leaf_id: UUID | None) -> None:
-    """Say of each block whether the path to this leaf holds it. One statement.
+    """Mark each block as on or off the path to this leaf. One statement.
 
     Walks messages only up to the nearest block, then from block to block.
     """
@@ -44,29 +46,29 @@ def mark_active_path(chat_id: UUID, leaf_id: UUID | None) -> None:
         cursor.execute(_MARK_SQL, {"chat": chat_id, "leaf": leaf_id})
 
 
-def forget_message(message: ChatMessage) -> None:
-    """Drop the block that holds a message which is about to be deleted, and all built on it.
+def delete_blocks_with(message: ChatMessage) -> None:
+    """Delete the block that holds a message which is about to go, and all blocks built on it.
 
-    They are sealed again, without it, when the chat goes on.
+    What remains is sealed again when the chat goes on.
     """
     MessageBlock.objects.filter(chat_id=message.chat_id, messages__contains=[message.pk]).delete()
 
 
 def chat_word(chat_id: UUID) -> str:
-    """What all blocks of a chat have in their index of words."""
+    """Return the word that all blocks of a chat have in their index of words."""
     return pool_word("chat", chat_id)
 
 
 def last_block(chat_id: UUID) -> MessageBlock | None:
-    """The newest block of the active path, without its content."""
+    """Return the newest block of the active path, without its content."""
     active = MessageBlock.objects.filter(chat_id=chat_id, on_active_path=True)
     return active.defer("full_content", "vector", "search").order_by("-last_position").first()
 
 
 def newest_blocks(turn: Turn, count: int) -> list[SealedBlock]:
-    """The last blocks of the turn's path, oldest first. One query.
+    """Return the last blocks of the turn's path, oldest first. One query.
 
-    None for a turn that goes on where the active path no longer leads: its tail is read by size.
+    A turn whose tip is no longer the active leaf gets an empty list: its tail is read by size.
     """
     if turn.chat is None or turn.chat.active_leaf_id != turn.tip_id:
         return []

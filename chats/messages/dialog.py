@@ -1,4 +1,4 @@
-"""A chat as a plain conversation: what was asked, and what was answered."""
+"""Reduce a chat to a plain conversation: what was asked, and what was answered."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -18,9 +18,10 @@ class DialogTurn:
 
 
 def dialog_turns(chat: Chat) -> list[DialogTurn]:
-    """The active path as questions and their answers, in order; unanswered questions left out.
+    """Return the active path as questions and their answers, oldest first.
 
-    Several answers to one question are one text; prompts, tools and files are left out.
+    Several answers to one question become one text; unanswered questions, prompts, tools and files
+    are left out.
     """
     turns: list[DialogTurn] = []
     asked: ChatMessage | None = None

@@ -1,4 +1,4 @@
-"""Messages that go are no longer what memories rest on."""
+"""Take messages that are about to be deleted out of the evidence of memories."""
 
 from uuid import UUID
 
@@ -10,8 +10,10 @@ from memory.owner import Owner
 
 
 def withdraw_messages(chat: Chat, going: QuerySet[ChatMessage]) -> None:
-    """In the caller's transaction, before they are deleted. Costs as much as the person has
-    memories, however many messages go."""
+    """Withdraw these messages, in the caller's transaction, before they are deleted.
+
+    The cost grows with the person's memories, not with the number of messages.
+    """
     owner = Owner.asking(chat.organization_id, chat.user_id, chat.guest_id)
     held = evidence_of(owner)
     if held:

@@ -1,6 +1,6 @@
-"""The tree of messages of a chat that is brought along: rows made of what a client wrote, not saved.
+"""Build the message tree of an imported chat: unsaved rows, made of what a client sent.
 
-Refuses what does not make a tree, and tool messages that do not name their call.
+It refuses what does not make a tree, and tool messages that do not name their call.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,11 +17,11 @@ from engine.provider_fields import read_stored_form
 def build_tree(
     chat: Chat, messages: Sequence[Mapping[str, Any]], *, assistant_ids: Collection[UUID] = ()
 ) -> dict[str, ChatMessage]:
-    """Unsaved rows of an imported chat by their old ids (or place), parents before children.
+    """Return unsaved rows by their old ids (or places), parents before children.
 
-    A message without `parent_id` follows the one before it, and keeps its assistant if that is one of
-    `assistant_ids`. Raises Invalid: an id given twice, a
-    parent that does not come before, a tool message without its call.
+    A message without `parent_id` follows the one before it. A message keeps its assistant if that
+    is one of `assistant_ids`. Raises Invalid for an id that is used twice, a parent that does not
+    come before, and a tool message without its call.
     """
     rows: dict[str, ChatMessage] = {}
     before: ChatMessage | None = None
@@ -29,7 +29,7 @@ def build_tree(
         name = given.get("id") or f"#{place}"
         parent = _imported_parent(given, before, rows, place)
         if name in rows:
-            raise Invalid(fields={f"messages.{place}.id": ["Given twice."]})
+            raise Invalid(fields={f"messages.{place}.id": ["This id is used twice."]})
         is_call = given["role"] in CALL_ROLES
         call = _imported_call(given.get("tool_call"), place) if is_call else None
         assistant_id = given.get("assistant_id")
@@ -64,7 +64,7 @@ def _imported_call(call: Any, place: int) -> dict[str, Any]:
     if not isinstance(call, dict) or not all(
         isinstance(call.get(name), str) for name in ("id", "name", "arguments")
     ):
-        said = "A tool message needs {id, name, arguments}, three strings."
+        said = "A tool message needs `id`, `name` and `arguments`, all strings."
         raise Invalid(fields={f"messages.{place}.tool_call": [said]})
     reply_id = call.get("reply_id")
     return {

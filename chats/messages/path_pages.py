@@ -1,4 +1,4 @@
-"""Pages along a branch: from its end towards the root, each page oldest first.
+"""Page along a branch, from its end towards the root; each page is oldest first.
 
 A cursor names a message of the branch: `before.<id>` is the page that ends before it,
 `after.<id>` the page that begins after it. A page costs its own length, not the chat's.
@@ -18,7 +18,7 @@ from chats.models import Chat, ChatMessage
 
 @dataclass(frozen=True, slots=True)
 class PathPage:
-    """`previous` leads to older messages, `next` to newer ones; None at the ends."""
+    """A page. `previous` leads to older messages, `next` to newer ones; None at the ends."""
 
     messages: list[ChatMessage]
     previous: str | None
@@ -26,7 +26,7 @@ class PathPage:
 
 
 def path_page(request: Request, chat: Chat) -> PathPage:
-    """Raises Invalid for a cursor or limit that is none."""
+    """Return the page a request asks for. Raises Invalid for a bad cursor or limit."""
     limit = limit_of(request)
     direction, message = _cursor(request, chat)
     if direction == "after":
@@ -45,7 +45,7 @@ def path_page(request: Request, chat: Chat) -> PathPage:
 
 
 def _after(chat: Chat, message: ChatMessage | None, count: int) -> list[ChatMessage]:
-    """The messages that follow this one on the active branch. Costs the way from its end."""
+    """Return the messages that follow this one on the active branch. Reads the whole branch."""
     branch = transcript.path(chat.pk, chat.active_leaf_id)
     for place, each in enumerate(branch):
         if message is not None and each.pk == message.pk:
@@ -63,7 +63,7 @@ def _cursor(request: Request, chat: Chat) -> tuple[str, ChatMessage | None]:
     except ValueError:
         message = None
     if direction not in ("before", "after") or message is None:
-        raise Invalid(fields={"cursor": ["Not a cursor of this list."]})
+        raise Invalid(fields={"cursor": ["This is not a cursor of this list."]})
     return direction, message
 
 

@@ -1,4 +1,4 @@
-"""Which question a turn answers, and what a chat is called by its first one."""
+"""Find the question that a turn answers, and name a chat by its first one."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ CHAT_NAME_CHARS: Final = 80
 
 
 def question_at(message: ChatMessage) -> ChatMessage:
-    """The nearest question at or before this message. Raises Invalid (no_human_message)."""
+    """Return the nearest question at or before this message. Raises Invalid (no_human_message)."""
     for earlier in reversed(transcript.path(message.chat_id, message.pk)):
         if earlier.role in ASKING_ROLES:
             return earlier
@@ -19,6 +19,6 @@ def question_at(message: ChatMessage) -> ChatMessage:
 
 
 def name_by(question: ChatMessage) -> str:
-    """What a chat is called that begins with this question; nothing if the question is hidden."""
+    """Return the name of a chat that begins with this question; empty if the question is hidden."""
     first_line = question.content.strip().partition("\n")[0]
     return "" if question.hidden else first_line[:CHAT_NAME_CHARS].rstrip()

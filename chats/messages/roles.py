@@ -1,4 +1,4 @@
-"""What the roles of messages mean and what clients may do with them (design 1), as tables."""
+"""Define what the roles of messages mean, and what clients may do with them, as tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,10 @@ SEARCHED_ROLES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RolePolicy:
-    """What a client may do with a role (design 1)."""
+    """What a client may do with a role.
+
+    `while_live`: it may be posted while a turn runs.
+    """
 
     starts_turn: bool = False
     while_live: bool = False

@@ -1,6 +1,6 @@
-"""Full-text search over messages: `amber.lib.search.words` on both sides, GIN in between.
+"""Search the texts of messages: `amber.lib.search.words` makes the tokens of texts and queries.
 
-Chinese, C++ and part numbers are found. Only messages of chats the caller sees.
+Chinese, C++ and part numbers are found. Only messages of chats that the caller sees are searched.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class _Query(Func):
 
 @dataclass(frozen=True, slots=True)
 class MessageHit:
-    """`score` is between 0 and 1."""
+    """A message that matches; `score` is between 0 and 1."""
 
     message: ChatMessage
     score: float
@@ -37,7 +37,7 @@ class MessageHit:
 def search_messages(
     principal: Principal, query: str, *, chat_id: UUID | None = None, limit: int
 ) -> list[MessageHit]:
-    """The best matches, best first. Nothing for a query of no words. One query."""
+    """Return the best matches, best first; none for a query without words. One query."""
     literal = tsquery_literal(query)
     if literal is None:
         return []
@@ -49,7 +49,7 @@ def search_messages(
 
 
 def best_matches(rows: QuerySet[Any], literal: str) -> QuerySet[Any]:
-    """Those that match the tsquery, best first, each with its `score`."""
+    """Return the rows that match the tsquery, best first, each with its `score`."""
     matching = rows.filter(search__matches=literal)
     ranked = matching.annotate(score=_Rank(F("search"), _Query(Value(literal))))
     best: QuerySet[Any] = ranked.defer("search").order_by("-score", "-created_at")

@@ -1,6 +1,6 @@
-"""The tree of messages of a chat: reading a path, appending to it.
+"""Read paths of a chat's message tree, and append to it.
 
-Appending needs the chat's row locked (`locked_chat`), so that parent, position and active leaf
+Appending needs the chat's row locked (`lock_chat`), so that parent, position and active leaf
 agree.
 """
 
@@ -34,11 +34,14 @@ _BRIEF = (
     "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, "
     "provider_fields, file_id, created_at"
 )
-"""What a model's context needs of a message; the rest is read when it is asked for."""
+"""The columns that a model's context needs; the others are read when they are used."""
 
 
 def _path_sql(columns: str) -> str:
-    """The recursion carries the columns: a join after it makes the planner scan the whole table."""
+    """Return the query for a path.
+
+    The recursion carries the columns: a join after it makes the planner scan the whole table.
+    """
     of_parent = ", ".join(f"m.{name}" for name in columns.split(", "))
     return f"""
 WITH RECURSIVE path AS (
@@ -78,11 +81,12 @@ def path(
     through: ChatMessage | None = None,
     brief: bool = False,
 ) -> list[ChatMessage]:
-    """The messages from `leaf_id` towards the root, oldest first, with assistant and file.
+    """Return the messages from `leaf_id` towards the root, oldest first, with assistant and file.
 
-    Stops at `max_messages`, at `from_position`, or after the message that reaches `max_bytes` of
-    text, but not before `through`, one of the path. Costs one query over what it returns (and one each for assistants
-    and files), however long the chat. `brief` rows hold what a context needs: half the time.
+    It stops at `max_messages`, at `from_position`, or after the message that reaches `max_bytes` of
+    text, but not before `through`, a message of the path. Costs one query over what it returns (and
+    one each for assistants and files), however long the chat. `brief` rows hold what a context
+    needs and take half the time.
     """
     if leaf_id is None:
         return []
@@ -100,7 +104,7 @@ def path(
 
 
 def path_ids(chat_id: UUID, leaf_id: UUID | None) -> set[UUID]:
-    """The ids of the whole path to this message: one walk over ids, 1 ms per 1,000 messages."""
+    """Return the ids of the whole path to this message: one query, 1 ms per 1,000 messages."""
     with connection.cursor() as cursor:
         cursor.execute(_PATH_IDS_SQL, {"leaf": leaf_id, "chat": chat_id})
         return {row[0] for row in cursor.fetchall()}
@@ -109,7 +113,8 @@ def path_ids(chat_id: UUID, leaf_id: UUID | None) -> set[UUID]:
 def attach_related(messages: Sequence[ChatMessage]) -> None:
     """Load assistants and files of these rows: at most two queries.
 
-    Texts of files only where somebody posted one: those of tools are not read, and may be long.
+    Texts of files are loaded only if somebody posted one: those of tools are not read, and may be
+    long.
     """
     wanted: list[Prefetch[Any] | str] = []
     if any(m.assistant_id for m in messages):
@@ -123,12 +128,12 @@ def attach_related(messages: Sequence[ChatMessage]) -> None:
 
 
 def opening(message: ChatMessage) -> list[ChatMessage]:
-    """The system messages that open this message's path, oldest first."""
+    """Return the system messages that open this message's path, oldest first."""
     return path(message.chat_id, message.opening_id)
 
 
 def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
-    """For each of these messages its siblings (itself included), oldest first. One query.
+    """Return the siblings of each message (itself included), oldest first. One query.
 
     The siblings of a chat's root are its other roots.
     """
@@ -166,16 +171,16 @@ def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID
 
 
 def messages_to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    """The wire form of stored messages, with their siblings: one query.
+    """Return the wire form of stored messages, with their siblings: one query.
 
-    Assistants and files are to be loaded (`attach_related`).
+    Assistants and files must be loaded (`attach_related`).
     """
     siblings = siblings_of(messages)
     return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
 
 
-def exported(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    """As `messages_to_wire`, and where models want something back with it: an imported chat goes on."""
+def export_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """Return `messages_to_wire` with `provider_fields`, which models need to continue an import."""
     return [
         {**wire, "provider_fields": message.provider_fields} if message.provider_fields else wire
         for wire, message in zip(messages_to_wire(messages), messages, strict=True)
@@ -183,14 +188,17 @@ def exported(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def owner_of(principal: Principal) -> ChatOwner:
-    """Whose list a chat made by this principal stands in."""
+    """Return in which list a chat made by this principal appears."""
     if principal.guest_id is not None:
         return ChatOwner.GUEST
     return ChatOwner.API if principal.key else ChatOwner.USER
 
 
-def locked_chat(chat_id: UUID) -> Chat:
-    """The chat, locked until the transaction ends: always before its turn. Raises Missing."""
+def lock_chat(chat_id: UUID) -> Chat:
+    """Return the chat, locked until the transaction ends: always before its turn.
+
+    Raises Missing.
+    """
     found = _lock_chat(chat_id=chat_id)
     if not found:
         raise Missing
@@ -214,7 +222,7 @@ def append(
 def new_row(
     chat: Chat, parent: ChatMessage | None, *, role: str, content: str, **fields: Any
 ) -> ChatMessage:
-    """Not saved yet."""
+    """Return a message that is not saved yet."""
     message = ChatMessage(
         organization_id=chat.organization_id,
         chat=chat,
@@ -243,8 +251,8 @@ def append_to_turn(
 ) -> dict[str, Any]:
     """Write the turn's next message at its tip, or into `output` for a stateless turn (no chat).
 
-    Moves the tip, and the chat's active leaf if it stood there. Returns the wire form. The caller
-    holds chat and turn, and saves the turn.
+    Moves the tip, and the chat's active leaf if the leaf was the tip. Returns the wire form. The
+    caller holds the locks of chat and turn, and saves the turn.
     """
     if chat is None:
         message = _stateless_message(turn, role=role, content=content, **fields)
@@ -263,6 +271,7 @@ def append_to_turn(
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
     """Make this the end of the active path. The caller holds the chat's lock."""
+    # A leaf that only grew keeps its blocks; only a jump to another branch changes them.
     if leaf is None or leaf.parent_id != chat.active_leaf_id:
         mark_active_path(chat.pk, leaf.pk if leaf else None)
     chat.active_leaf = leaf

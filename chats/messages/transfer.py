@@ -1,4 +1,4 @@
-"""Chats out of Amber and back: everything a chat holds, as JSON (design 12)."""
+"""Export and import chats: everything a chat holds, as JSON (docs/privacy.md)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,14 +22,14 @@ _BATCH = 500
 
 
 def export_chat(chat: Chat) -> dict[str, Any]:
-    """`{"chat", "messages"}`, parents before children, all branches."""
+    """Return `{"chat", "messages"}` with all branches, parents before children."""
     rows = list(
         ChatMessage.objects.filter(chat=chat)
         .defer("search")
         .order_by("position", "created_at", "pk")
     )
     transcript.attach_related(rows)
-    return {"chat": chat_wire(chat), "messages": transcript.exported(rows)}
+    return {"chat": chat_wire(chat), "messages": transcript.export_messages(rows)}
 
 
 @transaction.atomic(durable=True)
@@ -41,11 +41,11 @@ def import_chat(
     assistant: Assistant | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> Chat:
-    """A new chat of the principal's; a message without `parent_id` follows the one before it.
+    """Create a chat of the principal's; a message without `parent_id` follows the one before it.
 
-    `assistant` becomes the chat's. Messages keep the assistants that the principal sees; files are not
-    taken along: they may be somebody else's. What is old in it is sealed at once: it may be asked for by the first question.
-    Raises Invalid.
+    `assistant` becomes the chat's. Messages keep the assistants that the principal sees; files are
+    not imported, since they may be somebody else's. Old messages are sealed at once, since the
+    first question may need them. Raises Invalid.
     """
     made = Chat.objects.create(
         organization_id=principal.organization_id,
@@ -70,7 +70,7 @@ def import_chat(
 def _seen_assistants(
     principal: Principal, messages: Sequence[Mapping[str, Any]]
 ) -> Collection[UUID]:
-    """Of those that the messages name. One query, none where they name none."""
+    """Return the assistants that the messages name and the principal sees. One query at most."""
     named = {given["assistant_id"] for given in messages if given.get("assistant_id")}
     if not named:
         return ()
@@ -79,7 +79,7 @@ def _seen_assistants(
 
 
 def _keep_dates(rows: Iterable[ChatMessage], messages: Sequence[Mapping[str, Any]]) -> None:
-    """A row's own date is that of its writing; here it is when the message was said."""
+    """Replace the dates at which the rows were written by those of the export."""
     dated = []
     for row, given in zip(rows, messages, strict=True):
         if "created_at" in given:
@@ -89,9 +89,9 @@ def _keep_dates(rows: Iterable[ChatMessage], messages: Sequence[Mapping[str, Any
 
 
 def _leaf(rows: Mapping[str, ChatMessage], wanted: str | None) -> ChatMessage | None:
-    """The leaf the export names, else the last message."""
+    """Return the leaf that the export names, else the last message. Raises Invalid."""
     if wanted is not None and wanted not in rows:
-        raise Invalid(fields={"chat.active_leaf_id": ["No message has this id."]})
+        raise Invalid(fields={"chat.active_leaf_id": ["No message of the import has this id."]})
     if wanted is not None:
         return rows[wanted]
     return list(rows.values())[-1] if rows else None

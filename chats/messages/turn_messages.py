@@ -1,7 +1,7 @@
-"""What a turn has written so far, as it is stored: its messages by step, and the calls still open;
-and how viewers are told of it when an attempt begins.
+"""Read what a turn has stored so far: its messages by step, and the calls that are still open.
 
-Reads only. A stateless turn keeps its messages in its own row (`Turn.output`).
+Here, too, are the events by which an attempt begins. Nothing is written. A stateless turn keeps its
+messages in its own row (`Turn.output`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,18 +15,20 @@ from engine.messages import ToolCall
 
 
 def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The wire form of what this turn wrote, in order: four queries at most."""
+    """Return the wire form of what this turn wrote, in order: four queries at most."""
     return [message for _, message in steps_of_turn(turn)]
 
 
 def entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The same with `provider_fields`, for whoever brings them back to the model: never for viewers.
-    Five queries at most, none for a stateless turn."""
+    """Return `messages_of_turn` with `provider_fields`: for the model, never for viewers.
+
+    Five queries at most, none for a stateless turn.
+    """
     return with_provider_fields(messages_of_turn(turn), provider_fields_of(turn))
 
 
 def provider_fields_of(turn: Turn) -> dict[str, Any]:
-    """By message id; those that have none are left out. One query at most."""
+    """Return the turn's `provider_fields` by message id, where there are any. One query at most."""
     if turn.chat_id is None:
         return dict((turn.output or {}).get("provider_fields", {}))
     rows = ChatMessage.objects.filter(turn=turn, provider_fields__isnull=False)
@@ -40,7 +42,7 @@ def with_provider_fields(
 
 
 def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:
-    """As `messages_of_turn`, each with its step (of a stateless turn: the last stored one)."""
+    """Return `messages_of_turn`, each with its step (of a stateless turn: the last stored one)."""
     if turn.chat_id is None:
         return [(turn.step, message) for message in (turn.output or {}).get("messages", [])]
     rows = list(
@@ -55,9 +57,9 @@ def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:
 
 
 def first_events(turn: Turn) -> list[Event]:
-    """Of this attempt: the turn, or after a break what is stored, said again."""
+    """Return the first events of this attempt: the turn, or after a break what is stored."""
     if turn.waiting_calls and turn.seq > first_seq(turn.attempt):
-        return []  # it goes on where it waited, and every viewer knows what it had said
+        return []  # it continues where it waited, and every viewer has its events
     if turn.attempt == 1 and turn.seq == 0:
         question = messages_to_wire([turn.question])[0] if turn.question else None
         return [("turn.started", {"turn": turn_wire(turn), "message": question})]
@@ -70,7 +72,7 @@ def first_events(turn: Turn) -> list[Event]:
 
 
 def open_calls(turn: Turn) -> list[ToolCall]:
-    """Calls of the turn's last stored step that have no result: a worker died while they ran."""
+    """Return the calls of the turn's last stored step that have no result, in order."""
     rows = _rows_of_last_step(turn)
     finished = [row["tool_call"]["id"] for row in rows if row["role"] == MessageRole.TOOL]
     calls = []
@@ -86,7 +88,7 @@ def open_calls(turn: Turn) -> list[ToolCall]:
 
 
 def _rows_of_last_step(turn: Turn) -> list[dict[str, Any]]:
-    """Role and tool call of each, in order."""
+    """Return role and tool call of each message, in order."""
     if turn.step == 0:
         return []
     if turn.chat_id is None:

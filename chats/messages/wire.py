@@ -1,4 +1,4 @@
-"""The wire form of chats, messages and turns: one form, for REST and for events."""
+"""Convert chats, messages and turns to their wire form: the same in REST and in events."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,7 +28,7 @@ def chat_wire(chat: Chat) -> dict[str, Any]:
 def message_wire(
     message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = None
 ) -> dict[str, Any]:
-    """The message as REST and events show it. `sibling_ids` (itself included) in order of age."""
+    """Return a message's wire form. `sibling_ids` are in order of age (default: itself alone)."""
     assistant = message.assistant if message.assistant_id else None
     siblings = [message.pk] if sibling_ids is None else sibling_ids
     return {

@@ -1,7 +1,7 @@
-"""Text of the step under way, kept in the turn's row while the model speaks.
+"""Save the text of the step under way in the turn's row while the model speaks.
 
-A crash may take back what a second showed, or 2 KB of it (docs/architecture.md). Decides when; what
-was shown, and how it is written, is told by whoever runs the turn.
+A crash may take back what one second showed, or 2 KB of it (docs/architecture.md). This module
+decides when to save; the runner says what was shown, and writes it.
 """
 
 import asyncio
@@ -12,37 +12,37 @@ PARTIAL_SECONDS: Final = 1.0
 PARTIAL_CHARS: Final = 2_048
 
 Shown = tuple[int, str, int]
-"""The step, its text as viewers were sent it, and the number of the last event that told of it."""
+"""The step, its text as it was sent to viewers, and the number of the last event that held it."""
 
 
 class PartialText:
-    """`shown` gives the text of the step under way, `keep` writes it."""
+    """Saves a turn's text: `shown` returns the text of the step under way, `save` writes it."""
 
     def __init__(
-        self, shown: Callable[[], Shown], keep: Callable[[int, str, int], Awaitable[None]]
+        self, shown: Callable[[], Shown], save: Callable[[int, str, int], Awaitable[None]]
     ) -> None:
         self._shown = shown
-        self._keep = keep
+        self._save = save
         self._wanted = asyncio.Event()
         self._kept_chars = 0
 
-    def grew(self, chars: int) -> None:
-        """The step's text is so long now."""
+    def note_length(self, chars: int) -> None:
+        """Learn how long the step's text is now; enough new text is saved at once."""
         if chars - self._kept_chars >= PARTIAL_CHARS:
             self._wanted.set()
 
-    async def keep_forever(self) -> None:
-        """Until it is cancelled."""
+    async def save_forever(self) -> None:
+        """Save the text whenever it is due, until the task is cancelled."""
         kept = (0, 0)
         while True:
-            await self._due()
+            await self._wait_until_due()
             step, text, seq = self._shown()
             if text and (step, len(text)) != kept:
-                await self._keep(step, text, seq)
+                await self._save(step, text, seq)
                 kept = (step, len(text))
             self._kept_chars = len(text)
 
-    async def _due(self) -> None:
+    async def _wait_until_due(self) -> None:
         try:
             async with asyncio.timeout(PARTIAL_SECONDS):
                 await self._wanted.wait()

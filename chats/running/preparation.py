@@ -1,8 +1,8 @@
-"""Prepares a turn's requests: gathered on the task's thread, embedded on the loop, then composed.
+"""Prepare a turn's requests: gather on the task's thread, embed on the loop, then compose.
 
-The first one is gathered before the turn's coroutine is started, which would hand exactly that back
-at once: two changes of thread less before the provider hears of the question. What is composed is
-told to the turn's writer. Decides nothing: `chats.context.gathering` does.
+The first one is gathered before the turn's coroutine starts, which would send exactly that back to
+the thread at once: it saves two thread switches before the provider gets the question. The turn's
+writer is told what was composed. Nothing is decided here: `chats.context.gathering` does that.
 """
 
 from amber.lib.database.connections import release_connections
@@ -15,7 +15,8 @@ from chats.running.writer import TurnWriter
 
 
 class Preparation:
-    """Made on the task's thread, before the coroutine: there the first events and request are read."""
+    """Reads the first events and gathers the first request, on the task's thread, when it is
+    made."""
 
     def __init__(self, writer: TurnWriter) -> None:
         self._writer = writer
@@ -24,15 +25,18 @@ class Preparation:
         release_connections()
 
     def first_events(self) -> list[Event]:
-        """Raises what reading them raised."""
+        """Return the turn's first events. Raises what reading them raised."""
         return self._first_events.result()
 
-    async def first(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
-        """Raises what `context.gather` and `context.prepare` raise."""
+    async def prepare_first(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
+        """Return the first request.
+
+        Raises what `gathering.gather` and `gathering.prepare` raise.
+        """
         return await self._embed_question(run_in_thread, *self._first.result())
 
-    async def again(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
-        """Over what has been stored since."""
+    async def prepare_again(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
+        """Return a new request, over what has been stored since."""
         return await self._embed_question(run_in_thread, *await run_in_thread(self._gather))
 
     async def _embed_question(
@@ -41,14 +45,14 @@ class Preparation:
         gathered: gathering.GatheredContext,
         prepared: gathering.PreparedRequest | None,
     ) -> gathering.PreparedRequest:
-        """No connection is held while the question is embedded."""
+        """Embed the question, holding no connection meanwhile, and compose the request."""
         if prepared is not None:
             return prepared
         embedded = await embed_question(gathered.wanted)
         return await run_in_thread(lambda: self._compose(gathered, embedded))
 
     def _gather(self) -> tuple[gathering.GatheredContext, gathering.PreparedRequest | None]:
-        """Where nothing is to be embedded, the request is composed at once."""
+        """Gather the context; if nothing is to be embedded, compose the request at once, too."""
         gathered = gathering.gather(self._writer.turn)
         if gathered.wanted.embedding_models:
             return gathered, None

@@ -1,6 +1,6 @@
-"""The messages that one reply of the model becomes: its answer, or one for each call it asks for.
+"""Store one reply of the model as messages: its answer, or one for each call it asks for.
 
-Part of the caller's transaction, which holds turn and chat.
+This is part of the caller's transaction, which holds the locks of turn and chat.
 """
 
 from collections.abc import Iterable
@@ -29,9 +29,10 @@ def store_reply_rows(
     *,
     sender: str,
 ) -> list[dict[str, Any]]:
-    """Their wire forms. The first carries the reply's text, what it cites, and token counts.
+    """Write the rows and return their wire forms.
 
-    `sender` marks what the model wants back.
+    The first one has the reply's text, citations and token counts. `sender` marks the model that
+    gets its own fields back.
     """
     about: dict[str, Any] = {"assistant": turn.assistant, "step": reply.step}
     whole: dict[str, Any] = {
@@ -73,7 +74,8 @@ def store_reply_rows(
 def _provider_fields(
     sender: str, reply: Reply | None, call: ToolCall | None = None
 ) -> StoredFields | None:
-    """Of one row. What is too long is not kept: one row must not fill a page of a chat's export."""
+    """Return the fields to store with one row, or None if there are none, or they are too long: one
+    row must not fill a page of a chat's export."""
     stored = stored_form(
         sender,
         message=reply.provider_fields if reply else {},
@@ -86,5 +88,5 @@ def _provider_fields(
 
 
 def reply_id(turn: Turn, step: int) -> str:
-    """Unique over all turns of a chat: calls with one id are one reply."""
+    """Return an id unique over all turns of a chat: calls with the same one are one reply."""
     return f"{turn.pk}:{step}"

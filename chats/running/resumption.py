@@ -1,7 +1,7 @@
-"""Closes the calls that an earlier attempt left open, before the model is asked again.
+"""Close the calls that an earlier attempt left open, before the model is asked again.
 
-A worker died while they ran, or a person had to decide on them. A call that may have been made is made
-again where that does no harm, else reported: its outcome is unknown.
+A worker died while they ran, or a person had to decide on them. A call that may have been made is
+repeated only if that does no harm; else the model is told that its outcome is unknown.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,24 +21,27 @@ UNKNOWN_OUTCOME: Final = (
     "The worker stopped while this call was running. Its outcome is unknown; it was not repeated."
 )
 
-Take = Callable[[loop_events.LoopEvent], Awaitable[None]]
-"""Tells the viewers and stores."""
+EventHandler = Callable[[loop_events.LoopEvent], Awaitable[None]]
+"""Tells the viewers of a loop event, and stores it."""
 
 
 async def close_calls(
-    writer: TurnWriter, toolbox: TurnToolbox, *, run_in_thread: RunInThread, take: Take
+    writer: TurnWriter, toolbox: TurnToolbox, *, run_in_thread: RunInThread, handle: EventHandler
 ) -> bool:
-    """Whether there were any. The turn waits, or is over, if some of them are others' to decide on
-    or to make."""
+    """Close the open calls; return whether there were any.
+
+    Afterwards the turn waits if a person must decide on some of them, or is over if the client must
+    make some of them.
+    """
     unfinished = await run_in_thread(lambda: open_calls(writer.turn))
     step = writer.turn.step
-    client_tools = tuple(call for call in unfinished if toolbox.is_client_tool(call.name))
-    ours = [call for call in unfinished if call not in client_tools]
-    undecided = await _finish_calls(writer, ours, toolbox, run_in_thread, take) if ours else ()
+    client_calls = tuple(call for call in unfinished if toolbox.is_client_tool(call.name))
+    own = [call for call in unfinished if call not in client_calls]
+    undecided = await _finish_calls(writer, own, toolbox, run_in_thread, handle) if own else ()
     if undecided:
-        await take(loop_events.ApprovalNeeded(step, undecided))
-    elif client_tools:
-        await take(loop_events.ClientCallsReturned(step, client_tools, "tool_calls"))
+        await handle(loop_events.ApprovalNeeded(step, undecided))
+    elif client_calls:
+        await handle(loop_events.ClientCallsReturned(step, client_calls, "tool_calls"))
     return bool(unfinished)
 
 
@@ -47,24 +50,24 @@ async def _finish_calls(
     calls: Sequence[ToolCall],
     toolbox: TurnToolbox,
     run_in_thread: RunInThread,
-    take: Take,
+    handle: EventHandler,
 ) -> tuple[ToolCall, ...]:
-    """Those nobody has decided on; the others have results now."""
+    """Give the calls results, except those that nobody has decided on, which are returned."""
     step = writer.turn.step
     sorted_ = sort_calls(calls, writer.turn.waiting_calls)
     repeated = [call for call in sorted_.begun if toolbox.is_safe_to_repeat(call.name)]
     for call in sorted_.declined:
-        await take(_not_made(step, call, DECLINED))
+        await handle(_not_made(step, call, DECLINED))
         await toolbox.record_declined(call_id=call.id, name=call.name)
     for call in sorted_.begun:
         if call not in repeated:
-            await take(_not_made(step, call, UNKNOWN_OUTCOME))
+            await handle(_not_made(step, call, UNKNOWN_OUTCOME))
     if sorted_.approved:
         await run_in_thread(lambda: writer.take_approved(sorted_.approved))
     made = [*repeated, *sorted_.approved]
-    async with aclosing(loop.run_calls(made, step=step, toolbox=toolbox)) as told:
-        async for loop_event in told:
-            await take(loop_event)
+    async with aclosing(loop.run_calls(made, step=step, toolbox=toolbox)) as new_events:
+        async for loop_event in new_events:
+            await handle(loop_event)
     return sorted_.undecided
 
 

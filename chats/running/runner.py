@@ -1,6 +1,6 @@
-"""Runs one claimed turn: gathers its context, drives the engine, stores each step, ends it.
+"""Run one claimed turn: gather its context, drive the engine, store each step, end it.
 
-The coroutine (`TurnRun.drive`) lives on the worker's loop and hands every database write to the
+The coroutine (`TurnRun.drive`) lives on the worker's loop and sends every database write to the
 task's thread (`TurnWriter`), which is the turn's only writer. What is stored equals the fold of
 what was emitted: `turn.seq` is the number of the last event that the stored state includes.
 """
@@ -35,9 +35,9 @@ logger = structlog.get_logger(__name__)
 
 
 def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
-    """Claim and run a turn. Its state afterwards; None when it was, or became, another's.
+    """Claim and run a turn. Return its state afterwards, or None if another worker has it.
 
-    `queued` means that it was released and wants another worker; `waiting`, that a person must
+    `queued` means that it was released and needs another worker; `waiting`, that a person must
     decide on calls first.
     """
     if not Turn.objects.take(turn_id, worker, settings.AMBER_LEASE_SECONDS):
@@ -62,9 +62,9 @@ class TurnRun(Stoppable):
     def __init__(self, turn: Turn) -> None:
         super().__init__()
         self._writer = TurnWriter(turn)
-        self._greeting: asyncio.Task[None] | None = None
-        self._noting: asyncio.Task[None] | None = None
-        self._knowing: asyncio.Task[None] | None = None
+        self._first_events_task: asyncio.Task[None] | None = None
+        self._start_task: asyncio.Task[None] | None = None
+        self._knowledge_task: asyncio.Task[None] | None = None
 
     # -- On the task's thread, before and after the coroutine ------------------------------------
 
@@ -72,31 +72,31 @@ class TurnRun(Stoppable):
         self._preparation = Preparation(self._writer)
 
     def erase_leftovers(self) -> None:
-        """Files of results that were never stored."""
+        """Erase the files of results that were never stored."""
         if self._writer.files is not None:
             self._writer.files.erase_unsaved()
 
     # -- The coroutine ---------------------------------------------------------------------------
 
     async def drive(self, run_in_thread: RunInThread) -> TurnStatus | None:
-        """The outer boundary: whatever happens, the turn reaches a state, or is another's."""
+        """Run the turn. Whatever happens, it reaches a state, or another worker has it."""
         self._run_in_thread = run_in_thread
         turn = self._writer.turn
         self._feed = Feed(publisher(), turn, on_fenced=lambda: self.stop(StopReason.FENCED))
-        self._partial = PartialText(self._text_shown, self._keep_partial)
-        saver = asyncio.create_task(self._partial.keep_forever())
+        self._partial = PartialText(self._text_shown, self._save_partial)
+        saver = asyncio.create_task(self._partial.save_forever())
         try:
             return await self._end()
         except Fenced:
             return None
         finally:
             saver.cancel()
-            begun = (self._greeting, self._knowing, self._noting)
+            begun = (self._first_events_task, self._knowledge_task, self._start_task)
             others = [task for task in begun if task is not None]
             await asyncio.gather(saver, *others, return_exceptions=True)
-            await self._feed.flushed()
-            # They call this run back: in such a circle all that the turn has read would stay in
-            # memory until the collector comes round.
+            await self._feed.wait_until_flushed()
+            # They hold callbacks of this run: in that cycle all that the turn has read would stay
+            # in memory until the garbage collector runs.
             del self._feed, self._partial
 
     async def _end(self) -> TurnStatus | None:
@@ -109,6 +109,7 @@ class TurnRun(Stoppable):
                 async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
                     await self._work()
             finally:
+                # From here on the turn is being ended: a second stop must not cut that off.
                 self.let_finish()
             return TurnStatus(self._writer.turn.status)
         except Fenced:
@@ -127,18 +128,18 @@ class TurnRun(Stoppable):
             return await self._fail("internal")
 
     async def _work(self) -> None:
-        self._greeting = asyncio.create_task(self._greet())
-        prepared = await self._preparation.first(self._run_in_thread)
+        self._first_events_task = asyncio.create_task(self._emit_first_events())
+        prepared = await self._preparation.prepare_first(self._run_in_thread)
         if self._writer.turn.step:
             prepared = await self._resume(prepared)
             if self._writer.turn.status != TurnStatus.RUNNING:
                 return
         self._writer.manifest = prepared.manifest
-        self._knowing = asyncio.create_task(self._know(prepared.knowledge))
-        self._noting = asyncio.create_task(self._note())
+        self._knowledge_task = asyncio.create_task(self._store_knowledge(prepared.knowledge))
+        self._start_task = asyncio.create_task(self._record_start())
         deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
-        told = loop.run(
-            self._writer.account.watched(prepared.model),
+        new_events = loop.run(
+            self._writer.account.watch_model(prepared.model),
             prepared.request,
             toolbox=prepared.toolbox,
             retry_policy=_retry_policy(deadline),
@@ -146,18 +147,18 @@ class TurnRun(Stoppable):
             first_step=self._writer.turn.step + 1,
             on_retry=self._writer.account.note_retry,
         )
-        async with aclosing(told):
-            async for loop_event in told:
-                await self._emit_sources()
-                await self._take(loop_event)
+        async with aclosing(new_events):
+            async for loop_event in new_events:
+                await self._await_sources()
+                await self._handle_event(loop_event)
 
-    async def _take(self, loop_event: loop_events.LoopEvent) -> None:
-        """Tell the viewers, and store what is whole."""
+    async def _handle_event(self, loop_event: loop_events.LoopEvent) -> None:
+        """Tell the viewers of a loop event, and store the step that it completes."""
         feed, writer = self._feed, self._writer
         match loop_event:
             case loop_events.Text(step=step, text=text):
                 feed.emit_text(step, text)
-                self._partial.grew(len(feed.text))
+                self._partial.note_length(len(feed.text))
             case loop_events.Reply():
                 feed.flush_text()
                 seq = feed.seq
@@ -194,7 +195,7 @@ class TurnRun(Stoppable):
                 self._announce()
 
     def _announce(self) -> None:
-        """Emit what was committed. The numbers were fixed in the commit."""
+        """Emit the outbox: events of what was committed, whose numbers the commit has fixed."""
         outbox, self._writer.outbox = self._writer.outbox, []
         for name, fields in outbox:
             self._feed.emit(name, **fields)
@@ -202,74 +203,76 @@ class TurnRun(Stoppable):
     # -- Beginning -----------------------------------------------------------------------------
 
     async def _resume(self, prepared: gathering.PreparedRequest) -> gathering.PreparedRequest:
-        """An earlier attempt stored steps: the calls it left open are closed first."""
-        await self._emit_first_events()
+        """Close the calls that an earlier attempt left open, and prepare the request anew."""
+        await self._await_first_events()
         toolbox = prepared.toolbox
         closed = await close_calls(
-            self._writer, toolbox, run_in_thread=self._run_in_thread, take=self._take
+            self._writer, toolbox, run_in_thread=self._run_in_thread, handle=self._handle_event
         )
         if closed and self._writer.turn.status == TurnStatus.RUNNING:
-            return await self._preparation.again(self._run_in_thread)
+            return await self._preparation.prepare_again(self._run_in_thread)
         return prepared
 
-    async def _note(self) -> None:
-        """Write what cannot wait for the turn's first other write; while the model thinks."""
-        if self._writer.must_begin:
-            with self._tolerating():
-                await self._run_in_thread(self._writer.begin)
+    async def _record_start(self) -> None:
+        """Write, while the model thinks, what cannot wait for the turn's next write."""
+        if self._writer.must_record_start:
+            with self._guard_write():
+                await self._run_in_thread(self._writer.record_start)
 
     @contextmanager
-    def _tolerating(self) -> Iterator[None]:
-        """For writes that nobody waits for: a lost turn stops, an absent Postgres is logged."""
+    def _guard_write(self) -> Iterator[None]:
+        """Guard a write that nobody waits for: a lost turn stops, an absent Postgres is logged."""
         try:
             yield
         except Fenced:
             self.stop(StopReason.FENCED)
         except (OperationalError, InterfaceError) as exc:
-            logger.warning("turn_not_noted", reason=type(exc).__name__)
+            logger.warning("turn_write_skipped", reason=type(exc).__name__)
 
-    async def _greet(self) -> None:
-        """The first events; told while the model is asked."""
+    async def _emit_first_events(self) -> None:
+        """Emit the first events, while the model is asked."""
         for name, fields in self._preparation.first_events():
             self._feed.emit(name, **fields)
 
-    async def _know(self, knowledge: Knowledge | None) -> None:
-        """What the library had to say is a message, too; stored while the model thinks."""
+    async def _store_knowledge(self, knowledge: Knowledge | None) -> None:
+        """Store what the library's search found as a message, while the model thinks."""
         if knowledge is None:
             return
-        await self._emit_first_events()
+        await self._await_first_events()
         seq = self._feed.seq
         await self._run_in_thread(lambda: self._writer.store_knowledge(knowledge, seq))
         self._announce()
 
-    async def _emit_first_events(self) -> None:
-        """Nothing is told before the greeting; a turn that cannot greet tells nothing."""
-        await _done(self._greeting)
+    async def _await_first_events(self) -> None:
+        """Wait until the first events are out: nothing is emitted before them, or if they
+        failed."""
+        await _await_task(self._first_events_task)
 
-    async def _emit_sources(self) -> None:
-        """Nothing of an answer is told before its sources are."""
-        await self._emit_first_events()
-        await _done(self._knowing)
+    async def _await_sources(self) -> None:
+        """Wait until the sources are out: nothing of an answer is emitted before them."""
+        await self._await_first_events()
+        await _await_task(self._knowledge_task)
 
     # -- Text of the step under way --------------------------------------------------------------
 
     def _text_shown(self) -> Shown:
-        """As viewers were sent it, up to the feed's last event."""
+        """Return the step's text as it was sent to viewers, up to the feed's last event."""
         self._feed.flush_text()
         step = self._writer.turn.step + 1
         return step, self._feed.text_of(step), self._feed.seq
 
-    async def _keep_partial(self, step: int, text: str, seq: int) -> None:
-        with self._tolerating():
+    async def _save_partial(self, step: int, text: str, seq: int) -> None:
+        with self._guard_write():
             await self._run_in_thread(lambda: self._writer.save_partial(step, text, seq))
 
     # -- Ending ----------------------------------------------------------------------------------
 
     async def _end_stopped(self) -> TurnStatus | None:
-        """The task was cancelled: by a person, by a shutdown, or because the turn is another's."""
+        """End or release a turn whose task was cancelled: by a person, a shutdown, or a lost
+        lease."""
         if self.stopped_as is StopReason.FENCED:
             return None
-        await self._emit_sources()
+        await self._await_sources()
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
@@ -280,8 +283,9 @@ class TurnRun(Stoppable):
         return TurnStatus.QUEUED
 
     async def _fail(self, code: str, message: str = "") -> TurnStatus | None:
-        """Failed when nothing of this step was shown, else incomplete with its text kept."""
-        await self._emit_sources()
+        """End the turn as failed, or as incomplete if text of this step was shown, which is
+        kept."""
+        await self._await_sources()
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
@@ -301,8 +305,8 @@ class TurnRun(Stoppable):
         return ending.status
 
 
-async def _done(task: "asyncio.Task[None] | None") -> None:
-    """Wait for what was begun, if it was; raises what it raised."""
+async def _await_task(task: "asyncio.Task[None] | None") -> None:
+    """Wait for a task, if it was begun. Raises what it raised."""
     if task is None:
         return
     if not task.done():

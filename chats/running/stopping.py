@@ -1,7 +1,7 @@
-"""The turns that this process runs, and how they are stopped from outside.
+"""List the turns that this process runs, and stop them from outside.
 
-A turn is stopped by cancelling its task, for one of three reasons; the first one counts. What becomes
-of the turn then is its runner's business.
+A turn is stopped by cancelling its task, for one of three reasons; the first one counts. The runner
+decides what becomes of the turn then.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class StopReason(enum.Enum):
 
 
 class Stoppable:
-    """Something that runs as one task. All of it on the worker's loop, but for making it."""
+    """Something that runs as one task. Used on the worker's loop only, except for making it."""
 
     def __init__(self) -> None:
         self.stopped_as: StopReason | None = None
@@ -35,13 +35,14 @@ class Stoppable:
             task.cancel()
 
     def stop(self, reason: StopReason) -> None:
+        """Cancel the task, now or once it begins. The first reason counts."""
         if self.stopped_as is None:
             self.stopped_as = reason
             if self._task is not None:
                 self._task.cancel()
 
     def let_finish(self) -> None:
-        """What comes now is short, and must not be cut off."""
+        """Ignore further stops: what comes now is short, and must not be cut off."""
         self._task = None
 
 
@@ -49,7 +50,7 @@ _running: dict[UUID, Stoppable] = {}
 
 
 def running_ids() -> list[UUID]:
-    """The turns of this process."""
+    """Return the ids of the turns that this process runs."""
     return list(_running)
 
 
@@ -62,7 +63,7 @@ def stop(turn_id: UUID, reason: StopReason) -> None:
 
 @contextmanager
 def list_run(turn_id: UUID, run: Stoppable) -> Iterator[None]:
-    """So that it can be stopped meanwhile."""
+    """List the run inside the context, so that it can be stopped."""
     _running[turn_id] = run
     try:
         yield

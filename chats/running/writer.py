@@ -1,8 +1,8 @@
-"""The database side of a running turn: each method is one transaction, on the task's thread.
+"""Write a running turn to the database: each method is one transaction, on the task's thread.
 
-Every transaction locks the chat, then the turn with its fence; a turn that is no longer ours raises
-Fenced and writes nothing. What viewers must be told of a commit waits in `outbox`: the runner emits
-it, also when it was cancelled while the commit ran.
+Every transaction locks the chat, then the turn with its fence; if another worker has the turn, it
+raises Fenced and writes nothing. The events of a commit wait in `outbox`: the runner emits them,
+also if it was cancelled while the commit ran.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ from engine.tools import ToolResult
 from providers.models import EmbeddingModel
 from tools.calling.result_files import ResultFiles
 
-_MOVING = (
+_STATE_FIELDS = (
     "status",
     "error",
     "finish_reason",
@@ -73,7 +73,10 @@ class TurnWriter:
         self.turn = turn
         self.account = TurnAccount()
         self.manifest: Callable[[], dict[str, Any]] | None = None
-        """Makes that of the request that was sent. It is written with whatever is written next."""
+        """Makes the manifest of the request that was sent.
+
+        It is stored with the turn's next write.
+        """
         self._unwritten: dict[str, Any] | None = None
         self.outbox: list[Event] = []
         self.refused: RateLimited | None = None
@@ -85,7 +88,7 @@ class TurnWriter:
     def expect_answer(
         self, prepared: PreparedRequest, embedded: Sequence[tuple[EmbeddingModel, Usage]]
     ) -> None:
-        """To this request; it cost so much to embed its question."""
+        """Learn the request that is sent next, and what embedding its question used."""
         self.account.model, self.account.asked = prepared.row, prepared.request.messages
         self.account.embedded = embedded
         self.files = prepared.toolbox.files
@@ -93,20 +96,20 @@ class TurnWriter:
         self._passages = prepared.citable
 
     @property
-    def must_begin(self) -> bool:
+    def must_record_start(self) -> bool:
         """Whether the request under way leaves something to write before its answer comes."""
         return bool(self.turn.partial_text or self.account.embedded)
 
-    def begin(self) -> None:
-        """Take back the text of an attempt that broke off; note what embedding the question cost."""
+    def record_start(self) -> None:
+        """Delete the text of an attempt that broke off; record what embedding the question cost."""
         turn = copy(self.turn)
         turn.partial_text = ""
-        self._keep(turn, "partial_text", "updated_at")
+        self._write_fenced(turn, "partial_text", "updated_at")
         self.turn = turn
         self.account.settle_embedding(turn)
 
     def store_knowledge(self, knowledge: Knowledge, seq: int) -> None:
-        """What the library had to say, before anything of the answer."""
+        """Store what the library's search found, before anything of the answer."""
         with self._hold_turn() as (turn, chat):
             step = turn.step + 1
             message = transcript.append_to_turn(
@@ -120,15 +123,15 @@ class TurnWriter:
             self._save(turn, seq, step, [message], before=_source_events(step, knowledge.passages))
 
     def save_partial(self, step: int, text: str, seq: int) -> None:
-        """Keep text that was shown. Does nothing once its step is stored."""
+        """Save text that was shown. Does nothing once its step is stored."""
         if step != self.turn.step + 1 or self.turn.status != TurnStatus.RUNNING:
             return
         turn = copy(self.turn)
         turn.partial_text, turn.seq = text, seq
-        self._keep(turn, "partial_text", "seq")
+        self._write_fenced(turn, "partial_text", "seq")
 
     def store_reply(self, reply: Reply, seq: int) -> None:
-        """The rows of one reply: its answer, which ends the turn, or the calls it asks for."""
+        """Store one reply: its answer, which ends the turn, or the calls it asks for."""
         with self._hold_turn() as (turn, chat):
             turn.partial_text = ""
             usage, estimated = self.account.usage_of(reply.usage, reply.text)
@@ -145,7 +148,7 @@ class TurnWriter:
             self._save(turn, seq, reply.step, stored, spent=usage)
 
     def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
-        """The result with its passages and the document that belongs to it, then what it shows."""
+        """Store a call's result with its passages and its file, then the files that it shows."""
         tool_call = {
             "id": call.id,
             "name": call.name,
@@ -166,18 +169,20 @@ class TurnWriter:
             self._save(turn, seq, step, stored, before=_source_events(step, citations))
 
     def take_approved(self, calls: Sequence[ToolCall]) -> None:
-        """Clear what was decided on these calls, before they are made: whoever comes after us
-        must not take an approval for a second one."""
+        """Clear the approval of these calls before they are made.
+
+        A later attempt must not take it for permission to make them again.
+        """
         with self._hold_turn() as (turn, _):
             for call in calls:
                 turn.waiting_calls = without_call(turn.waiting_calls, call.id)
-            self._update(turn, *_MOVING)
+            self._update(turn, *_STATE_FIELDS)
 
     def wait(self, seq: int) -> None:
-        """Let go of the turn until somebody has decided on its `waiting_calls`.
+        """Give the turn up until somebody has decided on its `waiting_calls`.
 
-        Not counted as an attempt. If it was cancelled in the same moment it ends: a turn that
-        waits has no worker who would hear of it.
+        This does not count as an attempt. If it was cancelled at the same moment it ends: a turn
+        that waits has no worker that would see the request.
         """
         with self._hold_turn() as (turn, chat):
             if turn.cancel_requested_at is not None:
@@ -192,13 +197,13 @@ class TurnWriter:
             self._save(turn, seq, turn.step, [])
 
     def return_client_calls(self, finish_reason: str, seq: int) -> None:
-        """The turn is over; its last calls are for whoever asked."""
+        """End the turn; its last calls are for the client to make."""
         with self._hold_turn() as (turn, chat):
             end_turn(turn, chat, TurnEnding(TurnStatus.COMPLETED, finish_reason=finish_reason))
             self._save(turn, seq, turn.step, [])
 
     def end(self, ending: TurnEnding, *, text: str, seq: int) -> None:
-        """End the turn otherwise than by an answer; text that was shown is kept."""
+        """End the turn without a complete answer; text that was shown is kept."""
         with self._hold_turn() as (turn, chat):
             turn.partial_text = text
             outcome = ending.error["code"] if ending.error else str(ending.status)
@@ -207,7 +212,7 @@ class TurnWriter:
             self._save(turn, seq, turn.step + 1, stored, spent=usage)
 
     def release(self, *, text: str, seq: int) -> None:
-        """Give the turn back to the queue, its text kept, the attempt not counted."""
+        """Release the turn to the queue. Its text is kept, and the attempt does not count."""
         with self._hold_turn() as (turn, _):
             turn.partial_text = text
             usage = self._settle_cut_off(turn, text, RELEASED)
@@ -216,14 +221,14 @@ class TurnWriter:
             turn.worker = ""
             turn.lease_until = None
             turn.seq = seq
-            self._update(turn, *_MOVING)
+            self._update(turn, *_STATE_FIELDS)
             if turn.assistant_id and usage.total_tokens:
                 count_tokens(turn.assistant_id, usage.total_tokens)
 
     # -- Private: inside one transaction ---------------------------------------------------------
 
     def _settle_cut_off(self, turn: Turn, text: str, outcome: str) -> Usage:
-        """Record the call that was cut off, if a request was made; estimated once text was shown."""
+        """Record the call that was cut off, if a request was made; its usage is estimated."""
         usage = Usage()
         if text and self.account.is_asking:
             usage, _ = self.account.usage_of(None, text)
@@ -234,17 +239,21 @@ class TurnWriter:
     def _hold_turn(self) -> Iterator[tuple[Turn, Chat | None]]:
         self._make_manifest()
         with transaction.atomic():
-            chat = self._locked_chat()
+            chat = self._lock_current_chat()
             turn = copy(self.turn)
             turn.tip_id, turn.assistant_id, turn.cancel_requested_at = Turn.objects.holding(
                 turn.pk, turn.fence, "tip_id", "assistant_id", "cancel_requested_at"
             )
             yield turn, chat
+        # Only after the commit: a failed transaction leaves the turn as it was last stored.
         self.turn = turn
         self._unwritten = None
 
-    def _locked_chat(self) -> Chat | None:
-        """Under the fence only leaf and name can have changed: nothing else is read again."""
+    def _lock_current_chat(self) -> Chat | None:
+        """Lock the chat.
+
+        While we hold the fence only leaf and name can change: the rest is not read.
+        """
         if self.turn.chat is None:
             return None
         chat = copy(self.turn.chat)
@@ -254,8 +263,8 @@ class TurnWriter:
         chat.active_leaf_id, chat.name = found[0]
         return chat
 
-    def _keep(self, turn: Turn, *names: str) -> None:
-        """Without a lock: one statement that asks for the fence itself."""
+    def _write_fenced(self, turn: Turn, *names: str) -> None:
+        """Write these columns without a lock: one statement, with the fence in its condition."""
         self._make_manifest()
         where = {"fence": turn.fence, "status": TurnStatus.RUNNING}
         if not self._update(turn, *names, where=where):
@@ -263,13 +272,14 @@ class TurnWriter:
         self._unwritten = None
 
     def _make_manifest(self) -> None:
-        """Costs a count of all that was asked: before anything is locked, and once if it fails."""
+        """Make the manifest before anything is locked, since it counts tokens; once, even if it
+        fails."""
         make, self.manifest = self.manifest, None
         if make is not None:
             self._unwritten = make()
 
     def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
-        """These columns, and a manifest that was not written yet."""
+        """Write these columns, and a manifest that was not written yet."""
         if self._unwritten is not None:
             turn.manifest = self._unwritten
             names = (*names, "manifest")
@@ -285,7 +295,10 @@ class TurnWriter:
         before: Sequence[Event] = (),
         spent: Usage | None = None,
     ) -> None:
-        """The assistant's total comes last: all its turns wait for each other there."""
+        """Save the turn, and put the events of the commit into the outbox.
+
+        The assistant's total comes last: all its turns wait for each other there.
+        """
         events: list[Event] = [
             *before,
             *(("message.stored", {"step": step, "message": message}) for message in stored),
@@ -293,7 +306,7 @@ class TurnWriter:
         if turn.status != TurnStatus.RUNNING:
             events.append(last_event(turn))
         turn.seq = seq + len(events)
-        self._update(turn, *_MOVING)
+        self._update(turn, *_STATE_FIELDS)
         if spent is not None and turn.assistant_id:
             count_tokens(turn.assistant_id, spent.total_tokens)
         transaction.on_commit(lambda: self.outbox.extend(events))

@@ -1,4 +1,4 @@
-"""How an answer goes out: as JSON or as an event stream, and once per Idempotency-Key."""
+"""Answer a request as JSON or as an event stream, once per Idempotency-Key."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,21 +21,21 @@ from chats.services import PostResult
 from chats.streaming.stream_view import event_stream
 
 _ROOT: Final = re.compile(r"/api/v1/(?:public/assistants/[^/]+/)?")
-"""In front of the address of a turn: guests have their own."""
+"""The part of an address before `turns/`: guests have their own."""
 
 T = TypeVar("T")
 Work = Callable[[IdempotencyRecord | None], T]
 
 
 class EventStreamRenderer(JSONRenderer):
-    """Lets `Accept: text/event-stream` through negotiation; what it renders itself is JSON."""
+    """Lets `Accept: text/event-stream` pass negotiation; what it renders itself is JSON."""
 
     media_type = "text/event-stream"
     format = "sse"
 
 
 class Streamable(APIView):
-    """A view that may answer with a turn's events. Its errors are JSON whatever was asked for."""
+    """A view that may answer with a turn's events. Its errors are JSON in any case."""
 
     renderer_classes = [JSONRenderer, EventStreamRenderer]
 
@@ -53,7 +53,7 @@ def wants_stream(request: Request) -> bool:
 def answered_once(
     request: Request, work: Work[T], wire: Callable[[T], Mapping[str, Any]], *, status: int = 201
 ) -> Response:
-    """`work`'s result as JSON; the first answer again for an Idempotency-Key seen before."""
+    """Return `work`'s result as JSON, or the first answer again for a known Idempotency-Key."""
     done = _once(request, work)
     if isinstance(done, Replay):
         return Response(done.answer, status=done.status)
@@ -61,8 +61,8 @@ def answered_once(
 
 
 def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
-    """201 with message and turn (202 if the client would rather not wait), or the turn's event stream if
-    that was asked for."""
+    """Answer 201 with message and turn, or 202 for `Prefer: respond-async`, or stream the
+    events."""
     done = _once(request, work)
     principal = principal_of(request)
     if isinstance(done, PostResult) and done.turn is not None and wants_stream(request):
@@ -75,7 +75,7 @@ def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
 
 
 def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
-    """As `answer_posted`, of a turn that has no chat."""
+    """Answer as `answer_posted` does, for a turn without a chat."""
     done = _once(request, work)
     answer = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
@@ -88,7 +88,8 @@ def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
 def _answer_json(
     request: Request, answer: Mapping[str, Any], turn: Mapping[str, Any] | None
 ) -> Response:
-    """Answers never wait for the turn; whoever prefers that in so many words is told where to look."""
+    """Answer without waiting for the turn; `Prefer: respond-async` gets 202 and the turn's
+    address."""
     root = _ROOT.match(request.path)
     if turn is None or root is None or not prefers_async(request):
         return Response(answer, status=201)

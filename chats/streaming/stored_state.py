@@ -1,4 +1,4 @@
-"""A turn as Postgres has it: what viewers are told where the stream does not reach back."""
+"""Read a turn from Postgres, for viewers whom the stream no longer reaches."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -16,8 +16,8 @@ from chats.turns.endings import last_event
 class StoredState:
     """A turn as Postgres has it, up to event `seq`.
 
-    `resting` is the name and JSON of that event where no worker has more to say: the turn is over
-    (`is_over`), or waits for somebody.
+    `resting` is the name and JSON of that event if no worker will emit another one: the turn is
+    over (`is_over`), or waits for somebody.
     """
 
     seq: int
@@ -29,6 +29,7 @@ class StoredState:
 
 @sync_to_async(thread_sensitive=False)
 def state_of(turn_id: UUID) -> StoredState | None:
+    """Return the turn's stored state, or None if it is deleted. Up to five queries."""
     try:
         return _read_state(turn_id)
     finally:
@@ -37,6 +38,7 @@ def state_of(turn_id: UUID) -> StoredState | None:
 
 def _read_state(turn_id: UUID) -> StoredState | None:
     with transaction.atomic():
+        # Locked, so that the messages read next belong to the same `seq` as the turn.
         turn = Turn.objects.filter(pk=turn_id).select_for_update(no_key=True).first()
         if turn is None:
             return None

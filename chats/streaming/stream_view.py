@@ -1,9 +1,10 @@
-"""A turn's events as server-sent events: replay from Last-Event-ID, follow, end with the turn.
+"""Serve a turn's events as server-sent events: replay from Last-Event-ID, follow, end with it.
 
-Where the stream no longer reaches back, or has a hole, a snapshot from Postgres comes first. One
+If the stream no longer reaches back, or has a hole, a snapshot from Postgres comes first. One
 function, `event_stream`, makes every streaming response; it gives the request's database
 connections back before it returns (a pool of 2 serves any number of viewers). A viewer whose key is
-revoked meanwhile, or whose session is signed out, is cut off: whoever comes back is told why. Protocol: docs/stream-protocol.md.
+revoked meanwhile, or whose session is signed out, is cut off, and gets the reason when it
+reconnects. The protocol is docs/stream-protocol.md.
 """
 
 import asyncio
@@ -44,8 +45,9 @@ MAX_DIGITS = 20
 def event_stream(
     turn: Turn, *, after: int = 0, viewed_by: Principal | None = None
 ) -> StreamingHttpResponse:
-    """The response that streams this turn's events after number `after`. `viewed_by` None: by
-    whoever started the turn.
+    """Return the response that streams this turn's events after number `after`.
+
+    `viewed_by` None stands for the user who started the turn.
 
     Call it in the request's own thread: it returns that thread's database connections.
     """
@@ -55,7 +57,7 @@ def event_stream(
 
 
 def stream_response(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
-    """Server-sent events: what nobody on the way may keep or hold back."""
+    """Return a response of server-sent events, which no proxy may cache or buffer."""
     response = StreamingHttpResponse(body, content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store, no-transform"
     response["X-Accel-Buffering"] = "no"
@@ -63,7 +65,7 @@ def stream_response(body: AsyncIterator[bytes]) -> StreamingHttpResponse:
 
 
 def last_event_id(request: HttpRequest) -> int:
-    """Raises Invalid (invalid_last_event_id)."""
+    """Return the number from header or query, or 0. Raises Invalid (invalid_last_event_id)."""
     given = request.headers.get("Last-Event-ID") or request.GET.get("last_event_id") or "0"
     is_number = given.isascii() and given.isdigit() and len(given) <= MAX_DIGITS
     if not is_number or int(given) > MAX_SEQ:
@@ -73,7 +75,7 @@ def last_event_id(request: HttpRequest) -> int:
 
 @method_decorator(csrf_exempt, name="dispatch")  # it only reads: any other method is a 405
 class TurnEventsView(View):
-    """GET turns/{id}/events/."""
+    """Serves GET turns/{id}/events/."""
 
     http_method_names = ["get", "options"]
 
@@ -88,7 +90,8 @@ class TurnEventsView(View):
             return error_response(exc, request)
 
     def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
-        """Who is asking, at an address with these further ids. Raises as `authenticate`, Missing."""
+        """Return who asks, at an address with these further ids. Raises what `authenticate` raises,
+        NotAuthenticated and Missing."""
         principal = authenticate(request)
         if principal is None:
             raise NotAuthenticated
@@ -108,7 +111,7 @@ async def _bytes(turn: Turn, after: int, viewed_by: Principal | None) -> AsyncIt
             async for event in events:
                 yield HEARTBEAT if event is None else _block(event)
         except NotAuthenticated:
-            return  # the stream ends before its turn: clients come back, and get their 401
+            return  # the stream ends before its turn: clients reconnect, and get a 401
 
 
 def _block(event: StreamEvent) -> bytes:
@@ -118,8 +121,11 @@ def _block(event: StreamEvent) -> bytes:
 async def turn_events(
     turn: Turn, after: int = 0, *, viewed_by: Principal | None = None
 ) -> AsyncGenerator[StreamEvent | None, None]:
-    """Events after `after`, gapless; None where a heartbeat is due. `viewed_by` as in
-    `event_stream`. Raises NotAuthenticated once their credential does not count any more."""
+    """Yield the events after `after`, without gaps; None where a heartbeat is due.
+
+    `viewed_by` as in `event_stream`. Raises NotAuthenticated once the viewer's credential is no
+    longer valid.
+    """
     viewer = Viewer(
         turn.pk,
         events_key(turn.organization_id, turn.pk),
@@ -128,6 +134,7 @@ async def turn_events(
     )
     is_new = turn.attempt == 0 and turn.is_live and not turn.seq and not after
     follow = _Following(viewer, is_new=is_new)
+    # Registered before anything is read: an event that comes meanwhile waits in the queue.
     is_read_from_the_start = hub().add(viewer)
     try:
         if not (is_new and is_read_from_the_start):
@@ -147,7 +154,7 @@ def _starter_of(turn: Turn) -> Credential | None:
 
 
 class _Following:
-    """One viewer's place in a turn's stream."""
+    """Follows a turn's stream for one viewer, from event to event."""
 
     def __init__(self, viewer: Viewer, *, is_new: bool) -> None:
         self._viewer = viewer
@@ -155,17 +162,18 @@ class _Following:
         self.is_over = False
 
     async def replay(self) -> list[StreamEvent]:
-        """What the stream holds after our place, or a snapshot where it does not reach back."""
+        """Return what the stream holds after our place, or a snapshot if it does not reach back."""
         viewer = self._viewer
         try:
             found = await self._read_held()
             if not found and (self._is_new or not await self._is_behind()):
-                return []  # nothing was missed; silence is looked into anyway
+                return []  # nothing was missed; the hub looks into silent turns anyway
             found = found or await self._read_held()  # it may have begun since
         except (RedisError, OSError):
             return await self._snapshot()
         if not found:
             return await self._snapshot()
+        # The stream still holds the very event that was seen last: nothing between was trimmed.
         if viewer.seq and found[0].seq == viewer.seq:
             if len(found) == 1 and found[0].name in LAST_EVENTS:
                 return await self._snapshot()
@@ -175,12 +183,12 @@ class _Following:
         return await self._snapshot()
 
     async def _read_held(self) -> list[StreamEvent]:
-        """What Redis holds from our place on. Raises RedisError, OSError."""
+        """Return what Redis holds from our place on. Raises RedisError, OSError."""
         seq = self._viewer.seq
         return await read_stream(self._viewer.key, least=f"{seq}-0" if seq else "-")
 
     async def next_events(self) -> list[StreamEvent | None]:
-        """Wait for more; [None] when a heartbeat is due. Raises NotAuthenticated."""
+        """Wait for events; return [None] when a heartbeat is due. Raises NotAuthenticated."""
         queue = self._viewer.queue
         try:
             async with asyncio.timeout(settings.AMBER_STREAM_HEARTBEAT_SECONDS):
@@ -197,7 +205,7 @@ class _Following:
         return list(await self._take_all([e for e in events if e is not None]))
 
     async def _take_all(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """Those that are new; a hole is filled by a snapshot."""
+        """Return the events that are new; a snapshot fills a hole."""
         taken: list[StreamEvent] = []
         for event in events:
             if event.seq <= self._viewer.seq:
@@ -214,7 +222,10 @@ class _Following:
         return state is None or state.seq > self._viewer.seq or state.is_over
 
     async def _snapshot(self) -> list[StreamEvent]:
-        """What Postgres knows, as soon as the stream goes on from there without a hole."""
+        """Return what Postgres has, as soon as the stream continues from there without a hole.
+
+        The turn's row may lag behind the stream: until it has caught up, wait.
+        """
         viewer = self._viewer
         while True:
             state = await state_of(viewer.turn_id)
@@ -234,7 +245,7 @@ class _Following:
         return events
 
     async def _reaches(self, seq: int) -> bool:
-        """Whether the stream's next event after `seq` is the very next one, or there is none."""
+        """Whether the stream has no event after `seq`, or its next one follows without a hole."""
         try:
             found = await read_stream(self._viewer.key, least=f"({seq}-0", count=1)
         except (RedisError, OSError):
@@ -243,6 +254,6 @@ class _Following:
 
 
 def _follows(seq: int, event: StreamEvent) -> bool:
-    """Whether nothing lies between: the next number, or the first of a later attempt."""
+    """Whether no event is missing before this one: the next number, or a later attempt's first."""
     starts_attempt = event.seq % SEQ_PER_ATTEMPT == 1
     return event.seq == seq + 1 or (starts_attempt and event.seq > seq > 0)

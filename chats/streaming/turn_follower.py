@@ -1,10 +1,10 @@
-"""A turn followed to its end, for answers in other forms than its events: whole, or as they grow.
+"""Follow a turn to its end, for answers in other forms than its events: whole, or as they grow.
 
     ended = await wait_for_end(turn)
-    async for event in followed(turn): ...
+    async for event in follow_turn(turn): ...
 
-Waits on the event loop: no thread and no database connection is held meanwhile. Whoever asked and
-went away needs no answer: then the turn is cancelled, unless it is to be kept.
+It waits on the event loop: no thread and no database connection is held meanwhile. If the client
+disconnects, nobody needs the answer: then the turn is cancelled, unless it is to be kept.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _EVENT: Final[TypeAdapter[Event]] = TypeAdapter(AnyEvent)
 async def wait_for_end(
     turn: Turn, *, is_kept: bool = False, viewed_by: Principal | None = None
 ) -> Turn:
-    """The turn as it is stored at its end, whole.
+    """Wait for the turn's end, and return it as it is stored then.
 
     Raises what `follow_turn` raises; `is_kept` and `viewed_by` as there.
     """
@@ -56,13 +56,13 @@ async def wait_for_end(
 async def follow_turn(
     turn: Turn, *, is_kept: bool = False, viewed_by: Principal | None = None
 ) -> AsyncGenerator[Event | None, None]:
-    """The turn's events until it has completed; None where a heartbeat is due. `viewed_by` as in
-    `event_stream`: whoever comes with a session is to be named.
+    """Yield the turn's events until it has completed; None where a heartbeat is due.
 
-    `is_kept`: it goes on without us when we are closed or cancelled before. If the caller brought
-    functions, replies have their `provider_fields`: the caller must bring them back with the results.
-    Raises AmberError when it ends otherwise than completed: with its code, or Conflict if it was
-    cancelled; Missing if it is deleted; Unavailable if no worker ended it in AMBER_TURN_SECONDS and
+    `viewed_by` as in `event_stream`; it is needed for a principal with a session. `is_kept`: the
+    turn goes on if this generator is closed or cancelled before. If the client brought tools,
+    replies have their `provider_fields`: the client must send them back with the results. Raises
+    AmberError with the turn's code if it fails or stays incomplete, Conflict if it is cancelled,
+    Missing if it is deleted, and Unavailable if no worker ends it within AMBER_TURN_SECONDS and
     QUEUE_SECONDS.
     """
     deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS + QUEUE_SECONDS
@@ -91,7 +91,8 @@ async def follow_turn(
 
 
 class _KnownFields:
-    """The `provider_fields` of a turn's replies: events do not hold them, since viewers get those.
+    """Adds the `provider_fields` of a turn's replies to its events, which do not hold them, since
+    viewers get the same events.
 
     One query for each reply, whose rows were stored together.
     """
@@ -120,7 +121,7 @@ class _KnownFields:
 
 
 def _raise_end(turn: Turn, event: Event | None) -> None:
-    """Raises AmberError if the event is an end other than completion."""
+    """Raise AmberError if the event ends the turn otherwise than completed."""
     match event:
         case TurnFailed(code=code, message=message) | TurnIncomplete(code=code, message=message):
             raise AmberError(message, code=code, turn_id=str(turn.pk))
@@ -130,7 +131,7 @@ def _raise_end(turn: Turn, event: Event | None) -> None:
 
 @sync_to_async(thread_sensitive=False)
 def _load_turn(turn: Turn) -> Turn:
-    """Raises Missing."""
+    """Return the turn as it is stored now. Raises Missing."""
     try:
         return Turn.objects.get(pk=turn.pk)
     except Turn.DoesNotExist:

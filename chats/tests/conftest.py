@@ -1,4 +1,4 @@
-"""What tests of chats have in common: rings that are only heard, a provider, models of it."""
+"""Provide what tests of chats share: enqueued turns, a provider, models of it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ __all__ = ["fake_provider", "weather"]
 
 
 @pytest.fixture(autouse=True)
-def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
-    """The turns that were rung for; nothing reaches the broker."""
+def enqueued_turns(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
+    """Return the turns that were enqueued; nothing reaches the broker."""
     heard: list[UUID] = []
     monkeypatch.setattr("chats.services.enqueue_turn", heard.append)
     monkeypatch.setattr("chats.approval_services.enqueue_turn", heard.append)
@@ -30,7 +30,7 @@ def rings(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_connection_left_open() -> Iterator[None]:
-    """The worker's loop lives as long as the process; its connections need not."""
+    """Close the connections of the worker's loop, which lives as long as the process."""
     yield
     closing = amber_redis.close_async_clients()
     asyncio.run_coroutine_threadsafe(closing, worker_loop()).result(10)
@@ -43,7 +43,7 @@ def assistant(alice: Persona) -> Any:
 
 @pytest.fixture
 def provider(db: None, fake_provider: RunningProvider) -> Provider:
-    """A row that leads to the fake provider."""
+    """Return a row that leads to the fake provider."""
     row = Provider(name="Fake", base_url=fake_provider.base_url)
     encrypt_api_key(row, fake_provider.api_key)
     row.save()
@@ -52,7 +52,8 @@ def provider(db: None, fake_provider: RunningProvider) -> Provider:
 
 @pytest.fixture
 def new_model(provider: Provider) -> Any:
-    """`new_model("fake-echo", default=True)`: the alias is what the fake calls its behaviour."""
+    """Return a function: `new_model("fake-echo", default=True)` makes a model of this fake
+    behaviour."""
 
     def make(alias: str = "fake-model", **fields: Any) -> LanguageModel:
         fields = {"upstream_id": alias} | fields

@@ -1,4 +1,4 @@
-"""Reading what an SSE response of the test client says, and what a turn's Redis stream holds."""
+"""Read an SSE response of the test client, and a turn's Redis stream."""
 
 import asyncio
 from contextlib import aclosing
@@ -17,17 +17,17 @@ READ_SECONDS = 30
 
 
 def read_sse(response: Any) -> list[Sse]:
-    """All events until the stream ends. Heartbeats are left out."""
+    """Return all events until the stream ends, without heartbeats."""
     return _events_of(read_parts(response))
 
 
 def read_first(response: Any, count: int) -> list[Sse]:
-    """So many parts of a stream that stays open; heartbeats count, and are left out."""
+    """Read so many parts of a stream that stays open; heartbeats count, but are left out."""
     return _events_of(read_parts(response, count))
 
 
 def read_parts(response: Any, count: int = 0) -> bytes:
-    """The first parts of a stream, or all of it."""
+    """Return the first parts of a stream, or all of it."""
 
     async def read() -> bytes:
         parts: list[bytes] = []
@@ -55,6 +55,6 @@ def _parsed(block: str) -> Sse:
 
 
 def stream_of(turn: Turn) -> list[dict[str, Any]]:
-    """The data of every event the turn's stream holds, oldest first."""
+    """Return the data of every event in the turn's stream, oldest first."""
     entries: Any = amber_redis.client().xrange(events_key(turn.organization_id, turn.pk))
     return [orjson.loads(fields[b"d"]) for _, fields in entries]

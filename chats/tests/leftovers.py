@@ -1,4 +1,4 @@
-"""A chat with one of everything, and what of it is still there."""
+"""Make a chat with one of everything, and count what is left of it."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ from tests.personas import Persona
 
 
 def new_stored_file(persona: Persona, **fields: Any) -> File:
-    """With bytes in the storage."""
+    """Make a file whose bytes are in the storage."""
     file = new_file(persona, **fields)
     default_storage.save(file.path, ContentFile(b"notes"))
     return file
 
 
 def furnish(chat: Chat, persona: Persona, **fields: Any) -> Memory:
-    """Messages on two branches, a file, a call, sealed blocks with vectors, turns, a memory."""
+    """Add messages on two branches, a file, a call, blocks with vectors, turns, a memory."""
     question, _ = converse(chat, "My cat is called Biscuit " * 40, "I see " * 40)
     turn = new_turn(chat, status="completed", assistant=chat.assistant, manifest={"model": "m"})
     ChatMessage.objects.filter(chat=chat).update(turn=turn)
@@ -39,7 +39,7 @@ def furnish(chat: Chat, persona: Persona, **fields: Any) -> Memory:
 
 
 def rows_in(chat: Chat) -> dict[str, int]:
-    """How many rows of each kind the chat has."""
+    """Count the chat's rows of each kind."""
     models = (ChatMessage, Turn, MessageBlock)
     counts = {model.__name__: model.objects.filter(chat=chat.pk).count() for model in models}
     return counts | {"Chat": Chat.objects.filter(pk=chat.pk).count()}

@@ -1,4 +1,4 @@
-"""Rows that tests of chats begin with, and the addresses of the REST under test."""
+"""Make the rows that tests of chats begin with, and name the addresses under test."""
 
 from itertools import count
 from typing import Any
@@ -60,7 +60,7 @@ def new_file(persona: Persona, **fields: Any) -> File:
 def say(
     chat: Chat, content: str = "Hi", *, role: str = "human", parent: Any = "the leaf", **fields: Any
 ) -> ChatMessage:
-    """A stored message at the end of the active branch, or under `parent`; the leaf moves."""
+    """Store a message at the end of the active branch, or under `parent`, and move the leaf."""
     chat.refresh_from_db()
     above = chat.active_leaf if parent == "the leaf" else parent
     message = transcript.append(chat, above, role=role, content=content, **fields)
@@ -69,7 +69,7 @@ def say(
 
 
 def converse(chat: Chat, *contents: str) -> list[ChatMessage]:
-    """Questions and answers in turn."""
+    """Store questions and answers in turn."""
     return [
         say(chat, content, role="assistant" if number % 2 else "human")
         for number, content in enumerate(contents)
@@ -77,7 +77,7 @@ def converse(chat: Chat, *contents: str) -> list[ChatMessage]:
 
 
 def fill(chat: Chat, length: int) -> list[ChatMessage]:
-    """A long conversation, written at once."""
+    """Write a long conversation at once."""
     given = [
         {"role": "assistant" if number % 2 else "human", "content": f"message {number}"}
         for number in range(length)
@@ -89,7 +89,7 @@ def fill(chat: Chat, length: int) -> list[ChatMessage]:
 
 
 def new_turn(chat: Chat, **fields: Any) -> Turn:
-    """A turn over the chat's last message; queued unless said otherwise."""
+    """Make a turn over the chat's last message; queued unless another status is given."""
     chat.refresh_from_db()
     fields = {"question": chat.active_leaf, "tip": chat.active_leaf} | fields
     user: User | None = chat.user
@@ -97,7 +97,7 @@ def new_turn(chat: Chat, **fields: Any) -> Turn:
 
 
 def path_of(chat: Chat) -> list[tuple[str, str]]:
-    """(role, content) of the active branch, oldest first."""
+    """Return (role, content) of the active branch, oldest first."""
     chat.refresh_from_db()
     return [(m.role, m.content) for m in transcript.path(chat.pk, chat.active_leaf_id)]
 
@@ -107,6 +107,6 @@ def error_of(answer: Any) -> tuple[int, str]:
 
 
 def fields_of(answer: Any) -> list[str]:
-    """The names of the fields that a 400 complains of."""
+    """Return the names of the fields that a 400 complains about."""
     assert answer.status_code == 400, answer.json()
     return sorted(answer.json()["error"].get("fields", {}))

@@ -1,4 +1,4 @@
-"""Running turns in this process, against the fake provider and the tests' Redis."""
+"""Run turns in this process, against the fake provider and the tests' Redis."""
 
 import asyncio
 import base64
@@ -31,7 +31,7 @@ _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[AnyEvent])
 
 
 def ask(persona: Persona, model: str = "fake-model", content: str = "Hi", **fields: Any) -> Any:
-    """A new chat with a new assistant of this model, and the turn its first question starts."""
+    """Make a chat with a new assistant of this model, and the turn of its first question."""
     chat = new_chat(persona, assistant=new_assistant(persona, model=model, **fields))
     return ask_in(chat, persona, content)
 
@@ -43,13 +43,13 @@ def ask_in(chat: Chat, persona: Persona, content: str = "Hi", **fields: Any) -> 
 
 
 def marker(name: str, arguments: dict[str, Any], tokens: int = 6) -> str:
-    """A question that makes the fake provider call this tool."""
+    """Return a question that makes the fake provider call this tool."""
     encoded = base64.urlsafe_b64encode(json.dumps(arguments).encode()).decode().rstrip("=")
     return f"[[fake call={name} args={encoded} tokens={tokens}]]"
 
 
 def run(turn: Turn, worker: str = "w1") -> TurnStatus | None:
-    """Run it to its end, here and now; `turn` is read again."""
+    """Run the turn to its end, here and now; `turn` is read again."""
     status = runner.run(turn.pk, worker=worker)
     if Turn.objects.filter(pk=turn.pk).exists():
         turn.refresh_from_db()
@@ -78,7 +78,7 @@ class Run:
 
 @contextmanager
 def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
-    """Runs it beside the test, until the block has ended; `turn` is read again after."""
+    """Run the turn beside the test, until the block has ended; `turn` is read again afterwards."""
     this = Run(turn)
 
     def work() -> None:
@@ -102,7 +102,7 @@ def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
 
 
 def names_of(turn: Turn) -> list[str]:
-    """The names of the events in the turn's stream, runs of text as one."""
+    """Return the names of the events in the turn's stream, runs of text as one."""
     names: list[str] = []
     for event in stream_of(turn):
         if event["event"] != "text.delta" or names[-1:] != ["text.delta"]:
@@ -115,12 +115,14 @@ def text_of(turn: Turn) -> str:
 
 
 def seen_of(turn: Turn) -> Transcript:
-    """What a viewer knows who saw everything."""
+    """Return what a viewer knows who saw everything."""
     return fold(_EVENTS.validate_python(stream_of(turn)))
 
 
 def assert_stored_is_what_was_streamed(turn: Turn) -> None:
-    """The promise of design 5.5, and that the numbers have no holes within an attempt."""
+    """Check that the fold of the events is what is stored, and that their numbers have no holes
+    within an attempt (docs/stream-protocol.md).
+    """
     turn.refresh_from_db()
     seen, events = seen_of(turn), stream_of(turn)
     assert seen.messages == messages_of_turn(turn)
@@ -133,6 +135,6 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
 
 
 def prepared_for(turn: Turn) -> gathering.PreparedRequest:
-    """The turn's next request, as its runner would compose it."""
+    """Return the turn's next request, as its runner would compose it."""
     gathered = gathering.gather(turn)
     return gathering.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))

@@ -1,4 +1,4 @@
-"""Budgets around a turn: reserved before it is asked, settled when it ends, however it ends."""
+"""Test budgets around a turn: reserved before it is asked, settled however it ends."""
 
 import threading
 from datetime import timedelta
@@ -129,7 +129,7 @@ def test_money_is_reserved_at_the_models_price(alice, model):
     assert held(budget)[1] == MOST_TOKENS // 2
 
 
-def test_what_no_budget_affords_is_429_and_leaves_nothing(alice, rings):
+def test_what_no_budget_affords_is_429_and_leaves_nothing(alice, enqueued_turns):
     new_budget(alice, MOST_TOKENS)
     chat = new_chat(alice, assistant=new_assistant(alice))
     answer = api(alice).post(messages(chat), {"content": "Hi"}, headers={"Idempotency-Key": "once"})
@@ -139,7 +139,7 @@ def test_what_no_budget_affords_is_429_and_leaves_nothing(alice, rings):
     assert not ChatMessage.objects.exists()
     assert not Turn.objects.exists()
     assert not IdempotencyRecord.objects.exists()
-    assert rings == []
+    assert enqueued_turns == []
     later = {"role": "human_later", "content": "Hi"}
     assert api(alice).post(messages(chat), later).status_code == 201
 

@@ -1,4 +1,4 @@
-"""How answers go out: as JSON or as the turn's events, and once per Idempotency-Key."""
+"""Test how answers are sent: as JSON or as the turn's events, and once per Idempotency-Key."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""POST turns/{id}/approve/, and the turn around it: it waits, survives everything, goes on."""
+"""Test POST turns/{id}/approve/ and the turn around it: it waits, survives everything, goes on."""
 
 import asyncio
 from typing import Annotated, Any
@@ -40,7 +40,7 @@ TWICE = '/send {"to": "ann"}\n/send {"to": "bob"}'
 
 @pytest.fixture
 def sent(monkeypatch):
-    """What the tool did that asks first; beside it a tool that does not ask."""
+    """Register a tool that asks first, and one that does not; return what the first one did."""
     monkeypatch.setattr("tools.calling.registry._tools", {})
     done: list[str] = []
 
@@ -90,7 +90,7 @@ def results_of(turn: Turn) -> list[str]:
 
 
 def die(*_: object) -> None:
-    """In place of a write: the worker is gone before it."""
+    """Stand in for a write: the worker is gone before it."""
     raise OperationalError("Postgres is away")
 
 
@@ -120,13 +120,13 @@ def test_other_calls_run_at_once_and_then_the_turn_waits(alice, asked, sent):
     assert stream_of(turn)[-1]["seq"] == turn.seq
 
 
-def test_an_approved_call_is_made_and_the_turn_ends_well(alice, asked, sent, rings):
+def test_an_approved_call_is_made_and_the_turn_ends_well(alice, asked, sent, enqueued_turns):
     turn = asked(BOTH)
     run(turn)
-    rings.clear()
+    enqueued_turns.clear()
     answer = decide_all(alice, turn, True)
     assert (answer.status_code, answer.json()["status"]) == (200, "queued")
-    assert (answer.json()["waiting_calls"], rings) == ([], [turn.pk])
+    assert (answer.json()["waiting_calls"], enqueued_turns) == ([], [turn.pk])
     assert run(turn, "w2") == TurnStatus.COMPLETED
     assert sent == ["ann"]
     assert results_of(turn) == ["Rain in Ulm.", "Sent to ann."]
@@ -211,7 +211,7 @@ def test_usage_is_accounted_once(alice, asked):
 
 
 def test_a_guest_does_not_approve(alice, offline, sent):
-    """Whoever may is not there: the call is refused, and the turn does not wait for ever."""
+    """Nobody who may approve is there: the call is refused, and the turn does not wait for ever."""
     assistant = new_assistant(alice, model="offline", public=True)
     principal = visit(assistant).principal
     chat = services.create_chat(principal, assistant=assistant)
@@ -224,7 +224,7 @@ def test_a_guest_does_not_approve(alice, offline, sent):
 
 
 def test_without_a_chat_nobody_can_approve(alice, offline, sent):
-    """It says so instead of waiting for ever."""
+    """The answer says so, and nothing waits for ever."""
     assistant = new_assistant(alice, model="offline")
     question = {"role": "human", "content": '/send {"to": "ann"}'}
     turn: Any = services.start_stateless_turn(
@@ -240,24 +240,26 @@ def test_without_a_chat_nobody_can_approve(alice, offline, sent):
 # -- Deciding --------------------------------------------------------------------------------------
 
 
-def test_part_of_the_decisions_is_kept_and_the_rest_waited_for(alice, asked, sent, rings):
+def test_part_of_the_decisions_is_kept_and_the_rest_waited_for(alice, asked, sent, enqueued_turns):
     turn = asked(TWICE)
     run(turn)
-    rings.clear()
+    enqueued_turns.clear()
     to_ann, to_bob = calls_of(turn)
     answer = decide(alice, turn, {to_ann: True})
     assert (answer.status_code, answer.json()["status"]) == (200, "waiting")
     shown = {c["call_id"]: c["approved"] for c in answer.json()["waiting_calls"]}
     assert shown == {to_ann: True, to_bob: None}
-    assert rings == []
+    assert enqueued_turns == []
     assert run(turn) is None, "nobody may run it yet"
     assert decide(alice, turn, {to_bob: True}).json()["status"] == "queued"
-    assert rings == [turn.pk]
+    assert enqueued_turns == [turn.pk]
     run(turn)
     assert sorted(sent) == ["ann", "bob"]
 
 
-def test_the_same_decision_again_is_the_same_answer_and_another_a_conflict(alice, asked, rings):
+def test_the_same_decision_again_is_the_same_answer_and_another_a_conflict(
+    alice, asked, enqueued_turns
+):
     turn = asked(TWICE)
     run(turn)
     to_ann, to_bob = calls_of(turn)
@@ -267,10 +269,10 @@ def test_the_same_decision_again_is_the_same_answer_and_another_a_conflict(alice
     assert error_of(decide(alice, turn, {to_ann: False, to_bob: True})) == (409, "conflict")
     assert calls_of(turn) and turn.waiting_calls[1]["approved"] is None, "nothing was written"
     decide(alice, turn, {to_bob: False})
-    rings.clear()
+    enqueued_turns.clear()
     last = decide(alice, turn, {to_bob: False})
     assert (last.status_code, last.json()["status"]) == (200, "queued")
-    assert rings == [], "rung once"
+    assert enqueued_turns == [], "enqueued once"
     assert error_of(decide(alice, turn, {to_bob: True})) == (409, "conflict")
 
 
@@ -345,7 +347,7 @@ def test_a_waiting_turn_is_cancelled_at_once(alice, asked, sent):
 
 
 def test_a_turn_cancelled_in_the_moment_it_would_wait_ends(alice, asked, monkeypatch):
-    """Nobody would hear of it later: it has no worker then."""
+    """A turn that waits has no worker that would see the request later."""
     turn = asked(BOTH)
     wait = TurnWriter.wait
 

@@ -1,4 +1,4 @@
-"""Asking a library once, and the plain conversation that its prompt is made of."""
+"""Test asking a library once, and the plain conversation that its prompt is made of."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Edit, regenerate, switch: how branches are made and shown."""
+"""Test edit, regenerate and switch: how branches are made and shown."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def switch(persona, chat, leaf):
 
 
 def test_an_edited_question_is_asked_again_beside_the_old_one(
-    alice, chat, rings, django_capture_on_commit_callbacks
+    alice, chat, enqueued_turns, django_capture_on_commit_callbacks
 ):
     question, answered = converse(chat, "Hi", "Hello")
     with django_capture_on_commit_callbacks(execute=True):
@@ -47,7 +47,7 @@ def test_an_edited_question_is_asked_again_beside_the_old_one(
     assert edited["id"] != str(question.pk)
     assert (edited["parent_id"], edited["content"]) == (None, "Good day")
     assert edited["sibling_ids"] == [str(question.pk), edited["id"]]
-    assert rings == [Turn.objects.get().pk]
+    assert enqueued_turns == [Turn.objects.get().pk]
     assert path_of(chat) == [("human", "Good day")]
     question.refresh_from_db()
     assert question.content == "Hi"
@@ -112,17 +112,17 @@ def test_an_edit_needs_content(alice, chat, body):
 
 
 def test_a_files_text_may_be_edited_away(alice, chat):
-    """The role's own rule holds: a file needs no words."""
+    """The role's own rule applies: a file needs no text."""
     message = say(chat, "Look", role="file", file=new_file(alice))
     assert api(alice).patch(of_message(message), {"content": ""}).status_code == 201
 
 
-# -- Regenerate --------------------------------------------------------------------------------------
+# -- Regenerate ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", ["human", "assistant"])
 def test_the_question_is_asked_again(
-    alice, chat, assistant, which, rings, django_capture_on_commit_callbacks
+    alice, chat, assistant, which, enqueued_turns, django_capture_on_commit_callbacks
 ):
     question, answered = converse(chat, "Hi", "Hello")
     say(chat, "And?")
@@ -133,7 +133,7 @@ def test_the_question_is_asked_again(
     assert answer.json()["message"]["id"] == str(question.pk)
     turn = Turn.objects.get()
     assert (turn.question, turn.tip, turn.assistant) == (question, question, assistant)
-    assert rings == [turn.pk]
+    assert enqueued_turns == [turn.pk]
     assert path_of(chat) == [("human", "Hi")]
     assert ChatMessage.objects.count() == 3, "the old answer stays, on its branch"
 
@@ -180,7 +180,7 @@ def test_a_failed_turn_is_asked_again(alice, chat):
     assert Turn.objects.filter(question=question).count() == 2
 
 
-# -- Switch --------------------------------------------------------------------------------------------
+# -- Switch ----------------------------------------------------------------------------------------
 
 
 def test_shows_another_branch(alice, chat):
@@ -210,7 +210,7 @@ def test_a_leaf_of_another_chat_is_404(alice, bob, mallory, chat):
     assert fields_of(api(alice).put(of_chat(chat, "branch/"), {})) == ["leaf_id"]
 
 
-# -- All of them ---------------------------------------------------------------------------------------
+# -- All of them -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "waiting"])

@@ -1,4 +1,4 @@
-"""Turns whose model calls functions of stored tools, against a real service on loopback."""
+"""Test turns whose model calls functions of stored tools, on a real service on loopback."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def chat(alice, tool, new_model):
 
 
 def ask(chat: Chat, persona: Any, name: str = "forecast", **arguments: Any) -> Any:
-    """The turn of a question that makes the model call this function, run to its end."""
+    """Run the turn of a question that makes the model call this function."""
     turn = ask_in(chat, persona, marker(name, arguments))
     assert run(turn) == TurnStatus.COMPLETED
     return turn

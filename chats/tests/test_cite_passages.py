@@ -1,4 +1,4 @@
-"""Libraries in turns: what was found is a message, told as sources, and cited by its numbers."""
+"""Test libraries in turns: what is found is a message, a source, and cited by its number."""
 
 from typing import Any
 

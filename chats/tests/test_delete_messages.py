@@ -1,4 +1,4 @@
-"""Deleting a message, and deleting a chat with everything in it."""
+"""Test deleting a message, and deleting a chat with everything in it."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Every way a turn can end but well: stopped, released, failed, cut, taken over, crashed."""
+"""Test turns that do not end well: stopped, released, failed, cut off, taken over, crashed."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def without_patience(settings):
 
 
 def wait_in(tool_runs: Callable[[], object]) -> None:
-    """Registers a tool that does what the test wants while its turn runs."""
+    """Register a tool that does what the test wants while its turn runs."""
 
     @register_tool
     def act() -> str:
@@ -61,14 +61,14 @@ def wait_in(tool_runs: Callable[[], object]) -> None:
 
 
 def take_over(turn: Turn) -> None:
-    """What another worker's sweep and claim do to a turn."""
+    """Do to a turn what another worker's sweep and claim do."""
     Turn.objects.filter(pk=turn.pk).update(
         status="running", fence=F("fence") + 1, attempt=F("attempt") + 1, worker="w2"
     )
 
 
 def expire(turn: Turn) -> None:
-    """The worker has been silent for longer than its lease."""
+    """Let the lease run out: the worker has been silent for longer."""
     past = timezone.now() - timedelta(seconds=1)
     Turn.objects.filter(pk=turn.pk).update(lease_until=past)
 
@@ -98,7 +98,7 @@ def test_a_cancelled_answer_keeps_what_was_shown(alice, new_model, fake_provider
 
 
 def test_cancelling_over_rest_is_heard_by_the_lease_renewal(alice, new_model):
-    """The row says it, whoever missed the announcement."""
+    """The row says it, even if the announcement was missed."""
     new_model("fake-hang-mid")
     turn = ask(alice, "fake-hang-mid")
     with running(turn) as this:
@@ -298,7 +298,7 @@ def test_a_deleted_chat_stops_its_turn(alice, new_model):
 
 
 def crash_in_a_call(alice: Any, *, idempotent: bool) -> tuple[Any, list[int]]:
-    """A turn whose worker died after the call was stored and made, before its result was."""
+    """Return a turn whose worker died after the call was made, before its result was stored."""
     made: list[int] = []
 
     @register_tool(idempotent=idempotent)
@@ -399,7 +399,7 @@ def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatc
 
 @pytest.fixture
 def lost(alice: Any) -> Any:
-    """A running turn whose worker is silent."""
+    """Return a running turn whose worker is silent."""
 
     def make(**fields: Any) -> Any:
         chat = new_chat(alice, assistant=new_assistant(alice))

@@ -1,4 +1,4 @@
-"""A memory that is forgotten is in no manifest of a past turn any more."""
+"""Test that a deleted memory is in no manifest of a past turn any more."""
 
 import json
 from importlib import import_module

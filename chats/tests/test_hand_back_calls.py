@@ -1,4 +1,4 @@
-"""Turns whose last calls are for whoever asked: they end there, also when a worker died in between."""
+"""Test turns whose last calls are for the client to make: they end, even if a worker died."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-THEIRS = CallOptions(
+CLIENT_TOOLS = CallOptions(
     model="fake-model", is_bare=True, tools=(ToolSpec("weather", "The weather there."),)
 )
 QUESTION = marker("weather", {"city": "Oslo"})
@@ -34,13 +34,13 @@ def model(new_model):
     return new_model()
 
 
-def stateless(alice, content=QUESTION, options=THEIRS):
+def stateless(alice, content=QUESTION, options=CLIENT_TOOLS):
     return services.start_stateless_turn(
         alice.principal, messages=[{"role": "human", "content": content}], options=options
     )
 
 
-def in_chat(alice, content=QUESTION, options=THEIRS, assistant=None):
+def in_chat(alice, content=QUESTION, options=CLIENT_TOOLS, assistant=None):
     return continue_chat(
         new_chat(alice),
         alice.principal,

@@ -1,5 +1,4 @@
-"""What a tool returned beyond a short text: the whole of it, images, documents; in turns with and
-without a chat."""
+"""Test tool results beyond a short text: long ones, images, documents; with and without a chat."""
 
 import asyncio
 import io
@@ -94,7 +93,7 @@ def content_of(persona: Any, file_id: str) -> bytes:
     return b"".join(answer.streaming_content) if answer.streaming else answer.content
 
 
-# -- The whole result -------------------------------------------------------------------------------
+# -- The whole result ------------------------------------------------------------------------------
 
 
 def test_a_long_result_is_cut_and_kept_whole(alice, mallory, bob, new_model, fake_provider):
@@ -170,7 +169,7 @@ def test_ten_megabytes_cost_little_memory(alice, new_model):
     assert len(result.content) < 100_000
 
 
-# -- Images -----------------------------------------------------------------------------------------
+# -- Images ----------------------------------------------------------------------------------------
 
 
 def test_a_vision_model_sees_an_image_in_the_next_step(alice, new_model, fake_provider):
@@ -293,7 +292,7 @@ def test_names_are_cleaned(alice, new_model, given, name):
     assert "etc" not in file.path
 
 
-# -- Documents --------------------------------------------------------------------------------------
+# -- Documents -------------------------------------------------------------------------------------
 
 
 def test_a_document_belongs_to_the_result(alice, new_model, fake_provider):
@@ -323,7 +322,7 @@ def test_further_documents_follow_and_are_only_named_to_the_model(alice, new_mod
     )
 
 
-# -- Without a chat, and when it goes wrong ---------------------------------------------------------
+# -- Without a chat, and when it goes wrong --------------------------------------------------------
 
 
 def test_files_of_a_turn_without_a_chat_expire_with_it(alice, new_model, settings, fake_provider):

@@ -1,4 +1,4 @@
-"""Whole turns: what is said becomes a memory, is recalled in other chats, and is learnt once."""
+"""Test whole turns: what is said becomes a memory, is recalled elsewhere, is learnt once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -55,7 +55,7 @@ def chat_of(persona: Persona, model: str = "offline", **fields: Any) -> Chat:
 
 
 def told(chat: Chat, persona: Persona, content: str) -> Turn:
-    """A turn that ran to its end and was digested."""
+    """Return a turn that ran to its end and was digested."""
     turn: Turn = ask_in(chat, persona, content)
     run(turn)
     Turn.objects.filter(digest_at__isnull=False).update(digest_at=timezone.now())
@@ -145,7 +145,7 @@ def test_a_guests_words_are_the_guests(alice):
 
 
 class Spy:
-    """Stands where extraction stands, and keeps what it is shown."""
+    """Stands in for the extraction, and keeps what it is shown."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.texts: list[str] = []

@@ -1,4 +1,4 @@
-"""A key bound to one assistant: it sees that assistant and the chats it began with it, and no others."""
+"""Test keys bound to one assistant: they see it and the chats they began with it, nothing else."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def mine(alice, assistant, key):
 
 @pytest.fixture(params=["of another assistant", "of another key", "of the user"])
 def other(request, alice, assistant, key):
-    """A chat of the same user that is not the key's to see."""
+    """Return a chat of the same user that the key must not see."""
     fields = {
         "of another assistant": {"assistant": new_assistant(alice), "api_key": key[0]},
         "of another key": {"assistant": assistant, "api_key": alice.new_key()[0]},
@@ -56,7 +56,7 @@ def test_its_chats_are_with_its_assistant(alice, assistant, client):
 
 
 def test_a_chat_without_assistant_cannot_be_made_by_it(assistant, client):
-    """It could not see what it made."""
+    """The key could not see what it made."""
     made = client.post(ALL, {"assistant_id": None})
     assert made.json()["assistant_id"] == str(assistant.pk)
     taken_in = client.post(f"{ALL}import/", {"messages": []})

@@ -1,4 +1,4 @@
-"""Export and import: what leaves Amber can come back."""
+"""Test export and import: what leaves Amber can come back."""
 
 import pytest
 
@@ -49,8 +49,8 @@ def imported(persona, body):
 def test_an_imported_chat_is_sealed_before_anybody_asks(
     alice, monkeypatch, django_capture_on_commit_callbacks
 ):
-    rung: list[object] = []
-    monkeypatch.setattr("chats.messages.transfer.enqueue_sealing", rung.append)
+    enqueued: list[object] = []
+    monkeypatch.setattr("chats.messages.transfer.enqueue_sealing", enqueued.append)
     said = [
         {"role": role, "content": f"{role} {n}: " + "words about the harbour " * 40}
         for n in range(40)
@@ -58,19 +58,19 @@ def test_an_imported_chat_is_sealed_before_anybody_asks(
     ]
     with django_capture_on_commit_callbacks(execute=True):
         chat = imported(alice, {"messages": said})
-    assert rung == [chat.pk]
+    assert enqueued == [chat.pk]
     seal_chat(str(chat.pk))
     assert MessageBlock.objects.filter(chat=chat, on_active_path=True).count() > 5
 
 
 def tree_of(chat):
-    """(role, content, what it answers) of every message."""
+    """Return (role, content, parent's content) of every message."""
     rows = ChatMessage.objects.filter(chat=chat).select_related("parent").order_by("position", "pk")
     return [(m.role, m.content, m.parent and m.parent.content) for m in rows]
 
 
 def grow(chat, alice):
-    """All branches, all roles."""
+    """Add all branches and all roles."""
     say(chat, "Be kind.", role="hide_system")
     question = say(chat, "Which time is it?")
     say(chat, "A moment.", role="tool_call", tool_call=CALL, assistant=chat.assistant)

@@ -1,4 +1,4 @@
-"""A manifest is read from the top, whatever order Postgres kept its names in."""
+"""Test that a manifest's fields are in the declared order, not in Postgres' order."""
 
 from chats.api.manifest_serializers import in_order
 

@@ -49,7 +49,7 @@ def chat(alice, assistant):
 
 
 def test_a_question_is_stored_and_its_turn_queued_and_rung_for_after_commit(
-    alice, assistant, chat, rings, django_capture_on_commit_callbacks
+    alice, assistant, chat, enqueued_turns, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=False) as callbacks:
         answer = api(alice).post(messages(chat), {"content": "Hi there"})
@@ -66,10 +66,10 @@ def test_a_question_is_stored_and_its_turn_queued_and_rung_for_after_commit(
         assistant,
     )
     assert (row.user, row.api_key) == (alice.user, None)
-    assert rings == [], "rung before the commit"
+    assert enqueued_turns == [], "enqueued before the commit"
     for callback in callbacks:
         callback()
-    assert rings == [row.pk]
+    assert enqueued_turns == [row.pk]
 
 
 def test_who_would_rather_not_wait_is_told_where_to_look(alice, chat):

@@ -1,4 +1,4 @@
-"""What goes to the model: prompts, the tail of the chat, files; and the manifest that says so."""
+"""Test what is sent to the model: prompts, the chat's tail, files; and the manifest of it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from amber.lib.errors import AmberError, Invalid
 from chats.context import gathering
-from chats.context.manifest import messages_again, request_hash
+from chats.context.manifest import rebuild_messages, request_hash
 from chats.models import Chat, Turn
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, new_turn, say
 from chats.tests.runs import ask_in, prepared_for, run
@@ -34,13 +34,13 @@ def chat(alice):
 
 
 def prepare(chat: Chat, **fields: Any) -> gathering.PreparedRequest:
-    """As for a question at the end of the chat."""
+    """Prepare the request for a question at the end of the chat."""
     chat.refresh_from_db()
     return prepared_for(new_turn(chat, **({"assistant": chat.assistant} | fields)))
 
 
 def asked(prepared: gathering.PreparedRequest) -> list[tuple[str, str]]:
-    """(role, text), the times taken off."""
+    """Return (role, text) without the times."""
     return [(m["role"], _plain(m["content"])) for m in prepared.request.messages]
 
 
@@ -217,7 +217,7 @@ def test_a_question_that_was_too_long_does_not_end_the_chat(chat, new_model):
     assert manifest["left_out"][0]["count"] == 1
     turn = Turn.objects.get(chat=chat)
     turn.manifest = manifest
-    again = messages_again(turn)
+    again = rebuild_messages(turn)
     assert again is not None
     assert request_hash(again) == manifest["request_hash"]
 
@@ -361,7 +361,7 @@ def test_the_bytes_of_a_picture_reach_the_provider(alice, chat, new_model, pictu
     assert body["model"] == "fake-model"
 
 
-# -- Without a chat ----------------------------------------------------------------------------------
+# -- Without a chat --------------------------------------------------------------------------------
 
 
 def test_a_turn_without_a_chat_takes_its_input(chat, alice):

@@ -1,4 +1,4 @@
-"""Queries that are built once find what their querysets find, whatever was asked before."""
+"""Test that queries whose SQL is cached find what their querysets find."""
 
 from datetime import timedelta
 from typing import Any
@@ -113,7 +113,7 @@ def test_annotations_come_along(alice):
 @pytest.mark.parametrize("caller", ["alice", "bob", "carol", "mallory"])
 @pytest.mark.parametrize("kind", ["chat", "expired", "private", "shared"])
 def test_people_find_what_is_visible_to_them(alice, caller, kind, request):
-    """By the statement that is built once as by the queryset, whoever asked before."""
+    """Cached SQL and queryset agree, whoever asked before."""
     past = timezone.now() - timedelta(seconds=1)
     row: Any = {
         "chat": lambda: new_chat(alice),

@@ -1,4 +1,4 @@
-"""Streams of people who are no longer welcome, in one process; and turns nobody waits for."""
+"""Test streams of viewers whose credential is no longer valid, and turns nobody waits for."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ def watchful(monkeypatch, settings):
 
 
 def cut_off(response: Any, unwelcome: Any) -> bool:
-    """Whether the stream of this turn, which nobody runs, ends once that has happened."""
+    """Return whether the stream of this turn, which nobody runs, ends once that has happened."""
     assert response.status_code == 200
     ended = threading.Event()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chats.context.manifest import messages_again, request_hash
+from chats.context.manifest import rebuild_messages, request_hash
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from chats.running.reply_rows import logger as reply_logger
 from chats.running.writer import TurnWriter
@@ -68,7 +68,7 @@ def test_a_request_made_again_from_its_manifest_has_the_fields(alice, new_model,
     run(first)
     later = ask_in(first.chat, alice, f"a9a9 {SIX}")
     run(later)
-    again = messages_again(later)
+    again = rebuild_messages(later)
     assert again is not None
     assert request_hash(again) == later.manifest["request_hash"]
     [sent] = fake_provider.requests("a9a9")

@@ -1,4 +1,4 @@
-"""A turn from its claim to its end: what is stored, streamed and accounted."""
+"""Test a turn from its claim to its end: what is stored, streamed and accounted for."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""Old messages become blocks; what matters of them comes back, and abandoned text does not."""
+"""Test that old messages become blocks, that relevant ones return, and abandoned text does not."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""The built-in tool `search_library`: offered with a library that the turn may search, and only that."""
+"""Test the built-in tool `search_library`: offered only with a library that the turn may search."""
 
 import pytest
 

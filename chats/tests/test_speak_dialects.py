@@ -1,4 +1,4 @@
-"""A full turn in each dialect, from a server that streams and from one that never does."""
+"""Test a full turn in each dialect, with a server that streams and with one that never does."""
 
 import json
 from typing import Annotated

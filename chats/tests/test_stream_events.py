@@ -1,4 +1,4 @@
-"""GET turns/{id}/events/ in one process: replay, resume from any number, snapshots."""
+"""Test GET turns/{id}/events/ in one process: replay, resume from any number, snapshots."""
 
 import asyncio
 from typing import Any
@@ -36,7 +36,7 @@ def one_tool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ended(alice: Persona, new_model: Any) -> Turn:
-    """A turn with a tool round, that is over."""
+    """Return a turn with a tool round that is over."""
     new_model()
     turn: Turn = ask(alice, content=marker("weather", {}, tokens=40))
     assert run(turn) == "completed"
@@ -63,7 +63,7 @@ def key_of(turn: Turn) -> Any:
 
 
 def lose(turn: Turn, numbers: range) -> None:
-    """Redis forgets these events."""
+    """Make Redis lose these events."""
     for number in numbers:
         amber_redis.client().xdel(key_of(turn), f"{number}-0")
 

@@ -9,7 +9,9 @@ def address(assistant):
     return f"/api/v1/assistants/{assistant.pk}/try/"
 
 
-def test_starts_a_turn_without_a_chat(alice, assistant, rings, django_capture_on_commit_callbacks):
+def test_starts_a_turn_without_a_chat(
+    alice, assistant, enqueued_turns, django_capture_on_commit_callbacks
+):
     history = [{"role": "system", "content": "Be brief."}, {"role": "assistant", "content": "Yes?"}]
     with django_capture_on_commit_callbacks(execute=True):
         answer = api(alice).post(address(assistant), {"content": "Hi", "history": history})
@@ -22,7 +24,7 @@ def test_starts_a_turn_without_a_chat(alice, assistant, rings, django_capture_on
         alice.user,
         alice.organization,
     )
-    assert rings == [turn.pk]
+    assert enqueued_turns == [turn.pk]
     assert not Chat.objects.exists()
     assert not ChatMessage.objects.exists()
     assert api(alice).get(of_turn(turn)).json()["id"] == str(turn.pk)

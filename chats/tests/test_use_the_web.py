@@ -1,4 +1,4 @@
-"""Turns whose model searches, reads pages and speaks: what goes into the prompt, what is kept."""
+"""Test turns whose model searches, reads pages and speaks: the prompt, and what is stored."""
 
 import pytest
 

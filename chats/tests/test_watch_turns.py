@@ -1,4 +1,4 @@
-"""GET turns/{id}/, cancel, manifest; the states they show."""
+"""Test GET turns/{id}/, cancel and manifest, and the states they show."""
 
 import pytest
 from django.db import IntegrityError, transaction

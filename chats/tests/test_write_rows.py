@@ -1,4 +1,4 @@
-"""Rows written by statements that are built once are stored as `save` stores them."""
+"""Test that rows written by cached statements are stored as `save` stores them."""
 
 from datetime import timedelta
 

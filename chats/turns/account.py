@@ -1,7 +1,8 @@
-"""What the provider calls of one turn used: their rows in the ledger, and the turn's own total.
+"""Account for the provider calls of one turn: their rows in the ledger, and the turn's own total.
 
-Everything is part of the caller's transaction. Counts what the provider says; where it does not say,
-an estimate, marked as one. A call whose worker died is recorded by whoever finds the turn (`settle_lost`).
+Everything is part of the caller's transaction. It counts what the provider reports, or else an
+estimate, marked as one. A call whose worker died is recorded by the sweep that finds the turn
+(`settle_lost`).
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -31,29 +32,32 @@ RELEASED: Final = "released"
 
 
 class TurnAccount:
-    """`model` and `asked` are those of the request under way, once it was composed."""
+    """The calls of one turn.
+
+    `model` and `asked` are those of the request under way, once composed.
+    """
 
     def __init__(self) -> None:
         self.is_asking = False
-        """A request was made whose call is not in the ledger yet."""
+        """Whether a request was made whose call is not in the ledger yet."""
         self.model: LanguageModel | None = None
         self.asked: Sequence[ProviderMessage] = ()
         self.retried: list[ProviderError] = []
-        """Calls that failed and were made again: they go into the ledger too."""
+        """The errors of calls that failed and were made again: they go into the ledger, too."""
         self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
-        """What embedding the question used, until it was recorded."""
+        """What embedding the question used, until it is recorded."""
 
-    def watched(self, model: Model) -> Model:
-        """The model, which tells this account of each request that is made."""
+    def watch_model(self, model: Model) -> Model:
+        """Wrap the model, so that this account knows of each request that is made."""
         return _WatchedModel(model, self)
 
     def note_retry(self, error: ProviderError, _: int) -> None:
-        """A call failed, and another one will be made after a pause."""
+        """Remember a call that failed; another one will be made after a pause."""
         self.retried.append(error)
         self.is_asking = False
 
     def usage_of(self, usage: Usage | None, text: str) -> tuple[Usage, bool]:
-        """The provider's count, or our own estimate, and whether it is one."""
+        """Return the provider's count, or an estimate, and whether it is an estimate."""
         if usage is not None:
             return usage, False
         encoding = self.model.encoding if self.model else tokens.DEFAULT_ENCODING
@@ -69,7 +73,7 @@ class TurnAccount:
         reply: Reply | None = None,
         outcome: str = "ok",
     ) -> None:
-        """The call under way, if a request was made, and the retried ones before it."""
+        """Record the retried calls, and the one under way if a request was made."""
         for error in self.retried:
             self._record(turn, Usage(), outcome=error.code)
         self.retried = []
@@ -92,9 +96,12 @@ class TurnAccount:
         self.embedded = ()
 
     def renew_reservation(self, turn: Turn, reply: Reply, usage: Usage) -> RateLimited | None:
-        """Whether the next request can be afforded, where the turn goes on by itself."""
-        handed_back = {tool["name"] for tool in turn.options.get("tools", ())}
-        rests = reply.unapproved or any(call.name in handed_back for call in reply.calls)
+        """Reserve budget for the next request, if the turn goes on by itself.
+
+        Return the error if no budget affords it.
+        """
+        client_tools = {tool["name"] for tool in turn.options.get("tools", ())}
+        rests = reply.unapproved or any(call.name in client_tools for call in reply.calls)
         if rests or self.model is None:
             return None
         return renew(turn, self.model, usage)
@@ -102,13 +109,13 @@ class TurnAccount:
     def _record(
         self, turn: Turn, usage: Usage, *, model: EmbeddingModel | None = None, **fields: Any
     ) -> None:
-        """One provider call: of the answering model, unless another is named."""
+        """Record one provider call: of the answering model, unless another is named."""
         assert self.model is not None
         _record(turn, model or self.model, usage, **fields)
 
 
 class _WatchedModel:
-    """A `Model`."""
+    """A `Model` that reports its requests to an account."""
 
     def __init__(self, model: Model, account: TurnAccount) -> None:
         self._model = model
@@ -126,8 +133,8 @@ class _WatchedModel:
 def settle_lost(turn: Turn) -> None:
     """Record the call that was under way when the turn's worker died, estimated from its row.
 
-    No row says in which moment it died: unless tools were running, a request counts as made. `turn`
-    is locked, as its worker left it; the caller saves its `usage`. Costs up to ten queries.
+    Nothing says at which moment it died: unless tools were running, a request counts as made.
+    `turn` is locked, as its worker left it; the caller saves its `usage`. Costs up to ten queries.
     """
     if open_calls(turn):
         return
@@ -147,9 +154,9 @@ def settle_lost(turn: Turn) -> None:
 
 
 def _sent_tokens(turn: Turn, model: LanguageModel) -> int:
-    """Of the request under way: what the manifest counts, and what the turn has written since.
+    """Estimate the request under way: what the manifest counts, and what the turn wrote since.
 
-    A worker that died within its first second wrote no manifest: then what was reserved for.
+    A worker that died within its first second wrote no manifest: then it is what was reserved.
     """
     manifest = turn.manifest or {}
     if "tokens" not in manifest:
@@ -157,7 +164,7 @@ def _sent_tokens(turn: Turn, model: LanguageModel) -> int:
     sent = sum(count for part, count in manifest["tokens"].items() if part != "limit")
     counted = {message["id"] for message in manifest["messages"]}
     for message in messages_of_turn(turn):
-        # Passages are counted as passages.
+        # The manifest counts the library's message as passages.
         if message["id"] not in counted and message["role"] != MessageRole.KNOWLEDGE:
             arguments = (message.get("tool_call") or {}).get("arguments") or ""
             sent += tokens.count_text(message["content"] + arguments, model.encoding)
@@ -180,7 +187,7 @@ def _record(turn: Turn, model: LanguageModel | EmbeddingModel, usage: Usage, **f
 
 
 def token_fields(usage: Usage) -> dict[str, int]:
-    """As messages and turns hold them."""
+    """Return the counts under the names that messages and turns have for them."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,

@@ -1,13 +1,13 @@
-"""Whether a turn may be asked: what it may cost is reserved before its row is written.
+"""Admit turns: reserve what a turn may cost before its row is written, or refuse it.
 
-    admit(turn)     reserve for its first request, then write it: every verb that starts turns
-    readmit(turn)   the same for a turn that waited for a person
-    renew(turn, …)  for its next request, when a reply asked for tools
-    dismiss(turns)  give back what is held: the turn is over, or waits
+    admit(turn)     reserves for its first request, then writes it: all that start turns call it
+    readmit(turn)   does the same for a turn that waited for a person
+    renew(turn, …)  reserves for its next request, when a reply asked for tools
+    dismiss(turns)  gives back what is held: the turn is over, or waits
 
-Reserved are the prompt, as estimated here without counting tokens, and the longest reply allowed, at
-the model's price. What calls really used is counted by the ledger (`providers.usage.ledger`). Turns to
-which no budget applies cost no query.
+Reserved are the prompt, as estimated here without counting tokens, and the longest reply allowed,
+at the model's price. What calls really used is counted by the ledger (`providers.usage.ledger`).
+Turns to which no budget applies cost no query.
 """
 
 from collections.abc import Collection
@@ -32,11 +32,11 @@ from providers.models import LanguageModel
 from providers.usage.ledger import spending_of
 
 BYTES_PER_TOKEN: Final = 3
-"""More than enough for English (4.5), about right for Chinese; counting would cost the web process
-74 MB."""
+"""A safe estimate for English (4.5) and about right for Chinese; a tokenizer would cost the web
+process 74 MB."""
 
 _BATCH: Final = 500
-_BROUGHT: Final = ("prompts", "tools", "response_format")
+_SENT_OPTIONS: Final = ("prompts", "tools", "response_format")
 
 
 def _octets(column: str) -> Func:
@@ -46,21 +46,26 @@ def _octets(column: str) -> Func:
 _OCTETS: Final = _octets("content")
 _FILE_OCTETS: Final = _octets("file__text")
 _IS_SENT: Final = Q(role=MessageRole.FILE, tool_call__isnull=True)
-"""Files that people sent are shown to the model; of those that calls made it reads the name."""
+"""The model reads files that people sent; of files that tool calls made it reads only the name."""
 
 
 def admit(turn: Turn) -> Turn:
-    """Write a new turn, or raise RateLimited (budget_exceeded). Part of the caller's transaction."""
+    """Write a new turn, or raise RateLimited (budget_exceeded).
+
+    Part of the caller's transaction.
+    """
     turn.is_budgeted = reservations.reserve(
-        budget_subject_of(turn), partial(_first, turn), holder_id=turn.pk
+        budget_subject_of(turn), partial(_estimate_first, turn), holder_id=turn.pk
     )
     insert_row(turn)
     return turn
 
 
 def readmit(turn: Turn) -> None:
-    """Its next request reads what the last one did, and what has come since. Budgets made while it
-    waited apply, too. The caller saves `is_budgeted`. Raises RateLimited."""
+    """Reserve for a turn that waited: its next request reads what the last one did, and more.
+
+    Budgets made while it waited apply, too. The caller saves `is_budgeted`. Raises RateLimited.
+    """
 
     def estimate_spending() -> Spending:
         return _estimate_spending(turn, _model_of(turn), turn.usage.get("total_tokens", 0))
@@ -71,7 +76,7 @@ def readmit(turn: Turn) -> None:
 
 
 def renew(turn: Turn, model: LanguageModel, last: Usage) -> RateLimited | None:
-    """Hold what the next request may use; why it cannot be had, if so."""
+    """Reserve what the next request may use. Return the error if no budget affords it."""
     if not turn.is_budgeted:
         return None
     estimate_spending = _estimate_spending(turn, model, last.total_tokens)
@@ -79,13 +84,13 @@ def renew(turn: Turn, model: LanguageModel, last: Usage) -> RateLimited | None:
 
 
 def dismiss(turns: Collection[Turn]) -> None:
-    """Give back what is held for these. No query where no budget applied."""
+    """Give back what is held for these turns. No query if no budget applied."""
     if held := [turn.pk for turn in turns if turn.is_budgeted]:
         reservations.release(held)
 
 
 def release_leftovers() -> None:
-    """What is held for turns that are over or gone, should whoever ended them not have said so."""
+    """Give back what is still held for turns that are over or deleted: a periodic job."""
     old = timezone.now() - timedelta(seconds=settings.AMBER_TURN_SECONDS)
     holders = reservations.holders_since(old, at_most=_BATCH)
     live = set(Turn.objects.live().filter(pk__in=holders).values_list("pk", flat=True))
@@ -94,9 +99,9 @@ def release_leftovers() -> None:
 
 
 def prompt_tokens_of(turn: Turn) -> int:
-    """Of its next request, estimated without counting tokens. Up to three queries."""
+    """Estimate the prompt of its next request, without counting tokens. Up to three queries."""
     said = _stateless_tokens(turn) if turn.chat_id is None else _chat_tokens(turn)
-    return said + _brought_tokens(turn)
+    return said + _options_tokens(turn)
 
 
 def budget_subject_of(turn: Turn) -> BudgetSubject:
@@ -112,8 +117,8 @@ def budget_subject_of(turn: Turn) -> BudgetSubject:
 # -- What a request may use -----------------------------------------------------------------------
 
 
-def _first(turn: Turn) -> Spending:
-    """Of its first request. Up to four queries."""
+def _estimate_first(turn: Turn) -> Spending:
+    """Estimate its first request. Up to four queries."""
     return _estimate_spending(turn, _model_of(turn), prompt_tokens_of(turn))
 
 
@@ -124,13 +129,16 @@ def _estimate_spending(turn: Turn, model: LanguageModel, prompt_tokens: int) -> 
 
 
 def _model_of(turn: Turn) -> LanguageModel:
-    """One query. Raises Unavailable."""
+    """Return the model that will answer. One query. Raises Unavailable."""
     named = turn.assistant.model if turn.assistant else turn.options.get("model", "")
     return registry.resolve(named, wants_vision=False).row
 
 
 def _chat_tokens(turn: Turn) -> int:
-    """What the chat's last request read, with its answer and all that was said since. Two queries."""
+    """Estimate a chat's prompt: its last request with the answer, and what came since.
+
+    Two queries.
+    """
     messages = ChatMessage.objects.filter(chat=turn.chat)
     answers = messages.filter(role=MessageRole.ASSISTANT, total_tokens__gt=0)
     last = answers.order_by("-position").values_list("position", "total_tokens").first()
@@ -143,10 +151,10 @@ def _chat_tokens(turn: Turn) -> int:
     return before + images + int(said["bytes"]) // BYTES_PER_TOKEN + 1
 
 
-def _brought_tokens(turn: Turn) -> int:
-    """What the caller brings beside the conversation, and the model reads with every request."""
-    brought = [turn.options[name] for name in _BROUGHT if turn.options.get(name)]
-    return len(orjson.dumps(brought)) // BYTES_PER_TOKEN if brought else 0
+def _options_tokens(turn: Turn) -> int:
+    """Estimate what the caller adds to the conversation, and the model reads with every request."""
+    sent = [turn.options[name] for name in _SENT_OPTIONS if turn.options.get(name)]
+    return len(orjson.dumps(sent)) // BYTES_PER_TOKEN if sent else 0
 
 
 def _stateless_tokens(turn: Turn) -> int:
@@ -156,7 +164,7 @@ def _stateless_tokens(turn: Turn) -> int:
 
 
 def _opening_tokens(turn: Turn) -> int:
-    """The prompts of a conversation that only begins, and what its library will say."""
+    """Estimate the prompts of a conversation that only begins, and its library's passages."""
     if turn.assistant is None:
         return 0
     prompt = (turn.chat.prompt if turn.chat else None) or turn.assistant.prompt

@@ -1,8 +1,8 @@
-"""Calls that wait for a person: the entries of `Turn.waiting_calls`, and what becomes of them.
+"""Keep the entries of `Turn.waiting_calls`: calls that wait for a person, and the decisions.
 
 An entry is {call_id, name, arguments, approved}; `approved` is null until somebody decides. It is
-written with the call itself and cleared before the call is made, so a call that has an entry was
-never made, and one that lost it may have been. Pure; `chats.approval_services` is the verb.
+written with the call itself and cleared before the call is made: so a call that has an entry was
+never made, and one that lost it may have been. Pure; `chats.approval_services` writes the rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def without_call(entries: WaitingCalls, call_id: str) -> list[dict[str, Any]]:
 
 
 def apply_decisions(entries: WaitingCalls, decisions: Mapping[str, bool]) -> list[dict[str, Any]]:
-    """The entries with these decisions, of known calls."""
+    """Return the entries with these decisions, which are about known calls."""
     return [
         {**entry, "approved": decisions.get(entry["call_id"], entry["approved"])}
         for entry in entries
@@ -41,9 +41,9 @@ def is_decided(entries: WaitingCalls) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SortedCalls:
-    """Calls without a result by what may be done with them; each in the order they were asked for.
+    """Calls without a result, by what may be done with them, each in the order of the reply.
 
-    `begun` have no entry: they needed none, or it was cleared; they may have been made.
+    `begun` have no entry: they needed none, or it was cleared. They may have been made.
     """
 
     begun: tuple[ToolCall, ...]
@@ -53,6 +53,7 @@ class SortedCalls:
 
 
 def sort_calls(calls: Sequence[ToolCall], entries: WaitingCalls) -> SortedCalls:
+    """Sort calls without a result by the entries of `Turn.waiting_calls`."""
     decisions = {entry["call_id"]: entry["approved"] for entry in entries}
 
     def those(decision: bool | None) -> tuple[ToolCall, ...]:

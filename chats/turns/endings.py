@@ -1,4 +1,4 @@
-"""How turns end: their last state, the text that was shown, the event that closes the stream.
+"""End turns: write the last state, keep the text that was shown, close the stream with an event.
 
 A turn that a worker runs is ended by that worker (`end_turn` inside its transaction); one that
 nobody runs is ended from outside (`end_outside`). Text that was shown always becomes a message.
@@ -40,9 +40,10 @@ def end_turn(
     *,
     passages: Iterable[dict[str, Any]] = (),
 ) -> list[dict[str, Any]]:
-    """Put the turn into its last state; text that was shown becomes a message, returned if so.
+    """Put the turn into its last state; return the message that shown text became, if any.
 
-    `passages` are those it may cite. The caller holds chat and turn, and saves the turn.
+    `passages` are those it may cite. The caller holds the locks of chat and turn, and saves the
+    turn.
     """
     stored = []
     if turn.partial_text.strip():
@@ -73,7 +74,7 @@ def end_turn(
 
 
 def last_event(turn: Turn) -> tuple[str, dict[str, Any]]:
-    """Name and fields of the last event of a turn that is over, or waits."""
+    """Return name and fields of the last event of a turn that is over, or waits."""
     error = turn.error or {}
     match turn.status:
         case TurnStatus.COMPLETED:
@@ -97,9 +98,10 @@ def last_event(turn: Turn) -> tuple[str, dict[str, Any]]:
 def lock_turn(
     turn_id: UUID, chat_id: UUID | None, among: TurnQuerySet
 ) -> tuple[Turn | None, Chat | None]:
-    """Lock chat, then turn; (None, None) when the turn is not (or no longer) among those."""
+    """Lock the chat, then the turn; return (None, None) if the turn is not `among` those any
+    more."""
     try:
-        chat = transcript.locked_chat(chat_id) if chat_id else None
+        chat = transcript.lock_chat(chat_id) if chat_id else None
     except Missing:
         return None, None
     turn = (
@@ -112,7 +114,7 @@ def lock_turn(
 
 
 def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> bool:
-    """End a turn that no worker runs, and tell its viewers after commit. True.
+    """End a turn that no worker runs, and tell its viewers after commit. Returns True.
 
     Its events are numbered as those of one more attempt: greater than any a lost worker emitted.
     What that worker emitted and did not store is taken back by a snapshot of what is stored.
@@ -122,6 +124,7 @@ def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> bool:
     stored = {"messages": messages_of_turn(turn), "text": {}}
     events: list[Event] = [] if is_new else [("turn.snapshot", stored)]
     events.append(last_event(turn))
+    # A worker that only seemed lost holds the old fence: it can no longer write.
     turn.fence += 1
     turn.seq = next_attempt(turn.seq, turn.attempt) + len(events)
     turn.save()

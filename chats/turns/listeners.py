@@ -1,10 +1,10 @@
-"""Who else hears that a turn has ended, or waits: rooms above this one, in the same transaction.
+"""Call listeners of other apps in the transaction in which a turn ends, or begins to wait.
 
-    tell(listener)    once, when the room starts
-    announce(turn)    by whoever writes the turn's new state, before it commits
+    tell(listener)    registers one, when its app starts
+    announce(turn)    calls them all, after the turn's new state is set and before it commits
 
-Viewers have the turn's events; this is for what must not be lost. Listeners are quick, and write at
-most.
+Viewers have the turn's events; this is for what must not be lost. A listener is quick, and does
+nothing but write rows.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,12 @@ _listeners: list[Listener] = []
 
 
 def tell(listener: Listener) -> None:
-    """Twice is once."""
+    """Register a listener; a second time changes nothing."""
     if listener not in _listeners:
         _listeners.append(listener)
 
 
 def announce(turn: Turn) -> None:
+    """Call all listeners, in the caller's transaction. Raises what they raise."""
     for listener in _listeners:
         listener(turn)

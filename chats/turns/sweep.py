@@ -1,4 +1,4 @@
-"""Takes care of turns that nobody runs: lost workers, lost rings, cancelled queues.
+"""Find turns that nobody runs: those of lost workers, and those whose message was lost.
 
 Every statement here is safe to run in several processes at once; one of them sweeps at a time.
 """
@@ -27,7 +27,7 @@ _BATCH = 200
 
 
 def sweep_turns() -> list[UUID]:
-    """Give back what lost workers held; the ids of turns to ring for. At most _BATCH a call."""
+    """Give back the turns of lost workers; return the ids to enqueue. At most _BATCH a call."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_SWEEP_LOCK])
@@ -44,15 +44,19 @@ def sweep_turns() -> list[UUID]:
 
 
 def overdue_turns(age_seconds: float) -> list[UUID]:
-    """Turns that have been queued for so long that their ring was lost."""
+    """Return turns that have been queued for so long that their message must be lost."""
     old = is_older("updated_at", timedelta(seconds=age_seconds))
     queued = Turn.objects.filter(old, status=TurnStatus.QUEUED)
     return list(queued.order_by("created_at").values_list("pk", flat=True)[:_BATCH])
 
 
 def _give_back(turn_id: UUID, chat_id: UUID | None) -> bool:
-    """Queue one expired turn again, or fail it after too many attempts. True when queued."""
+    """Queue one expired turn again, or end it after too many attempts.
+
+    Return whether it is queued.
+    """
     with transaction.atomic():
+        # Looked for again under the lock: its worker may have renewed the lease meanwhile.
         turn, chat = lock_turn(turn_id, chat_id, Turn.objects.expired())
         if turn is None:
             return False

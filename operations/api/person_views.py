@@ -1,4 +1,4 @@
-"""REST of a person's own data: all of it to take along, and all of it to be deleted."""
+"""Serve REST requests about a person's own data: export all of it, delete all of it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from amber.lib.json_text.stream import json_response
 from amber.lib.rest.wire import validate_body
 from operations.api.serializers import ErasureInput, ErasureSerializer
 from operations.models import Erasure
-from operations.privacy.erasure_services import ask_erasure, latest_erasure
+from operations.privacy.erasure_services import latest_erasure, request_erasure
 from operations.privacy.person_export import person_document
 
 
@@ -26,11 +26,14 @@ class PersonExportView(APIView):
 
     @extend_schema(
         responses=OpenApiResponse(
-            OpenApiTypes.OBJECT, description="See docs/privacy.md for what it holds."
+            OpenApiTypes.OBJECT, description="docs/privacy.md describes its content."
         )
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """All that is yours in this organization, as one JSON document. Not for keys."""
+        """Export everything of yours in this organization as one JSON document.
+
+        API keys cannot use this address.
+        """
         address = settings.AMBER_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
         document = person_document(principal_of(request), _person(request), address=address)
         return json_response(document, filename="amber-export.json")
@@ -41,22 +44,22 @@ class EraseView(APIView):
 
     @extend_schema(responses=ErasureSerializer)
     def get(self, request: Request) -> Response:
-        """How far your last erasure in this organization is."""
+        """Show the state of your latest erasure in this organization."""
         return Response(_wire(latest_erasure(principal_of(request))))
 
     @extend_schema(request=ErasureInput, responses={202: ErasureSerializer})
     def post(self, request: Request) -> Response:
-        """Delete all that is yours in this organization, or your account. It cannot be undone.
+        """Delete everything of yours in this organization, or your account. This cannot be undone.
 
-        Out of sight at once, deleted in the background. 409 for the account of an organization's
-        only owner. Not for keys.
+        Your data disappears at once and is deleted in the background. Deleting an account answers
+        409 if you are the only owner of an organization. API keys cannot use this address.
         """
         user = _person(request)
         given = validate_body(ErasureInput, request)
         if given["confirm"].strip().lower() != user.email.lower():
-            said = "Say your email address to mean it."
+            said = "Enter your email address to confirm."
             raise Invalid(said, fields={"confirm": [said]})
-        erasure = ask_erasure(
+        erasure = request_erasure(
             user,
             organization_id=principal_of(request).organization_id,
             account=given["account"],
@@ -65,7 +68,7 @@ class EraseView(APIView):
 
 
 def _person(request: Request) -> User:
-    """Raises Forbidden for guests."""
+    """Return the user who asks. Raises Forbidden for guests."""
     user = principal_of(request).user
     if user is None:
         raise Forbidden

@@ -1,4 +1,4 @@
-"""The shapes of a person's requests about their own data."""
+"""Define the shapes of a person's requests about their own data."""
 
 from typing import Any
 
@@ -6,7 +6,10 @@ from rest_framework import serializers
 
 
 class ErasureInput(serializers.Serializer[Any]):
-    """`confirm`: your email address. `account`: everywhere, and the account itself."""
+    """`confirm` repeats your email address.
+
+    `account` deletes your data everywhere, and the account.
+    """
 
     confirm = serializers.CharField(max_length=320)
     account = serializers.BooleanField(default=False)

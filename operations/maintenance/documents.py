@@ -1,4 +1,4 @@
-"""What the keeper of an ingest worker looks after: documents and repositories."""
+"""Maintain an ingest worker's documents and repositories: renew leases, sweep, drain."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,20 +11,20 @@ from libraries.sweep import sweep_documents, sweep_repositories
 
 
 class DocumentMaintenance:
-    """A `Duty`."""
+    """A `QueueMaintenance` of the `ingest` queue."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
     def begin(self) -> None:
-        """Nothing waits for it."""
+        """Do nothing: no first document is waited for."""
 
     def renew(self) -> None:
         holds.keep(self._worker.name)
 
     @property
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
-        """What a dead worker left; what waited for its time; what no ring came through for."""
+        """Find what a dead worker left, what waited for its time, and what lost its message."""
         return {
             "sweep_documents": sweep_documents,
             "sweep_repositories": sweep_repositories,
@@ -33,7 +33,7 @@ class DocumentMaintenance:
         }
 
     def drain(self) -> None:
-        """Documents go back at their next step: there is nobody who waits for one to be finished."""
+        """Release documents at their next step: nobody waits for one to be finished."""
         holds.stop_all(holds.HoldEnd.RELEASED)
 
 

@@ -1,6 +1,6 @@
-"""Which queues are consumed: each worker's row says when it last showed that it consumes.
+"""Record which queues are consumed: each worker's row says when it last showed that it consumes.
 
-Written by the keeper (`beat`), read by the web process; who consumes is not asked of the broker.
+Worker maintenance writes it (`beat`), the web process reads it; the broker is not asked.
 """
 
 import time
@@ -16,11 +16,12 @@ from amber.lib.workers.worker import Worker
 from operations.models import WorkerHeartbeat
 
 CONSUMING_SECONDS: Final = 15.0
-"""A consumer whose loop has not shown itself for longer is not consuming."""
+"""A worker whose loop has been silent for longer does not count as consuming."""
 
 
 def beat(worker: Worker, queue: str) -> None:
-    """One statement; none for a worker that lives and does not consume."""
+    """Record that the worker consumes its queue: one statement; none if it lives but does not
+    consume."""
     if time.monotonic() - worker.consuming_at > CONSUMING_SECONDS:
         return
     WorkerHeartbeat.objects.update_or_create(
@@ -29,12 +30,13 @@ def beat(worker: Worker, queue: str) -> None:
 
 
 def consuming_queues(max_age_seconds: float = 20.0) -> set[str]:
-    """The queues that some worker consumes right now: what /readyz asks for."""
+    """Return the queues that some worker consumes right now; /readyz asks for them."""
     return set(_alive(max_age_seconds).values_list("queue", flat=True))
 
 
 def held_counts(max_age_seconds: float = 20.0) -> dict[str, int]:
-    """Return, by queue, how often the interpreter was held for too long in the workers that live."""
+    """Return, by queue, how often the interpreter was held for too long in the workers that
+    live."""
     rows = _alive(max_age_seconds).values("queue").annotate(n=Sum("held_count"))
     return {row["queue"]: row["n"] for row in rows}
 

@@ -1,8 +1,8 @@
-"""Periodic jobs: a table of names, intervals and functions. There is no beat process.
+"""Schedule and run periodic jobs, from one table of names, intervals and functions.
 
-The sweep of any chat worker rings for a job that is due (`due_jobs`, compare-and-set on its
-row); a worker of the `ingest` queue runs it, which reads the function's module then. Each job works
-in batches and may be run twice.
+There is no beat process: the sweep of any chat worker enqueues a job that is due (`claim_due_jobs`,
+compare-and-set on its row). A worker of the `ingest` queue runs it, and only then imports the
+function's module. Each job works in batches and may be run twice.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _BATCH = 1_000
 
 
 def erase_stateless() -> None:
-    """What was said in stateless turns, and asked of them, goes after AMBER_STATELESS_KEEP_SECONDS."""
+    """Erase the texts and options of stateless turns older than AMBER_STATELESS_KEEP_SECONDS."""
     kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
     old = (
         Turn.objects.filter(chat__isnull=True, ended_at__lt=Now() - kept)
@@ -39,6 +39,7 @@ def erase_stateless() -> None:
 
 
 def forget_idempotency_keys() -> None:
+    """Delete answers that were kept for AMBER_IDEMPOTENCY_HOURS."""
     kept = timedelta(hours=settings.AMBER_IDEMPOTENCY_HOURS)
     old = IdempotencyRecord.objects.filter(created_at__lt=Now() - kept)
     IdempotencyRecord.objects.filter(
@@ -51,7 +52,7 @@ def forget_dead_workers() -> None:
 
 
 def forget_tool_calls() -> None:
-    """The log of calls goes after AMBER_TOOL_LOG_DAYS, in batches."""
+    """Delete the log of tool calls after AMBER_TOOL_LOG_DAYS, in batches."""
     least = Now() - timedelta(days=settings.AMBER_TOOL_LOG_DAYS)
     old = ToolCallRecord.objects.filter(created_at__lt=least)
     while ids := list(old.values_list("pk", flat=True)[:_BATCH]):
@@ -62,7 +63,8 @@ def forget_tool_calls() -> None:
 class Schedule:
     every_seconds: int
     run: str
-    """The function's dotted name: who only knows of jobs does not pay for what they need."""
+    """The function's dotted name, so that a process that only schedules jobs does not import
+    them."""
 
 
 PERIODIC_JOBS: dict[str, Schedule] = {
@@ -96,7 +98,11 @@ PERIODIC_JOBS: dict[str, Schedule] = {
 
 
 def run(name: str) -> None:
-    """A name this process does not know was rung by a newer one: its own workers will run it."""
+    """Run one job. Raises what the job raises, after counting it.
+
+    A name that this process does not know was enqueued by a newer release, whose workers will run
+    it when it is due again.
+    """
     if name not in PERIODIC_JOBS:
         logger.warning("unknown_periodic_job", job=name)
         return
@@ -107,15 +113,16 @@ def run(name: str) -> None:
         raise  # the worker logs it, and goes on
 
 
-def due_jobs() -> list[str]:
-    """Names whose interval has passed; each is given to one caller only.
+def claim_due_jobs() -> list[str]:
+    """Return the jobs whose interval has passed, and mark them as enqueued: one caller gets each.
 
-    One query, and one for each that is due: every chat worker asks every few seconds.
+    One query, and one for each job that is due: every chat worker asks every few seconds.
     """
     since = dict(PeriodicJob.objects.values_list("name", Now() - F("enqueued_at")))
     due = [
         name
         for name, job in PERIODIC_JOBS.items()
+        # abs: a clock that was set back must not keep a job from running.
         if (waited := since.get(name)) is None or abs(waited.total_seconds()) > job.every_seconds
     ]
     new = [PeriodicJob(name=name) for name in due if name not in since]
@@ -123,11 +130,11 @@ def due_jobs() -> list[str]:
     taken = []
     for name in due:
         with guard_row("enqueue_due_jobs", job=name):
-            if _take(name, PERIODIC_JOBS[name].every_seconds):
+            if _claim_job(name, PERIODIC_JOBS[name].every_seconds):
                 taken.append(name)
     return taken
 
 
-def _take(name: str, every_seconds: int) -> bool:
+def _claim_job(name: str, every_seconds: int) -> bool:
     due = Q(enqueued_at__isnull=True) | is_older("enqueued_at", timedelta(seconds=every_seconds))
     return bool(PeriodicJob.objects.filter(due, name=name).update(enqueued_at=Now()))

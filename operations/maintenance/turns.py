@@ -1,7 +1,7 @@
-"""What the keeper of a chat worker looks after: turns, and the chores that are due.
+"""Maintain a chat worker's turns, and enqueue the periodic jobs that are due.
 
-One statement renews all leases of this process, a second one tells which turns it has lost or shall
-cancel. A small listener hears cancel requests at once.
+One statement renews all leases of this process, a second one tells which turns it has lost or must
+cancel. A listener on Redis receives cancel requests at once.
 """
 
 import asyncio
@@ -28,28 +28,29 @@ from chats.running import stopping
 from chats.running.stopping import StopReason
 from chats.turns import sweep
 from engine.provider import openai_model
-from operations.maintenance.periodic_jobs import due_jobs
+from operations.maintenance.periodic_jobs import claim_due_jobs
 from operations.queue import enqueue_periodic_job
 
 logger = structlog.get_logger(__name__)
 
 OVERDUE_SECONDS = 10.0
-"""A turn queued for longer has lost its ring, unless the queue is simply long."""
+"""A turn queued for longer has lost its message, unless the queue is simply long."""
 
 _RECONNECT_SECONDS = 0.5
 _SILENCE_SECONDS = 3.0
-"""After which Redis is asked whether it is there: a half-open connection is noticed in twice that."""
+"""After this silence Redis is pinged: a half-open connection is noticed within twice the time."""
 
 
 class TurnMaintenance:
-    """A `Duty`."""
+    """A `QueueMaintenance` of the `chat` queue."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._first = True
 
     def begin(self) -> None:
-        """What the first turn needs is read now, so that it need not wait."""
+        """Listen for cancel requests, and import what a turn needs, so that the first one need not
+        wait."""
         asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
         import_module("chats.running.runner")
         openai_model.preload()
@@ -75,11 +76,12 @@ class TurnMaintenance:
         self._first = False
 
     def _enqueue_due_jobs(self) -> None:
-        for name in due_jobs():
+        for name in claim_due_jobs():
             enqueue_periodic_job(name)
 
     def drain(self) -> None:
-        """After the grace, running turns go back to the queue."""
+        """Let running turns finish for AMBER_SHUTDOWN_GRACE_SECONDS, then release them to the
+        queue."""
         deadline = time.monotonic() + settings.AMBER_SHUTDOWN_GRACE_SECONDS
         while stopping.running_ids() and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -87,13 +89,14 @@ class TurnMaintenance:
             stopping.stop(turn_id, StopReason.RELEASED)
 
     def renew(self) -> None:
-        """Keep what is ours, stop what was cancelled or is another's: two statements."""
+        """Renew this worker's leases; stop turns that were cancelled or lost: two statements."""
         mine = stopping.running_ids()
         lease_seconds = settings.AMBER_LEASE_SECONDS
         Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
         held = Turn.objects.filter(pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING)
         unwanted = dict(held.unwanted().values_list("pk", "is_unwanted"))
         for turn_id in mine:
+            # A turn that is running here and not held by this worker was given to another one.
             if turn_id not in unwanted:
                 stopping.stop(turn_id, StopReason.FENCED)
             elif unwanted[turn_id]:
@@ -101,7 +104,7 @@ class TurnMaintenance:
 
 
 async def _hear_cancels() -> None:
-    """Cancel requests as they are announced; lease renewal finds those missed here."""
+    """Receive cancel requests as they are announced; lease renewal finds those missed here."""
     while True:
         try:
             async with amber_redis.async_blocking_client().pubsub() as pubsub:
@@ -112,8 +115,11 @@ async def _hear_cancels() -> None:
 
 
 async def _listen(pubsub: PubSub) -> None:
-    """Stop what is announced. Raises RedisError, OSError: also when a PING in the silence is not
-    answered, as on a half-open connection."""
+    """Stop the turns that are announced.
+
+    Raises RedisError and OSError, also when a PING sent into the silence stays unanswered, as on a
+    half-open connection.
+    """
     await pubsub.subscribe(control_channel())
     is_asked = False
     while True:

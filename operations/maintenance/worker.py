@@ -1,8 +1,9 @@
-"""Two daemon threads per worker: one renews leases, one shows that the worker lives, sweeps, rings again.
+"""Maintain a worker in two daemon threads: one renews leases, one sends heartbeats and sweeps.
 
-What there is to do depends on the queue that the worker consumes (`QueueMaintenance`): turns (`operations.maintenance.turns`)
-or documents (`operations.maintenance.documents`). Nothing here runs turns or reads documents; nothing here may end
-the process, and nothing that a part of it raises ends its thread (`amber.lib.workers.guard`).
+What there is to do depends on the queue that the worker consumes (`QueueMaintenance`): turns
+(`operations.maintenance.turns`) or documents (`operations.maintenance.documents`). Nothing here
+runs turns or reads documents; nothing here may end the process, and nothing that a part of it
+raises ends its thread (`amber.lib.workers.guard`).
 """
 
 import threading
@@ -19,26 +20,33 @@ from operations.maintenance.heartbeats import beat
 
 
 class QueueMaintenance(Protocol):
-    """What a worker's keeper looks after."""
+    """What one queue's workers have to maintain."""
 
     def begin(self) -> None:
-        """The worker consumes now."""
+        """Get ready: the worker consumes its queue from now on."""
 
     def renew(self) -> None:
-        """Keep what this process holds, stop what it has lost or shall cancel. In a thread that
-        does nothing else."""
+        """Renew this process's leases; stop what it has lost or must cancel.
+
+        Called in a thread that does nothing else.
+        """
 
     @property
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
-        """What dead workers left, and what no ring came through for, by the part's name. None of
-        them may rely on another having succeeded."""
+        """Return, by name, what finds rows that dead workers left or whose message was lost.
+
+        None of them may rely on another having succeeded.
+        """
 
     def drain(self) -> None:
-        """Nothing more is claimed: give back what runs. In a thread of its own; may take a while."""
+        """Release what runs, now that nothing more is claimed.
+
+        In a thread of its own; may take a while.
+        """
 
 
 class WorkerMaintenance:
-    """Starts with the worker (`start`), drains it on shutdown (`drain`)."""
+    """Maintains one worker from its start (`start`) to its shutdown (`drain`)."""
 
     def __init__(self, worker: Worker, *, queue: str, queue_maintenance: QueueMaintenance) -> None:
         self._worker = worker
@@ -46,26 +54,29 @@ class WorkerMaintenance:
         self._queue_maintenance = queue_maintenance
 
     def start(self, is_over: threading.Event | None = None) -> list[threading.Thread]:
-        """The threads, which live as long as the process, or until somebody sets `is_over`."""
+        """Start the threads and return them; they end with the process, or once `is_over` is
+        set."""
         is_over = is_over or threading.Event()
-        keeping = threading.Thread(target=self._keep, args=(is_over,), name="keeper", daemon=True)
-        keeping.start()
-        threads = [start_renewing(self._queue_maintenance.renew, is_over), keeping]
+        sweeping = threading.Thread(target=self._sweep, args=(is_over,), name="sweep", daemon=True)
+        sweeping.start()
+        # Leases have a thread of their own: a slow sweep must not let them run out.
+        threads = [start_renewing(self._queue_maintenance.renew, is_over), sweeping]
         self._queue_maintenance.begin()
         return threads
 
     def drain(self) -> None:
-        """No more claims. Returns at once."""
+        """Stop claiming and begin to release what runs. Returns at once."""
         self._worker.is_draining = True
         threading.Thread(target=self._queue_maintenance.drain, name="drain", daemon=True).start()
 
-    def _keep(self, is_over: threading.Event) -> None:
+    def _sweep(self, is_over: threading.Event) -> None:
         while not is_over.is_set():
             self._tick()
             is_over.wait(settings.AMBER_SWEEP_SECONDS)
 
     def _tick(self) -> None:
-        """Each part by itself: what one raises is logged and counted, the others are done."""
+        """Do each part by itself: what one raises is logged and counted, and the others are still
+        done."""
         with guard("beat"):
             beat(self._worker, self._queue)
         if not self._worker.is_draining:

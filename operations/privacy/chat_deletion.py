@@ -1,9 +1,9 @@
-"""Deletes whole chats: messages, blocks with their vectors, turns, files nobody else refers to.
+"""Delete whole chats: messages, blocks with their vectors, turns, files nobody else refers to.
 
-In batches of some hundred rows, each a transaction of its own under the chat's lock, so that nothing
-waits for long and a worker that dies leaves a smaller chat, to be removed later. Two at once do no
-harm. Refuses to decide which: `operations.privacy.retention` and `operations.privacy.person_erasure` do, and have made the chat
-invisible (`Chat.expired_at`) before.
+It works in batches of some hundred rows, each in its own transaction under the chat's lock, so that
+nothing waits for long and a worker that dies leaves a smaller chat, to be removed later. Two
+workers at the same chat do no harm. It does not decide which chats go: `privacy.retention` and
+`privacy.person_erasure` do, and have hidden the chat (`Chat.expired_at`) before.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -26,16 +26,20 @@ BLOCKS_AT_ONCE: Final = 100
 TURNS_AT_ONCE: Final = 300
 
 _Step = Callable[[Chat], int]
-"""Does a batch; 0 when nothing more is to be done."""
+"""Does one batch and returns its size; 0 when nothing is left to do."""
 
 
 def remove_chat(chat_id: UUID) -> bool:
-    """True when it is gone; False when somebody else is at it, or wrote to it meanwhile."""
+    """Delete a chat.
+
+    Return False when another worker holds it, or somebody wrote to it meanwhile.
+    """
+    # The order is that of the references: a row goes before the rows that it names.
     steps: tuple[_Step, ...] = (
-        _stop,
-        _withdraw,
+        _stop_turns,
+        _withdraw_evidence,
         _remove_blocks,
-        _loosen_turns,
+        _detach_turns,
         _remove_messages,
         _remove_turns,
     )
@@ -43,7 +47,7 @@ def remove_chat(chat_id: UUID) -> bool:
 
 
 def _repeat(step: _Step, chat_id: UUID) -> bool:
-    """Until the step finds nothing more to do. False when the chat is another's, or gone."""
+    """Repeat a step until nothing is left to do. Return False when the chat is locked or gone."""
     while True:
         with transaction.atomic():
             chat = _lock_chat(chat_id)
@@ -59,20 +63,20 @@ def _lock_chat(chat_id: UUID) -> Chat | None:
     return chat
 
 
-def _stop(chat: Chat) -> int:
-    """A running turn notices that its row is gone."""
+def _stop_turns(chat: Chat) -> int:
+    """Delete live turns: their workers notice that the row is gone, and stop."""
     Turn.objects.live().filter(chat=chat).delete()
     Chat.objects.filter(pk=chat.pk).update(active_leaf=None)
     return 0
 
 
-def _withdraw(chat: Chat) -> int:
+def _withdraw_evidence(chat: Chat) -> int:
     withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
     return 0
 
 
 def _remove_blocks(chat: Chat) -> int:
-    """Newest first, since each names the one before."""
+    """Delete blocks and their vectors, newest first, since each names the one before."""
     newest = MessageBlock.objects.filter(chat=chat).order_by("-last_position")
     contents = dict(newest.values_list("pk", "full_content")[:BLOCKS_AT_ONCE])
     models = list(EmbeddingModel.objects.all())
@@ -81,8 +85,8 @@ def _remove_blocks(chat: Chat) -> int:
     return _delete(MessageBlock, list(contents))
 
 
-def _loosen_turns(chat: Chat) -> int:
-    """So that they name no message."""
+def _detach_turns(chat: Chat) -> int:
+    """Clear the turns' references to messages, which go next."""
     naming = Turn.objects.filter(Q(question__isnull=False) | Q(tip__isnull=False), chat=chat)
     ids = list(naming.values_list("pk", flat=True)[:TURNS_AT_ONCE])
     Turn.objects.filter(pk__in=ids).update(question=None, tip=None, digest_at=None)
@@ -90,7 +94,7 @@ def _loosen_turns(chat: Chat) -> int:
 
 
 def _remove_messages(chat: Chat) -> int:
-    """The deepest first, since each names its parent; with their files."""
+    """Delete messages with their files, the deepest first, since each names its parent."""
     deepest = ChatMessage.objects.filter(chat=chat).order_by("-position")
     found = dict(deepest.values_list("pk", "file_id")[:MESSAGES_AT_ONCE])
     deleted = _delete(ChatMessage, list(found))
@@ -124,6 +128,9 @@ def _remove_row(chat_id: UUID) -> bool:
 
 
 def _delete(model: type[Model], ids: Sequence[Any]) -> int:
-    """One statement, which reads nothing: what refers to these rows went before."""
+    """Delete rows by id in one statement.
+
+    Nothing refers to them any more, so no cascade is read.
+    """
     rows = model._default_manager.filter(pk__in=ids)
     return int(rows._raw_delete(rows.db)) if ids else 0

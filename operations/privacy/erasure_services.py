@@ -1,8 +1,8 @@
-"""The verb of a person who wants to be forgotten: out of sight now, deleted in the background.
+"""Hide what a person wants erased, in one transaction; it is deleted in the background.
 
-In one transaction everything of theirs becomes invisible; `operations.privacy.person_erasure` deletes it in batches.
-What they shared with the organization stays, and is nobody's. The same for a whole organization
-(`operations.privacy.organization_erasure`), of which nothing stays.
+`operations.privacy.person_erasure` deletes it in batches. What the person shared with the
+organization stays, without an owner. A closed organization is hidden here, too;
+`operations.privacy.organization_erasure` deletes it, and of it nothing stays.
 """
 
 from functools import partial
@@ -28,8 +28,9 @@ from tools.models import Tool
 
 
 @transaction.atomic(durable=True)
-def ask_erasure(user: User, *, organization_id: UUID, account: bool = False) -> Erasure:
-    """The erasure that is under way, or a new one. Raises Conflict (see `close_account`)."""
+def request_erasure(user: User, *, organization_id: UUID, account: bool = False) -> Erasure:
+    """Return the erasure that is under way, or begin one. Raises Conflict (see `close_account`)."""
+    # Two requests at once must not begin two erasures.
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     open_ones = Erasure.objects.filter(user=user, ended_at__isnull=True)
     if not account:
@@ -51,7 +52,10 @@ def ask_erasure(user: User, *, organization_id: UUID, account: bool = False) -> 
 
 
 def hide_organization(organization_id: UUID) -> None:
-    """In the transaction of whoever closes it: guests are out, what runs stops."""
+    """Hide an organization that is being closed: guests are shut out, what runs is stopped.
+
+    Part of the caller's transaction.
+    """
     now = timezone.now()
     Assistant.objects.filter(organization=organization_id).update(public=False)
     turns = Turn.objects.filter(organization=organization_id)
@@ -67,6 +71,7 @@ def hide_organization(organization_id: UUID) -> None:
 
 
 def latest_erasure(principal: Principal) -> Erasure | None:
+    """Return the person's newest erasure in this organization, finished or not."""
     rows = Erasure.objects.visible_to(principal).order_by("-created_at")
     found: Erasure | None = rows.first()
     return found
@@ -93,7 +98,11 @@ def _hide(person_rows: PersonRows) -> None:
 
 
 def _disown_rows(person_rows: PersonRows) -> dict[str, list[str]]:
-    """Ids of what was theirs alone, which nobody sees from now on; what they shared is nobody's."""
+    """Take the person's name off assistants, tools and libraries.
+
+    Return the ids of those that were theirs alone, by kind: nobody sees them from now on, and they
+    will be deleted.
+    """
     doomed: dict[str, list[str]] = {}
     for model in (Assistant, Tool, Library):
         mine = person_rows.of(model)

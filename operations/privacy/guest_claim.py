@@ -1,7 +1,8 @@
-"""What a guest left, when they turn out to be somebody: chats, files and memories become a user's.
+"""Give a guest's chats, files and memories to the user that the guest has become.
 
-Only rows of one organization, and only those of a guest who came without anybody's key. What has expired
-stays gone, though its rows may still be there. The ledger stays as it is: it says who asked at the time.
+Only rows of one organization are moved, and only those of a guest who came without anybody's key.
+What has expired stays gone, though its rows may still be there. The ledger stays as it is: it says
+who asked at the time.
 """
 
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ from memory.owner import Owner
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """How many rows changed hands."""
+class ClaimedRows:
+    """The numbers of rows that the user took over."""
 
     chats: int = 0
     files: int = 0
@@ -26,17 +27,17 @@ class Claimed:
 
 
 @transaction.atomic(durable=True)
-def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> Claimed:
-    """The guest's rows become the user's, and expire no more by themselves.
+def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> ClaimedRows:
+    """Give the guest's rows to the user; they no longer expire by themselves.
 
-    A turn that runs meanwhile goes on. Doing it again takes over what has come since.
+    A turn that runs meanwhile goes on. Calling it again takes over what has come since.
     """
-    client_tools = {"organization_id": organization_id, "guest_id": guest_id, "user__isnull": True}
-    chats = Chat.objects.unexpired().filter(**client_tools).select_for_update(no_key=True)
+    of_guest = {"organization_id": organization_id, "guest_id": guest_id, "user__isnull": True}
+    chats = Chat.objects.unexpired().filter(**of_guest).select_for_update(no_key=True)
     ids = list(chats.order_by("pk").values_list("pk", flat=True))
     taken = {"user": user, "guest_id": None}
     Turn.objects.filter(chat_id__in=ids).update(**taken)
     Chat.objects.filter(pk__in=ids).update(**taken, owner=ChatOwner.USER, expired_at=None)
-    files = File.objects.unexpired().filter(**client_tools).update(**taken, expired_at=None)
+    files = File.objects.unexpired().filter(**of_guest).update(**taken, expired_at=None)
     memories = hand_over(Owner(organization_id, None, guest_id), Owner(organization_id, user.pk))
-    return Claimed(len(ids), files, memories)
+    return ClaimedRows(len(ids), files, memories)

@@ -1,8 +1,8 @@
-"""Deletes organizations whose owner closed them, in batches, until nothing is left.
+"""Delete organizations whose owner closed them, in batches, until nothing is left.
 
-What is to go was put out of sight with the last member (`operations.privacy.erasure_services`). Each round goes
-through everything again, so that a worker that dies loses nothing; the organization's own row goes
-last. Rows of files are not left to its cascade, which would leave their bytes.
+What is to go was hidden when the organization was closed (`operations.privacy.erasure_services`).
+Each round goes through everything again, so that a worker that dies loses nothing; the
+organization's own row goes last. Files are not left to its cascade, which would leave their bytes.
 """
 
 import time
@@ -27,7 +27,7 @@ logger = structlog.get_logger(__name__)
 
 
 def erase_organizations() -> None:
-    """Those that were closed first, first."""
+    """Erase the closed organizations, the longest closed first."""
     for organization in Organization.objects.filter(deleted_at__isnull=False).order_by(
         "deleted_at"
     ):
@@ -35,8 +35,11 @@ def erase_organizations() -> None:
 
 
 def erase_organization(organization: Organization, *, slice_seconds: float = SLICE_SECONDS) -> bool:
-    """True when it is gone. False when time ran out, or others are busy with some of it: what is left
-    is for the next round."""
+    """Delete an organization and all it has.
+
+    Return False when something is left for the next round: time ran out, or another worker holds
+    some of it.
+    """
     until = time.monotonic() + slice_seconds
     for step in _STEPS:
         while step(organization):
@@ -45,45 +48,45 @@ def erase_organization(organization: Organization, *, slice_seconds: float = SLI
     return _finish(organization)
 
 
-# -- Steps: each does a batch and says how much it did -----------------------------------------------
+# -- Steps: each does a batch and returns how many rows it took ------------------------------------
 
 
-def _some_chats(organization: Organization) -> int:
+def _delete_chats(organization: Organization) -> int:
     chats = Chat.objects.filter(organization=organization)
     ids = list(chats.values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
-def _some_rows(organization: Organization) -> int:
-    """What is too much to go with the organization at once."""
+def _delete_rows(organization: Organization) -> int:
+    """Delete rows that are too many for one cascade with the organization."""
     for model in (Turn, Memory, UsageRecord, ToolCallRecord, Embedding):
         if count := delete_some(model._default_manager.filter(organization=organization)):
             return count
     return 0
 
 
-def _some_files(organization: Organization) -> int:
+def _delete_files(organization: Organization) -> int:
     return delete_files(File.objects.filter(organization=organization))
 
 
-def _all_libraries(organization: Organization) -> int:
-    """They were marked; libraries are erased as any deleted one is."""
+def _erase_libraries(organization: Organization) -> int:
+    """Erase its libraries, which were marked as deleted, as any deleted library is."""
     if Library.objects.filter(organization=organization).exists():
         erase_leftovers()
     return 0
 
 
 _STEPS: Final[tuple[Callable[[Organization], int], ...]] = (
-    _some_chats,
-    _some_rows,
-    _all_libraries,
-    _some_files,
+    _delete_chats,
+    _delete_rows,
+    _erase_libraries,
+    _delete_files,
 )
 
 
 @transaction.atomic
 def _finish(organization: Organization) -> bool:
-    """The lock keeps new rows out: what is not there now will not come."""
+    """Delete the organization's row if nothing is left. The lock keeps new rows out meanwhile."""
     rows = Organization.objects.select_for_update().filter(pk=organization.pk)
     if rows.first() is None:
         return True

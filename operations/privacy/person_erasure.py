@@ -1,8 +1,8 @@
-"""Does what a person asked for with `me/erase/`: deletes all they left, in batches, until it is done.
+"""Delete what people asked to have erased with `me/erase/`, in batches, until nothing is left.
 
-What is to go was put out of sight when they asked (`operations.privacy.erasure_services`). Each round goes through
-everything again, so that a worker that dies loses nothing; the wish is fulfilled (`ended_at`) only
-when nothing is left. Ledger rows keep their numbers, without the person.
+What is to go was hidden when they asked (`operations.privacy.erasure_services`). Each round goes
+through everything again, so that a worker that dies loses nothing; an erasure is done (`ended_at`)
+only when nothing is left. Ledger rows keep their numbers, without the person.
 """
 
 import time
@@ -35,9 +35,9 @@ ROWS_AT_ONCE: Final = 500
 
 
 class PersonRows:
-    """Which rows an erasure is about: a person's in one organization, or everywhere.
+    """Finds the rows that an erasure is about: a person's in one organization, or everywhere.
 
-    With the account its personal organizations go too, and all that is in them.
+    With the account go its personal organizations, and all that is in them.
     """
 
     def __init__(self, erasure: Erasure) -> None:
@@ -49,7 +49,10 @@ class PersonRows:
             self.personal = list(Organization.objects.filter(pk__in=personal))
 
     def of(self, model: type[Model]) -> Any:
-        """Their rows, as a query set of this model. Those of guests who came by a key of theirs go with the account alone."""
+        """Return the person's rows of this model, as a query set.
+
+        Those of guests who came by a key of the person's are among them only if the account goes.
+        """
         rows: QuerySet[Any] = model._default_manager.all()
         if self.erasure.account:
             return rows.filter(Q(user=self.erasure.user_id) | Q(organization__in=self.personal))
@@ -58,20 +61,20 @@ class PersonRows:
         return mine.filter(guest_id__isnull=True) if has_guests else mine
 
     def doomed(self, model: type[Model]) -> QuerySet[Any]:
-        """Rows that were theirs alone, and are nobody's since they asked."""
+        """Return the rows that were the person's alone, and have had no owner since they asked."""
         ids = self.erasure.doomed.get(model._meta.model_name, [])
         return model._default_manager.filter(pk__in=ids)
 
 
 def erase_people() -> None:
-    """Those who asked first, first."""
+    """Continue the open erasures, the oldest first."""
     for erasure in Erasure.objects.filter(ended_at__isnull=True).order_by("created_at"):
         erase(erasure)
 
 
 def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
-    """True when nothing is left. False when time ran out, or others are busy with some of it: what
-    is left is for the next round."""
+    """Delete what an erasure is about. Return False when something is left for the next round: time
+    ran out, or another worker holds some of it."""
     until = time.monotonic() + slice_seconds
     person_rows = PersonRows(erasure)
     for step in _STEPS:
@@ -81,11 +84,11 @@ def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
     return _finish(person_rows)
 
 
-# -- Steps: each does a batch and says how much it did -----------------------------------------------
+# -- Steps: each does a batch and returns how many rows it took ------------------------------------
 
 
-def _late_memories(person_rows: PersonRows) -> int:
-    """Those that a turn wrote while it was being stopped."""
+def _delete_late_memories(person_rows: PersonRows) -> int:
+    """Delete memories that a turn wrote while it was being stopped."""
     later = person_rows.of(Memory).filter(created_at__gte=person_rows.erasure.created_at)
     said = later.exclude(evidence=[]).values_list("pk", "evidence")
     going = [pk for pk, evidence in said if not _is_still_said(evidence)]
@@ -97,32 +100,34 @@ def _is_still_said(ids: Sequence[UUID]) -> bool:
     return unexpired.exists()
 
 
-def _some_chats(person_rows: PersonRows) -> int:
+def _delete_chats(person_rows: PersonRows) -> int:
     ids = list(person_rows.of(Chat).expired().values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
-def _some_stateless_turns(person_rows: PersonRows) -> int:
+def _delete_stateless_turns(person_rows: PersonRows) -> int:
     asked_at = person_rows.erasure.created_at
     return delete_some(person_rows.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
 
 
-def _some_files(person_rows: PersonRows) -> int:
+def _delete_files(person_rows: PersonRows) -> int:
     return delete_files(person_rows.of(File).expired())
 
 
-def _some_assistants(person_rows: PersonRows) -> int:
+def _delete_assistants(person_rows: PersonRows) -> int:
     assistant = person_rows.doomed(Assistant).first()
     if assistant is None:
         return 0
     for model in (ChatMessage, Chat, Turn):
-        if count := _let_go(model._default_manager.filter(assistant=assistant), "assistant"):
+        if count := _clear_reference(
+            model._default_manager.filter(assistant=assistant), "assistant"
+        ):
             return count
     assistant.delete()
     return 1
 
 
-def _some_tools(person_rows: PersonRows) -> int:
+def _delete_tools(person_rows: PersonRows) -> int:
     tool = person_rows.doomed(Tool).first()
     if tool is None:
         return 0
@@ -132,33 +137,33 @@ def _some_tools(person_rows: PersonRows) -> int:
     return 1
 
 
-def _all_libraries(person_rows: PersonRows) -> int:
-    """They were marked; libraries are erased as any deleted one is."""
+def _erase_libraries(person_rows: PersonRows) -> int:
+    """Erase the person's libraries, which were marked as deleted, as any deleted library is."""
     if person_rows.doomed(Library).exists():
         erase_leftovers()
     return 0
 
 
-def _some_keys(person_rows: PersonRows) -> int:
+def _delete_keys(person_rows: PersonRows) -> int:
     keys = person_rows.of(ApiKey).filter(revoked_at__isnull=False)
     used = Turn.objects.filter(api_key__in=list(keys.values_list("pk", flat=True)))
-    return _let_go(used, "api_key") or delete_some(keys)
+    return _clear_reference(used, "api_key") or delete_some(keys)
 
 
-def _some_traces(person_rows: PersonRows) -> int:
-    """What stays for others keeps its numbers and its content, without the person."""
+def _clear_traces(person_rows: PersonRows) -> int:
+    """Take the person off what stays for others, which keeps its numbers and its content."""
     asked_at = person_rows.erasure.created_at
     for model in (UsageRecord, ToolCallRecord, Document, Repository):
         before = person_rows.of(model).filter(
             user=person_rows.erasure.user_id, created_at__lte=asked_at
         )
-        if count := _let_go(before, "user"):
+        if count := _clear_reference(before, "user"):
             return count
     return 0
 
 
-def _some_of_personal_organizations(person_rows: PersonRows) -> int:
-    """What is too much to go with its organization at once."""
+def _delete_rows_of_personal_organizations(person_rows: PersonRows) -> int:
+    """Delete rows that are too many for one cascade with a personal organization."""
     for model in (UsageRecord, Embedding, ToolCallRecord):
         rows = model._default_manager.filter(organization__in=person_rows.personal)
         if count := delete_some(rows):
@@ -167,16 +172,16 @@ def _some_of_personal_organizations(person_rows: PersonRows) -> int:
 
 
 _STEPS: Final[tuple[Callable[[PersonRows], int], ...]] = (
-    _late_memories,
-    _some_chats,
-    _some_stateless_turns,
-    _some_files,
-    _some_assistants,
-    _some_tools,
-    _all_libraries,
-    _some_keys,
-    _some_traces,
-    _some_of_personal_organizations,
+    _delete_late_memories,
+    _delete_chats,
+    _delete_stateless_turns,
+    _delete_files,
+    _delete_assistants,
+    _delete_tools,
+    _erase_libraries,
+    _delete_keys,
+    _clear_traces,
+    _delete_rows_of_personal_organizations,
 )
 
 
@@ -199,14 +204,14 @@ def _finish(person_rows: PersonRows) -> bool:
 
 
 def delete_some(rows: QuerySet[Any]) -> int:
-    """A batch of these; how many there were."""
+    """Delete a batch of these rows, and return how many it was."""
     ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
     rows.model._default_manager.filter(pk__in=ids).delete()
     return len(ids)
 
 
-def _let_go(rows: QuerySet[Any], field: str) -> int:
-    """A batch of these no longer names what `field` names."""
+def _clear_reference(rows: QuerySet[Any], field: str) -> int:
+    """Set `field` to NULL in a batch of these rows, and return how many it was."""
     ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
     rows.model._default_manager.filter(pk__in=ids).update(**{field: None})
     return len(ids)

@@ -1,8 +1,8 @@
-"""Everything a person has in an organization, as one JSON document (docs/privacy.md).
+"""Export everything a person has in an organization, as one JSON document (docs/privacy.md).
 
-What it holds is what they may see, and made or own; of secrets only that there are some. Each entry
-of `chats` is what `chats/import/` takes. Nothing is read before it is written: lists are iterators
-(`amber.lib.json_text.stream`), a chat's messages too.
+It holds what they may see, and made or own; of secrets it says only that there are some. Each entry
+of `chats` is what `chats/import/` takes. Rows are read while the document is written: lists are
+iterators (`amber.lib.json_text.stream`), those of a chat's messages too.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,13 +30,14 @@ from tools.models import Tool
 from tools.wire import tool_wire
 
 MESSAGES_AT_ONCE: Final = 50
-"""At 200,000 characters each still a bounded part of memory."""
+"""Messages read at once: at 200,000 characters each they still fit into memory."""
 
 DOCUMENTS_AT_ONCE: Final = 50
 
 
 def person_document(principal: Principal, user: User, *, address: str) -> dict[str, Any]:
-    """`address` is this installation's, for links to files; they want the person's session."""
+    """Return the document. `address` is this installation's, for links to files, which need the
+    person's session."""
     return {
         "exported_at": _time(timezone.now()),
         "organization_id": str(principal.organization_id),
@@ -68,7 +69,7 @@ def _each(wire: Callable[[Any], dict[str, Any]]) -> Callable[[list[Any]], Iterat
 
 
 def _made_by(model: Any, principal: Principal) -> QuerySet[Any]:
-    """Those they made themselves, of what they see."""
+    """Return the rows that the person sees and made."""
     rows: QuerySet[Any] = model.objects.visible_to(principal)
     return rows.filter(user_id=principal.user_id)
 
@@ -107,15 +108,15 @@ def _chat(chat: Chat) -> dict[str, Any]:
 
 
 def _messages(chat: Chat) -> Iterator[dict[str, Any]]:
-    """All branches, parents before children. Texts of files are not read."""
+    """Yield the messages of all branches, parents before children, without the texts of files."""
     rows = ChatMessage.objects.filter(chat=chat).order_by("position", "pk")
     rows = rows.select_related("assistant", "file").defer("search", "file__text")
     after = Q()
     while some := list(rows.filter(after)[:MESSAGES_AT_ONCE]):
-        yield from transcript.exported(some)
+        yield from transcript.export_messages(some)
         last = some[-1]
         after = Q(position__gt=last.position) | Q(position=last.position, pk__gt=last.pk)
-        after &= Q(position__gte=last.position)  # what the index serves
+        after &= Q(position__gte=last.position)  # redundant, but the index serves it
 
 
 def _file(file: File, address: str) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def _api_key(key: ApiKey) -> dict[str, Any]:
 
 
 def _usage(principal: Principal, user: User) -> Iterator[dict[str, Any]]:
-    """Totals by model, of all time."""
+    """Yield the person's totals by model, of all time."""
     mine = UsageRecord.objects.filter(organization_id=principal.organization_id, user=user)
     yield from (
         {**row, "cost": str(row["cost"])}

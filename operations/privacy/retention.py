@@ -1,9 +1,9 @@
-"""Chats and stateless turns whose time is up: those that expire, and those an organization keeps no
+"""Expire chats and stateless turns: those whose time is up, and those an organization keeps no
 longer (`Organization.retention_days` since the last activity).
 
-They are out of sight at once and go in batches (`operations.privacy.chat_deletion`). Memories stay: they are the
-person's own, and have their own list. Each function works for a while, may be run twice, and goes on
-the next time.
+They are hidden at once and deleted in batches (`operations.privacy.chat_deletion`). Memories stay:
+they are the person's own, and have their own list. Each function works for a while, may be run
+twice, and goes on the next time.
 """
 
 import time
@@ -18,14 +18,15 @@ from chats.models import LIVE_STATUSES, Chat, Turn
 from operations.privacy.chat_deletion import remove_chat
 
 SLICE_SECONDS: Final = 20.0
-"""Other chores wait behind this one."""
+"""Other periodic jobs wait behind this one."""
 
 CHATS_AT_ONCE: Final = 200
 TURNS_AT_ONCE: Final = 500
 
 
 def expire_old_chats() -> None:
-    """Mark what is older than its organization keeps chats."""
+    """Expire chats, and delete stateless turns, that are older than their organization keeps
+    them."""
     limited = Organization.objects.filter(retention_days__isnull=False)
     keeping = limited.values_list("pk", "retention_days")
     for organization_id, days in keeping:
@@ -39,14 +40,17 @@ def expire_old_chats() -> None:
 
 
 def remove_expired_chats() -> None:
-    """The longest expired first."""
+    """Delete expired chats, the longest expired first."""
     until = time.monotonic() + SLICE_SECONDS
     while _remove_some(until):
         pass
 
 
 def _remove_some(until: float) -> bool:
-    """Whether there may be more to do: in time, and not in another's hands."""
+    """Delete one batch.
+
+    Return whether there may be more to do: in time, and held by nobody else.
+    """
     expired = Chat.objects.expired().order_by("expired_at").values_list("pk", flat=True)
     is_any_removed = False
     for chat_id in list(expired[:CHATS_AT_ONCE]):
@@ -57,7 +61,7 @@ def _remove_some(until: float) -> bool:
 
 
 def _expire_some(organization_id: UUID, oldest_kept: datetime) -> int:
-    """One batch; a chat that somebody went on with meanwhile stays."""
+    """Expire one batch; a chat that somebody continued meanwhile stays."""
     old = Chat.objects.unexpired().filter(
         organization_id=organization_id, updated_at__lt=oldest_kept
     )

@@ -1,15 +1,22 @@
-"""Fixtures that tests of operations share with those of chats: models, a provider, enqueued turns."""
+"""Provide what tests of operations share with those of chats: models, a provider, enqueued
+turns."""
 
-from chats.tests.conftest import assistant, new_model, no_connection_left_open, provider, rings
+from chats.tests.conftest import (
+    assistant,
+    enqueued_turns,
+    new_model,
+    no_connection_left_open,
+    provider,
+)
 from tests.fixtures_provider import fake_provider
 from tools.tests.tool_service import weather
 
 __all__ = [
     "assistant",
+    "enqueued_turns",
     "fake_provider",
     "new_model",
     "no_connection_left_open",
     "provider",
-    "rings",
     "weather",
 ]

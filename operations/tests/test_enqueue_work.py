@@ -1,4 +1,4 @@
-"""Rings: what reaches the broker, what a lost one costs, and what is rung for by the clock."""
+"""Test messages: what reaches the broker, what a lost one costs, which jobs become due."""
 
 import base64
 import json
@@ -31,8 +31,8 @@ def silent_queues():
     amber_redis.client().delete(CHAT_QUEUE, INGEST_QUEUE)
 
 
-def rung(queue: str) -> list[tuple[str, list[Any]]]:
-    """Task and arguments of each ring in the broker."""
+def read_queue(queue: str) -> list[tuple[str, list[Any]]]:
+    """Return task and arguments of each message in the broker."""
     waiting: Any = amber_redis.client().lrange(queue, 0, -1)
     messages = [json.loads(each) for each in waiting]
     return [(m["headers"]["task"], _arguments(m["body"])) for m in messages]
@@ -44,18 +44,18 @@ def _arguments(body: str) -> list[Any]:
     return list(positional)
 
 
-def test_a_turn_is_rung_for_on_the_chat_queue():
+def test_a_turn_is_enqueued_on_the_chat_queue():
     enqueue_turn(UUID(ABSENT))
-    assert rung(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
-    assert rung(INGEST_QUEUE) == []
+    assert read_queue(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
+    assert read_queue(INGEST_QUEUE) == []
 
 
-def test_a_chore_is_rung_for_on_the_ingest_queue():
+def test_a_periodic_job_is_enqueued_on_the_ingest_queue():
     enqueue_periodic_job("erase_stateless")
-    assert rung(INGEST_QUEUE) == [("operations.run_periodic_job", ["erase_stateless"])]
+    assert read_queue(INGEST_QUEUE) == [("operations.run_periodic_job", ["erase_stateless"])]
 
 
-def test_a_lost_ring_is_no_error(settings):
+def test_a_lost_message_is_no_error(settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"  # nobody listens there
     enqueue_turn(UUID(ABSENT))
     enqueue_periodic_job("erase_stateless")
@@ -63,7 +63,7 @@ def test_a_lost_ring_is_no_error(settings):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """What the task would run, and its outcome."""
+    """Return what the task runs, and its outcome."""
     outcome: dict[str, Any] = {"status": TurnStatus.COMPLETED, "ran": []}
 
     def run(turn_id: Any, *, worker: str) -> Any:
@@ -79,35 +79,35 @@ def runs(monkeypatch):
 def test_the_task_runs_the_turn_it_names(runs):
     tasks.run_turn(ABSENT)
     assert runs["ran"] == [(ABSENT, "w1")]
-    assert rung(CHAT_QUEUE) == []
+    assert read_queue(CHAT_QUEUE) == []
 
 
-def test_a_released_turn_is_rung_for_again(runs):
+def test_a_released_turn_is_enqueued_again(runs):
     runs["outcome"]["status"] = TurnStatus.QUEUED
     tasks.run_turn(ABSENT)
-    assert rung(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
+    assert read_queue(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
 
 
-def test_a_worker_on_its_way_out_passes_the_ring_on(runs):
+def test_a_worker_on_its_way_out_enqueues_the_turn_again(runs):
     runs["worker"].is_draining = True
     tasks.run_turn(ABSENT)
     assert runs["ran"] == []
-    assert rung(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
+    assert read_queue(CHAT_QUEUE) == [("chats.run_turn", [ABSENT])]
 
 
-# -- Chores --------------------------------------------------------------------------------------
+# -- Periodic jobs ---------------------------------------------------------------------------------
 
 
-def test_each_chore_is_due_once_per_interval(db):
-    assert sorted(periodic_jobs.due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
-    assert periodic_jobs.due_jobs() == []
+def test_each_periodic_job_is_due_once_per_interval(db):
+    assert sorted(periodic_jobs.claim_due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
+    assert periodic_jobs.claim_due_jobs() == []
     PeriodicJob.objects.filter(name="erase_stateless").update(
         enqueued_at=timezone.now() - timedelta(seconds=61)
     )
-    assert periodic_jobs.due_jobs() == ["erase_stateless"]
+    assert periodic_jobs.claim_due_jobs() == ["erase_stateless"]
 
 
-def test_every_chore_runs_on_nothing(db):
+def test_every_periodic_job_runs_on_nothing(db):
     for name in periodic_jobs.PERIODIC_JOBS:
         periodic_jobs.run(name)
 

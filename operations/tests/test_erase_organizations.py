@@ -1,4 +1,4 @@
-"""DELETE of an organization: out of sight at once, deleted in batches with the bytes of its files."""
+"""Test deleting an organization: hidden at once, deleted in batches with its files' bytes."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
     monkeypatch.setattr("operations.privacy.erasure_services.enqueue_periodic_job", heard.append)
     monkeypatch.setattr(
@@ -51,14 +51,14 @@ def rows_left(organization_id: Any) -> list[str]:
     ]
 
 
-def test_nobody_gets_in_any_more(alice, bob, embedder, rung):
+def test_nobody_gets_in_any_more(alice, bob, embedder, enqueued):
     left = Estate(alice, embedder)
     guest = visit(new_assistant(alice, public=True))
     running = Turn.objects.create(
         organization=alice.organization, user=alice.user, status="running", worker="w"
     )
     close(alice)
-    assert rung == ["erase_organizations", "libraries"]
+    assert enqueued == ["erase_organizations", "libraries"]
     assert api(key=left.secret).get("/api/v1/me/").status_code == 401
     asked = f"/api/v1/public/assistants/{guest.assistant.pk}/chats/"
     assert api(key=guest.token).get(asked).status_code == 401
@@ -114,7 +114,7 @@ def test_the_row_stays_while_a_file_does(alice, monkeypatch):
     assert not Organization.objects.filter(pk=alice.organization.pk).exists()
 
 
-def test_it_is_a_chore():
+def test_it_is_a_periodic_job():
     assert (
         PERIODIC_JOBS["erase_organizations"].run
         == "operations.privacy.organization_erasure.erase_organizations"

@@ -1,4 +1,4 @@
-"""`me/erase/`: out of sight at once, deleted in batches, nobody else's touched; and the account."""
+"""Test `me/erase/`: hidden at once, deleted in batches, nobody else touched; and the account."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
     monkeypatch.setattr("operations.privacy.erasure_services.enqueue_periodic_job", heard.append)
     monkeypatch.setattr(
@@ -113,12 +113,12 @@ def test_it_must_be_meant_and_in_person(alice):
     assert api(alice).get(ADDRESS).json()["state"] == "none"
 
 
-def test_everything_is_out_of_sight_at_once(alice, embedder, rung):
+def test_everything_is_out_of_sight_at_once(alice, embedder, enqueued):
     left = Estate(alice, embedder)
     answer = ask(alice, confirm=f" {alice.user.email.upper()} ")
     assert answer.status_code == 202
     assert answer.json()["state"] == "running"
-    assert rung == ["erase_people", "libraries"]
+    assert enqueued == ["erase_people", "libraries"]
     client = api(alice)
     for address in (
         f"/api/v1/chats/{left.chat.pk}/",
@@ -241,7 +241,7 @@ def test_it_goes_on_where_time_ran_out(alice, embedder, monkeypatch):
     assert not Chat.objects.filter(user=alice.user).exists()
 
 
-def test_a_chore_does_it():
+def test_a_periodic_job_does_it():
     assert import_string(PERIODIC_JOBS["erase_people"].run) is erase_people
     assert {"expire_old_chats", "remove_expired_chats"} <= set(PERIODIC_JOBS)
 

@@ -1,4 +1,4 @@
-"""Chats whose time is up: out of sight at once, then gone with all that was theirs alone."""
+"""Test chats that expire: hidden at once, then deleted with all that belongs to them alone."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -203,7 +203,7 @@ def test_two_at_once_do_no_harm(alice, bob):
 
 
 def test_nothing_new_refers_to_chats_unnoticed():
-    """Rows are deleted without asking who refers to them: whoever adds a reference, adds it there."""
+    """Rows are deleted without a cascade: a new reference must be added there, too."""
     known = {
         Chat: {("ChatMessage", "chat"), ("Turn", "chat"), ("MessageBlock", "chat")},
         ChatMessage: {
@@ -223,7 +223,7 @@ def test_nothing_new_refers_to_chats_unnoticed():
         assert found == references, model
 
 
-# -- What an organization keeps ----------------------------------------------------------------------
+# -- What an organization keeps --------------------------------------------------------------------
 
 
 def test_chats_older_than_the_organization_keeps_are_expired(alice, mallory):
@@ -293,7 +293,7 @@ def test_both_searches_use_their_index(alice):
     assert "chat_org_activity" in old.order_by("updated_at")[:10].explain()
 
 
-# -- What a person deletes ---------------------------------------------------------------------------
+# -- What a person deletes -------------------------------------------------------------------------
 
 
 def test_a_deleted_chat_and_a_deleted_message_are_no_evidence(alice):

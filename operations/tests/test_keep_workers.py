@@ -1,4 +1,4 @@
-"""Maintenance of a worker: no fault of a part ends it, and no slow part lets leases run out."""
+"""Test worker maintenance: no fault of a part ends it, no slow part lets leases run out."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ def quick(settings):
 
 
 class Recorder:
-    """A `Duty` whose parts are the test's."""
+    """A `QueueMaintenance` whose parts are the test's."""
 
     def __init__(self, renew: Callable[[], None], sweeps: Mapping[str, Callable[[], None]]) -> None:
         self.renew = renew
@@ -55,7 +55,7 @@ class Recorder:
 
 @pytest.fixture
 def kept() -> Iterator[Callable[[Recorder], None]]:
-    """Starts a keeper whose threads end with the test."""
+    """Return a function that starts worker maintenance, whose threads end with the test."""
     is_over = threading.Event()
     threads: list[threading.Thread] = []
 
@@ -135,18 +135,20 @@ def test_rows_that_are_there_twice_stop_no_periodic_job(db):
     PeriodicJob.objects.bulk_create(
         [PeriodicJob(name="erase_people"), PeriodicJob(name="erase_people")]
     )
-    assert sorted(periodic_jobs.due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
-    assert periodic_jobs.due_jobs() == []
+    assert sorted(periodic_jobs.claim_due_jobs()) == sorted(periodic_jobs.PERIODIC_JOBS)
+    assert periodic_jobs.claim_due_jobs() == []
 
 
 def test_a_job_that_cannot_be_taken_stops_no_other(db, monkeypatch):
-    real = periodic_jobs._take
+    real = periodic_jobs._claim_job
 
     def take(name: str, every_seconds: int) -> bool:
         return duplicates() if name == "erase_people" else real(name, every_seconds)
 
-    monkeypatch.setattr(periodic_jobs, "_take", take)
-    assert set(periodic_jobs.due_jobs()) == set(periodic_jobs.PERIODIC_JOBS) - {"erase_people"}
+    monkeypatch.setattr(periodic_jobs, "_claim_job", take)
+    assert set(periodic_jobs.claim_due_jobs()) == set(periodic_jobs.PERIODIC_JOBS) - {
+        "erase_people"
+    }
     assert fault_counts() == {"enqueue_due_jobs": 1}
 
 
@@ -182,7 +184,7 @@ def renew_of(turn: Turn) -> Callable[[], None]:
 
 @contextmanager
 def exhausted_pool() -> Iterator[None]:
-    """Every connection that this process may have is in use."""
+    """Use every connection that this process may have."""
     pool: Any = getattr(connection, "pool")  # noqa: B009  (of Postgres' wrapper)
     taken = []
     while pool.get_stats().get("pool_available", 0) or pool._nconns < pool.max_size:

@@ -1,4 +1,4 @@
-"""A Redis whose connections are half-open, or that takes no events, is noticed and told of."""
+"""Test that a Redis with half-open connections, or that accepts no writes, is noticed."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator
@@ -31,7 +31,7 @@ KEY = events_key(ORGANIZATION, TURN)
 
 @pytest.fixture
 def straight() -> Iterator[redis.Redis]:
-    """Past the link, to a stream that is empty."""
+    """Return a client past the link, for an empty stream."""
     client = amber_redis.client()
     client.delete(KEY)
     yield client
@@ -40,7 +40,7 @@ def straight() -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def link(straight: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
-    """To the tests' Redis, for the code under test; waits are short."""
+    """Put a link before the tests' Redis, for the code under test; waits are short."""
     monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 1.0)
     monkeypatch.setattr(viewers, "_BLOCK_MS", 200)
     monkeypatch.setattr(turns, "_SILENCE_SECONDS", 0.2)
@@ -53,7 +53,7 @@ def link(straight: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) 
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Within the limit; nothing that it started is left."""
+    """Run within the limit, and leave nothing behind."""
 
     async def limited() -> None:
         try:
@@ -80,7 +80,7 @@ def following(hub: Hub) -> Iterator[Viewer]:
 
 
 async def is_told(viewer: Viewer, straight: redis.Redis, seq: int) -> None:
-    """An event of the turn, which the viewer is told of."""
+    """Write an event of the turn, and check that the viewer gets it."""
     straight.xadd(KEY, {"e": "text.delta", "d": "{}"}, id=f"{seq}-0")
     event = await viewer.queue.get()
     assert event is not None
@@ -89,7 +89,7 @@ async def is_told(viewer: Viewer, straight: redis.Redis, seq: int) -> None:
 
 @pytest.fixture
 def no_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Viewers are not told by Postgres."""
+    """Keep viewers from learning anything from Postgres."""
     monkeypatch.setattr(viewers, "SILENT_SECONDS", 60)
     monkeypatch.setattr(viewers, "WELCOME_SECONDS", 60)
 
@@ -170,7 +170,7 @@ def test_events_that_redis_refuses_are_told_of(straight):
     async def publish() -> None:
         publisher = Publisher()
         publisher.send(feed, "text.delta", 1, b"{}")
-        await publisher.flushed()
+        await publisher.wait_until_flushed()
 
     with capture_logs() as logs:
         run(publish())

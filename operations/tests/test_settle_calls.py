@@ -1,4 +1,4 @@
-"""The ledger of a turn whose calls did not end by themselves: lost, released, cancelled."""
+"""Test the ledger of turns whose calls did not end by themselves: lost, released, cancelled."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -35,7 +35,7 @@ def expire(turn: Any) -> None:
 
 
 def lose(turn: Any) -> None:
-    """Its worker dies once three words are stored; the sweep finds the turn."""
+    """Let the worker die once three words are stored; the sweep finds the turn."""
     with running(turn) as this:
         this.wait_for(lambda: Turn.objects.get(pk=turn.pk).partial_text == THREE)
         this.stop(StopReason.FENCED)
@@ -158,7 +158,7 @@ def test_a_call_that_was_cut_off_by_a_shutdown_is_recorded(alice, new_model):
 
 @pytest.fixture
 def never_asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """The turn is ready to ask, and does not."""
+    """Keep turns from asking; return an event that is set once one is ready to."""
     is_ready = asyncio.Event()
 
     async def wait(*_: Any, **__: Any) -> AsyncGenerator[Any, None]:

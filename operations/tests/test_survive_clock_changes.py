@@ -1,6 +1,6 @@
-"""The clock is set back ten minutes: turns end, and nothing waits until it is caught up with.
+"""Test a clock that is set back ten minutes: turns end, and nothing waits until it catches up.
 
-For a row the clock that was set back is a time that lies ahead: so the tests move the rows.
+To a clock that was set back a row's time lies ahead: so the tests move the rows.
 """
 
 import time
@@ -70,12 +70,12 @@ def test_a_turn_whose_ring_was_lost_is_rung_for(alice):
 
 
 def test_periodic_jobs_are_due_again():
-    periodic_jobs.due_jobs()
+    periodic_jobs.claim_due_jobs()
     PeriodicJob.objects.update(enqueued_at=F("enqueued_at") + BACK)
-    due = periodic_jobs.due_jobs()
+    due = periodic_jobs.claim_due_jobs()
     assert "digest_turns" in due
     assert "expire_old_chats" not in due, "an hour apart: the ten minutes do not matter"
-    assert periodic_jobs.due_jobs() == []
+    assert periodic_jobs.claim_due_jobs() == []
 
 
 def test_a_dead_worker_does_not_consume_until_then():

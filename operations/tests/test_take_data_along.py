@@ -1,4 +1,5 @@
-"""`me/export/`: all that is a person's, nobody else's, in one document that can be read again."""
+"""Test `me/export/`: all that is a person's, nothing else, in one document that can be read
+again."""
 
 from itertools import pairwise
 from typing import Any
@@ -39,7 +40,7 @@ def exported(persona: Persona) -> dict[str, Any]:
 
 
 def furnish(persona: Persona, name: str) -> None:
-    """One of everything that belongs to a person; `name` stands in all texts."""
+    """Make one of everything that belongs to a person; all texts contain `name`."""
     mine = {"organization": persona.organization, "user": persona.user}
     model = EmbeddingModel.objects.get_or_create(
         alias="offline",
@@ -139,7 +140,7 @@ def test_a_long_chat_is_read_in_batches_and_lost_nowhere(alice, monkeypatch):
 
 
 def test_it_is_never_in_memory_as_a_whole(alice, monkeypatch):
-    """Pieces come while later chats have not been read."""
+    """Parts arrive before later chats have been read."""
     monkeypatch.setattr(stream, "PIECE_BYTES", 1_000)
     for _ in range(5):
         fill(new_chat(alice), 40)

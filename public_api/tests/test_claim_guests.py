@@ -7,7 +7,7 @@ from accounts.models import Organization
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
 from chats.models import Chat, ChatOwner, Turn
-from chats.tests.conftest import rings
+from chats.tests.conftest import enqueued_turns
 from chats.tests.rows import error_of, fields_of, say
 from libraries.models import File
 from memory.facts.facts import Fact, remember, valid_of
@@ -15,7 +15,7 @@ from memory.owner import Owner
 from public_api.tests.visits import ask, get, open_chat
 from tests.personas import api, visit
 
-__all__ = ["rings"]
+__all__ = ["enqueued_turns"]
 
 CLAIM = "/api/v1/me/claim/"
 

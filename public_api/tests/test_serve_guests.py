@@ -11,7 +11,7 @@ from accounts.sign_in.guest_tokens import read_guest_token
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
 from chats.models import Chat, ChatMessage, ChatOwner, Turn
-from chats.tests.conftest import rings
+from chats.tests.conftest import enqueued_turns
 from chats.tests.event_streams import read_sse
 from chats.tests.rows import error_of, fields_of, new_chat, say
 from chats.tests.runs import run
@@ -21,7 +21,7 @@ from public_api.tests.visits import ask, get, of, open_chat, post
 from tests.fake_answers import answer_text
 from tests.personas import api, visit
 
-__all__ = ["rings"]
+__all__ = ["enqueued_turns"]
 
 CARD = {
     "name": "Open",
@@ -159,14 +159,14 @@ def test_an_expired_chat_is_404_and_counts_no_more(guest, chat, settings):
 
 
 def test_a_question_starts_a_turn_of_the_guest(
-    guest, chat, rings, django_capture_on_commit_callbacks
+    guest, chat, enqueued_turns, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=True):
         answer = ask(guest, chat, "What is amber?")
     assert answer.status_code == 201
     turn = Turn.objects.get(pk=answer.json()["turn"]["id"])
     assert (turn.user, turn.guest_id, turn.api_key) == (None, guest.principal.guest_id, None)
-    assert (turn.assistant, rings) == (guest.assistant, [turn.pk])
+    assert (turn.assistant, enqueued_turns) == (guest.assistant, [turn.pk])
     assert get(guest, f"turns/{turn.pk}/").json() == answer.json()["turn"]
     chat.refresh_from_db()
     assert chat.name == "What is amber?"
@@ -238,7 +238,7 @@ def test_asks_the_same_again(guest, chat):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_answer_is_streamed_and_can_be_resumed(guest, new_model, rings, monkeypatch):
+def test_an_answer_is_streamed_and_can_be_resumed(guest, new_model, enqueued_turns, monkeypatch):
     new_model(default=True)
     chat = open_chat(guest)
     turn = Turn.objects.get(pk=ask(guest, chat, "Hi [[fake tokens=6]]").json()["turn"]["id"])
@@ -291,7 +291,7 @@ def test_no_list_of_members_shows_what_is_a_guest_s(alice, guest, chat):
     assert ApiKey.objects.count() == 1
 
 
-def test_a_guest_who_would_rather_not_wait_is_told_their_own_address(guest, chat, rings):
+def test_a_guest_who_would_rather_not_wait_is_told_their_own_address(guest, chat, enqueued_turns):
     answer = ask(guest, chat, prefer="respond-async")
     assert answer.status_code == 202
     assert answer["Location"] == of(guest, f"turns/{answer.json()['turn']['id']}/")

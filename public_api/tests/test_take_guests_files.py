@@ -8,14 +8,14 @@ from django.utils import timezone
 
 from assistants.models import Assistant
 from chats.models import ChatMessage
-from chats.tests.conftest import rings
+from chats.tests.conftest import enqueued_turns
 from chats.tests.rows import error_of, fields_of, new_file
 from libraries.models import File
 from libraries.tests.conftest import media
 from public_api.tests.visits import get, of, open_chat, post
 from tests.personas import Guest, api, visit
 
-__all__ = ["media", "rings"]
+__all__ = ["enqueued_turns", "media"]
 
 
 @pytest.fixture(autouse=True)
