@@ -1,13 +1,15 @@
-"""Budgets, held: reserve before a call, count what it used, release when it is over.
+"""Hold budgets: reserve before a call, count what it used, release when it is over.
 
 A counter for each budget, subject and period holds what was used and what is reserved; a
-reservation names its holder. Whoever reserves changes the counters first and looks after: their
-rows are locked by then, in the order of their budgets, so that neither many at once nor a crash
-can overshoot. Counters are the last rows a transaction locks; releasing twice releases once.
+reservation names its holder. Reserving changes the counters first and compares them with the
+limits afterwards: their rows are locked by then, in the order of their budgets, so that neither
+concurrent calls nor a crash can overshoot. Counters are the last rows a transaction locks;
+releasing twice releases once.
 
-That an organization has no budget is remembered for ABSENCE_SECONDS in each process: most have
-none, and their turns cost no query.
-Refuses to know turns: whoever holds something says when it is over (`chats.turns.admission`).
+Each process remembers for ABSENCE_SECONDS that an organization has no budget: most have none, and
+their turns cost no query.
+This module knows nothing of turns: whoever holds something says when it is over
+(`chats.turns.admission`).
 """
 
 import time
@@ -27,10 +29,10 @@ from providers.budgets.rules import Applying, BudgetSubject, Spending, narrowest
 from providers.models import Budget, BudgetCounter, BudgetReservation, BudgetScope
 
 ABSENCE_SECONDS: Final = 10.0
-"""A first budget holds after that, in processes other than the one that made it."""
+"""How long an organization's first budget may be ignored by processes that did not create it."""
 
 _absent: dict[UUID, float] = {}
-"""Until when (monotonic) an organization is taken to have no budget."""
+"""Until when (`time.monotonic`) an organization is taken to have no budget."""
 
 
 def reserve(
@@ -49,8 +51,11 @@ def reserve(
 
 
 def renew(budget_subject: BudgetSubject, asked: Spending, *, holder_id: UUID) -> RateLimited | None:
-    """Hold this much instead of what was held, for the holder's next call. If it cannot be had,
-    the refusal is returned, and what was held stays so."""
+    """Hold this much for the holder's next call, instead of what was held.
+
+    Return the refusal if a budget does not allow it; what was held then stays held.
+    """
+    # The savepoint takes the release back when the new reservation is refused.
     try:
         with transaction.atomic():
             release([holder_id])
@@ -61,13 +66,18 @@ def renew(budget_subject: BudgetSubject, asked: Spending, *, holder_id: UUID) ->
 
 
 def count(budget_subject: BudgetSubject, used: Spending, *, is_budgeted: bool = False) -> None:
-    """Add what a call has used. `is_budgeted`: something was reserved for it, so some budget
-    applies whatever this process remembers. No query, or two."""
+    """Add what a call has used. No query, or two.
+
+    `is_budgeted`: something was reserved for it, so that some budget applies whatever this process
+    remembers.
+    """
     change(_applying(budget_subject, is_budgeted=is_budgeted), timezone.now(), used=used)
 
 
 def release(holder_ids: Collection[UUID]) -> None:
-    """Give back what is reserved for these, if anything. Two queries."""
+    """Give back what is reserved for these holders, if anything. Two queries."""
+    # The counters are locked before they change, in the order of their budgets like everywhere:
+    # the UPDATE alone would lock them in any order and could deadlock with a reservation.
     mine = BudgetReservation.objects.filter(holder_id__in=holder_ids)
     counters = BudgetCounter.objects.filter(pk__in=mine.values("counter_id"))
     locked = counters.select_for_update(no_key=True)
@@ -78,12 +88,12 @@ def release(holder_ids: Collection[UUID]) -> None:
 
 
 def forget_absence() -> None:
-    """Budgets have changed: this process looks again."""
+    """Make this process look for budgets again, after they have changed."""
     _absent.clear()
 
 
 def holders_since(moment: datetime, *, at_most: int) -> list[UUID]:
-    """Who has held something since before then, oldest first."""
+    """Return those who have held something since before `moment`, oldest first."""
     old = BudgetReservation.objects.filter(created_at__lt=moment).order_by("created_at")
     return list(dict.fromkeys(old.values_list("holder_id", flat=True)[:at_most]))
 
@@ -92,7 +102,10 @@ def holders_since(moment: datetime, *, at_most: int) -> list[UUID]:
 
 
 def _applying(budget_subject: BudgetSubject, *, is_budgeted: bool = False) -> list[Applying]:
-    """In the order of locking. No query while it is known that there are none, else one to three."""
+    """Return the budgets that apply, in the order in which their counters are locked.
+
+    No query while it is known that there are none, else one to three.
+    """
     organization_id = budget_subject.organization_id
     if not is_budgeted and _absent.get(organization_id, 0.0) > time.monotonic():
         return []
@@ -109,7 +122,7 @@ def _applying(budget_subject: BudgetSubject, *, is_budgeted: bool = False) -> li
 
 
 def _subjects(budget_subject: BudgetSubject) -> dict[BudgetScope, str]:
-    """One query for a key: which it was rotated from."""
+    """Return the subject's id in each scope. A key costs one query: which it was rotated from."""
     key_id = budget_subject.api_key_id
     ids = {
         BudgetScope.USER: budget_subject.user_id,
@@ -147,7 +160,7 @@ WHERE counter.id = given.counter_id
 
 
 def _hold(applying: Sequence[Applying], asked: Spending, holder_id: UUID) -> None:
-    """Raises RateLimited; then nothing is held."""
+    """Reserve for each budget. Raises RateLimited; then nothing is held."""
     now = timezone.now()
     with transaction.atomic():
         counted = change(applying, now, reserved=asked)

@@ -19,7 +19,7 @@ from providers.usage import ledger
 
 
 def reserve(persona, number=100, money="0", **fields):
-    """The holder's id."""
+    """Reserve tokens of this person's budgets and return the holder's id."""
     holder_id = uuid4()
     asked = tokens(number, money)
     assert reservations.reserve(
@@ -214,7 +214,7 @@ def test_is_part_of_the_callers_transaction(alice):
 
 
 def at_once(number, work):
-    """Runs `work(n)` in as many threads, which begin together; what they returned."""
+    """Run `work(n)` in as many threads, which begin together; return what they returned."""
     start, found = threading.Barrier(number), []
 
     def run(n):
@@ -243,7 +243,7 @@ def test_many_at_once_get_no_more_than_there_is(alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_those_who_use_release_and_reserve_at_once_never_wait_for_each_other_in_a_ring(alice):
-    """Budgets in any order of age; counters that exist and others that are made on the way."""
+    """The budgets are of any age; some counters exist and others are created on the way."""
     of_month = new_budget(alice, 10_000, period="month")
     of_user = new_budget(alice, 10_000, scope="user")
 
@@ -309,8 +309,8 @@ def test_a_refusal_says_which_budget_and_until_when_and_no_amounts():
     now = datetime(2030, 1, 1, 23, 59, 0, tzinfo=UTC)
     error = refusal(applying(limit=Decimal(777)), is_only_held=False, now=now)
     assert error.message == (
-        "The tokens budget of this guest for this day does not afford this."
-        " It begins anew at 2030-01-02T00:00:00Z."
+        "The daily token budget of this guest is not enough for this."
+        " It resets at 2030-01-02T00:00:00Z."
     )
     assert error.retry_after_seconds == 61
     soon = refusal(applying(), is_only_held=True, now=now)
