@@ -1,4 +1,4 @@
-"""Pure: an unsaved row is enough."""
+"""Make turn configurations of assistants; an unsaved row is enough."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ def named(**fields: object) -> Assistant:
 
 @pytest.fixture
 def offered():
-    """The names of the tools a recipe offers."""
+    """Return the names of the tools that a turn configuration offers."""
 
     def names(turn_config):
         limits = ToolLimits(timeout_seconds=1, result_tokens=1, count=len)
