@@ -42,8 +42,8 @@ another must be nearer to take over. Chosen on the questions of
 assistants/tests/test_choose_scene.py."""
 
 MIN_DEVIATION: Final = 0.05
-"""The least deviation assumed. Everyday sentences can all be equally far from a question, yet chance
-alone moves a cosine by about this."""
+"""The least deviation assumed: everyday sentences can all be equally far from a question, yet a
+cosine moves by about this much by chance."""
 
 
 @dataclass(frozen=True, slots=True)

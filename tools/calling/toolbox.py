@@ -1,8 +1,8 @@
-"""The tools of one turn as the engine sees them (`engine.tools.Toolbox`).
+"""Offer the tools of one turn to the engine (`engine.tools.Toolbox`).
 
-Gives every function a name that models accept, runs calls under their time limit and cuts what
-they return; what else they bring goes to `tools.calling.result_files`. Whatever goes wrong becomes a short
-text for the model, and a log entry with the reason for the owner: a tool never ends a turn.
+Gives every function a name that models accept, runs calls within their time limit and cuts what
+they return; their files go to `tools.calling.result_files`. Whatever goes wrong becomes a short
+text for the model and a log entry with the reason for the owner: a tool never ends a turn.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput
 logger = structlog.get_logger(__name__)
 
 MAX_NAME_CHARS = 64
-"""What OpenAI allows (https://platform.openai.com/docs/api-reference/chat/create)."""
+"""The most that OpenAI allows (https://platform.openai.com/docs/api-reference/chat/create)."""
 
 NOTHING_RETURNED = "(The call returned nothing.)"
-"""Some servers refuse an empty result."""
+"""Stands for an empty result, which some servers refuse."""
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """`count` counts the tokens of a text; it may be slow and is called in a thread."""
+    """The limits of a call. `count` counts a text's tokens; it may be slow and runs in a thread."""
 
     timeout_seconds: float
     result_tokens: int
@@ -45,10 +45,10 @@ class ToolLimits:
 
 
 class TurnToolbox:
-    """`tools` in the order they are to be offered; `left_out` are those past the maximum.
+    """Offers `tools` in their order; `left_out` names those beyond the maximum.
 
-    `theirs` are functions of whoever asked, who runs them: they keep their names, and one takes the
-    place of a tool of ours that has the same. Without `is_attended` nobody can approve calls.
+    `client_tools` are run by the caller: they keep their names, and one of them replaces an own
+    tool of the same name. Without `is_attended` nobody can approve calls.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class TurnToolbox:
     ) -> None:
         self._client_tools = frozenset(spec.name for spec in client_tools)
         named = dict(zip(offered_names(tools), tools, strict=True))
-        ours = [name for name in named if name not in self._client_tools]
-        room = max(MAX_OFFERED_TOOLS - len(client_tools), 0)
-        self.left_out: tuple[str, ...] = tuple(ours[room:])
-        self._tools = {name: named[name] for name in ours[:room]}
-        own = (replace(tool.spec, name=name) for name, tool in self._tools.items())
-        self._specs = (*own, *client_tools)
+        own_names = [name for name in named if name not in self._client_tools]
+        most = max(MAX_OFFERED_TOOLS - len(client_tools), 0)
+        self.left_out: tuple[str, ...] = tuple(own_names[most:])
+        self._tools = {name: named[name] for name in own_names[:most]}
+        own_specs = (replace(tool.spec, name=name) for name, tool in self._tools.items())
+        self._specs = (*own_specs, *client_tools)
         self._is_attended = is_attended and context.chat_id is not None
         self._context = context
         self._limits = limits
@@ -80,7 +80,7 @@ class TurnToolbox:
 
     @property
     def prompts(self) -> Sequence[str]:
-        """What the offered built-in tools want at the head of the system prompt."""
+        """Return what the offered built-in tools put at the head of the system prompt."""
         builtin = (tool for tool in self._tools.values() if isinstance(tool, BuiltinTool))
         return tuple(tool.prompt for tool in builtin if tool.prompt)
 
@@ -88,14 +88,17 @@ class TurnToolbox:
         return name in self._tools and self._tools[name].is_idempotent
 
     def asks_first(self, name: str) -> bool:
-        """Where nobody can approve, such a call is refused at once instead."""
+        """Whether a person is asked. If nobody can approve, such a call is refused at once."""
         return self._is_attended and name in self._tools and self._tools[name].asks_first
 
     def is_client_tool(self, name: str) -> bool:
         return name in self._client_tools
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-        """As the protocol says. A cancelled call raises CancelledError; nothing else is raised."""
+        """Make the call and return its result, which says what went wrong.
+
+        Raises CancelledError for a cancelled call and nothing else.
+        """
         failed = partial(ToolResult, call_id=call_id, ok=False)
         tool = self._tools.get(name)
         if tool is None:
@@ -154,9 +157,9 @@ class TurnToolbox:
 
 
 def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
-    """Names for the model, unique, in the order of `tools`.
+    """Return unique names for the model, in the order of `tools`.
 
-    `<tool>__<function>` only where two would share a name; built-in ones keep theirs.
+    Functions that would share a name become `<tool>__<function>`; built-in tools keep theirs.
     """
     plain = [allowed_name(tool.spec.name) for tool in tools]
     shared = {name for name, times in Counter(plain).items() if times > 1}
@@ -171,20 +174,20 @@ def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
 
 
 def allowed_name(text: str) -> str:
-    """With `_` for every character a model's tool may not have in its name."""
+    """Replace characters that models do not accept in a tool's name with `_`, and cut it."""
     return _NOT_ALLOWED.sub("_", text)[:MAX_NAME_CHARS] or "tool"
 
 
 def _qualify_name(source: str, name: str) -> str:
-    """The function's name stays whole, the tool's is cut."""
-    room_chars = MAX_NAME_CHARS - len(name) - 2
-    if not source or room_chars < 1:
+    """Put the tool's name before the function's; only the tool's is cut."""
+    left_chars = MAX_NAME_CHARS - len(name) - 2
+    if not source or left_chars < 1:
         return name
-    return f"{allowed_name(source)[:room_chars]}__{name}"
+    return f"{allowed_name(source)[:left_chars]}__{name}"
 
 
 def _untaken(name: str, taken: set[str]) -> str:
-    """The name itself, or with a number behind it."""
+    """Return the name, with a number appended if it is taken."""
     number, free = 1, name
     while free in taken:
         number += 1
@@ -200,7 +203,7 @@ def _nobody_approves(name: str) -> str:
 
 
 def _storable(text: str) -> str:
-    """Without NUL and half characters, which Postgres does not take. Copies only what has some."""
+    """Remove NUL and lone surrogates, which Postgres refuses; a text without them is not copied."""
     text = text.replace("\0", "")
     try:
         text.isascii() or text.encode()

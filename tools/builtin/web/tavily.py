@@ -1,4 +1,4 @@
-"""Tavily, a search service for models: https://docs.tavily.com/documentation/api-reference."""
+"""Ask Tavily, a search service for models (https://docs.tavily.com/documentation/api-reference)."""
 
 from typing import Any, Final
 
