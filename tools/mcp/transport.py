@@ -1,12 +1,12 @@
-"""All that one MCP session may send and receive: the guarded transport, with a meter on it.
+"""Send and receive all that one MCP session may: a guarded transport that counts.
 
-The SDK is given an HTTP client that rides on a `Line`, so every byte of a session passes here. A
-line adds the credentials, counts bytes and requests over the whole session, notes the exchanges
+The SDK is given an HTTP client that sends through a `Line`, so every byte of a session passes here.
+A line adds the credentials, counts bytes and requests over the whole session, notes the exchanges
 for the tool's owner, and can be cut from outside, which closes its sockets at once.
 
-Refuses what a session of one call has no use for: the stream of messages that a server sends
-unasked (GET), compressed answers (they would be counted before they unfold), and goodbyes that
-take long. It follows no redirects; the SDK follows those that keep to the origin.
+A session of one call has no use for the stream of messages that a server sends unasked (GET), for
+compressed answers (they would be counted before they unfold) or for long goodbyes: all are refused.
+A line follows no redirects; the SDK follows those that keep to the origin.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from tools.protocol import Exchange
 T = TypeVar("T")
 
 MAX_REQUESTS: Final = 100
-"""A discovery of 50 pages takes 53; a server that breaks off without end must not be asked so."""
+"""A discovery of 50 pages takes 53; a server that breaks off each time is not asked for ever."""
 
 GOODBYE_SECONDS: Final = 2.0
 
 
 class Line(httpx2.AsyncBaseTransport):
-    """For one session, on one event loop.
+    """The line of one session, on one event loop.
 
     `fault` is the last thing that went wrong on the wire, `status` that of the last answer to a
     message, `has_called` whether a tool's call may have reached the server. `ended` is done when
@@ -57,7 +57,7 @@ class Line(httpx2.AsyncBaseTransport):
         self._is_cut = False
 
     def cut(self) -> None:
-        """Whatever is on its way fails now, and so does whatever follows; `fault` stays."""
+        """Fail all that is on its way and all that follows; `fault` stays."""
         self._is_cut = True
         for scope in tuple(self._scopes):
             scope.cancel()
@@ -85,7 +85,7 @@ class Line(httpx2.AsyncBaseTransport):
         return answer
 
     async def _send_metered(self, request: httpx2.Request, *, is_call: bool) -> httpx2.Response:
-        """Raises FetchError, UnsafeAddress."""
+        """Send a request and return the answer's head. Raises FetchError, UnsafeAddress."""
         self._left_requests -= 1
         if self._is_cut or self._left_requests < 0:
             raise self.end("bad_answer")
@@ -104,8 +104,8 @@ class Line(httpx2.AsyncBaseTransport):
 
     def _outgoing(self, request: httpx2.Request, *, is_call: bool) -> httpx2.Request:
         extra = {**self.options.credentials, **(self.options.call_headers if is_call else {})}
-        ours = {name.lower().encode() for name in extra} | {b"accept-encoding"}
-        headers = [pair for pair in request.headers.raw if pair[0].lower() not in ours]
+        own = {name.lower().encode() for name in extra} | {b"accept-encoding"}
+        headers = [pair for pair in request.headers.raw if pair[0].lower() not in own]
         headers.append((b"Accept-Encoding", b"identity"))
         # Other bytes than ASCII are legal in a value (RFC 9110, 5.5); httpx2 would refuse them.
         headers += [(name.encode(), value.encode()) for name, value in extra.items()]
@@ -118,14 +118,14 @@ class Line(httpx2.AsyncBaseTransport):
         )
 
     async def _goodbye(self, request: httpx2.Request) -> httpx2.Response:
-        """The end of a session at the server; nothing depends on its answer."""
+        """Tell the server that the session ends; nothing depends on its answer."""
         async with asyncio.timeout(GOODBYE_SECONDS):
             answer = await self._send_metered(request, is_call=False)
             await answer.aclose()
         return httpx2.Response(answer.status_code, request=request)
 
     async def watched(self, sending: Awaitable[T]) -> T:
-        """Until it is done or the line is cut. Raises FetchError, UnsafeAddress."""
+        """Wait until it is done or the line is cut. Raises FetchError, UnsafeAddress."""
         try:
             with anyio.CancelScope() as scope:
                 self._scopes.add(scope)
@@ -143,17 +143,17 @@ class Line(httpx2.AsyncBaseTransport):
             raise self.failed("bad_answer") from None
         except httpx2.TransportError:
             raise self.failed("unreachable") from None
-        raise self.failed("unreachable")
+        raise self.failed("unreachable")  # the scope was cancelled: the line is cut
 
     def failed(self, reason: Reason) -> FetchError:
-        """The fault to raise; kept, unless an earlier one has ended the session."""
+        """Return the fault to raise, and keep it unless the session has already ended."""
         fault = FetchError(reason)
         if not (self._is_cut or self.ended.done()):
             self.fault = fault
         return fault
 
     def end(self, reason: Reason) -> FetchError:
-        """The fault to raise; the session ends with it."""
+        """End the session and return the fault to raise."""
         fault = self.failed(reason)
         self._end()
         return fault
@@ -163,7 +163,7 @@ class Line(httpx2.AsyncBaseTransport):
             self.ended.set_result(None)
 
     def count(self, part: bytes, *, is_stream: bool) -> None:
-        """Raises FetchError at the first piece too many."""
+        """Count a piece of an answer. Raises FetchError at the first one too many."""
         self._left_bytes -= len(part)
         self._left_brackets -= part.count(b"[") + part.count(b"{")
         self._left_commas -= part.count(b",")
@@ -191,7 +191,7 @@ class _MeteredBody(httpx2.AsyncByteStream):
                 yield part
 
     async def _next(self, parts: Any) -> bytes:
-        """Empty at the end. Raises FetchError, UnsafeAddress."""
+        """Return the next piece, empty at the end. Raises FetchError, UnsafeAddress."""
         try:
             part: bytes = await self._line.watched(anext(parts, b""))
             self._line.count(part, is_stream=self._is_stream)
@@ -208,7 +208,7 @@ class _MeteredBody(httpx2.AsyncByteStream):
 
 
 class _Note:
-    """What the tool's owner will see of one request."""
+    """Writes down what the tool's owner will see of one request."""
 
     def __init__(self, request: httpx2.Request, options: LineOptions) -> None:
         self._request = request
@@ -238,7 +238,7 @@ class _Note:
 
 
 def _method_of(request: httpx2.Request) -> str:
-    """Of the JSON-RPC message that is sent; empty for other requests."""
+    """Return the method of the JSON-RPC message that is sent; empty for other requests."""
     if request.method != "POST":
         return ""
     return str(orjson.loads(request.content).get("method", ""))

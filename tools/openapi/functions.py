@@ -1,9 +1,10 @@
-"""A whole OpenAPI document as functions: which operations, under which names, and what was cut.
+"""Turn a whole OpenAPI document into functions: choose operations, name them, cut their schemas.
 
-    description = describe(content, Request(document_url="https://…", operations=["listPets"]))
+    request = FunctionsRequest(document_url="https://…", operations=["listPets"])
+    description = describe(content, request)
 
-`Description.problems` not empty means that the document cannot be used as asked: what is wrong, by
-place. `warnings` tell what was left out. Each function's schema is described as deep as fits in
+If `Description.problems` is not empty, the document cannot be used as asked; it says what is wrong,
+by place. `warnings` say what was left out. Each function's schema is described as deep as fits into
 MAX_SCHEMA_BYTES. Pure; a hostile document costs time and memory, so this runs in a process of its
 own (`tools.openapi.reader`).
 """
@@ -26,7 +27,7 @@ MAX_FUNCTIONS: Final = 128
 """As many as one request to a model may offer (`engine.tools.MAX_OFFERED_TOOLS`)."""
 
 MAX_SCHEMA_BYTES: Final = 16_000
-"""About 4,000 tokens, for each function, in every request of every turn."""
+"""About 4,000 tokens for each function, which every request of every turn pays."""
 
 DEPTHS: Final = (10, 6, 4, 3, 2, 1, 0)
 MAX_VALUES: Final = 10_000
@@ -45,7 +46,10 @@ _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class FunctionsRequest:
-    """What the tool's owner said. `operations` empty: all. `auth` None: what the document wants."""
+    """What the tool's owner asks for.
+
+    Empty `operations` means all; `auth` None means what the document says.
+    """
 
     document_url: str = ""
     server: str = ""
@@ -55,9 +59,9 @@ class FunctionsRequest:
 
 @dataclass(slots=True)
 class Description:
-    """`functions` are as `Discovered.data` wants them, each with its plan under "request".
+    """A document as functions, as `Discovered.data` wants them, each with its plan in "request".
 
-    `auth` is how the key is to be sent, None if nobody said.
+    `auth` is how the key is to be sent, None if neither owner nor document says it.
     """
 
     title: str = ""
@@ -82,14 +86,14 @@ class _Operation:
 
     @property
     def called(self) -> frozenset[str]:
-        """All that it may be picked by."""
+        """Return all names by which the owner may pick the operation."""
         own = self.described.get("operationId")
         names = {self.name, f"{self.method.upper()} {self.path}", own}
         return frozenset(name for name in names if isinstance(name, str))
 
 
 def describe(content: bytes, request: FunctionsRequest) -> Description:
-    """Never raises for what is in the document."""
+    """Describe the document; what is wrong with it becomes a problem, never an exception."""
     description = Description()
     try:
         document = read_document(content)
@@ -123,7 +127,7 @@ def _introduce(
 
 
 def _operations(document: Mapping[str, Any], warnings: list[str]) -> Iterator[_Operation]:
-    """In the document's order, each with a name of its own."""
+    """Yield the operations in the document's order, each with a name of its own."""
     taken: set[str] = set()
     for path, reference in document["paths"].items():
         item = resolve_reference(document, reference)
@@ -206,7 +210,7 @@ def _function(
     request: FunctionsRequest,
     auth: Mapping[str, str] | None,
 ) -> tuple[dict[str, Any], Sequence[str]]:
-    """The function and what was cut. Raises DocumentError."""
+    """Return the function and what was cut. Raises DocumentError."""
     holders = {operation.place: operation.described, f"paths.{operation.path}": operation.item}
     server = server_of(
         holders | {"": document}, override=request.server, document_url=request.document_url
@@ -237,7 +241,7 @@ def _function(
 def _fitting(
     document: Mapping[str, Any], operation: _Operation, own_headers: frozenset[str]
 ) -> tuple[Arguments, Sequence[str]]:
-    """As deep as fits. Raises DocumentError."""
+    """Describe the arguments as deep as fits. Raises DocumentError."""
     for depth in DEPTHS:
         schemas = SchemaReader(document, max_depth=depth, max_values=MAX_VALUES)
         reader = OperationReader(document, schemas, own_headers=own_headers)
@@ -257,7 +261,7 @@ def _fitting(
 
 
 def _describe_operation(operation: _Operation) -> str:
-    """What the model reads: summary and description, or at least what is sent."""
+    """Return what the model reads: summary and description, or at least method and path."""
     described = operation.described
     texts = [_text(described.get("summary")), _text(described.get("description"))]
     if texts[0] and texts[1].startswith(texts[0]):
@@ -271,7 +275,7 @@ def _text(value: Any) -> str:
 
 
 def _bound(description: Description) -> None:
-    """Nobody reads a thousand lines, and a stranger wrote them."""
+    """Cut warnings and problems: a stranger wrote them, and nobody reads a thousand."""
     more = len(description.warnings) - MAX_WARNINGS
     if more > 0:
         description.warnings[MAX_WARNINGS:] = [f"And {more} more of this kind."]

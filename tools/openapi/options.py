@@ -1,4 +1,4 @@
-"""The options of an OpenAPI tool, checked one by one before they are stored (see `tools.openapi.source`)."""
+"""Check the options of an OpenAPI tool (`tools.openapi.source`) before they are stored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ MAX_NAME_CHARS: Final = 500
 
 
 def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """As they are to be stored. Raises Invalid naming every option that is wrong."""
+    """Return the options to store. Raises Invalid naming every option that is wrong."""
     fields: dict[str, list[str]] = {}
     checked: dict[str, Any] = {}
     for name, value in options.items():
@@ -43,7 +43,7 @@ def _document(value: Any) -> str:
     ):
         raise ValueError(f"Must be at most {MAX_DOCUMENT_BYTES // 1_000_000} MB.")
     if "\0" in value:
-        raise ValueError("Must not hold NUL.")
+        raise ValueError("Must not contain NUL characters.")
     return value
 
 
@@ -62,7 +62,7 @@ def _names(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(_is_name(name) for name in value):
         raise ValueError("Must be a list of names.")
     if len(value) > MAX_FUNCTIONS:
-        raise ValueError(f"Must be at most {MAX_FUNCTIONS}.")
+        raise ValueError(f"Must have at most {MAX_FUNCTIONS} names.")
     return list(dict.fromkeys(value))
 
 

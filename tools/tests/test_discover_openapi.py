@@ -110,7 +110,7 @@ def test_a_document_cannot_draw_the_key_to_another_server(allowed, server):
 
 def test_a_bad_answer_is_told_at_its_place(allowed, server):
     server.routes["/docs/openapi.yaml"] = say(b"no", status=404)
-    assert fields_of(allowed) == {"discovery_url": ["The address answered 404."]}
+    assert fields_of(allowed) == {"discovery_url": ["The address answered with status 404."]}
     server.routes["/docs/openapi.yaml"] = say(b"<html>")
     assert list(fields_of(allowed)) == ["document"]
     server.routes["/docs/openapi.yaml"] = say(b'{"openapi": "3.1.0"}')
