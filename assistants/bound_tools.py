@@ -29,7 +29,7 @@ def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
 
     A tool whose key cannot be read is left out and logged.
     """
-    rows = _usable(
+    rows = _usable_bindings(
         assistant_id=assistant.pk,
         organization_id=assistant.organization_id,
         owner_id=assistant.user_id or _NOBODY,
@@ -38,7 +38,7 @@ def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
 
 
 @cache_sql
-def _usable(
+def _usable_bindings(
     *, assistant_id: UUID, organization_id: UUID, owner_id: UUID
 ) -> QuerySet[AssistantTool]:
     return (

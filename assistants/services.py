@@ -16,7 +16,7 @@ from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.scenes.presets import SCENE_PRESETS
-from assistants.slugs import first_free, slug_base
+from assistants.slugs import find_free_slug, slug_base
 from providers.registry import is_known_alias
 from tools.calling.registry import builtin_names
 from tools.connections.connected import function_names
@@ -205,7 +205,7 @@ def _free_slug(assistant: Assistant) -> str:
     near = Assistant.objects.filter(
         organization_id=assistant.organization_id, slug__startswith=base
     )
-    return first_free(base, set(near.values_list("slug", flat=True)))
+    return find_free_slug(base, set(near.values_list("slug", flat=True)))
 
 
 _CONFLICTS: Final[Mapping[str, tuple[str, str]]] = {

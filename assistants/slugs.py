@@ -20,7 +20,7 @@ def slug_base(name: str, pk: UUID) -> str:
     return f"assistant-{pk.hex[-8:]}" if not base or looks_like_id(base) else base
 
 
-def first_free(base: str, taken: Collection[str]) -> str:
+def find_free_slug(base: str, taken: Collection[str]) -> str:
     """Return the base, or the base with the first free number from 2 appended."""
     if base not in taken:
         return base

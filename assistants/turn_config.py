@@ -66,7 +66,7 @@ def turn_config_of(
         author=Author(str(assistant.pk), assistant.name, assistant.description),
         model=assistant.model or AUTO_ALIAS,
         system_prompts=tuple(prompt for prompt in prompts if prompt.strip()),
-        temperature=clamped_temperature(assistant.temperature),
+        temperature=clamp_temperature(assistant.temperature),
         top_p=assistant.top_p,
         library_id=assistant.library_id,
         uses_memory=uses_memory,
@@ -75,9 +75,9 @@ def turn_config_of(
     )
 
 
-def in_scene(turn_config: TurnConfig, scene: ScenePrompt) -> TurnConfig:
+def apply_scene(turn_config: TurnConfig, scene: ScenePrompt) -> TurnConfig:
     """Return the configuration with the scene's prompt appended and the scene's sampling."""
-    temperature = clamped_temperature(scene.temperature)
+    temperature = clamp_temperature(scene.temperature)
     prompts = (scene.prompt,) if scene.prompt.strip() else ()
     return replace(
         turn_config,
@@ -87,7 +87,7 @@ def in_scene(turn_config: TurnConfig, scene: ScenePrompt) -> TurnConfig:
     )
 
 
-def clamped_temperature(temperature: float | None) -> float | None:
+def clamp_temperature(temperature: float | None) -> float | None:
     """Return the temperature to send; None leaves it to the provider."""
     if temperature is None:
         return None

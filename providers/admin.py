@@ -21,7 +21,7 @@ from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
 from providers import services
 from providers.budgets import reservations
 from providers.budgets import services as budget_services
-from providers.budgets.counters import open_counters, with_used
+from providers.budgets.counters import annotate_used, open_counters
 from providers.keys import encrypt_api_key
 from providers.models import (
     OFFLINE_URL,
@@ -116,11 +116,11 @@ class LanguageModelAdmin(OperatorAdmin):
 
     @admin.action(description="Make this the default model", permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
-        _make(self, request, chosen, services.make_default)
+        _run_on_one(self, request, chosen, services.make_default)
 
     @admin.action(description="Make this the default model for images", permissions=["change"])
     def make_default_vision(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
-        _make(self, request, chosen, services.make_default_vision)
+        _run_on_one(self, request, chosen, services.make_default_vision)
 
 
 @admin.register(EmbeddingModel)
@@ -142,7 +142,7 @@ class EmbeddingModelAdmin(OperatorAdmin):
 
     @admin.action(description="Make this the default for new libraries", permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[EmbeddingModel]) -> None:
-        _make(self, request, chosen, services.make_default_embedding)
+        _run_on_one(self, request, chosen, services.make_default_embedding)
 
 
 @admin.register(UsageRecord)
@@ -216,7 +216,7 @@ class BudgetAdmin(OperatorAdmin):
         return self.fields[:-1] if obj else ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Budget]:
-        return with_used(super().get_queryset(request))
+        return annotate_used(super().get_queryset(request))
 
     @admin.display(description="Used in this period")
     def used(self, budget: Any) -> str:
@@ -232,7 +232,7 @@ class BudgetAdmin(OperatorAdmin):
         reservations.forget_absence()
 
 
-def _make(
+def _run_on_one(
     page: OperatorAdmin, request: HttpRequest, chosen: QuerySet[Any], verb: Callable[[Any], Any]
 ) -> None:
     """Call `verb` with the one chosen row and show its refusal, if it raises one."""

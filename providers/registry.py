@@ -64,7 +64,7 @@ def listed_models() -> list[ListedModel]:
     """
     rows = list(_enabled_models())
     listed = sorted((_list_model(row) for row in rows), key=lambda model: model.alias)
-    automatic = _automatic(rows, wants_vision=False) or next(iter(rows), None)
+    automatic = _find_default(rows, wants_vision=False) or next(iter(rows), None)
     if automatic is None:
         return listed
     sees = automatic.vision or any(row.default_vision and row.vision for row in rows)
@@ -91,7 +91,7 @@ def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
         named = next((row for row in rows if row.alias == alias), None)
         if named is not None:
             return ResolvedModel(named)
-    row = _automatic(rows, wants_vision=wants_vision) or _enabled_models().first()
+    row = _find_default(rows, wants_vision=wants_vision) or _enabled_models().first()
     if row is None:
         raise Unavailable("No language model is enabled.")
     if is_auto(alias):
@@ -213,7 +213,7 @@ def _list_model(row: LanguageModel) -> ListedModel:
     )
 
 
-def _automatic(rows: Iterable[LanguageModel], *, wants_vision: bool) -> LanguageModel | None:
+def _find_default(rows: Iterable[LanguageModel], *, wants_vision: bool) -> LanguageModel | None:
     """Return what `auto` means. Without a default vision model it is the default model."""
     default = next((row for row in rows if row.default), None)
     seeing = next((row for row in rows if row.default_vision), None)

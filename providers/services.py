@@ -26,7 +26,7 @@ OFFLINE_CONTEXT_TOKENS = 32_000
 _BOOTSTRAP_LOCK = 0x616D6272_70726F76
 """Any 64-bit number that nothing else locks: "ambrprov"."""
 
-_SEEING = ("gpt-4o", "gpt-4.1", "gpt-5")
+_VISION_PREFIXES = ("gpt-4o", "gpt-4.1", "gpt-5")
 """OpenAI's models whose names begin so take images."""
 
 
@@ -111,7 +111,7 @@ def _environment_provider() -> tuple[Provider, ProviderEnvironment]:
 def _apply_model(provider: Provider, now: ProviderEnvironment, before: ProviderEnvironment) -> None:
     if now.model == before.model:
         return
-    model = _language_model(provider, now.model, vision=now.model.startswith(_SEEING))
+    model = _language_model(provider, now.model, vision=now.model.startswith(_VISION_PREFIXES))
     current = LanguageModel.objects.select_related("provider").filter(default=True).first()
     if current is None or current.provider.is_offline or current.alias == before.model:
         _set_default(model)

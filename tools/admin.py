@@ -20,7 +20,7 @@ from accounts.principal import Principal
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
 from amber.lib.operator_pages import ReadOnlyAdmin
-from tools.connections.refreshing import in_words
+from tools.connections.refreshing import write_error
 from tools.connections.trial_form import TrialForm
 from tools.connections.trials import try_function
 from tools.models import Tool, ToolCallRecord
@@ -151,5 +151,5 @@ def _trial(request: HttpRequest, tool: Tool, form: TrialForm) -> Any:
     try:
         return try_function(tool, principal, **form.cleaned_data)
     except AmberError as error:
-        form.add_error(None, in_words(error))
+        form.add_error(None, write_error(error))
         return None

@@ -61,10 +61,10 @@ def create_tool(
     )
     document = given.get("document", "")
     _check_address(tool, document)
-    tool.options = _checked_options(tool, given.get("options", {}))
+    tool.options = _validate_options(tool, given.get("options", {}))
     encrypt_api_key(tool, given.get("api_key", ""))
     with place_for(tool.organization_id):
-        _keep(tool, discover(question_of(tool, document=document)))
+        _apply_discovery(tool, discover(question_of(tool, document=document)))
     _check_ask_first(tool)
     _insert(tool, document, claim)
     return tool
@@ -85,7 +85,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
         wanted.discovery_url = ""
     _check_address(wanted, document, is_pasted=bool(tool.data) and not tool.discovery_url)
     if "options" in changes:
-        wanted.options = _checked_options(wanted, changes["options"])
+        wanted.options = _validate_options(wanted, changes["options"])
     if "api_key" in changes:
         encrypt_api_key(wanted, changes["api_key"])
     if document or _leads_elsewhere(tool, wanted):
@@ -165,7 +165,7 @@ def _check_address(tool: Tool, document: str, *, is_pasted: bool = False) -> Non
         raise Invalid(fields={"discovery_url": ["This field is required."]})
 
 
-def _checked_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
+def _validate_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options as they are stored. Raises Invalid."""
     own = {name: value for name, value in options.items() if name != "ask_first"}
     checked = dict(source_of(tool.kind).check_options(own))
@@ -219,10 +219,10 @@ def _ask_again(tool: Tool, wanted: Tool, *, document: str, keeps_key: bool) -> N
         found = discover(question)
     if keeps_key:
         check_key_stays(tool, question, found.data)
-    _keep(wanted, found)
+    _apply_discovery(wanted, found)
 
 
-def _keep(tool: Tool, found: Discovered) -> None:
+def _apply_discovery(tool: Tool, found: Discovered) -> None:
     """Set what was found, without saving."""
     tool.name = tool.name or found.name[:200] or NO_NAME
     for name, value in discovery_columns(found).items():

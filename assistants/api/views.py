@@ -49,7 +49,7 @@ class AssistantsView(GenericAPIView[Assistant]):
         """Create an assistant. Returns 400 `unknown_model` for a model that no enabled alias
         names, and 404 for a library you cannot see."""
         principal = principal_of(request)
-        fields = _with_library(principal, _valid(self, request))
+        fields = _load_library(principal, _validate(self, request))
         assistant = services.create_assistant(principal, fields=fields)
         return Response(self.get_serializer(assistant).data, status=201)
 
@@ -68,7 +68,7 @@ class AssistantView(GenericAPIView[Assistant]):
         get 403."""
         principal = principal_of(request)
         assistant = get_writable(Assistant, principal, assistant_id)
-        changes = _with_library(principal, _valid(self, request, partial=True), assistant)
+        changes = _load_library(principal, _validate(self, request, partial=True), assistant)
         assistant = services.update_assistant(assistant, changes=changes)
         return Response(self.get_serializer(assistant).data)
 
@@ -106,7 +106,7 @@ class BindingsView(GenericAPIView[AssistantTool]):
         that the assistant already uses."""
         principal = principal_of(request)
         assistant = get_writable(Assistant, principal, assistant_id)
-        fields = _valid(self, request)
+        fields = _validate(self, request)
         tool = get_visible(Tool, principal, fields["tool_id"])
         binding = services.bind_tool(assistant, tool=tool, functions=fields.get("functions", ()))
         return Response(self.get_serializer(binding).data, status=201)
@@ -119,7 +119,7 @@ class BindingView(GenericAPIView[AssistantTool]):
     def patch(self, request: Request, assistant_id: UUID, tool_id: UUID) -> Response:
         """Choose which of the tool's functions the assistant uses. An empty list means all."""
         binding = _binding(principal_of(request), assistant_id, tool_id)
-        functions = _valid(self, request)["functions"]
+        functions = _validate(self, request)["functions"]
         binding = services.choose_functions(binding, functions=functions)
         return Response(BindingSerializer(binding).data)
 
@@ -147,7 +147,7 @@ class ScenePromptsView(GenericAPIView[ScenePrompt]):
     def post(self, request: Request, assistant_id: UUID) -> Response:
         """Add a scene prompt. Returns 409 if the assistant already has one with this label."""
         assistant = get_writable(Assistant, principal_of(request), assistant_id)
-        scene = services.add_scene_prompt(assistant, fields=_valid(self, request))
+        scene = services.add_scene_prompt(assistant, fields=_validate(self, request))
         return Response(self.get_serializer(scene).data, status=201)
 
 
@@ -171,31 +171,37 @@ class ScenePromptView(GenericAPIView[ScenePrompt]):
     def get(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
         """Get a scene prompt."""
         scene = get_visible(ScenePrompt, principal_of(request), scene_id)
-        return Response(self.get_serializer(_of(scene, assistant_id)).data)
+        return Response(self.get_serializer(_check_assistant(scene, assistant_id)).data)
 
     def patch(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
         """Change a scene prompt; omitted fields are kept. Returns 409 if the assistant already has
         another with this label."""
-        scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
-        changes = _valid(self, request, partial=True)
+        scene = _check_assistant(
+            get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id
+        )
+        changes = _validate(self, request, partial=True)
         scene = services.update_scene_prompt(scene, changes=changes)
         return Response(self.get_serializer(scene).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
         """Delete a scene prompt. Chats that were pinned to it choose their scene again."""
-        scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
+        scene = _check_assistant(
+            get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id
+        )
         services.delete_scene_prompt(scene)
         return Response(status=204)
 
 
-def _valid(view: GenericAPIView[Any], request: Request, *, partial: bool = False) -> dict[str, Any]:
+def _validate(
+    view: GenericAPIView[Any], request: Request, *, partial: bool = False
+) -> dict[str, Any]:
     serializer = view.get_serializer(data=request.data, partial=partial)
     serializer.is_valid(raise_exception=True)
     return cast(dict[str, Any], serializer.validated_data)
 
 
-def _with_library(
+def _load_library(
     principal: Principal, fields: dict[str, Any], current: Assistant | None = None
 ) -> dict[str, Any]:
     """Return the fields with the library that they name, which the principal must see.
@@ -222,7 +228,7 @@ def _binding(principal: Principal, assistant_id: UUID, tool_id: UUID) -> Assista
     return cast(AssistantTool, binding)
 
 
-def _of(scene: ScenePrompt, assistant_id: UUID) -> ScenePrompt:
+def _check_assistant(scene: ScenePrompt, assistant_id: UUID) -> ScenePrompt:
     """Return the scene. Raises Missing if it is another assistant's."""
     if scene.assistant_id != assistant_id:
         raise Missing

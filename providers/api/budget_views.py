@@ -27,7 +27,7 @@ from providers.budgets import services
 from providers.models import Budget, BudgetScope
 
 
-def _admin(request: Request) -> Principal:
+def _require_admin(request: Request) -> Principal:
     """Return who asks. Raises Forbidden unless it is an admin."""
     principal = principal_of(request)
     if not principal.is_admin:
@@ -42,7 +42,7 @@ class BudgetsView(GenericAPIView[Budget]):
     @extend_schema(responses=BudgetSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List the organization's budgets, newest first, with what is used of each."""
-        page = self.paginate_queryset(Budget.objects.visible_to(_admin(request)))
+        page = self.paginate_queryset(Budget.objects.visible_to(_require_admin(request)))
         return self.get_paginated_response(budgets_to_wire(page or []))
 
     @extend_schema(
@@ -50,7 +50,7 @@ class BudgetsView(GenericAPIView[Budget]):
     )
     def post(self, request: Request) -> Response:
         """Create a budget. What was already used in the current period counts."""
-        principal = _admin(request)
+        principal = _require_admin(request)
         given = validate_body(NewBudgetSerializer, request)
         _check_subject(principal, given)
         made = services.create_budget(principal.organization_id, **given)

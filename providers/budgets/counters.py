@@ -27,7 +27,7 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from amber.lib.ids import new_id
-from providers.budgets.rules import Applying, Spending, period_start, period_start_at
+from providers.budgets.rules import ApplicableBudget, Spending, period_start, period_start_at
 from providers.models import (
     Budget,
     BudgetCounter,
@@ -66,7 +66,7 @@ RETURNING id, budget_id, used, reserved
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterAmounts:
     """A counter after a change."""
 
     pk: UUID
@@ -74,13 +74,13 @@ class Counted:
     reserved: Decimal
 
 
-def change(
-    applying: Sequence[Applying],
+def change_counters(
+    applying: Sequence[ApplicableBudget],
     now: datetime,
     *,
     used: Spending = NOTHING,
     reserved: Spending = NOTHING,
-) -> dict[UUID, Counted]:
+) -> dict[UUID, CounterAmounts]:
     """Add to the counters of these budgets and return their new amounts, by budget.
 
     One statement, which creates missing counters. The rows stay locked until the transaction
@@ -98,7 +98,7 @@ def change(
     )
     with connection.cursor() as cursor:
         cursor.execute(_CHANGE, columns)
-        return {budget_id: Counted(pk, *amounts) for pk, budget_id, *amounts in cursor}
+        return {budget_id: CounterAmounts(pk, *amounts) for pk, budget_id, *amounts in cursor}
 
 
 def counters_of(budgets: Sequence[Budget], now: datetime) -> dict[UUID, BudgetCounter]:
@@ -115,7 +115,7 @@ def counters_of(budgets: Sequence[Budget], now: datetime) -> dict[UUID, BudgetCo
     return {row.budget_id: row for row in rows if row.period_start == starts[row.budget_id]}
 
 
-def with_used(budgets: QuerySet[Budget]) -> QuerySet[Budget]:
+def annotate_used(budgets: QuerySet[Budget]) -> QuerySet[Budget]:
     """Annotate each budget with `used_now`, what is used of its current period.
 
     None where nothing was used, and for a budget that applies to each subject separately.

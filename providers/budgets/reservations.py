@@ -24,8 +24,14 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from amber.lib.errors import RateLimited
-from providers.budgets.counters import Counted, change
-from providers.budgets.rules import Applying, BudgetSubject, Spending, narrowest, refusal
+from providers.budgets.counters import CounterAmounts, change_counters
+from providers.budgets.rules import (
+    ApplicableBudget,
+    BudgetSubject,
+    Spending,
+    keep_narrowest,
+    refusal,
+)
 from providers.models import Budget, BudgetCounter, BudgetReservation, BudgetScope
 
 ABSENCE_SECONDS: Final = 10.0
@@ -43,7 +49,7 @@ def reserve(
     `asked` is called only where one does. Part of the caller's transaction: no query, or four.
     Raises RateLimited (budget_exceeded); then nothing is held.
     """
-    applying = _applying(budget_subject)
+    applying = _find_applicable(budget_subject)
     if not applying:
         return False
     _hold(applying, asked(), holder_id)
@@ -59,7 +65,7 @@ def renew(budget_subject: BudgetSubject, asked: Spending, *, holder_id: UUID) ->
     try:
         with transaction.atomic():
             release([holder_id])
-            _hold(_applying(budget_subject, is_budgeted=True), asked, holder_id)
+            _hold(_find_applicable(budget_subject, is_budgeted=True), asked, holder_id)
     except RateLimited as refused:
         return refused
     return None
@@ -71,7 +77,9 @@ def count(budget_subject: BudgetSubject, used: Spending, *, is_budgeted: bool = 
     `is_budgeted`: something was reserved for it, so that some budget applies whatever this process
     remembers.
     """
-    change(_applying(budget_subject, is_budgeted=is_budgeted), timezone.now(), used=used)
+    change_counters(
+        _find_applicable(budget_subject, is_budgeted=is_budgeted), timezone.now(), used=used
+    )
 
 
 def release(holder_ids: Collection[UUID]) -> None:
@@ -101,7 +109,9 @@ def holders_since(moment: datetime, *, at_most: int) -> list[UUID]:
 # -- Which budgets apply -----------------------------------------------------------------------
 
 
-def _applying(budget_subject: BudgetSubject, *, is_budgeted: bool = False) -> list[Applying]:
+def _find_applicable(
+    budget_subject: BudgetSubject, *, is_budgeted: bool = False
+) -> list[ApplicableBudget]:
     """Return the budgets that apply, in the order in which their counters are locked.
 
     No query while it is known that there are none, else one to three.
@@ -115,7 +125,7 @@ def _applying(budget_subject: BudgetSubject, *, is_budgeted: bool = False) -> li
         wanted |= Q(scope=scope, subject__in=["", subject])
     whose = Q(assistant_id=None) | Q(assistant_id=budget_subject.assistant_id)
     mine = Budget.objects.filter(organization_id=organization_id)
-    found = narrowest(_as_applying(row, subjects) for row in mine.filter(wanted & whose))
+    found = keep_narrowest(_make_applicable(row, subjects) for row in mine.filter(wanted & whose))
     if not found and not mine.exists():
         _absent[organization_id] = time.monotonic() + ABSENCE_SECONDS
     return found
@@ -133,8 +143,8 @@ def _subjects(budget_subject: BudgetSubject) -> dict[BudgetScope, str]:
     return {scope: str(pk) for scope, pk in ids.items() if pk is not None}
 
 
-def _as_applying(row: Budget, subjects: dict[BudgetScope, str]) -> Applying:
-    return Applying(
+def _make_applicable(row: Budget, subjects: dict[BudgetScope, str]) -> ApplicableBudget:
+    return ApplicableBudget(
         budget_id=row.pk,
         scope=row.scope,
         period=row.period,
@@ -159,11 +169,11 @@ WHERE counter.id = given.counter_id
 """
 
 
-def _hold(applying: Sequence[Applying], asked: Spending, holder_id: UUID) -> None:
+def _hold(applying: Sequence[ApplicableBudget], asked: Spending, holder_id: UUID) -> None:
     """Reserve for each budget. Raises RateLimited; then nothing is held."""
     now = timezone.now()
     with transaction.atomic():
-        counted = change(applying, now, reserved=asked)
+        counted = change_counters(applying, now, reserved=asked)
         over = [each for each in applying if _is_over(counted[each.budget_id], each)]
         if over:
             last = max(over, key=lambda each: each.period)  # a month ends after its days
@@ -179,5 +189,5 @@ def _hold(applying: Sequence[Applying], asked: Spending, holder_id: UUID) -> Non
         )
 
 
-def _is_over(counter: Counted, budget: Applying) -> bool:
+def _is_over(counter: CounterAmounts, budget: ApplicableBudget) -> bool:
     return counter.used + counter.reserved > budget.limit

@@ -51,7 +51,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Applying:
+class ApplicableBudget:
     """A budget that applies to a call; `subject` is who the call is counted for."""
 
     budget_id: UUID
@@ -64,13 +64,13 @@ class Applying:
     is_of_assistant: bool = False
 
 
-def narrowest(found: Iterable[Applying]) -> list[Applying]:
+def keep_narrowest(found: Iterable[ApplicableBudget]) -> list[ApplicableBudget]:
     """Keep one budget for each scope, period and unit, in the order of locking their counters.
 
     A budget of a named subject wins over one of an assistant's guests, and that over one that
     applies to each subject.
     """
-    kept: dict[tuple[str, str, str], Applying] = {}
+    kept: dict[tuple[str, str, str], ApplicableBudget] = {}
     for each in sorted(found, key=lambda each: (each.is_named, each.is_of_assistant)):
         kept[each.scope, each.period, each.unit] = each
     return sorted(kept.values(), key=lambda each: each.budget_id)
@@ -95,7 +95,7 @@ def period_end(period: str, now: datetime) -> datetime:
     return datetime.combine(after, time(), UTC)
 
 
-def refusal(refused: Applying, *, is_only_held: bool, now: datetime) -> RateLimited:
+def refusal(refused: ApplicableBudget, *, is_only_held: bool, now: datetime) -> RateLimited:
     """Return the error to raise.
 
     `is_only_held`: the budget would be enough if the calls in progress used nothing.

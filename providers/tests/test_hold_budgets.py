@@ -12,7 +12,13 @@ from amber.lib.errors import RateLimited
 from engine.provider.model import Usage
 from providers.budgets import reservations
 from providers.budgets.counters import forget_counters, open_counters
-from providers.budgets.rules import Applying, narrowest, period_end, period_start, refusal
+from providers.budgets.rules import (
+    ApplicableBudget,
+    keep_narrowest,
+    period_end,
+    period_start,
+    refusal,
+)
 from providers.models import Budget, BudgetCounter, BudgetReservation
 from providers.tests.budgets import budget_subject, held, new_budget, tokens
 from providers.usage import ledger
@@ -297,12 +303,12 @@ def applying(**fields):
         "limit": 1,
         "subject": "s",
     }
-    return Applying(budget_id=uuid4(), **(defaults | fields))
+    return ApplicableBudget(budget_id=uuid4(), **(defaults | fields))
 
 
 def test_different_periods_and_units_all_count():
     each = [applying(), applying(period="month"), applying(unit="money"), applying(scope="user")]
-    assert sorted(narrowest(each), key=str) == sorted(each, key=str)
+    assert sorted(keep_narrowest(each), key=str) == sorted(each, key=str)
 
 
 def test_a_refusal_says_which_budget_and_until_when_and_no_amounts():

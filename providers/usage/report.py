@@ -57,11 +57,11 @@ class UsageFilters:
         """Read `from`, `to`, `model`, `kind` and ids from a query string. Raises Invalid."""
         equal: dict[str, Any] = {name: said[name] for name in ("model", "kind") if said.get(name)}
         if equal.get("kind", UsageKind.CHAT) not in UsageKind.values:
-            raise _wrong("kind", f"Must be one of {', '.join(UsageKind.values)}.")
+            raise _invalid_field("kind", f"Must be one of {', '.join(UsageKind.values)}.")
         equal |= {name: _id(name, said[name]) for name in _IDS if said.get(name)}
         since, until = _day("from", said.get("from")), _day("to", said.get("to"))
         if since and until and since > until:
-            raise _wrong("to", "Must not be before `from`.")
+            raise _invalid_field("to", "Must not be before `from`.")
         return cls(since, until, tuple(equal.items()))
 
     def bounded(self) -> Self:
@@ -72,7 +72,7 @@ class UsageFilters:
         until = self.until or timezone.now().date()
         since = self.since or until - timedelta(days=DEFAULT_DAYS - 1)
         if (until - since).days >= MAX_DAYS:
-            raise _wrong("from", f"A report covers at most {MAX_DAYS} days.")
+            raise _invalid_field("from", f"A report covers at most {MAX_DAYS} days.")
         return type(self)(since, until, self.equal)
 
     def applied_to(self, rows: "QuerySet[UsageRecord]") -> "QuerySet[UsageRecord]":
@@ -88,7 +88,9 @@ def read_groups(said: str) -> list[str]:
     """Read names of GROUPS, separated by commas. Raises Invalid."""
     names = list(dict.fromkeys(name.strip() for name in said.split(",")))
     if not all(name in GROUPS for name in names):
-        raise _wrong("group_by", f"Must be any of {', '.join(GROUPS)}, separated by commas.")
+        raise _invalid_field(
+            "group_by", f"Must be any of {', '.join(GROUPS)}, separated by commas."
+        )
     return names
 
 
@@ -112,7 +114,9 @@ def sum_by_groups(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[
     )
     found = list(summed[: MAX_GROUPS + 1])
     if len(found) > MAX_GROUPS:
-        raise _wrong("group_by", f"There are more than {MAX_GROUPS:,} groups. Ask for fewer days.")
+        raise _invalid_field(
+            "group_by", f"There are more than {MAX_GROUPS:,} groups. Ask for fewer days."
+        )
     return [_row(each, fields) for each in found]
 
 
@@ -131,9 +135,9 @@ def _day(name: str, said: str | None) -> date | None:
     try:
         day = date.fromisoformat(said) if said else None
     except ValueError:
-        raise _wrong(name, "Must be a date such as 2031-12-31.") from None
+        raise _invalid_field(name, "Must be a date such as 2031-12-31.") from None
     if day and day.year not in YEARS:
-        raise _wrong(name, f"Must be in the years {YEARS[0]} to {YEARS[-1]}.")
+        raise _invalid_field(name, f"Must be in the years {YEARS[0]} to {YEARS[-1]}.")
     return day
 
 
@@ -141,8 +145,8 @@ def _id(name: str, said: str) -> UUID:
     try:
         return UUID(said)
     except ValueError:
-        raise _wrong(name, "Must be a UUID.") from None
+        raise _invalid_field(name, "Must be a UUID.") from None
 
 
-def _wrong(name: str, text: str) -> Invalid:
+def _invalid_field(name: str, text: str) -> Invalid:
     return Invalid(f"{name}: {text}", fields={name: [text]})

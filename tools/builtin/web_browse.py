@@ -37,7 +37,7 @@ async def web_browse(
     page: Page = await open_page(url.strip())
     if not 0 <= start < len(page.text):
         raise ToolError(f"The page has {len(page.text):,} characters; begin at 0 or later.")
-    piece = await in_thread(piece_from, page.text, start, budget_tokens())
+    piece = await in_thread(cut_piece, page.text, start, budget_tokens())
     head = [f"# {page.title}" if page.title else "", page.url, "", piece]
     end = start + len(piece)
     if start or end < len(page.text):
@@ -49,7 +49,7 @@ def budget_tokens() -> int:
     return int(settings.AMBER_TOOL_RESULT_TOKENS * BUDGET_SHARE)
 
 
-def piece_from(text: str, start: int, limit_tokens: int) -> str:
+def cut_piece(text: str, start: int, limit_tokens: int) -> str:
     """Return as much text from `start` as fits, at least one character.
 
     It ends with a line if one ends near. Costs two or three counts of about `limit_tokens`.

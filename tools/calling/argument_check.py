@@ -19,7 +19,7 @@ from referencing.exceptions import Unresolvable
 
 from tools.calling.schema_check import meta_fault
 
-__all__ = ["SchemaError", "TooLongError", "Unresolvable", "misfit"]
+__all__ = ["SchemaError", "TooLongError", "Unresolvable", "find_misfit"]
 
 MAX_SECONDS: Final = 2.0
 """For one check. A usual one takes 1 ms, 200,000 characters of numbers take 0.3 s (measured)."""
@@ -37,7 +37,7 @@ def _check_nothing(*_: Any) -> Iterable[ValidationError]:
     return ()
 
 
-def _additional(
+def _check_additional(
     validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterable[ValidationError] | None:
     if "patternProperties" in schema:
@@ -45,7 +45,7 @@ def _additional(
     return _KEYWORDS["additionalProperties"](validator, value, instance, schema)
 
 
-def _unique(
+def _check_unique(
     validator: Any, wanted: Any, instance: Any, _: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
     """Check `uniqueItems` in linear time; the library's own way is quadratic."""
@@ -68,8 +68,8 @@ _KEYWORDS: Final[Mapping[str, Keyword]] = dict(Draft202012Validator.VALIDATORS)
 _OWN: Final[Mapping[str, Keyword]] = {
     **dict.fromkeys(("pattern", "patternProperties"), _check_nothing),
     **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), _check_nothing),
-    "additionalProperties": _additional,
-    "uniqueItems": _unique,
+    "additionalProperties": _check_additional,
+    "uniqueItems": _check_unique,
 }
 _Validator: Any = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
@@ -77,7 +77,7 @@ _Validator: Any = extend(  # type: ignore[no-untyped-call]
 )
 
 
-def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> ValidationError | None:
+def find_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> ValidationError | None:
     """Return what fits least, or None if all fits.
 
     Raises TooLongError, SchemaError, Unresolvable.

@@ -37,10 +37,10 @@ def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> 
 
     Takes milliseconds, but a hostile schema can make it two seconds, so call it in a thread.
     """
-    from tools.calling.argument_check import SchemaError, TooLongError, Unresolvable, misfit
+    from tools.calling.argument_check import SchemaError, TooLongError, Unresolvable, find_misfit
 
     try:
-        error = misfit(arguments, schema)
+        error = find_misfit(arguments, schema)
     except TooLongError:
         raise ArgumentsError("Checking the arguments takes too long; send simpler ones.") from None
     except (SchemaError, Unresolvable, RecursionError) as broken:

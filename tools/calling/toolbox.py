@@ -62,7 +62,7 @@ class TurnToolbox:
         is_attended: bool = True,
     ) -> None:
         self._client_tools = frozenset(spec.name for spec in client_tools)
-        named = dict(zip(offered_names(tools), tools, strict=True))
+        named = dict(zip(make_offered_names(tools), tools, strict=True))
         own_names = [name for name in named if name not in self._client_tools]
         most = max(MAX_OFFERED_TOOLS - len(client_tools), 0)
         self.left_out: tuple[str, ...] = tuple(own_names[most:])
@@ -104,7 +104,7 @@ class TurnToolbox:
         if tool is None:
             return failed(content=f"There is no tool named {name}.{self._known_names()}")
         if tool.asks_first and not self._is_attended:
-            return failed(content=_nobody_approves(name))
+            return failed(content=_refuse_unattended(name))
         log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
         timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
         deadline = asyncio.timeout(timeout_seconds)
@@ -115,7 +115,7 @@ class TurnToolbox:
             return await self._result(call_id, name, output)
         except ToolError as error:
             log.info("tool_refused", reason=type(error).__name__)
-            return failed(content=await self._cut(_storable(str(error))))
+            return failed(content=await self._cut(_make_storable(str(error))))
         except Exception:  # the boundary: a tool's fault is a result, not the end of a turn
             if deadline.expired():
                 log.warning("tool_timeout", timeout_seconds=timeout_seconds)
@@ -130,7 +130,7 @@ class TurnToolbox:
             await tool.record_declined(replace(self._context, call_id=call_id))
 
     async def _result(self, call_id: str, name: str, output: ToolOutput) -> ToolResult:
-        text = _storable(output.text)
+        text = _make_storable(output.text)
         content = await self._cut(text)
         brought = await self.files.take(
             output.files, whole=None if content is text else (name, text)
@@ -156,7 +156,7 @@ class TurnToolbox:
         return await asyncio.to_thread(cut)
 
 
-def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
+def make_offered_names(tools: Sequence[OfferedTool]) -> list[str]:
     """Return unique names for the model, in the order of `tools`.
 
     Functions that would share a name become `<tool>__<function>`; built-in tools keep theirs.
@@ -167,7 +167,7 @@ def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
     taken = set(plain) - shared
     for tool, name in zip(tools, plain, strict=True):
         if name in shared:
-            name = _untaken(_qualify_name(tool.source, name), taken)
+            name = _make_unique(_qualify_name(tool.source, name), taken)
             taken.add(name)
         names.append(name)
     return names
@@ -186,7 +186,7 @@ def _qualify_name(source: str, name: str) -> str:
     return f"{allowed_name(source)[:left_chars]}__{name}"
 
 
-def _untaken(name: str, taken: set[str]) -> str:
+def _make_unique(name: str, taken: set[str]) -> str:
     """Return the name, with a number appended if it is taken."""
     number, free = 1, name
     while free in taken:
@@ -195,14 +195,14 @@ def _untaken(name: str, taken: set[str]) -> str:
     return free
 
 
-def _nobody_approves(name: str) -> str:
+def _refuse_unattended(name: str) -> str:
     return (
         f"{name} was not called: a person must approve each call, and in this conversation nobody "
         "can. Say so, and go on without it."
     )
 
 
-def _storable(text: str) -> str:
+def _make_storable(text: str) -> str:
     """Remove NUL and lone surrogates, which Postgres refuses; a text without them is not copied."""
     text = text.replace("\0", "")
     try:

@@ -51,7 +51,7 @@ def discover(question: InspectionRequest) -> Discovered:
 def discover_all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
     """Ask all at once and return their answers in order. Blocks for DISCOVERY_SECONDS at most."""
     release_connections()
-    return asyncio.run(_all(questions))
+    return asyncio.run(_ask_all(questions))
 
 
 def key_origin(question: InspectionRequest, data: Mapping[str, Any]) -> tuple[str, str, int] | None:
@@ -62,31 +62,31 @@ def key_origin(question: InspectionRequest, data: Mapping[str, Any]) -> tuple[st
         return None
 
 
-async def _all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
-    return list(await asyncio.gather(*map(_one, questions)))
+async def _ask_all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
+    return list(await asyncio.gather(*map(_ask_one, questions)))
 
 
-async def _one(question: InspectionRequest) -> Discovered | AmberError:
+async def _ask_one(question: InspectionRequest) -> Discovered | AmberError:
     connection = question.connection
     try:
         async with asyncio.timeout(DISCOVERY_SECONDS):
-            return _storable(await source_of(question.kind).discover(connection))
+            return _make_storable(await source_of(question.kind).discover(connection))
     except TimeoutError:
-        return _blaming(DiscoveryError("The address did not answer in time."), connection)
+        return _blame_field(DiscoveryError("The address did not answer in time."), connection)
     except FetchError as error:
-        return _blaming(DiscoveryError(error.message), connection)
+        return _blame_field(DiscoveryError(error.message), connection)
     except AmberError as error:
-        return _blaming(error, connection)
+        return _blame_field(error, connection)
 
 
-def _blaming(error: AmberError, connection: Connection) -> AmberError:
+def _blame_field(error: AmberError, connection: Connection) -> AmberError:
     """Put an error without fields down to the address, or to the pasted document."""
     field = "discovery_url" if connection.url else "document"
     error.fields = error.fields or {field: [error.message]}
     return error
 
 
-def _storable(found: Discovered) -> Discovered:
+def _make_storable(found: Discovered) -> Discovered:
     """Remove what Postgres refuses. Raises DiscoveryError."""
     try:
         written = numbers.write(found.data)

@@ -73,7 +73,7 @@ def refresh_due() -> None:
     """
     ends_at = time.monotonic() + BUDGET_SECONDS
     while time.monotonic() < ends_at:
-        due = list(_due()[:BATCH])
+        due = list(_find_due()[:BATCH])
         if due:
             Tool.objects.filter(pk__in=[tool.pk for tool in due]).update(tried_at=timezone.now())
             refresh(due)
@@ -94,7 +94,7 @@ def discovery_columns(found: Discovered) -> dict[str, Any]:
     }
 
 
-def in_words(error: AmberError) -> str:
+def write_error(error: AmberError) -> str:
     """Return the message and all that is wrong by field as one text."""
     said = [error.message]
     for name, texts in (error.fields or {}).items():
@@ -102,7 +102,7 @@ def in_words(error: AmberError) -> str:
     return "\n".join(said)[:MAX_ERROR_CHARS]
 
 
-def _due() -> Any:
+def _find_due() -> Any:
     least = timezone.now() - timedelta(hours=settings.AMBER_TOOL_REFRESH_HOURS)
     return (
         Tool.objects.filter(Q(tried_at__isnull=True) | Q(tried_at__lt=least))
@@ -124,7 +124,7 @@ def _outcome(
 
 
 def _failure(error: AmberError) -> dict[str, Any]:
-    return {"last_error": in_words(error), "tried_at": timezone.now()}
+    return {"last_error": write_error(error), "tried_at": timezone.now()}
 
 
 def _write(tool: Tool, values: dict[str, Any]) -> None:

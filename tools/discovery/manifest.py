@@ -93,7 +93,7 @@ Fault = tuple[str, str]
 
 def _shape_faults(error: ValidationError) -> list[Fault]:
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    return [(_place(each["loc"]), _in_words(each["type"], each["msg"])) for each in found]
+    return [(_place(each["loc"]), _write_fault(each["type"], each["msg"])) for each in found]
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
@@ -105,7 +105,7 @@ def _place(steps: tuple[int | str, ...]) -> str:
     return written
 
 
-def _in_words(kind: str, message: str) -> str:
+def _write_fault(kind: str, message: str) -> str:
     match kind:
         case "missing":
             return "This field is missing."

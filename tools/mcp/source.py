@@ -21,7 +21,7 @@ from tools.mcp.listing import discover_functions
 from tools.mcp.results import output_of
 from tools.mcp.terms import LineOptions, McpServer, SessionFault
 from tools.outgoing.answers import mask_secrets
-from tools.outgoing.auth import CredentialError, auth_headers, checked_auth, secrets_in
+from tools.outgoing.auth import CredentialError, auth_headers, secrets_in, validate_auth
 from tools.outgoing.requests import (
     MAX_TRIES,
     PAUSE_SECONDS,
@@ -49,9 +49,9 @@ class MCPSource:
             raise Invalid(fields={f"options.{unknown}"[:200]: ["There is no such option."]})
         checked: dict[str, Any] = {}
         if "auth" in options:
-            checked["auth"] = checked_auth(options["auth"])
+            checked["auth"] = validate_auth(options["auth"])
         if "ask_first" in options:
-            checked["ask_first"] = _checked_names(options["ask_first"])
+            checked["ask_first"] = _validate_names(options["ask_first"])
         return checked
 
     async def discover(self, connection: Connection) -> Discovered:
@@ -201,7 +201,7 @@ def _is_unknown(fault: SessionFault) -> bool:
     )
 
 
-def _checked_names(names: Any) -> list[str]:
+def _validate_names(names: Any) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Invalid(fields={"options.ask_first": ["Must be a list of function names."]})
     if len(names) > MAX_ASK_FIRST:

@@ -22,7 +22,7 @@ import orjson
 from amber.lib.egress import EgressPolicy, FetchError, Reason, UnsafeAddress
 from amber.lib.egress.transport import GuardedTransport
 from tools.mcp.terms import LineOptions
-from tools.outgoing.requests import SHOWN_BODY_CHARS, shown_headers, shown_text
+from tools.outgoing.requests import SHOWN_BODY_CHARS, redact_headers, redact_text
 from tools.protocol import Exchange
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Line(httpx2.AsyncBaseTransport):
         if self._is_cut or self._left_requests < 0:
             raise self.end("bad_answer")
         outgoing = self._outgoing(request, is_call=is_call)
-        answer = await self.watched(self._inner.handle_async_request(outgoing))
+        answer = await self.watch(self._inner.handle_async_request(outgoing))
         answer.request = request
         encoding = answer.headers.get("content-encoding", "identity").strip().lower()
         declared = answer.headers.get("content-length", "")
@@ -124,7 +124,7 @@ class Line(httpx2.AsyncBaseTransport):
             await answer.aclose()
         return httpx2.Response(answer.status_code, request=request)
 
-    async def watched(self, sending: Awaitable[T]) -> T:
+    async def watch(self, sending: Awaitable[T]) -> T:
         """Wait until it is done or the line is cut. Raises FetchError, UnsafeAddress."""
         try:
             with anyio.CancelScope() as scope:
@@ -138,14 +138,14 @@ class Line(httpx2.AsyncBaseTransport):
             self._end()
             raise
         except httpx2.TimeoutException:
-            raise self.failed("timeout") from None
+            raise self.record_fault("timeout") from None
         except (httpx2.ProtocolError, httpx2.DecodingError):
-            raise self.failed("bad_answer") from None
+            raise self.record_fault("bad_answer") from None
         except httpx2.TransportError:
-            raise self.failed("unreachable") from None
-        raise self.failed("unreachable")  # the scope was cancelled: the line is cut
+            raise self.record_fault("unreachable") from None
+        raise self.record_fault("unreachable")  # the scope was cancelled: the line is cut
 
-    def failed(self, reason: Reason) -> FetchError:
+    def record_fault(self, reason: Reason) -> FetchError:
         """Return the fault to raise, and keep it unless the session has already ended."""
         fault = FetchError(reason)
         if not (self._is_cut or self.ended.done()):
@@ -154,7 +154,7 @@ class Line(httpx2.AsyncBaseTransport):
 
     def end(self, reason: Reason) -> FetchError:
         """End the session and return the fault to raise."""
-        fault = self.failed(reason)
+        fault = self.record_fault(reason)
         self._end()
         return fault
 
@@ -193,7 +193,7 @@ class _MeteredBody(httpx2.AsyncByteStream):
     async def _next(self, parts: Any) -> bytes:
         """Return the next piece, empty at the end. Raises FetchError, UnsafeAddress."""
         try:
-            part: bytes = await self._line.watched(anext(parts, b""))
+            part: bytes = await self._line.watch(anext(parts, b""))
             self._line.count(part, is_stream=self._is_stream)
         except FetchError as fault:
             self._fault = fault.message
@@ -225,12 +225,12 @@ class _Note:
         exchanges.append(
             Exchange(
                 method=self._request.method,
-                url=shown_text(str(self._request.url), secrets),
-                request_headers=shown_headers(self._request.headers),
-                request_body=shown_text(sent, secrets),
+                url=redact_text(str(self._request.url), secrets),
+                request_headers=redact_headers(self._request.headers),
+                request_body=redact_text(sent, secrets),
                 status=answer.status_code if answer else None,
-                response_headers=shown_headers(answer.headers) if answer else {},
-                response_body=shown_text(body.decode("utf-8", "replace"), secrets),
+                response_headers=redact_headers(answer.headers) if answer else {},
+                response_body=redact_text(body.decode("utf-8", "replace"), secrets),
                 latency_ms=round((time.monotonic() - self._started) * 1_000),
                 fault=fault,
             )

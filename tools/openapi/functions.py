@@ -20,7 +20,7 @@ from tools.openapi.document import DocumentError, read_document, resolve_referen
 from tools.openapi.operation import Arguments, OperationReader
 from tools.openapi.plan import Plan
 from tools.openapi.schema import SchemaReader, TooManyValuesError
-from tools.openapi.security import wanted_auth
+from tools.openapi.security import find_auth
 from tools.openapi.server import server_of
 
 MAX_FUNCTIONS: Final = 128
@@ -105,10 +105,10 @@ def describe(content: bytes, request: FunctionsRequest) -> Description:
         list(_operations(document, description.warnings)), request, description
     )
     if len(operations) > MAX_FUNCTIONS:
-        description.problems["options.operations"] = _asks_to_pick(operations)
+        description.problems["options.operations"] = _write_too_many(operations)
     if not description.problems:
         _add_functions(document, operations, request, description)
-    _bound(description)
+    _cut_messages(description)
     return description
 
 
@@ -121,7 +121,7 @@ def _introduce(
     description.about = _text(info.get("description"))[:MAX_DESCRIPTION_CHARS]
     description.auth = request.auth
     if request.auth is None:
-        description.auth, warning = wanted_auth(document)
+        description.auth, warning = find_auth(document)
         if warning:
             description.warnings.append(warning)
 
@@ -169,7 +169,7 @@ def _pick_operations(
     return [operation for operation in operations if wanted & operation.called]
 
 
-def _asks_to_pick(operations: Sequence[_Operation]) -> str:
+def _write_too_many(operations: Sequence[_Operation]) -> str:
     return (
         f"The document has {len(operations)} operations, and at most {MAX_FUNCTIONS} can be "
         f"offered: pick those that are needed. {_names(operations)}"
@@ -216,7 +216,7 @@ def _function(
         holders | {"": document}, override=request.server, document_url=request.document_url
     )
     own_headers = frozenset({auth["name"].lower()} if auth and "name" in auth else ())
-    arguments, notes = _fitting(document, operation, own_headers)
+    arguments, notes = _fit_arguments(document, operation, own_headers)
     plan = Plan(
         method=operation.method.upper(),
         server=server,
@@ -238,7 +238,7 @@ def _function(
     return function, notes
 
 
-def _fitting(
+def _fit_arguments(
     document: Mapping[str, Any], operation: _Operation, own_headers: frozenset[str]
 ) -> tuple[Arguments, Sequence[str]]:
     """Describe the arguments as deep as fits. Raises DocumentError."""
@@ -274,7 +274,7 @@ def _text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _bound(description: Description) -> None:
+def _cut_messages(description: Description) -> None:
     """Cut warnings and problems: a stranger wrote them, and nobody reads a thousand."""
     more = len(description.warnings) - MAX_WARNINGS
     if more > 0:

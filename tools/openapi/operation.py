@@ -160,7 +160,7 @@ class OperationReader:
 
     def _add_body(self, found: Arguments, body: Mapping[str, Any]) -> None:
         is_required = body.get("required") is True
-        chosen = _chosen_media(body.get("content"))
+        chosen = _choose_media(body.get("content"))
         if chosen is None:
             if is_required:
                 raise DocumentError(
@@ -208,7 +208,7 @@ def _add(found: Arguments, place: Place, schema: Schema, *, is_required: bool) -
         found.required.append(place.argument)
 
 
-def _chosen_media(content: Any) -> tuple[str, dict[str, Any]] | None:
+def _choose_media(content: Any) -> tuple[str, dict[str, Any]] | None:
     """Return the first media type of the best kind: JSON, form, multipart, then text."""
     offered = content if isinstance(content, dict) else {}
     kinds = (is_json, FORM.__eq__, MULTIPART.__eq__, lambda name: name.startswith("text/"))

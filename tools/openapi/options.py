@@ -7,13 +7,13 @@ from amber.lib.egress import UnsafeAddress, installation_policy
 from amber.lib.errors import Invalid
 from tools.openapi.document import MAX_DOCUMENT_BYTES, DocumentError
 from tools.openapi.functions import MAX_FUNCTIONS
-from tools.openapi.server import checked_server
-from tools.outgoing.auth import checked_auth
+from tools.openapi.server import validate_server
+from tools.outgoing.auth import validate_auth
 
 MAX_NAME_CHARS: Final = 500
 
 
-def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def validate_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options to store. Raises Invalid naming every option that is wrong."""
     fields: dict[str, list[str]] = {}
     checked: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def _document(value: Any) -> str:
 def _server(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("Must be an address, such as https://api.example.com/v1.")
-    server = checked_server(value, place="")
+    server = validate_server(value, place="")
     try:
         installation_policy().checked(server)
     except UnsafeAddress as error:
@@ -74,6 +74,6 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "document": _document,
     "server": _server,
     "operations": _names,
-    "auth": checked_auth,
+    "auth": validate_auth,
     "ask_first": _names,
 }

@@ -45,7 +45,7 @@ def read_yaml(text: str, *, max_depth: int, max_values: int) -> Any:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Builder(max_depth, max_values).built(yaml.parse(text, Loader=loader))
+        return _Builder(max_depth, max_values).build(yaml.parse(text, Loader=loader))
     except yaml.YAMLError as error:
         raise YamlError(_explain_error(error)) from None
 
@@ -86,7 +86,7 @@ class _Builder:
         self._root: Any = None
         self._documents = 0
 
-    def built(self, events: Iterator[Any]) -> Any:
+    def build(self, events: Iterator[Any]) -> Any:
         for event in events:
             kind = type(event).__name__
             if kind == "ScalarEvent":

@@ -13,7 +13,7 @@ from tools.openapi.document import resolve_reference
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 
 
-def wanted_auth(document: Mapping[str, Any]) -> tuple[dict[str, str] | None, str]:
+def find_auth(document: Mapping[str, Any]) -> tuple[dict[str, str] | None, str]:
     """Return the first kind that Amber can send, or None and a warning.
 
     (None, "") means that the document asks for nothing.

@@ -24,20 +24,20 @@ def server_of(holders: Mapping[str, Mapping[str, Any]], *, override: str, docume
     `document_url` is empty for a pasted document.
     """
     if override:
-        return checked_server(override, place="options.server")
+        return validate_server(override, place="options.server")
     for place, holder in holders.items():
         servers = holder.get("servers")
         if isinstance(servers, list) and servers:
             where = f"{place}.servers[0]" if place else "servers[0]"
-            return checked_server(_address(servers[0], where, document_url), place=f"{where}.url")
+            return validate_server(_address(servers[0], where, document_url), place=f"{where}.url")
     if not document_url:
         raise DocumentError(
             "The document names no server. Enter the one to call.", place="options.server"
         )
-    return checked_server(urljoin(document_url, "/"), place="servers")
+    return validate_server(urljoin(document_url, "/"), place="servers")
 
 
-def checked_server(url: str, *, place: str) -> str:
+def validate_server(url: str, *, place: str) -> str:
     """Return the address without a slash at its end. Raises DocumentError unless it is plain."""
     try:
         parts = urlsplit(url)

@@ -23,12 +23,12 @@ from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
 from tools.openapi.answer import output_of
 from tools.openapi.functions import Description, FunctionsRequest
-from tools.openapi.options import checked_options
+from tools.openapi.options import validate_options
 from tools.openapi.plan import Plan
 from tools.openapi.reader import read_in_child
 from tools.openapi.request import build_request
 from tools.openapi.server import origin_of
-from tools.outgoing.auth import CredentialError, auth_headers, checked_auth, secrets_in
+from tools.outgoing.auth import CredentialError, auth_headers, secrets_in, validate_auth
 from tools.outgoing.requests import ServiceError, ServiceRequest, send
 from tools.protocol import OfferedTool, ToolContext, ToolOutput
 from tools.source import Connection, Discovered, DiscoveryError
@@ -43,7 +43,7 @@ class OpenAPISource:
 
     def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the options to store. Raises Invalid naming each option that is wrong."""
-        return checked_options(options)
+        return validate_options(options)
 
     async def discover(self, connection: Connection) -> Discovered:
         """Fetch and read the document. Raises DiscoveryError, UnsafeAddress, FetchError."""
@@ -197,7 +197,7 @@ def _auth_of(
     warnings = list(description.warnings)
     auth = description.auth
     try:
-        auth = checked_auth(auth) if auth else None
+        auth = validate_auth(auth) if auth else None
     except Invalid:
         auth = None
         warnings.insert(0, "The document wants the key in a header that Amber does not set.")

@@ -30,7 +30,7 @@ class CredentialError(ValueError):
     """The key cannot be sent the way it should be; the message is for its owner."""
 
 
-def checked_auth(auth: Any) -> dict[str, str]:
+def validate_auth(auth: Any) -> dict[str, str]:
     """Return the option as it is stored. Raises Invalid with fields under `options.auth`."""
     if not isinstance(auth, Mapping):
         raise _invalid("", 'Must be an object such as {"type": "bearer"}.')
@@ -42,7 +42,7 @@ def checked_auth(auth: Any) -> dict[str, str]:
         raise _invalid(f".{unknown}"[:100], "There is no such option. The key goes into api_key.")
     if kind != "header":
         return {"type": kind}
-    return {"type": kind, "name": _checked_name(auth.get("name"))}
+    return {"type": kind, "name": _validate_header_name(auth.get("name"))}
 
 
 def auth_headers(auth: Mapping[str, Any], api_key: str) -> dict[str, str]:
@@ -71,7 +71,7 @@ def secrets_in(headers: Mapping[str, str], api_key: str) -> tuple[str, ...]:
     return tuple(sorted(filter(None, sent | parts), key=len, reverse=True))
 
 
-def _checked_name(name: Any) -> str:
+def _validate_header_name(name: Any) -> str:
     if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
         raise _invalid(".name", "Must be the name of a header, such as X-Api-Key.")
     if name.lower() in _OWN_NAMES or name.lower().startswith(_OWN_PREFIXES):

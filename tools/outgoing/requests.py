@@ -123,23 +123,23 @@ def _exchange(
 ) -> Exchange:
     return Exchange(
         method=request.method,
-        url=shown_text(request.url, request.secrets),
-        request_headers=shown_headers(request.headers),
-        request_body=shown_text((request.body or b"").decode("utf-8", "replace"), request.secrets),
+        url=redact_text(request.url, request.secrets),
+        request_headers=redact_headers(request.headers),
+        request_body=redact_text((request.body or b"").decode("utf-8", "replace"), request.secrets),
         status=answer.status if answer else None,
-        response_headers=shown_headers(answer.headers) if answer else {},
-        response_body=shown_text(answer.text(), request.secrets) if answer else "",
+        response_headers=redact_headers(answer.headers) if answer else {},
+        response_body=redact_text(answer.text(), request.secrets) if answer else "",
         latency_ms=latency_ms,
         fault=fault,
     )
 
 
-def shown_text(text: str, secrets: Iterable[str]) -> str:
+def redact_text(text: str, secrets: Iterable[str]) -> str:
     """Mask the secrets in the text and cut it."""
     for secret in filter(None, secrets):
         text = text.replace(secret, "•••")
     return text[:SHOWN_BODY_CHARS]
 
 
-def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() in SHOWN_HEADERS}

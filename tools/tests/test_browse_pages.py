@@ -14,7 +14,7 @@ from libraries.parsing.child_pool import ChildPool
 from libraries.parsing.confinement import ParserLimits
 from libraries.parsing.result import MAX_PAGE_CHARS
 from tools.builtin.web import pages
-from tools.builtin.web_browse import budget_tokens, piece_from
+from tools.builtin.web_browse import budget_tokens, cut_piece
 from tools.calling.registry import offer_builtin_tools
 from tools.protocol import Circumstances, ToolError
 from tools.tests.services import call, url_of
@@ -172,7 +172,7 @@ def test_a_piece_keeps_to_its_budget_and_wastes_little(text):
     from engine.text.tokens import count_text
 
     limit_tokens = 1_000
-    piece = piece_from(text, 10, limit_tokens)
+    piece = cut_piece(text, 10, limit_tokens)
     assert text[10:].startswith(piece)
     assert limit_tokens * 0.7 < count_text(piece) <= limit_tokens
 

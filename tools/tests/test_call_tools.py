@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.tools import MAX_OFFERED_TOOLS, Toolbox, ToolResult, ToolSpec
 from tools.calling.result_files import ResultFiles
-from tools.calling.toolbox import ToolLimits, TurnToolbox, allowed_name, offered_names
+from tools.calling.toolbox import ToolLimits, TurnToolbox, allowed_name, make_offered_names
 from tools.protocol import ToolContext, ToolError, ToolOutput
 
 
@@ -227,7 +227,7 @@ def test_only_idempotent_tools_are_safe_to_repeat(toolbox):
     ],
 )
 def test_names_are_fit_for_models_and_unique(tools, names):
-    assert offered_names([FakeTool(name, source=source) for source, name in tools]) == names
+    assert make_offered_names([FakeTool(name, source=source) for source, name in tools]) == names
 
 
 sources = st.lists(st.tuples(st.sampled_from(["", "A", "B b", "查"]), st.text(max_size=70)))
@@ -236,10 +236,10 @@ sources = st.lists(st.tuples(st.sampled_from(["", "A", "B b", "查"]), st.text(m
 @given(sources | st.lists(st.tuples(st.just("A"), st.sampled_from(["f", "f_2", "A__f", "f"]))))
 def test_names_are_always_allowed_unique_and_the_same_again(tools):
     made = [FakeTool(name, source=source) for source, name in tools]
-    names = offered_names(made)
+    names = make_offered_names(made)
     assert len(set(names)) == len(names) == len(made)
     assert all(name == allowed_name(name) for name in names)
-    assert offered_names(made) == names
+    assert make_offered_names(made) == names
 
 
 def test_specs_carry_the_names_in_the_order_given(toolbox):

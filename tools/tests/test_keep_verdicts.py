@@ -3,7 +3,7 @@
 import pytest
 
 from tools.calling import schema_check
-from tools.calling.argument_check import SchemaError, misfit
+from tools.calling.argument_check import SchemaError, find_misfit
 from tools.calling.schema_check import Verdicts, schema_faults
 
 GOOD = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
@@ -46,14 +46,14 @@ def test_schemas_that_differ_are_each_checked(looked_at):
 
 
 def test_arguments_are_checked_each_time_and_their_schema_once(looked_at):
-    assert misfit({"a": "x"}, GOOD) is None
-    worst = misfit({"a": 1}, TURNED)
+    assert find_misfit({"a": "x"}, GOOD) is None
+    worst = find_misfit({"a": 1}, TURNED)
     assert worst is not None
     assert list(worst.absolute_path) == ["a"]
     assert len(looked_at) == 1
     for _ in range(2):
         with pytest.raises(SchemaError):
-            misfit({}, BROKEN)
+            find_misfit({}, BROKEN)
     assert len(looked_at) == 2
 
 
