@@ -106,6 +106,7 @@ def choose_functions(binding: AssistantTool, *, functions: Sequence[str]) -> Ass
 
 @transaction.atomic(durable=True)
 def unbind_tool(binding: AssistantTool) -> None:
+    """Remove the tool from the assistant; the tool itself stays."""
     binding.delete()
 
 
@@ -147,6 +148,7 @@ def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> Sc
 
 @transaction.atomic(durable=True)
 def delete_scene_prompt(scene: ScenePrompt) -> None:
+    """Delete the scene; chats that were pinned to it choose their scene again."""
     scene.delete()
 
 

@@ -105,6 +105,7 @@ def _named_or_default(*, alias: str) -> QuerySet[LanguageModel]:
 
 
 def is_auto(alias: str) -> bool:
+    """Whether the alias leaves the choice to the defaults; an empty one does, too."""
     return alias in ("", AUTO_ALIAS)
 
 
@@ -123,6 +124,7 @@ def default_embedding_model() -> EmbeddingModel:
 
 
 def profile_of(row: LanguageModel) -> ModelProfile:
+    """Return what the engine must know of the model to compose a request."""
     return ModelProfile(
         upstream_id=row.upstream_id,
         context_tokens=row.context_tokens,

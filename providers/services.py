@@ -154,7 +154,10 @@ def _language_model(provider: Provider, name: str, *, vision: bool) -> LanguageM
 
 
 def _embedding_model(provider: Provider, name: str, dimensions: int) -> EmbeddingModel:
-    """Vectors of another length are another model: their rows say so in the alias."""
+    """Return the row of this name and length.
+
+    Vectors of another length make another model, whose alias ends in the length.
+    """
     found = EmbeddingModel.objects.filter(alias=name).first()
     alias = name if found is None or found.dimensions == dimensions else f"{name}-{dimensions}"
     defaults = {"provider": provider, "upstream_id": name, "dimensions": dimensions}

@@ -1,4 +1,4 @@
-"""The built-in tool `web_browse` against pages on this machine, kind and hostile ones."""
+"""Test the built-in tool `web_browse` with local pages, well-formed and hostile ones."""
 
 import gzip
 import re
@@ -244,7 +244,7 @@ def test_a_page_that_takes_too_long_ends_its_child_and_nothing_else(monkeypatch,
 
 
 def test_a_page_of_comments_is_read_at_once(site, browse):
-    """Telling what it is took seconds, and each further comment doubled them."""
+    """Finding out its type once took seconds, which each further comment doubled."""
     site.routes["/a/page"] = html("<!---->" * 40 + "x", "text/plain")
     assert browse().endswith("<!----><!---->x")
     site.routes["/a/page"] = html("<!---->" * 40 + "x", "")

@@ -16,7 +16,7 @@ from tools.protocol import ToolContext, ToolError, ToolOutput
 
 @dataclass
 class FakeTool:
-    """Answers with what it is told to, or raises it."""
+    """Answers with what it was given, or raises it."""
 
     name: str = "echo"
     answer: Any = "fine"
@@ -160,27 +160,27 @@ def test_in_a_chat_that_nobody_attends_such_a_call_is_refused_too(toolbox):
     assert tool.calls == []
 
 
-def test_functions_of_whoever_asks_are_offered_behind_ours_and_keep_their_names(toolbox):
-    client_tools = [ToolSpec("weather", "Theirs."), ToolSpec("echo", "Theirs too.")]
+def test_client_tools_are_offered_after_own_ones_and_keep_their_names(toolbox):
+    client_tools = [ToolSpec("weather", "The caller's."), ToolSpec("echo", "The caller's too.")]
     box = toolbox(FakeTool("echo"), FakeTool("clock"), client_tools=client_tools)
     assert [(spec.name, spec.description) for spec in box.specs] == [
         ("clock", "Echoes."),
-        ("weather", "Theirs."),
-        ("echo", "Theirs too."),
+        ("weather", "The caller's."),
+        ("echo", "The caller's too."),
     ]
     assert [name for name in ("clock", "weather", "echo") if box.is_client_tool(name)] == [
         "weather",
         "echo",
     ]
-    assert not run(box, "echo").ok, "ours of that name is not called in its place"
+    assert not run(box, "echo").ok, "the own tool of that name is not called in its place"
 
 
-def test_theirs_are_offered_before_ours_where_there_are_too_many(toolbox):
-    ours = [FakeTool(f"ours_{n}") for n in range(MAX_OFFERED_TOOLS)]
-    box = toolbox(*ours, client_tools=[ToolSpec("weather", "")])
+def test_own_tools_make_way_for_client_tools_where_there_are_too_many(toolbox):
+    own = [FakeTool(f"own_{n}") for n in range(MAX_OFFERED_TOOLS)]
+    box = toolbox(*own, client_tools=[ToolSpec("weather", "")])
     assert len(box.specs) == MAX_OFFERED_TOOLS
     assert box.specs[-1].name == "weather"
-    assert box.left_out == (f"ours_{MAX_OFFERED_TOOLS - 1}",)
+    assert box.left_out == (f"own_{MAX_OFFERED_TOOLS - 1}",)
 
 
 def test_a_short_result_is_not_even_counted(context):

@@ -1,4 +1,4 @@
-"""What was found out of a schema is kept: clients send the same ones with every request."""
+"""Keep the verdict on a schema, since clients send the same ones with every request."""
 
 import pytest
 
@@ -13,7 +13,7 @@ BROKEN = {"type": "object", "properties": {"a": {"type": "text"}}}
 
 @pytest.fixture
 def looked_at(monkeypatch):
-    """Schemas that were held against the meta-schema; none is known before."""
+    """Return the schemas that are checked against the meta-schema; none is known before."""
     seen = []
     real = schema_check._meta_fault
     monkeypatch.setattr(schema_check, "_verdicts", Verdicts(10))

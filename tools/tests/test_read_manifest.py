@@ -1,4 +1,4 @@
-"""Manifests as strangers write them: every fault named at its place, nothing fetched."""
+"""Read manifests that strangers write: every fault is named at its place, nothing is fetched."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every function of a stored tool goes through, whatever its source does."""
+"""Check and log every call of a stored tool, whatever its source does."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ SPEC = ToolSpec("f", "A function.", {"type": "object", "required": ["a"]})
 
 @dataclass(frozen=True)
 class Function:
-    """Does what it is told."""
+    """Returns or raises what it was given."""
 
     outcome: Any = "done"
     spec: ToolSpec = SPEC
@@ -43,7 +43,7 @@ def row(alice):
 
 @pytest.fixture
 def called(alice, row, context):
-    """Calls and gives the one line of the log."""
+    """Return a function that makes a call and returns the one entry of the log."""
     of_turn = replace(
         context,
         organization_id=alice.organization.pk,

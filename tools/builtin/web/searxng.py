@@ -18,7 +18,7 @@ LIMITS: Final = FetchLimits(total_seconds=15, max_bytes=2_000_000)
 
 
 async def search(base_url: str, request: SearchRequest, *, context: ToolContext) -> list[WebResult]:
-    """One request, repeated while the engine is overloaded. Raises ToolError."""
+    """Search with one request, repeated while the engine is overloaded. Raises ToolError."""
     fields = {"q": request.query, "format": "json"}
     if request.freshness is not None:
         fields["time_range"] = request.freshness
