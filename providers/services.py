@@ -64,7 +64,7 @@ def make_default_vision(model: LanguageModel) -> LanguageModel:
     Raises Invalid unless it is enabled and reads images.
     """
     if not (model.enabled and model.vision):
-        raise Invalid(f"{model.alias} must be enabled and able to read images.")
+        raise Invalid(f"{model.alias} must be enabled, and it must accept images.")
     _set_default_vision(model)
     return model
 

@@ -101,7 +101,7 @@ def _meta_fault(schema: Any) -> Fault | None:
         Draft202012Validator.check_schema(schema, format_checker=no_formats)
     except SchemaError as error:
         place = ".".join(str(step) for step in error.absolute_path)
-        return place, f"This is no JSON Schema 2020-12: {_shorten_text(error.message)}"
+        return place, f"This is not JSON Schema 2020-12: {_shorten_text(error.message)}"
     return None
 
 

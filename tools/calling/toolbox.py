@@ -159,7 +159,7 @@ class TurnToolbox:
 def make_offered_names(tools: Sequence[OfferedTool]) -> list[str]:
     """Return unique names for the model, in the order of `tools`.
 
-    Functions that would share a name become `<tool>__<function>`; built-in tools keep theirs.
+    Functions that would share a name become `<tool>__<function>`; built-in tools are not renamed.
     """
     plain = [allowed_name(tool.spec.name) for tool in tools]
     shared = {name for name, times in Counter(plain).items() if times > 1}

@@ -91,7 +91,7 @@ def _make_storable(found: Discovered) -> Discovered:
     try:
         written = numbers.write(found.data)
     except TypeError:
-        raise DiscoveryError("What the service says of itself is not JSON.") from None
+        raise DiscoveryError("The service's description of itself is not JSON.") from None
     if len(written) > MAX_DATA_BYTES:
         raise DiscoveryError(f"The service describes itself in more than {MAX_DATA_BYTES:,} bytes.")
     return replace(

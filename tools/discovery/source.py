@@ -148,7 +148,7 @@ def _body(function: str, arguments: Mapping[str, Any], context: ToolContext) -> 
 def _json_of(answer: Response) -> Any:
     """Return the manifest's JSON. Raises DiscoveryError."""
     if answer.status in (401, 403):
-        text = f"The service wants another key: it answered with status {answer.status}."
+        text = f"The service refused the key: it answered with status {answer.status}."
         raise DiscoveryError(text, fields={"api_key": [text]})
     if not answer.is_success:
         text = f"The address answered with status {answer.status}, not with a manifest."
@@ -156,7 +156,7 @@ def _json_of(answer: Response) -> Any:
     try:
         return answer.json()
     except FetchError:
-        text = "The address did not answer with JSON, or with JSON that is nested too deep."
+        text = "The answer is not JSON, or it is JSON that is nested too deeply."
         raise DiscoveryError(text, fields={"discovery_url": [text]}) from None
 
 

@@ -62,7 +62,7 @@ def _add(
         warnings.append(f"{shown!r} was left out: a name has 1 to {MAX_NAME_CHARS} characters.")
         return
     if name in functions:
-        warnings.append(f"{shown} was left out the second time it is listed.")
+        warnings.append(f"{shown} is listed twice; the second one was left out.")
         return
     faults = schema_faults(tool["inputSchema"])
     if faults:
@@ -73,8 +73,8 @@ def _add(
     hints = tool.get("annotations") or {}
     if hints.get("destructiveHint") is True and not hints.get("readOnlyHint"):
         warnings.append(
-            f"{shown} may destroy or overwrite something, its server says; `ask_first` in the "
-            "options makes a person approve each call."
+            f"{shown} can destroy or overwrite data, its server says. Add it to `ask_first` in the "
+            "options if a person must approve each call."
         )
     functions[name] = _function(tool, hints)
 

@@ -197,7 +197,7 @@ def _session_fault(line: Line, error: BaseException | None) -> SessionFault:
         if isinstance(error, MCPError) and error.code != mcp_types.CONNECTION_CLOSED:
             return fault(f"It says: {error.message[:MAX_WORDS_CHARS]}", code=error.code)
         if isinstance(error, RuntimeError) and "protocol version" in str(error):
-            return fault("It speaks no version of the protocol that Amber knows.")
+            return fault("It supports no version of the protocol that Amber knows.")
     if line.fault is None and not isinstance(error, MCPError):
         raise error or AssertionError("a session ends with a result, an error or a fault")
     cause = line.fault or FetchError("unreachable")

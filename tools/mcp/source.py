@@ -169,12 +169,12 @@ def _discovery_error(fault: SessionFault) -> Invalid:
     if fault.cause is not None:
         return fault.cause
     if fault.status in (401, 403):
-        text = f"The server wants another key: it answered with status {fault.status}."
+        text = f"The server refused the key: it answered with status {fault.status}."
         return DiscoveryError(text, fields={"api_key": [text]})
     if fault.fields:
         return DiscoveryError("The MCP server does not keep to the protocol.", fields=fault.fields)
     status = f" (status {fault.status})" if fault.status else ""
-    text = f"This is no MCP server that can be used{status}. {fault.text}"
+    text = f"This is not an MCP server that Amber can use{status}. {fault.text}"
     return DiscoveryError(text, fields={"discovery_url": [text]})
 
 

@@ -68,12 +68,14 @@ def _read_yaml(content: bytes) -> Any:
 def _check(document: Mapping[str, Any]) -> None:
     version = document.get("openapi")
     if version is None and "swagger" in document:
-        raise DocumentError("Swagger 2.0 is not read; convert it to OpenAPI 3.", place="swagger")
+        raise DocumentError(
+            "Swagger 2.0 is not supported. Convert the document to OpenAPI 3.", place="swagger"
+        )
     if not isinstance(version, str) or not re.match(r"3\.[01](\.|$)", version):
-        raise DocumentError("It must say 3.0.x or 3.1.x.", place="openapi")
+        raise DocumentError("It must be 3.0.x or 3.1.x.", place="openapi")
     paths = document.get("paths")
     if not isinstance(paths, dict) or not paths:
-        raise DocumentError("There are none, so there is nothing to call.", place="paths")
+        raise DocumentError("There are no paths, so there is nothing to call.", place="paths")
 
 
 def is_version_3_0(document: Mapping[str, Any]) -> bool:

@@ -133,7 +133,7 @@ def _operations(document: Mapping[str, Any], warnings: list[str]) -> Iterator[_O
         item = resolve_reference(document, reference)
         if not path.startswith("/") or not isinstance(item, dict):
             if not path.startswith("x-"):
-                warnings.append(f"{path[:200]} was left out: it is no path.")
+                warnings.append(f"{path[:200]} was left out: it is not a path.")
             continue
         if "trace" in item:
             warnings.append(f"TRACE {path[:200]} was left out: Amber does not send that method.")
@@ -171,8 +171,8 @@ def _pick_operations(
 
 def _write_too_many(operations: Sequence[_Operation]) -> str:
     return (
-        f"The document has {len(operations)} operations, and at most {MAX_FUNCTIONS} can be "
-        f"offered: pick those that are needed. {_names(operations)}"
+        f"The document has {len(operations)} operations, but at most {MAX_FUNCTIONS} can be "
+        f"offered. Pick the ones you need. {_names(operations)}"
     )
 
 
@@ -201,7 +201,7 @@ def _add_functions(
         description.problems |= problems
     description.warnings += [f"Left out: {place}: {text}" for place, text in problems.items()]
     if not operations:
-        description.problems.setdefault("paths", "There are no operations, so nothing to call.")
+        description.problems.setdefault("paths", "There are no operations to call.")
 
 
 def _function(

@@ -125,7 +125,7 @@ class OperationReader:
             known = isinstance(parameter, dict) and parameter.get("in") in STYLES
             if not known or not isinstance(parameter.get("name"), str) or not parameter["name"]:
                 raise DocumentError(
-                    "It needs a name, and to be in path, query, header or cookie.",
+                    "It needs a name and must be in path, query, header or cookie.",
                     place=f"parameters[{number}]",
                 )
             yield parameter
@@ -164,7 +164,7 @@ class OperationReader:
         if chosen is None:
             if is_required:
                 raise DocumentError(
-                    "None of its media types can be sent; JSON, forms and text can.",
+                    "Amber can send none of its media types. It can send JSON, forms and text.",
                     place="requestBody.content",
                 )
             return

@@ -29,9 +29,7 @@ MAX_ANSWER_BYTES: Final = 10_000_000
 _ROOT: Final = Path(__file__).resolve().parents[2]
 # Postgres' jsonb holds no NUL; an even number of backslashes before it is text of its own.
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
-_TOO_MUCH: Final = (
-    "It takes too long, or too much memory, to read. Pick operations from a smaller one."
-)
+_TOO_MUCH: Final = "Reading the document takes too long or too much memory. Use a smaller document."
 
 logger = structlog.get_logger(__name__)
 

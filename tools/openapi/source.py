@@ -218,7 +218,10 @@ def _check_servers(connection: Connection, data: Mapping[str, Any]) -> None:
             raise DiscoveryError(fields={"api_key" if is_key else "servers": [text]}) from None
         if connection.api_key and not credentials:
             shown = server[:MAX_SHOWN_SERVER_CHARS]
-            text = f"The document names another server, {shown}. If the key is for it, set it here."
+            text = (
+                f"The document names another server, {shown}."
+                " If the key is meant for that server, enter it here."
+            )
             raise DiscoveryError(fields={"options.server": [text]})
 
 
