@@ -1,1 +1,1 @@
-"""Assistants as people configure them: prompt, model, tools, library, scenes."""
+"""Store assistants as people configure them: prompt, model, tools, library and scenes."""

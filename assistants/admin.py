@@ -1,4 +1,4 @@
-"""Operators' page of assistants, with their tools and scene prompts, and a way to try them."""
+"""Show operators the assistants with their tools and scene prompts, and let them try one."""
 
 from typing import Any, ClassVar
 
@@ -20,11 +20,11 @@ from assistants.slugs import looks_like_id
 from providers.registry import is_known_alias
 
 TRY_ROUTE = "admin:chats_try_assistant"
-"""Answered by a room above, which knows turns; takes the assistant's id."""
+"""Takes the assistant's id. The app `chats`, which this one may not import, serves the route."""
 
 
 class AssistantForm(forms.ModelForm[Assistant]):
-    """Holds the rows an assistant names to its own organization."""
+    """Refuses rows of another organization, and values that no turn could use."""
 
     class Meta:
         model = Assistant
@@ -51,7 +51,7 @@ class AssistantForm(forms.ModelForm[Assistant]):
         return names
 
     def clean_public_origins(self) -> list[str]:
-        """As browsers write them: others would never be met."""
+        """Write origins as browsers do: any other form would never match."""
         try:
             return [browser_origin(text) for text in self.cleaned_data["public_origins"]]
         except ValidationError as error:
@@ -125,35 +125,35 @@ class AssistantAdmin(PagedAdmin):
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
     readonly_fields = ("total_token_usage",)
     help_texts: ClassVar[dict[str, str]] = {
-        "slug": "Programs name it as assistant:slug. Unique in the organization.",
-        "model": "The alias of a language model; auto, or empty: the default one.",
-        "temperature": "0 to 2. Empty: the provider's own.",
-        "top_p": "0 to 1. Empty: the provider's own.",
+        "slug": "Programs call it assistant:slug. Unique in the organization.",
+        "model": "The alias of a language model. Empty or auto: the default model.",
+        "temperature": "From 0 to 2. Empty: the provider's default.",
+        "top_p": "From 0 to 1. Empty: the provider's default.",
         "library": "Searched for every question.",
-        "shared": "All members of the organization use it.",
-        "public": "Anybody uses it, without an account.",
-        "public_origins": "Pages it may be used from, as https://example.com, separated by commas. "
-        "Empty: all.",
-        "guest_files": "Guests may send files.",
-        "enable_memory_for_assistant_api": "Memory also for API keys and guests.",
+        "shared": "All members of the organization can use it.",
+        "public": "Anyone can use it, without an account.",
+        "public_origins": "Sites it can be used from, such as https://example.com, separated by "
+        "commas. Empty: any site.",
+        "guest_files": "Guests can send files.",
+        "enable_memory_for_assistant_api": "Use memory for API keys and guests too.",
         "disabled_builtin_tools": "Names of built-in tools, separated by commas.",
     }
     actions_detail = ("try_it",)
     actions = ("dismiss_guests",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """An assistant does not move to another tenant."""
+        """Fix the organization: an assistant does not move to another tenant."""
         return (*self.readonly_fields, "organization") if obj else self.readonly_fields
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Inline rows are their assistant's tenant's."""
+        """Give inline rows the organization of their assistant."""
         for row in formset.save(commit=False):
             row.organization_id = form.instance.organization_id
             row.save()
         for row in formset.deleted_objects:
             row.delete()
 
-    @admin.action(description="Send their guests away", permissions=["change"])
+    @admin.action(description="Sign out all guests", permissions=["change"])
     def dismiss_guests(self, request: HttpRequest, queryset: QuerySet[Assistant]) -> None:
         for assistant in queryset:
             services.dismiss_guests(assistant)
@@ -168,7 +168,7 @@ class AssistantAdmin(PagedAdmin):
 
 
 def _try_address(assistant_id: str) -> str:
-    """Empty while no room answers the route."""
+    """Return the address of the page, empty while no app serves the route."""
     try:
         return reverse(TRY_ROUTE, args=[assistant_id])
     except NoReverseMatch:
@@ -176,6 +176,6 @@ def _try_address(assistant_id: str) -> str:
 
 
 def _organization_id(form: forms.ModelForm[Assistant]) -> Any:
-    """The form's own, or the row's where the form does not ask for it."""
+    """Return the organization that was chosen, or the row's if the form does not ask for one."""
     chosen: Model | None = form.cleaned_data.get("organization")
     return form.instance.organization_id if chosen is None else chosen.pk

@@ -1,5 +1,8 @@
-"""Django's name for the room `assistants`; at its start it says who sees which assistant, which
-libraries those have, and which take guests."""
+"""Django's configuration of the app `assistants`.
+
+When it starts, it tells `accounts.registry` who sees which assistant, which libraries those have,
+and which of them take guests.
+"""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -29,14 +32,15 @@ class AssistantsConfig(AppConfig):
 
 
 def _sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
-    """One query. Models can be imported only once all apps are there."""
+    """Whether the principal sees the assistant. One query."""
+    # Models can be imported only once all apps are loaded, so not with this module.
     from assistants.models import Assistant
 
     return Assistant.objects.visible_to(principal).filter(pk=assistant_id).exists()
 
 
 def _library_ids(principal: Principal) -> Collection[UUID]:
-    """A query, for others to be filtered with."""
+    """Return the libraries of the assistants that the principal sees, as a subquery."""
     from assistants.models import Assistant
 
     seen = Assistant.objects.visible_to(principal).filter(library__isnull=False)
@@ -45,7 +49,7 @@ def _library_ids(principal: Principal) -> Collection[UUID]:
 
 
 def _public_assistants(assistant_ids: Collection[UUID]) -> "dict[UUID, PublicAssistant]":
-    """One query."""
+    """Return those of the assistants that are public, by id. One query."""
     from accounts.registry import PublicAssistant
     from assistants.models import Assistant
 

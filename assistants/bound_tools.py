@@ -1,8 +1,8 @@
-"""The functions of the tools that are bound to an assistant, as a turn may use them.
+"""Find the functions that a turn may use of the tools bound to its assistant.
 
-A tool counts while its owner lets the assistant have it: while it is shared with the organization, or
-belongs to the assistant's creator. Reads the rows as they are now, so a changed schema, a tool that
-is no longer shared, or another choice of functions takes effect with the next turn.
+A tool is used only while it is shared with the organization or belongs to the assistant's creator.
+The rows are read as they are now, so a changed schema, a tool that is no longer shared, or another
+choice of functions takes effect with the next turn.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ from tools.protocol import OfferedTool
 logger = structlog.get_logger(__name__)
 
 _NOBODY: Final = UUID(int=0)
-"""A NULL owner is nobody."""
+"""Stands for a NULL owner, so that no private tool matches it: NULL in SQL equals nothing."""
 
 
 def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
-    """In the order of the bindings, then of each tool's functions. One query.
+    """Return the functions in the order of the bindings, then of each tool. One query.
 
-    A tool whose key cannot be read is left out, with a line in the log.
+    A tool whose key cannot be read is left out and logged.
     """
-    rows = _usable(
+    rows = _usable_bindings(
         assistant_id=assistant.pk,
         organization_id=assistant.organization_id,
         owner_id=assistant.user_id or _NOBODY,
@@ -38,7 +38,7 @@ def bound_tools(assistant: Assistant) -> Sequence[OfferedTool]:
 
 
 @cache_sql
-def _usable(
+def _usable_bindings(
     *, assistant_id: UUID, organization_id: UUID, owner_id: UUID
 ) -> QuerySet[AssistantTool]:
     return (

@@ -1,4 +1,4 @@
-"""Assistant, its tools and its scene prompts."""
+"""Store assistants, their tools and their scene prompts."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _TOP_P = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
 class AssistantQuerySet(SharedQuerySet):
-    """A key or guest bound to one assistant sees that one; a guest only while it is public."""
+    """Shows a key or guest that is bound to one assistant that one; a guest only while public."""
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.guest_id is not None:
@@ -31,10 +31,11 @@ class AssistantQuerySet(SharedQuerySet):
 
 
 class Assistant(TenantRow):
-    """`model` is an alias (`auto`: the default model). `total_token_usage` is the ledger's.
+    """What people configure and talk to. `model` is an alias (`auto`: the default model).
 
-    Of a public one: `public_origins` are the web pages it may be used from (none: all),
-    `guest_files` whether guests may send files; `guest_epoch` is that of the guest tokens that count.
+    `total_token_usage` sums the tokens of all its turns. Of a public assistant, `public_origins`
+    are the sites it may be used from (none: any), `guest_files` says whether guests may send
+    files, and only guest tokens that carry the current `guest_epoch` are valid.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -81,7 +82,7 @@ class Assistant(TenantRow):
 
 
 class OfAssistantQuerySet(TenantQuerySet):
-    """Rows seen and changed by whoever sees and changes their assistant."""
+    """Shows rows to those who see their assistant, for change to those who may change it."""
 
     def _seen_by(self, principal: Principal) -> Q:
         return Q(assistant__in=Assistant.objects.visible_to(principal))
@@ -111,7 +112,7 @@ class AssistantTool(TenantRow):
 
 
 class ScenePrompt(TenantRow):
-    """What is added to the prompt, and how is sampled, when the talk is of this kind."""
+    """A prompt with sampling of its own, used when a question is of this kind."""
 
     assistant = models.ForeignKey(Assistant, on_delete=models.CASCADE, related_name="scene_prompts")
     label = models.CharField(max_length=200)

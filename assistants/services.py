@@ -1,7 +1,7 @@
-"""Verbs that write assistants, their bindings to tools and their scene prompts.
+"""Create, change and delete assistants, their bindings to tools and their scene prompts.
 
-Refuses models nobody can use, tools nobody registered, and slugs that are taken. Every row passed
-in (library, tool) has been authorised by the caller.
+Refuses models that are not enabled, built-in tools that do not exist, and slugs that are taken.
+The caller has authorised every row it passes (library, tool).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.scenes.presets import SCENE_PRESETS
-from assistants.slugs import first_free, slug_base
+from assistants.slugs import find_free_slug, slug_base
 from providers.registry import is_known_alias
 from tools.calling.registry import builtin_names
 from tools.connections.connected import function_names
@@ -26,7 +26,7 @@ MAX_REFUSAL_CHARS: Final = 2_000
 
 
 def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assistant:
-    """Its creator is the acting user. Without a slug it gets one made of its name.
+    """Create an assistant of the acting user. Without a slug it gets one made from its name.
 
     Raises Forbidden for guests and for keys bound to an assistant, Invalid, Conflict.
     """
@@ -47,7 +47,7 @@ def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assi
 
 
 def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any]) -> Assistant:
-    """Writes the changed columns only. Raises Invalid, Conflict."""
+    """Write the changed columns only. Raises Invalid, Conflict."""
     _check(changes, assistant)
     _update(assistant, changes)
     return assistant
@@ -55,26 +55,29 @@ def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any]) -> Ass
 
 @transaction.atomic(durable=True)
 def delete_assistant(assistant: Assistant) -> None:
-    """Chats with it stay, without it."""
+    """Delete the assistant; chats with it stay and continue without it."""
     assistant.delete()
 
 
 @transaction.atomic(durable=True)
 def dismiss_guests(assistant: Assistant) -> None:
-    """No guest token given out so far counts any more; new guests are welcome."""
+    """Make every guest token issued so far invalid; new guests are welcome."""
     Assistant.objects.filter(pk=assistant.pk).update(
         guest_epoch=F("guest_epoch") + 1, updated_at=timezone.now()
     )
 
 
 def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()) -> AssistantTool:
-    """`functions` empty: all of the tool's.
+    """Let the assistant use the tool; empty `functions` means all of the tool's.
 
-    Raises Conflict for a tool that is bound already, Invalid for functions it does not have, and for
-    a private tool of somebody else than the assistant's creator: no turn would use it.
+    Raises Conflict for a tool that is bound already. Raises Invalid for functions that it does not
+    have, and for a private tool of somebody other than the assistant's creator, as no turn would
+    use it.
     """
     if not tool.shared and tool.user_id != assistant.user_id:
-        text = "This tool is private, and not of the assistant's creator; share it first."
+        text = (
+            "This tool is private and does not belong to the assistant's creator. Share it first."
+        )
         raise Invalid(text, fields={"tool_id": [text]})
     _check_functions(tool, functions)
     try:
@@ -91,7 +94,10 @@ def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()
 
 @transaction.atomic(durable=True)
 def choose_functions(binding: AssistantTool, *, functions: Sequence[str]) -> AssistantTool:
-    """Raises Invalid for functions the tool does not have."""
+    """Change which functions the assistant uses; none means all.
+
+    Raises Invalid for functions that the tool does not have.
+    """
     _check_functions(binding.tool, functions)
     binding.functions = list(functions)
     binding.save(update_fields=["functions", "updated_at"])
@@ -100,11 +106,12 @@ def choose_functions(binding: AssistantTool, *, functions: Sequence[str]) -> Ass
 
 @transaction.atomic(durable=True)
 def unbind_tool(binding: AssistantTool) -> None:
+    """Remove the tool from the assistant; the tool itself stays."""
     binding.delete()
 
 
 def add_scene_prompt(assistant: Assistant, *, fields: Mapping[str, Any]) -> ScenePrompt:
-    """Raises Conflict for a label the assistant has already."""
+    """Add a scene. Raises Conflict if the assistant has one of the same label."""
     try:
         with transaction.atomic(durable=True):
             return ScenePrompt.objects.create(
@@ -116,7 +123,7 @@ def add_scene_prompt(assistant: Assistant, *, fields: Mapping[str, Any]) -> Scen
 
 @transaction.atomic(durable=True)
 def add_usual_scenes(assistant: Assistant) -> list[ScenePrompt]:
-    """The scenes of the table that the assistant has no scene of the same label for."""
+    """Add the usual scenes whose labels the assistant does not have, and return them."""
     known = set(assistant.scene_prompts.values_list("label", flat=True))
     return ScenePrompt.objects.bulk_create(
         ScenePrompt(
@@ -134,13 +141,14 @@ def add_usual_scenes(assistant: Assistant) -> list[ScenePrompt]:
 
 
 def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> ScenePrompt:
-    """Raises Conflict for a label the assistant has already."""
+    """Write the changed columns only. Raises Conflict if another scene has the label."""
     _update(scene, changes)
     return scene
 
 
 @transaction.atomic(durable=True)
 def delete_scene_prompt(scene: ScenePrompt) -> None:
+    """Delete the scene; chats that were pinned to it choose their scene again."""
     scene.delete()
 
 
@@ -155,7 +163,10 @@ def _update(row: Assistant | ScenePrompt, changes: Mapping[str, Any]) -> None:
 
 
 def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:
-    """A model that was disabled since it was written may stay; it runs as `auto`."""
+    """Raise Invalid for a model or built-in tool that does not exist.
+
+    A model that has been disabled since it was chosen may stay; it runs as `auto`.
+    """
     model = fields.get("model", "")
     if (current is None or model != current.model) and not is_known_alias(model):
         text = f"No enabled model has the alias {model!r}."
@@ -165,11 +176,14 @@ def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:
 
 
 def check_builtin_tools(names: Sequence[str], *, kept: Sequence[str] = ()) -> None:
-    """Raises Invalid for names that no built-in tool has; those that stand there already may stay."""
+    """Raise Invalid for names of no built-in tool, except those in `kept`.
+
+    A tool may have been removed since its name was stored; the row must still be editable.
+    """
     unknown = set(names) - set(builtin_names()) - set(kept)
     if unknown:
         wrong, known = ", ".join(sorted(unknown)), ", ".join(builtin_names())
-        text = f"There is no built-in tool named {wrong}. There are: {known}."
+        text = f"There is no built-in tool named {wrong}. The built-in tools are: {known}."
         raise Invalid(text, fields={"disabled_builtin_tools": [text]})
 
 
@@ -177,28 +191,34 @@ def _check_functions(tool: Tool, chosen: Sequence[str]) -> None:
     known = function_names(tool)
     unknown = [name for name in chosen if name not in known]
     if unknown:
-        text = f"The tool has no function named {', '.join(unknown)}. It has: {', '.join(known)}."
+        text = (
+            f"The tool has no function named {', '.join(unknown)}."
+            f" Its functions are: {', '.join(known)}."
+        )
         raise Invalid(text[:MAX_REFUSAL_CHARS], fields={"functions": [text[:MAX_REFUSAL_CHARS]]})
 
 
 def _free_slug(assistant: Assistant) -> str:
-    """One query."""
+    """Return a slug that no other assistant of the organization has. One query.
+
+    Two requests can find the same one; then the constraint makes the second a Conflict.
+    """
     base = slug_base(assistant.name, assistant.pk)
     near = Assistant.objects.filter(
         organization_id=assistant.organization_id, slug__startswith=base
     )
-    return first_free(base, set(near.values_list("slug", flat=True)))
+    return find_free_slug(base, set(near.values_list("slug", flat=True)))
 
 
 _CONFLICTS: Final[Mapping[str, tuple[str, str]]] = {
     "one_assistant_slug": ("slug", "Another assistant of the organization has this slug."),
-    "one_binding": ("tool_id", "The assistant has this tool already."),
-    "one_scene_label": ("label", "The assistant has a scene prompt of this label already."),
+    "one_binding": ("tool_id", "The assistant already uses this tool."),
+    "one_scene_label": ("label", "The assistant already has a scene prompt with this label."),
 }
 
 
 def _conflict(error: IntegrityError) -> Conflict:
-    """What the broken constraint means; a row deleted in the meantime is a conflict too."""
+    """Return what the broken constraint means; a row deleted meanwhile is a conflict too."""
     diagnosis = getattr(error.__cause__, "diag", None)
     known = _CONFLICTS.get(getattr(diagnosis, "constraint_name", None) or "")
     return Conflict(known[1], fields={known[0]: [known[1]]}) if known else Conflict()

@@ -1,4 +1,4 @@
-"""The tokens all turns of an assistant have used, counted in its row."""
+"""Count in an assistant's row the tokens that all its turns have used."""
 
 from typing import Final
 from uuid import UUID
@@ -11,6 +11,10 @@ UPDATE assistants_assistant SET total_token_usage = total_token_usage + %s WHERE
 
 
 def count_tokens(assistant_id: UUID, tokens: int) -> None:
-    """One query. The row stays locked until the transaction ends: count last."""
+    """Add to the assistant's total. One query.
+
+    The row stays locked until the transaction ends, so call this last: every other turn of the
+    assistant waits for it.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_COUNT_SQL, [tokens, assistant_id])

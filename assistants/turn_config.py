@@ -1,7 +1,7 @@
-"""What a turn needs of an assistant, taken from its row: prompts, model, sampling, tools.
+"""Make a turn's configuration of an assistant's row: prompts, model, sampling and tools.
 
-Reads the row and what is already loaded with it; asks the database nothing. Who may use the
-assistant was decided before.
+Reads the row and what is already loaded with it, without any query. Who may use the assistant was
+decided before.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from tools.protocol import Circumstances, OfferedTool, ToolContext
 
 MIN_TEMPERATURE = 0.1
 MAX_TEMPERATURE = 1.0
-"""What an assistant's temperature is clamped to when sent (design 5.6); some servers refuse 0."""
+"""An assistant's temperature is clamped to these when it is sent; some servers refuse 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnConfig:
-    """`system_prompts` in order, the empty ones left out; a scene's prompt comes last.
+    """What a turn takes from its assistant. For a bare model, `author` is None and all is default.
 
-    `author` is None, and everything at its default, for a bare model.
+    `system_prompts` are in order, without empty ones; a scene's prompt comes last.
     """
 
     author: Author | None = None
@@ -49,8 +49,11 @@ def turn_config_of(
     chat_prompt: str = "",
     is_public_api: bool = False,
 ) -> TurnConfig:
-    """`organization_prompt` is the organization's default prompt; `chat_prompt` replaces the
-    assistant's. Through the public API memory is off unless the assistant enables it there."""
+    """Make the configuration of a turn with this assistant.
+
+    `organization_prompt` is the organization's default prompt; `chat_prompt` replaces the
+    assistant's. In the public API memory is off unless the assistant enables it there.
+    """
     defaults = (settings.AMBER_DEFAULT_PROMPT, organization_prompt)
     prompts = [
         *(() if assistant.disable_default_prompt else defaults),
@@ -63,7 +66,7 @@ def turn_config_of(
         author=Author(str(assistant.pk), assistant.name, assistant.description),
         model=assistant.model or AUTO_ALIAS,
         system_prompts=tuple(prompt for prompt in prompts if prompt.strip()),
-        temperature=clamped_temperature(assistant.temperature),
+        temperature=clamp_temperature(assistant.temperature),
         top_p=assistant.top_p,
         library_id=assistant.library_id,
         uses_memory=uses_memory,
@@ -72,9 +75,9 @@ def turn_config_of(
     )
 
 
-def in_scene(turn_config: TurnConfig, scene: ScenePrompt) -> TurnConfig:
-    """The same with the scene's prompt behind the others, and sampled as the scene says."""
-    temperature = clamped_temperature(scene.temperature)
+def apply_scene(turn_config: TurnConfig, scene: ScenePrompt) -> TurnConfig:
+    """Return the configuration with the scene's prompt appended and the scene's sampling."""
+    temperature = clamp_temperature(scene.temperature)
     prompts = (scene.prompt,) if scene.prompt.strip() else ()
     return replace(
         turn_config,
@@ -84,8 +87,8 @@ def in_scene(turn_config: TurnConfig, scene: ScenePrompt) -> TurnConfig:
     )
 
 
-def clamped_temperature(temperature: float | None) -> float | None:
-    """None: the provider's own default."""
+def clamp_temperature(temperature: float | None) -> float | None:
+    """Return the temperature to send; None leaves it to the provider."""
     if temperature is None:
         return None
     return min(max(temperature, MIN_TEMPERATURE), MAX_TEMPERATURE)
@@ -103,8 +106,11 @@ def toolbox_of(
     is_bare: bool = False,
     is_attended: bool = True,
 ) -> TurnToolbox:
-    """All tools a turn of this recipe may use, in a stable order: built-in ones, then `bound`, then
-    `theirs`, which the caller runs. `is_bare`: without the built-in ones."""
+    """Return all tools that a turn of this configuration may use, in a stable order.
+
+    Built-in tools come first (none if `is_bare`), then `bound`, then `client_tools`, which the
+    caller runs.
+    """
     circumstances = Circumstances(
         has_library=bool(context.library_ids),
         has_sealed_blocks=has_sealed_blocks,

@@ -1,4 +1,4 @@
-"""Addresses of assistants, below /api/v1/."""
+"""Route the REST addresses of assistants, below /api/v1/."""
 
 from django.urls import path
 

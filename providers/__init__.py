@@ -1,1 +1,1 @@
-"""Model providers as rows: what each model can do, what it costs, what it was used for."""
+"""Store model providers: what each model can do, what it costs and what it was used for."""

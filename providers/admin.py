@@ -1,7 +1,7 @@
-"""Operators' pages: providers, models, embedding models, the ledger, budgets.
+"""Show operators the providers, models, embedding models, ledger and budgets.
 
-Keys go in and never come out. Forms save plain rows; what must stay consistent (which model is
-the default) is an action of one service call.
+A key can be entered but is never shown. Forms save plain rows; what must stay consistent (which
+model is the default) is an action that calls one service.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
 from providers import services
 from providers.budgets import reservations
 from providers.budgets import services as budget_services
-from providers.budgets.counters import open_counters, with_used
+from providers.budgets.counters import annotate_used, open_counters
 from providers.keys import encrypt_api_key
 from providers.models import (
     OFFLINE_URL,
@@ -36,9 +36,9 @@ from providers.usage.report import UsageFilters, sum_by_groups
 
 _OF_ALL_MODELS: Final = {
     "alias": "The name that people and programs use. It can be pointed at another model later.",
-    "upstream_id": "The provider's own name of the model, as gpt-4o-mini.",
-    "encoding": "How its tokens are counted: a name of tiktoken's.",
-    "price_in": "For a million prompt tokens, in the currency you count in.",
+    "upstream_id": "The provider's own name for the model, such as gpt-4o-mini.",
+    "encoding": "The tiktoken encoding that counts its tokens.",
+    "price_in": "Price of a million prompt tokens, in the currency of your choice.",
 }
 BY_DAY: Final = "admin/providers/usage_by_day.html"
 
@@ -48,10 +48,10 @@ class ProviderForm(forms.ModelForm[Provider]):
         required=False,
         strip=True,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
-        help_text="Stored encrypted and never shown. Leave empty to keep the key there is.",
+        help_text="Stored encrypted and never shown. Leave empty to keep the current key.",
     )
     forget_api_key = forms.BooleanField(
-        required=False, help_text="For providers that want no key, such as Ollama."
+        required=False, help_text="For providers that need no key, such as Ollama."
     )
 
     class Meta:
@@ -61,7 +61,9 @@ class ProviderForm(forms.ModelForm[Provider]):
     def clean_base_url(self) -> str:
         base_url: str = self.cleaned_data["base_url"].strip().rstrip("/")
         if base_url != OFFLINE_URL and not base_url.startswith(("http://", "https://")):
-            raise forms.ValidationError(f"An address like https://host/v1, or {OFFLINE_URL}")
+            raise forms.ValidationError(
+                f"Enter an address such as https://host/v1, or {OFFLINE_URL}"
+            )
         return base_url
 
 
@@ -101,23 +103,24 @@ class LanguageModelAdmin(OperatorAdmin):
     readonly_fields = ("default", "default_vision")
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
-        "context_tokens": "What it reads and writes together. Correct this for small models.",
-        "max_output_tokens": "Set aside for the answer.",
-        "vision": "It takes images.",
-        "tool_dialect": "Functions: the older form, one call at a time. See docs/providers.md.",
-        "system_position": "First serves providers' caches. Last for models that heed the end more.",
-        "price_out": "For a million completion tokens.",
-        "price_cached": "For a million cached prompt tokens; empty: as price in.",
+        "context_tokens": "Prompt and answer together. Lower this for small models.",
+        "max_output_tokens": "Tokens reserved for the answer.",
+        "vision": "The model accepts images.",
+        "tool_dialect": "Functions is the older form: one call at a time. See docs/providers.md.",
+        "system_position": "First suits providers' caches; last suits models that follow the end "
+        "of a prompt more closely.",
+        "price_out": "Price of a million completion tokens.",
+        "price_cached": "Price of a million cached prompt tokens. Empty: the same as price in.",
     }
     actions = ("make_default", "make_default_vision")
 
     @admin.action(description="Make this the default model", permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
-        _make(self, request, chosen, services.make_default)
+        _run_on_one(self, request, chosen, services.make_default)
 
     @admin.action(description="Make this the default model for images", permissions=["change"])
     def make_default_vision(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
-        _make(self, request, chosen, services.make_default_vision)
+        _run_on_one(self, request, chosen, services.make_default_vision)
 
 
 @admin.register(EmbeddingModel)
@@ -129,22 +132,22 @@ class EmbeddingModelAdmin(OperatorAdmin):
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
         "dimensions": "The length of its vectors. It cannot be changed later: add a model instead.",
-        "max_input_tokens": "Of longer texts the beginning is embedded.",
+        "max_input_tokens": "Only the beginning of a longer text is embedded.",
     }
     actions = ("make_default",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Vectors of another length would be another model's: add a model for them."""
+        """Fix `dimensions` once the row exists: vectors of another length need another model."""
         return (*self.readonly_fields, "dimensions") if obj else self.readonly_fields
 
     @admin.action(description="Make this the default for new libraries", permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[EmbeddingModel]) -> None:
-        _make(self, request, chosen, services.make_default_embedding)
+        _run_on_one(self, request, chosen, services.make_default_embedding)
 
 
 @admin.register(UsageRecord)
 class UsageRecordAdmin(ReadOnlyAdmin):
-    """Read-only; the ledger is written by turns and ingestion alone."""
+    """Shows the ledger read-only; turns and ingestion write it."""
 
     list_display = (
         "created_at",
@@ -164,7 +167,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
 
     @action(description="By day and model", url_path="by-day", permissions=["view"])
     def by_day(self, request: HttpRequest) -> TemplateResponse:
-        """A chart and two tables of what all organizations used, or one of them."""
+        """Show a chart and two tables of what all organizations used, or one of them."""
         page = {**self.admin_site.each_context(request), "title": "Usage by day"}
         page["slug"] = slug = request.GET.get("organization", "").strip()
         try:
@@ -179,7 +182,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
 
 
 def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any]:
-    """Two queries."""
+    """Return the page's sums by day and by model. Two queries."""
     chosen = filters.applied_to(rows)
     days = sum_by_groups(chosen, ["day"])
     since, until = filters.since, filters.until
@@ -196,7 +199,7 @@ def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any
 
 @admin.register(Budget)
 class BudgetAdmin(OperatorAdmin):
-    """Whom a budget is for never changes; its limit does."""
+    """Lets operators change a budget's limit, but never whom it is for."""
 
     list_display = ("organization", "scope", "subject", "limit", "unit", "period", "used")
     list_filter = ("scope", "unit", "period")
@@ -204,23 +207,23 @@ class BudgetAdmin(OperatorAdmin):
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
     fields = ("organization", "scope", "subject", "assistant_id", "period", "unit", "limit")
     help_texts: ClassVar[dict[str, str]] = {
-        "subject": "The id of the user, key, assistant or guest; empty: each of them by itself.",
-        "assistant_id": "For guests only: those of one assistant.",
-        "limit": "Of a period, in the unit above. docs/budgets.md says what it stops.",
+        "subject": "The id of the user, key, assistant or guest. Empty: each of them separately.",
+        "assistant_id": "For guests only: limits the budget to the guests of one assistant.",
+        "limit": "For one period, in the unit above. See docs/budgets.md for what it stops.",
     }
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return self.fields[:-1] if obj else ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Budget]:
-        return with_used(super().get_queryset(request))
+        return annotate_used(super().get_queryset(request))
 
     @admin.display(description="Used in this period")
     def used(self, budget: Any) -> str:
         return "" if budget.used_now is None else f"{budget.used_now.normalize():f}"
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """A new one counts what was used already."""
+        """Save the budget; a new one counts what was used already."""
         if not change:
             obj.subject = budget_services.subject_of(obj.scope, obj.subject)
         super().save_model(request, obj, form, change)
@@ -229,10 +232,10 @@ class BudgetAdmin(OperatorAdmin):
         reservations.forget_absence()
 
 
-def _make(
+def _run_on_one(
     page: OperatorAdmin, request: HttpRequest, chosen: QuerySet[Any], verb: Callable[[Any], Any]
 ) -> None:
-    """One row, one verb; a refusal is shown as it is."""
+    """Call `verb` with the one chosen row and show its refusal, if it raises one."""
     rows = list(chosen[:2])
     if len(rows) != 1:
         page.message_user(request, "Choose exactly one model.", messages.ERROR)
@@ -242,4 +245,4 @@ def _make(
     except AmberError as error:
         page.message_user(request, error.message, messages.ERROR)
     else:
-        page.message_user(request, f"{rows[0]} is the default now.", messages.SUCCESS)
+        page.message_user(request, f"{rows[0]} is now the default.", messages.SUCCESS)

@@ -1,4 +1,4 @@
-"""Django's name for the room `providers`."""
+"""Django's configuration of the app `providers`."""
 
 from django.apps import AppConfig
 

@@ -1,6 +1,6 @@
-"""The first provider as the environment describes it (docs/providers.md has the table).
+"""Read the first provider from the environment (docs/providers.md has the table).
 
-Reads and checks; writes nothing. `providers.services.bootstrap_from_environment` makes the rows.
+Writes nothing: `providers.services.bootstrap_from_environment` creates the rows.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +16,7 @@ OPENAI_MODEL: Final = "gpt-4o-mini"
 OPENAI_EMBEDDING_MODEL: Final = "text-embedding-3-small"
 
 MAX_DIMENSIONS: Final = 4_000
-"""What a halfvec HNSW index of pgvector takes."""
+"""The most that a halfvec HNSW index of pgvector takes."""
 
 _DIMENSIONS: Final = {
     "text-embedding-3-small": 1_536,
@@ -31,7 +31,10 @@ _DIMENSIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ProviderEnvironment:
-    """Empty strings mean: not said. `embedding_model` empty: the built-in embedder is used."""
+    """What the environment says of the provider; an empty string is a value that is not set.
+
+    With an empty `embedding_model` the built-in embedder is used.
+    """
 
     api_key: str = ""
     base_url: str = ""
@@ -42,7 +45,7 @@ class ProviderEnvironment:
 
     @property
     def is_configured(self) -> bool:
-        """A key, or an address that wants none (Ollama, vLLM)."""
+        """Whether there is a key, or an address that needs none (Ollama, vLLM)."""
         return bool(self.api_key or self.base_url)
 
     def as_text(self) -> str:
@@ -54,7 +57,10 @@ class ProviderEnvironment:
 
 
 def read_environment() -> ProviderEnvironment:
-    """Defaults filled in. Raises ImproperlyConfigured for values that cannot be used."""
+    """Return the environment's values with defaults filled in.
+
+    Raises ImproperlyConfigured for values that cannot be used.
+    """
     said = ProviderEnvironment(
         api_key=env.text("OPENAI_API_KEY").strip(),
         base_url=env.text("OPENAI_BASE_URL").strip().rstrip("/"),
@@ -69,10 +75,10 @@ def read_environment() -> ProviderEnvironment:
 
 def _check(said: ProviderEnvironment) -> None:
     if said.base_url and not said.base_url.startswith(("http://", "https://")):
-        raise ImproperlyConfigured("OPENAI_BASE_URL: an address like https://host/v1 is wanted")
+        raise ImproperlyConfigured("OPENAI_BASE_URL must be an address such as https://host/v1")
     if said.embedding_dimensions > MAX_DIMENSIONS:
         raise ImproperlyConfigured(
-            f"AMBER_EMBEDDING_DIMENSIONS={said.embedding_dimensions}:"
+            f"AMBER_EMBEDDING_DIMENSIONS={said.embedding_dimensions} is too large:"
             f" at most {MAX_DIMENSIONS} can be indexed"
         )
     for name in ("model", "vision_model", "embedding_model"):
@@ -82,7 +88,7 @@ def _check(said: ProviderEnvironment) -> None:
 
 
 def _with_defaults(said: ProviderEnvironment) -> ProviderEnvironment:
-    """Only OpenAI itself is known to offer embeddings without being told."""
+    """Fill in what is not set. Only OpenAI itself is known to offer embeddings."""
     embedding_model = said.embedding_model or ("" if said.base_url else OPENAI_EMBEDDING_MODEL)
     return replace(
         said,

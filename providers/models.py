@@ -1,6 +1,7 @@
-"""Providers and what their models can do; the ledger of every call; budgets.
+"""Store providers and what their models can do, the ledger of every call, and budgets.
 
-Providers and models are platform-wide and made by operators. Keys are sealed (`amber.lib.secrets`).
+Providers and models are platform-wide and created by operators. Keys are encrypted
+(`amber.lib.secrets`).
 """
 
 from decimal import Decimal
@@ -15,17 +16,17 @@ from accounts.principal import Principal
 from amber.lib.database.rows import Row
 
 OFFLINE_URL = "offline:"
-"""`base_url` of the built-in provider that needs no network."""
+"""The `base_url` of the built-in provider, which needs no network."""
 
 AUTO_ALIAS = "auto"
-"""The default text model, or the default vision model when the context holds an image."""
+"""Stands for the default model, or the default vision model when the context holds an image."""
 
 
 class Provider(Row):
-    """An OpenAI-compatible service. Both sealed columns are bound to this row (`providers.keys`).
+    """An OpenAI-compatible service. The encrypted columns are bound to this row (`providers.keys`).
 
-    `environment_sealed` is what the environment said when it last made or changed this row; blank
-    for providers made by hand.
+    `environment_sealed` holds what the environment said when it last created or changed this row;
+    it is blank for providers made by hand.
     """
 
     name = models.CharField(max_length=120, unique=True)
@@ -56,9 +57,9 @@ class SystemPosition(models.TextChoices):
 
 
 class LanguageModel(Row):
-    """A chat model under the alias clients use. Prices are per million tokens.
+    """A chat model under the alias that clients use. Prices are per million tokens.
 
-    `price_cached` None: cached tokens cost what other prompt tokens cost.
+    With `price_cached` None, cached tokens cost as much as other prompt tokens.
     """
 
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="models")
@@ -106,7 +107,7 @@ class LanguageModel(Row):
 class EmbeddingModel(Row):
     """A model that turns texts into vectors. `dimensions` is fixed once vectors exist.
 
-    At most 4,000: what a halfvec HNSW index of pgvector takes.
+    It is at most 4,000, as a halfvec HNSW index of pgvector takes no more.
     """
 
     provider = models.ForeignKey(
@@ -129,7 +130,7 @@ class EmbeddingModel(Row):
             models.CheckConstraint(
                 condition=Q(dimensions__gte=1, dimensions__lte=4_000), name="dimensions_indexable"
             ),
-            # What `DocumentChunk` refers to, so that its vectors have the model's size.
+            # `DocumentChunk` refers to these two, so that its vectors have the model's size.
             models.UniqueConstraint(fields=["id", "dimensions"], name="embedding_model_size"),
         ]
 
@@ -145,7 +146,7 @@ class UsageKind(models.TextChoices):
 
 
 class UsageQuerySet(TenantQuerySet):
-    """Admins see the organization's usage, others their own, a bound key what was asked with it."""
+    """Shows admins the organization's usage, others their own, and a bound key its own."""
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.user_id is None:
@@ -159,11 +160,11 @@ class UsageQuerySet(TenantQuerySet):
 
 
 class UsageRecord(TenantRow):
-    """One provider call: who, for what, how much, how long, and how it went.
+    """One call of a provider: who made it, what for, how much it used and how it went.
 
-    `outcome` is "ok", "cancelled", "released", "lost" or the provider error's code. `assistant_id`, `turn_id` and
-    `api_key_id` are plain ids: the ledger outlives what it counts. `cost` is in the currency of
-    the prices.
+    `outcome` is "ok", "cancelled", "released", "lost" or the provider error's code. `assistant_id`,
+    `turn_id` and `api_key_id` are plain ids: the ledger outlives what it counts. `cost` is in the
+    currency of the prices.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -191,7 +192,7 @@ class UsageRecord(TenantRow):
             models.Index(fields=["organization", "-created_at"], name="usage_org_time"),
             models.Index(fields=["user", "-created_at"], name="usage_user_time"),
             models.Index(fields=["turn_id"], name="usage_turn"),
-            # Of all tenants together, for operators; rows lie in the order of time.
+            # For operators' sums over all tenants; BRIN suits rows that lie in the order of time.
             BrinIndex(fields=["created_at"], name="usage_time"),
         ]
 
@@ -218,7 +219,7 @@ class BudgetScope(models.TextChoices):
 
 
 class BudgetQuerySet(UsageQuerySet):
-    """Admins set budgets."""
+    """Shows budgets to admins, who alone may change them."""
 
     def _seen_by(self, principal: Principal) -> Q:
         return Q() if principal.is_admin else Q(pk__in=[])
@@ -231,7 +232,8 @@ class Budget(TenantRow):
     """A limit per day or month (UTC). `subject` is the id of what `scope` names; blank: each one.
 
     A key's id is that of the first key it was rotated from. `assistant_id` narrows a budget of
-    guests to those of one assistant. Of several that differ in these two only, the narrowest counts.
+    guests to those of one assistant. Of several budgets that differ only in these two, the
+    narrowest counts.
     """
 
     scope = models.CharField(max_length=12, choices=BudgetScope.choices)
@@ -267,9 +269,9 @@ class Budget(TenantRow):
 
 
 class BudgetCounter(Row):
-    """What one subject of a budget has used, and has reserved, in the period that begins then.
+    """Counts what one subject of a budget has used and reserved since `period_start`.
 
-    The budget is no constraint of the database: counting must not fail because it goes.
+    The database does not enforce the foreign key: deleting a budget must not make counting fail.
     """
 
     budget = models.ForeignKey(
@@ -293,7 +295,7 @@ class BudgetCounter(Row):
 
 
 class BudgetReservation(Row):
-    """What its holder, a turn as a rule, may still use of a counter."""
+    """An amount of a counter that its holder, usually a turn, may still use."""
 
     counter = models.ForeignKey(
         BudgetCounter, on_delete=models.CASCADE, db_constraint=False, related_name="reservations"

@@ -1,10 +1,10 @@
-"""Which model an alias means, and what the engine needs to speak to it.
+"""Find the model that an alias means, and what the engine needs to speak to it.
 
-The only place where a provider's key is unsealed. Refuses to remember rows between turns: what
-operators change counts from the next turn on.
+A provider's key is decrypted here only. Rows are not remembered between turns: what operators
+change takes effect with the next turn.
 
 The engine imports numpy and the `openai` client when they are first used, not before: the web
-processes, which only look aliases up, never pay for them.
+processes, which only look up aliases, never pay for them.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ from providers.models import (
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """`fell_back` when the alias could not be had; `reason` then says why, for the manifest."""
+    """The model that runs. If it `fell_back` from the one named, `reason` says why."""
 
     row: LanguageModel
     fell_back: bool = False
@@ -45,7 +45,7 @@ class ResolvedModel:
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """What clients are told of an alias."""
+    """A model as clients see it."""
 
     alias: str
     vision: bool
@@ -58,13 +58,13 @@ class ListedModel:
 
 
 def listed_models() -> list[ListedModel]:
-    """Every alias that may be written: `auto` first, then by name. One query.
+    """List every alias that a client may use: `auto` first, then by name. One query.
 
-    `auto` can what the default model can, and see if there is a default vision model.
+    `auto` has the default model's abilities, and vision if there is a default vision model.
     """
     rows = list(_enabled_models())
     listed = sorted((_list_model(row) for row in rows), key=lambda model: model.alias)
-    automatic = _automatic(rows, wants_vision=False) or next(iter(rows), None)
+    automatic = _find_default(rows, wants_vision=False) or next(iter(rows), None)
     if automatic is None:
         return listed
     sees = automatic.vision or any(row.default_vision and row.vision for row in rows)
@@ -75,23 +75,23 @@ def listed_models() -> list[ListedModel]:
 
 
 def enabled_embedding_models() -> QuerySet[EmbeddingModel]:
-    """With their providers, by alias."""
+    """Return the enabled ones with their providers, by alias."""
     rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")
     return rows.order_by("alias")
 
 
 def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
-    """The model to run. `wants_vision`: the context holds an image; matters to `auto` alone.
+    """Return the model to run. `wants_vision`: the context holds an image; matters to `auto` only.
 
-    A stored alias that is disabled or gone by now runs as `auto`. Without any default model an
-    enabled one is taken, the oldest. One query. Raises Unavailable when none is enabled.
+    A stored alias that has since been disabled or deleted runs as `auto`. Without a default model
+    the oldest enabled one runs. One query. Raises Unavailable if none is enabled.
     """
     rows = _named_or_default(alias=alias)
     if not is_auto(alias):
         named = next((row for row in rows if row.alias == alias), None)
         if named is not None:
             return ResolvedModel(named)
-    row = _automatic(rows, wants_vision=wants_vision) or _enabled_models().first()
+    row = _find_default(rows, wants_vision=wants_vision) or _enabled_models().first()
     if row is None:
         raise Unavailable("No language model is enabled.")
     if is_auto(alias):
@@ -105,16 +105,17 @@ def _named_or_default(*, alias: str) -> QuerySet[LanguageModel]:
 
 
 def is_auto(alias: str) -> bool:
+    """Whether the alias leaves the choice to the defaults; an empty one does, too."""
     return alias in ("", AUTO_ALIAS)
 
 
 def is_known_alias(alias: str) -> bool:
-    """Whether this may be written. At most one query."""
+    """Whether a client may use this alias. At most one query."""
     return is_auto(alias) or _enabled_models().filter(alias=alias).exists()
 
 
 def default_embedding_model() -> EmbeddingModel:
-    """What new libraries use. One query. Raises Unavailable when none is enabled."""
+    """Return the model that new libraries use. One query. Raises Unavailable if none is enabled."""
     rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")
     row = rows.order_by("-default", "created_at").first()
     if row is None:
@@ -123,6 +124,7 @@ def default_embedding_model() -> EmbeddingModel:
 
 
 def profile_of(row: LanguageModel) -> ModelProfile:
+    """Return what the engine must know of the model to compose a request."""
     return ModelProfile(
         upstream_id=row.upstream_id,
         context_tokens=row.context_tokens,
@@ -136,7 +138,10 @@ def profile_of(row: LanguageModel) -> ModelProfile:
 
 
 def engine_model(row: LanguageModel) -> Model:
-    """Cheap: connections are shared by all models of a provider. Raises DecryptError."""
+    """Return the model to send requests to. Raises DecryptError.
+
+    Cheap: all models of a provider share its connections.
+    """
     if row.provider.is_offline:
         return OfflineModel(profile_of(row))
     return OpenAIModel(
@@ -153,7 +158,10 @@ def engine_embedder(
     retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     on_usage: Callable[[Usage], None] | None = None,
 ) -> Embedder:
-    """Cheap, as `engine_model`. `on_usage` hears of each provider call. Raises DecryptError."""
+    """Return the embedder, as cheaply as `engine_model`. Raises DecryptError.
+
+    `on_usage` is called after each call of the provider.
+    """
     if row.provider.is_offline:
         return OfflineEmbedder(row.dimensions)
     return OpenAIEmbedder(
@@ -168,8 +176,10 @@ def engine_embedder(
 
 
 def engine_speech() -> OpenAISpeech | None:
-    """AMBER_TTS_MODEL at the provider the environment names, else at the oldest one; None: there
-    is no provider. One query. Raises DecryptError."""
+    """Return AMBER_TTS_MODEL at the environment's provider, else at the oldest; None without one.
+
+    One query. Raises DecryptError.
+    """
     rows = Provider.objects.exclude(base_url=OFFLINE_URL).order_by("created_at")
     provider = min(rows, key=lambda row: not row.environment_sealed, default=None)
     if provider is None:
@@ -205,8 +215,8 @@ def _list_model(row: LanguageModel) -> ListedModel:
     )
 
 
-def _automatic(rows: Iterable[LanguageModel], *, wants_vision: bool) -> LanguageModel | None:
-    """Without a default vision model, the default model reads the images, or their names."""
+def _find_default(rows: Iterable[LanguageModel], *, wants_vision: bool) -> LanguageModel | None:
+    """Return what `auto` means. Without a default vision model it is the default model."""
     default = next((row for row in rows if row.default), None)
     seeing = next((row for row in rows if row.default_vision), None)
     return seeing if wants_vision and seeing is not None else default

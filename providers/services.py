@@ -1,7 +1,7 @@
-"""Verbs that write providers and models: what the environment names, and which are the default.
+"""Create the provider and models that the environment names, and set the default models.
 
-Refuses to overrule operators: a value of the environment is applied when it changes, not at every
-start, and a default somebody chose in the admin stays.
+Operators are never overruled: a value of the environment is applied when it changes, not at every
+start, and a default that somebody chose in the admin stays.
 """
 
 import structlog
@@ -21,21 +21,21 @@ OFFLINE_ALIAS = "offline"
 OFFLINE_EMBEDDING_ALIAS = "offline-embedding"
 
 OFFLINE_CONTEXT_TOKENS = 32_000
-"""It reads anything; this bounds what it is handed, as a small model's window would."""
+"""The offline model has no limit of its own; this one is that of a small model."""
 
 _BOOTSTRAP_LOCK = 0x616D6272_70726F76
-"""Any 64-bit number nobody else locks: "ambrprov"."""
+"""Any 64-bit number that nothing else locks: "ambrprov"."""
 
-_SEEING = ("gpt-4o", "gpt-4.1", "gpt-5")
-"""Beginnings of OpenAI's names of models that take images."""
+_VISION_PREFIXES = ("gpt-4o", "gpt-4.1", "gpt-5")
+"""OpenAI's models whose names begin so take images."""
 
 
 @transaction.atomic(durable=True)
 def bootstrap_from_environment() -> None:
-    """Make the provider and models the environment names, and the offline ones where needed.
+    """Create the provider and models that the environment names, and offline ones where needed.
 
-    Idempotent; two at once wait for each other. Afterwards there is a default language model and a
-    default embedding model. Raises ImproperlyConfigured.
+    Idempotent; processes that start at once wait for each other. Afterwards there is a default
+    language model and a default embedding model. Raises ImproperlyConfigured.
     """
     said = read_environment()
     with connection.cursor() as cursor:
@@ -50,7 +50,7 @@ def bootstrap_from_environment() -> None:
 
 @transaction.atomic(durable=True)
 def make_default(model: LanguageModel) -> LanguageModel:
-    """What `auto` means from now on. Raises Invalid for a disabled model."""
+    """Make this the model that `auto` means. Raises Invalid for a disabled model."""
     if not model.enabled:
         raise Invalid(f"{model.alias} is disabled; enable it first.")
     _set_default(model)
@@ -59,16 +59,19 @@ def make_default(model: LanguageModel) -> LanguageModel:
 
 @transaction.atomic(durable=True)
 def make_default_vision(model: LanguageModel) -> LanguageModel:
-    """What `auto` means where images are. Raises Invalid unless enabled and able to see."""
+    """Make this the model that `auto` means for images.
+
+    Raises Invalid unless it is enabled and reads images.
+    """
     if not (model.enabled and model.vision):
-        raise Invalid(f"{model.alias} must be enabled and able to read images.")
+        raise Invalid(f"{model.alias} must be enabled, and it must accept images.")
     _set_default_vision(model)
     return model
 
 
 @transaction.atomic(durable=True)
 def make_default_embedding(model: EmbeddingModel) -> EmbeddingModel:
-    """What new libraries use from now on. Raises Invalid for a disabled model."""
+    """Make this the model that new libraries use. Raises Invalid for a disabled model."""
     if not model.enabled:
         raise Invalid(f"{model.alias} is disabled; enable it first.")
     _set_default_embedding(model)
@@ -89,9 +92,9 @@ def _apply_environment(now: ProviderEnvironment) -> None:
 
 
 def _environment_provider() -> tuple[Provider, ProviderEnvironment]:
-    """The row the environment made, found under any name, and what the environment said then.
+    """Return the row that the environment made, under any name, and what the environment said then.
 
-    What cannot be opened any more counts as never said: its key could not be opened either.
+    What cannot be decrypted any more counts as never said: its key could not be decrypted either.
     """
     provider = Provider.objects.exclude(environment_sealed="").order_by("created_at").first()
     if provider is None:
@@ -108,7 +111,7 @@ def _environment_provider() -> tuple[Provider, ProviderEnvironment]:
 def _apply_model(provider: Provider, now: ProviderEnvironment, before: ProviderEnvironment) -> None:
     if now.model == before.model:
         return
-    model = _language_model(provider, now.model, vision=now.model.startswith(_SEEING))
+    model = _language_model(provider, now.model, vision=now.model.startswith(_VISION_PREFIXES))
     current = LanguageModel.objects.select_related("provider").filter(default=True).first()
     if current is None or current.provider.is_offline or current.alias == before.model:
         _set_default(model)
@@ -143,7 +146,7 @@ def _apply_embedding_model(
 
 
 def _language_model(provider: Provider, name: str, *, vision: bool) -> LanguageModel:
-    """The row of this alias, whoever made it; a new one keeps what the columns default to."""
+    """Return the row of this alias, whoever made it; a new one gets the columns' defaults."""
     model, _ = LanguageModel.objects.get_or_create(
         alias=name, defaults={"provider": provider, "upstream_id": name, "vision": vision}
     )
@@ -151,7 +154,10 @@ def _language_model(provider: Provider, name: str, *, vision: bool) -> LanguageM
 
 
 def _embedding_model(provider: Provider, name: str, dimensions: int) -> EmbeddingModel:
-    """Vectors of another length are another model: their rows say so in the alias."""
+    """Return the row of this name and length.
+
+    Vectors of another length make another model, whose alias ends in the length.
+    """
     found = EmbeddingModel.objects.filter(alias=name).first()
     alias = name if found is None or found.dimensions == dimensions else f"{name}-{dimensions}"
     defaults = {"provider": provider, "upstream_id": name, "dimensions": dimensions}

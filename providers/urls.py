@@ -1,4 +1,4 @@
-"""REST of providers, below /api/v1/."""
+"""Route the REST addresses of providers, below /api/v1/."""
 
 from django.urls import path
 

@@ -49,7 +49,7 @@ def test_the_index_tells_the_groups_apart(operator):
 
 def test_forms_say_what_a_name_does_not(operator):
     page = operator.get(reverse("admin:providers_languagemodel_add")).content.decode()
-    assert "For a million prompt tokens" in page
+    assert "Price of a million prompt tokens" in page
     assert "Search by alias, upstream id" in (
         operator.get(reverse("admin:providers_languagemodel_changelist")).content.decode()
     )

@@ -1,1 +1,1 @@
-"""Functions an assistant may call, behind one protocol."""
+"""Offer assistants functions to call, behind one protocol."""

@@ -1,7 +1,7 @@
-"""Operators' pages of tools and of their calls: what tenants connected, and how it goes.
+"""Show operators the tools that tenants connected, and the log of their calls.
 
-Read-only but for two verbs, "Refresh now" and a test call; keys are not shown. The log holds no
-texts of people.
+Read-only except for "Refresh now" and a test call; keys are not shown. The log holds nothing that
+people wrote.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from accounts.principal import Principal
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
 from amber.lib.operator_pages import ReadOnlyAdmin
-from tools.connections.refreshing import in_words
+from tools.connections.refreshing import write_error
 from tools.connections.trial_form import TrialForm
 from tools.connections.trials import try_function
 from tools.models import Tool, ToolCallRecord
@@ -108,7 +108,7 @@ class ToolAdmin(ReadOnlyAdmin):
         return [page, *super().get_urls()]
 
     def test_call(self, request: HttpRequest, tool_id: Any) -> HttpResponse:
-        """The page, and with POST what a call of one function came to."""
+        """Show the form; with POST, call a function and show the result."""
         if not self.has_operate_permission(request):
             return HttpResponse(status=403)
         tool = get_object_or_404(Tool.objects.select_related("organization"), pk=tool_id)
@@ -143,7 +143,7 @@ class ToolCallRecordAdmin(ReadOnlyAdmin):
 
 
 def _trial(request: HttpRequest, tool: Tool, form: TrialForm) -> Any:
-    """What came of it; None when the form says what is wrong."""
+    """Make the test call. Return None if it cannot be made; the form then says why."""
     if not form.is_valid():
         return None
     assert isinstance(request.user, User)
@@ -151,5 +151,5 @@ def _trial(request: HttpRequest, tool: Tool, form: TrialForm) -> Any:
     try:
         return try_function(tool, principal, **form.cleaned_data)
     except AmberError as error:
-        form.add_error(None, in_words(error))
+        form.add_error(None, write_error(error))
         return None

@@ -1,4 +1,4 @@
-"""Django's name for the room `tools`; at its start the built-in tools register themselves."""
+"""Django's configuration of the app `tools`; when it starts, the built-in tools are registered."""
 
 from importlib import import_module
 

@@ -1,7 +1,7 @@
-"""The passages that a turn may cite by number: `[n]` is all that joins an answer to its sources.
+"""Number the passages that a turn may cite: only `[n]` links an answer to its sources.
 
-Numbers count from 1 through the whole turn, whatever found the passages: the search for its question, then
-the calls of tools, several at once. The same passage keeps its number. Nothing is stored here.
+Numbers count from 1 through the whole turn, whatever found the passages: first the search for its
+question, then tool calls, several at once. The same passage keeps its number. Nothing is stored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,11 +9,11 @@ from threading import Lock
 from typing import Any
 
 Passage = dict[str, Any]
-"""In its wire form (`libraries.retrieval.passages.passage_wire`)."""
+"""A passage in its wire form (`libraries.retrieval.passages.passage_wire`)."""
 
 
 class CitablePassages:
-    """One turn's. `known` have their numbers already."""
+    """The passages of one turn; those in `known` already have their numbers."""
 
     def __init__(self, known: Iterable[Passage] = ()) -> None:
         self._lock = Lock()
@@ -25,13 +25,13 @@ class CitablePassages:
             return iter(list(self._by_number.values()))
 
     def keep(self, numbered: Iterable[Passage]) -> None:
-        """Passages that were numbered elsewhere, before any of ours."""
+        """Add passages that were numbered elsewhere, before any that are numbered here."""
         with self._lock:
             for passage in numbered:
                 self._by_number.setdefault(passage["number"], passage)
 
     def number(self, found: Iterable[Mapping[str, Any]]) -> Sequence[Passage]:
-        """The same passages with the turn's numbers, in their order."""
+        """Return the same passages in their order, with the turn's numbers."""
         with self._lock:
             numbers = {_name(known): number for number, known in self._by_number.items()}
             return [self._number_passage(passage, numbers.get(_name(passage))) for passage in found]
@@ -42,5 +42,5 @@ class CitablePassages:
 
 
 def _name(passage: Mapping[str, Any]) -> tuple[str, ...]:
-    """Chunks make a passage: other neighbours joined make another."""
+    """Return what identifies a passage: its chunks, as another choice of neighbours is another."""
     return tuple(passage["chunk_ids"])

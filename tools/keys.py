@@ -1,7 +1,7 @@
-"""What a tool's row keeps sealed: the key its service wants.
+"""Encrypt and decrypt the key that a tool's service wants.
 
-A sealed text opens only for the tool and the organization it was sealed for. Refuses to return an
-unsealed key to anything but `tools.connections.connected`.
+A ciphertext can be decrypted only for the tool and the organization it was made for. Only
+`tools.connections.connected` may decrypt.
 """
 
 from amber.lib.secrets import decrypt, encrypt
@@ -11,7 +11,7 @@ _PLACE = f"{Tool._meta.db_table}.api_key"
 
 
 def encrypt_api_key(tool: Tool, api_key: str) -> None:
-    """Set the row's sealed key, without saving. Empty: the service wants none."""
+    """Set the row's encrypted key, without saving. Empty: the service needs none."""
     tool.api_key_sealed = (
         encrypt(api_key, table=_PLACE, pk=tool.pk, organization_id=tool.organization_id)
         if api_key
@@ -20,7 +20,7 @@ def encrypt_api_key(tool: Tool, api_key: str) -> None:
 
 
 def decrypt_api_key(tool: Tool) -> str:
-    """Empty when the service wants none. Raises DecryptError, SecretKeyError."""
+    """Return the key, empty if the service needs none. Raises DecryptError, SecretKeyError."""
     if not tool.api_key_sealed:
         return ""
     return decrypt(

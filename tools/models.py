@@ -1,4 +1,4 @@
-"""Tool: a source of functions a tenant described, the document it was made of, the log of its calls.
+"""Store tools that tenants add, the documents they were made of, and the log of their calls.
 
 Built-in tools have no row.
 """
@@ -17,18 +17,19 @@ class ToolKind(models.TextChoices):
 
 
 class ToolQuerySet(SharedQuerySet):
-    """A key bound to one assistant changes no tools."""
+    """Refuses changes by a key that is bound to one assistant."""
 
     def _written_by(self, principal: Principal) -> Q:
         return Q(pk__in=[]) if principal.assistant_id else super()._written_by(principal)
 
 
 class Tool(TenantRow):
-    """`data` is what discovery last returned; `last_error` why the last refresh failed.
+    """A service with functions to call. `data` is what discovery last returned.
 
-    `warnings` are discovery's, for whoever added the tool. `tried_at` is the last attempt to
-    refresh, `refreshed_at` the last that went well. `discovery_url` is empty for an OpenAPI document that was pasted. `options` belong to the kind,
-    but for `ask_first`: names of functions that a person must approve before each call.
+    `last_error` says why the last refresh failed; `warnings` are discovery's, for whoever added the
+    tool. `tried_at` is the last attempt to refresh, `refreshed_at` the last success.
+    `discovery_url` is empty for an OpenAPI document that was pasted. `options` depend on the kind,
+    except `ask_first`: names of functions that a person must approve before each call.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -55,8 +56,8 @@ class Tool(TenantRow):
 
 
 class CallOutcome(models.TextChoices):
-    """Nothing was sent of a call that was `refused`, whose arguments did not fit, nor of one that a
-    person `declined`."""
+    """How a call ended. Nothing was sent if its arguments did not fit (`refused`), or if a person
+    `declined` it."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -66,16 +67,16 @@ class CallOutcome(models.TextChoices):
 
 
 class OfToolQuerySet(TenantQuerySet):
-    """Rows for whoever may change their tool: its owner's business, not its users'."""
+    """Shows rows to those who may change their tool: they concern its owner, not its users."""
 
     def _seen_by(self, principal: Principal) -> Q:
         return Q(tool__in=Tool.objects.writable_by(principal))
 
 
 class PastedDocument(TenantRow):
-    """The text of an OpenAPI tool that was made of one, so that it can be read again with other options.
+    """The document that an OpenAPI tool was made of, kept to be read again with other options.
 
-    Not in the tool's own row, which every turn reads.
+    It is not in the tool's own row, which every turn reads.
     """
 
     tool = models.OneToOneField(Tool, on_delete=models.CASCADE, related_name="pasted")
@@ -88,10 +89,10 @@ class PastedDocument(TenantRow):
 
 
 class ToolCallRecord(TenantRow):
-    """One call of a tool: how it went and how long it took; never what was said.
+    """One call of a tool: how it went and how long it took, but not what was said.
 
-    `detail` tells the tool's owner why it failed. `turn_id` and `assistant_id` are plain ids: they
-    live above; both are None for a test call (`is_test`).
+    `detail` tells the tool's owner why it failed. `turn_id` and `assistant_id` are plain ids, since
+    this app may not import those models; both are None for a test call (`is_test`).
     """
 
     tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="calls")

@@ -1,7 +1,7 @@
-"""What every tool is to Amber, wherever it comes from, and what a call is told about its turn.
+"""Define what every tool offers, wherever it comes from, and what a call knows of its turn.
 
-One file per source of tools implements `OfferedTool`; `tools.calling.toolbox` makes of them what the
-engine knows (`engine.tools.Toolbox`). Refuses to know any source.
+Each source of tools implements `OfferedTool`; `tools.calling.toolbox` offers them to the engine
+(`engine.tools.Toolbox`). This module knows no source.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ class ArgumentsError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class ProducedFile:
-    """What a tool made besides text. `name` and `mime_type` are a stranger's words."""
+    """A file that a call returned. `name` and `mime_type` are a stranger's words."""
 
     name: str
     mime_type: str
@@ -38,8 +38,10 @@ class ProducedFile:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a call returned: `text` for the model, not yet cut, files for the user to keep, and the
-    passages of the text that an answer may cite (numbered by `ToolContext.citable`)."""
+    """What a call returned: `text` for the model, not yet cut, and files for the user.
+
+    `passages` are those of the text that an answer may cite, numbered by `ToolContext.citable`.
+    """
 
     text: str
     files: tuple[ProducedFile, ...] = ()
@@ -48,7 +50,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request to a tool's service and its answer, as its owner may see them: no credentials.
+    """One request to a tool's service and its answer, without credentials, for the tool's owner.
 
     Bodies are cut. `status` is None when no answer came; `fault` then says why, in a few words.
     """
@@ -66,13 +68,13 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Who asks and where. `call_id` is set for each call; the rest is the turn's.
+    """The turn that a call belongs to. `call_id` is set for each call.
 
     `user_id` is None for guests, `chat_id` for stateless turns, `assistant_id` for bare models.
-    `question_id` is the message that is answered, of a turn in a chat. `library_ids` are those the
-    turn may search. `time_zone` is the user's IANA name. `clock` returns an aware time; tests give
-    their own. `citable` numbers what the turn may cite. `exchanges` takes what went over the network,
-    when somebody wants to look at it; a call never reads it.
+    `question_id` is the message that a chat's turn answers. `library_ids` are those that the turn
+    may search. `time_zone` is the user's IANA name. `clock` returns an aware time; tests pass their
+    own. `citable` numbers what the turn may cite. `exchanges` collects the requests made, if
+    somebody wants to see them; a call never reads it.
     """
 
     organization_id: UUID
@@ -92,9 +94,10 @@ class ToolContext:
 
     @property
     def call_key(self) -> str:
-        """The call's name for services, such as `Idempotency-Key`: printable ASCII, at most 200.
+        """Return the call's name for services: at most 200 characters of printable ASCII.
 
-        Models may use a `call_id` again in another turn; the same call made again keeps its key.
+        It is sent as `Idempotency-Key`, so it must be the same when a call is repeated and differ
+        between turns, in which models may use the same `call_id`.
         """
         of_turn = f"{self.turn_id}:{self.call_id}" if self.turn_id else self.call_id
         is_plain = of_turn.isascii() and of_turn.isprintable() and len(of_turn) <= _KEY_CHARS
@@ -103,7 +106,7 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What decides which built-in tools a turn is offered."""
+    """The facts of a turn that decide which built-in tools it is offered."""
 
     has_library: bool = False
     has_sealed_blocks: bool = False
@@ -112,35 +115,35 @@ class Circumstances:
 
 
 class OfferedTool(Protocol):
-    """One function a model may call."""
+    """A function that a model may call."""
 
     @property
     def spec(self) -> ToolSpec:
-        """`name` as the source says it; the toolbox makes it fit for models."""
+        """Return the function's description, with the source's name; the toolbox renames it."""
         ...
 
     @property
     def source(self) -> str:
-        """Name of the tool the function belongs to; empty for built-in ones."""
+        """Return the name of the function's tool; empty for built-in ones."""
         ...
 
     @property
     def is_idempotent(self) -> bool:
-        """Calling twice does no harm."""
+        """Whether calling it twice does no harm."""
         ...
 
     @property
     def asks_first(self) -> bool:
-        """A person must approve each call before it is made."""
+        """Whether a person must approve each call before it is made."""
         ...
 
     @property
     def timeout_seconds(self) -> float | None:
-        """None: the installation's limit. Never longer than that."""
+        """Return the tool's own limit; None, or a longer one, means the installation's."""
         ...
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
-        """What the call returned. `arguments` are parsed but not yet checked.
+        """Call the function. `arguments` are parsed but not yet checked.
 
         Raises ToolError for what the model may read; anything else is logged and hidden from it.
         """

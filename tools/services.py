@@ -1,8 +1,8 @@
-"""Verbs that write tools: create, update, refresh, delete.
+"""Create, update, refresh and delete tools.
 
 A tool's service is asked before anything is written, outside of any transaction: a tool exists only
-if its service described itself. Asking needs a place (`tools.connections.places`: RateLimited, Unavailable). The
-key is kept sealed, and only for the origin it was given for.
+if its service described itself. Asking needs a place (`tools.connections.places`), so it can raise
+RateLimited and Unavailable. The key is stored encrypted, and only for the origin it was given for.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,10 @@ _COLUMNS: Final = (
 def create_tool(
     principal: Principal, *, given: Mapping[str, Any], claim: IdempotencyRecord | None = None
 ) -> Tool:
-    """Ask the service and keep what it offers. `given`: `kind`, and any of `name`, `shared`,
-    `discovery_url`, `api_key`, `options`, `document`. Its creator is the acting user.
+    """Ask the service what it offers and store it as a tool of the acting user.
+
+    `given` holds `kind` and any of `name`, `shared`, `discovery_url`, `api_key`, `options` and
+    `document`. `claim` is the request's idempotency record, settled in the same transaction.
 
     Raises Forbidden for guests and for keys bound to an assistant; Invalid, DiscoveryError,
     UnsafeAddress for a service that cannot be used: then there is no row.
@@ -59,20 +61,22 @@ def create_tool(
     )
     document = given.get("document", "")
     _check_address(tool, document)
-    tool.options = _checked_options(tool, given.get("options", {}))
+    tool.options = _validate_options(tool, given.get("options", {}))
     encrypt_api_key(tool, given.get("api_key", ""))
     with place_for(tool.organization_id):
-        _keep(tool, discover(question_of(tool, document=document)))
+        _apply_discovery(tool, discover(question_of(tool, document=document)))
     _check_ask_first(tool)
     _insert(tool, document, claim)
     return tool
 
 
 def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
-    """`changes` as `given` of `create_tool`, without `kind`. What leads elsewhere is asked anew.
+    """Change a tool; `changes` are as `given` in `create_tool`, without `kind`.
 
-    A stored key is kept while the origin it was given for stays; `api_key` may be empty.
-    Raises Invalid, DiscoveryError, UnsafeAddress: then nothing has changed. Raises Missing.
+    The service is asked again if the changes lead elsewhere. A stored key is kept only while it
+    goes to the origin it was given for; an empty `api_key` removes it. Raises Invalid,
+    DiscoveryError, UnsafeAddress, and Missing for a tool that was deleted meanwhile; then nothing
+    has changed.
     """
     wanted, document = copy(tool), changes.get("document", "")
     for name in {"name", "shared", "discovery_url"} & changes.keys():
@@ -81,7 +85,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
         wanted.discovery_url = ""
     _check_address(wanted, document, is_pasted=bool(tool.data) and not tool.discovery_url)
     if "options" in changes:
-        wanted.options = _checked_options(wanted, changes["options"])
+        wanted.options = _validate_options(wanted, changes["options"])
     if "api_key" in changes:
         encrypt_api_key(wanted, changes["api_key"])
     if document or _leads_elsewhere(tool, wanted):
@@ -101,10 +105,10 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
 def refresh_tool(tool: Tool) -> Tool:
     """Ask the service now; a failure keeps what was known and sets `last_error`.
 
-    Raises Invalid for a pasted document, which nobody can be asked for.
+    Raises Invalid for a pasted document, as there is nothing to ask.
     """
     if not tool.discovery_url:
-        text = "The document was pasted; paste it again to change it."
+        text = "This tool was made from a pasted document. Paste it again to change it."
         raise Invalid(text, fields={"document": [text]})
     with place_for(tool.organization_id):
         refresh([tool])
@@ -113,7 +117,7 @@ def refresh_tool(tool: Tool) -> Tool:
 
 @transaction.atomic(durable=True)
 def delete_tool(tool: Tool) -> None:
-    """Assistants lose it; its log goes with it."""
+    """Delete the tool with its call log; assistants no longer use it."""
     tool.delete()
 
 
@@ -126,7 +130,7 @@ def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None) -> None:
 
 @transaction.atomic(durable=True)
 def _update(tool: Tool, columns: Sequence[str], document: str) -> None:
-    """Raises Missing for a tool that was deleted meanwhile."""
+    """Write the columns. Raises Missing for a tool that was deleted meanwhile."""
     tool.updated_at = timezone.now()
     values = {name: getattr(tool, name) for name in (*columns, "updated_at")}
     if not Tool.objects.filter(pk=tool.pk).update(**values):
@@ -135,7 +139,7 @@ def _update(tool: Tool, columns: Sequence[str], document: str) -> None:
 
 
 def _keep_document(tool: Tool, document: str) -> None:
-    """The one that was pasted now; of a tool with an address none."""
+    """Store the document that was pasted; a tool with an address has none."""
     if document:
         PastedDocument.objects.update_or_create(
             tool=tool, defaults={"organization_id": tool.organization_id, "text": document}
@@ -145,24 +149,24 @@ def _keep_document(tool: Tool, document: str) -> None:
 
 
 def _kept_document(tool: Tool) -> str:
-    """The one it was made of; empty for a tool with an address."""
+    """Return the document that the tool was made of; empty for a tool with an address."""
     if tool.discovery_url:
         return ""
     return PastedDocument.objects.filter(tool=tool).values_list("text", flat=True).first() or ""
 
 
 def _check_address(tool: Tool, document: str, *, is_pasted: bool = False) -> None:
-    """An address, or a document for the one kind that has some. Raises Invalid."""
+    """Raise Invalid unless there is an address, or a document for an OpenAPI tool."""
     if document and tool.kind != ToolKind.OPENAPI:
-        raise Invalid(fields={"document": ["Only OpenAPI tools are made of a document."]})
+        raise Invalid(fields={"document": ["Only OpenAPI tools can be made from a document."]})
     if document and tool.discovery_url:
-        raise Invalid(fields={"document": ["Give an address or a document, not both."]})
+        raise Invalid(fields={"document": ["Enter an address or a document, not both."]})
     if not (tool.discovery_url or document or is_pasted):
         raise Invalid(fields={"discovery_url": ["This field is required."]})
 
 
-def _checked_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
-    """As they are stored. Raises Invalid."""
+def _validate_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as they are stored. Raises Invalid."""
     own = {name: value for name, value in options.items() if name != "ask_first"}
     checked = dict(source_of(tool.kind).check_options(own))
     if "ask_first" in options:
@@ -171,19 +175,19 @@ def _checked_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(given: Any) -> list[str]:
-    """Raises Invalid."""
+    """Return the names without repetitions. Raises Invalid."""
     if (
         not isinstance(given, list)
         or len(given) > MAX_ASK_FIRST
         or not all(isinstance(name, str) for name in given)
     ):
-        text = f'At most {MAX_ASK_FIRST} names of functions, or ["{EVERY_FUNCTION}"] for all.'
+        text = f'Must be at most {MAX_ASK_FIRST} function names, or ["{EVERY_FUNCTION}"] for all.'
         raise Invalid(fields={"options.ask_first": [text]})
     return list(dict.fromkeys(given))
 
 
 def _check_ask_first(tool: Tool) -> None:
-    """Raises Invalid for names that no function has: a typing error would ask for nothing."""
+    """Raise Invalid for names that no function has, lest a typing error asks for nothing."""
     known = {*function_names(tool), EVERY_FUNCTION}
     unknown = [name for name in tool.options.get("ask_first", ()) if name not in known]
     if unknown:
@@ -192,7 +196,7 @@ def _check_ask_first(tool: Tool) -> None:
 
 
 def _leads_elsewhere(tool: Tool, wanted: Tool) -> bool:
-    """Whether another service, key or choice is meant than was asked last."""
+    """Whether another service, key or choice is meant than the one last asked."""
 
     def connection_options(each: Tool) -> tuple[Any, ...]:
         own = {name: value for name, value in each.options.items() if name != "ask_first"}
@@ -203,22 +207,23 @@ def _leads_elsewhere(tool: Tool, wanted: Tool) -> bool:
 
 
 def _ask_again(tool: Tool, wanted: Tool, *, document: str, keeps_key: bool) -> None:
-    """Raises Invalid, DiscoveryError, UnsafeAddress."""
+    """Ask the service that is `wanted` now. Raises Invalid, DiscoveryError, UnsafeAddress."""
     if not (wanted.discovery_url or document):
-        text = "The document was pasted; paste it again to read it with other options."
+        text = "This tool was made from a pasted document. Paste it again to use other options."
         raise Invalid(text, fields={"document": [text]})
     question = question_of(wanted, document=document)
+    # Checked twice: before the key is sent with the question, and for where the answer sends it.
     if keeps_key:
         check_key_stays(tool, question, tool.data)
     with place_for(tool.organization_id):
         found = discover(question)
     if keeps_key:
         check_key_stays(tool, question, found.data)
-    _keep(wanted, found)
+    _apply_discovery(wanted, found)
 
 
-def _keep(tool: Tool, found: Discovered) -> None:
-    """Set, without saving, what was found."""
+def _apply_discovery(tool: Tool, found: Discovered) -> None:
+    """Set what was found, without saving."""
     tool.name = tool.name or found.name[:200] or NO_NAME
     for name, value in discovery_columns(found).items():
         setattr(tool, name, value)

@@ -1,8 +1,8 @@
-"""What every source of functions can do: find out what a service offers, and call it.
+"""Define what every source of functions does: find out what a service offers, and call it.
 
-One file per kind of tool implements `Source` (`tools.discovery.source`, `tools.openapi.source`, `tools.mcp.source`);
-`tools.connections.sources` is the table of them. A source knows no row and no database: it is given a
-`Connection` and what discovery found the last time (`Discovered.data`, which becomes `Tool.data`).
+Each kind of tool implements `Source` (`tools.discovery.source`, `tools.openapi.source`,
+`tools.mcp.source`); `tools.connections.sources` lists them. A source knows no row and no database:
+it is given a `Connection` and what discovery last found (`Discovered.data`, stored in `Tool.data`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +26,9 @@ class DiscoveryError(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where a tool's service is and how to speak to it. `options` are the tool's, validated.
+    """The address of a tool's service and how to speak to it. `options` are the tool's, validated.
 
-    `api_key` is in the clear: never log it, never keep it.
+    `api_key` is in the clear: never log or store it.
     """
 
     url: str
@@ -40,7 +40,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What a service said of itself; `data` is JSON and all that its functions are made of.
+    """A service's description of itself; `data` is JSON, of which its functions are made.
 
     `data["functions"]` is a list of {"name", "description", "parameters", "idempotent",
     "requires_approval", "timeout_seconds"}, the last three only where they were given.
@@ -57,20 +57,20 @@ class Source(Protocol):
     """One kind of tool."""
 
     def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The options as they are to be stored. Raises Invalid with `fields` under "options"."""
+        """Return the options to store. Raises Invalid with `fields` under "options"."""
         ...
 
     async def discover(self, connection: Connection) -> Discovered:
-        """Ask the service. Raises DiscoveryError, UnsafeAddress, FetchError."""
+        """Ask the service what it offers. Raises DiscoveryError, UnsafeAddress, FetchError."""
         ...
 
     def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
-        """All functions of a tool with this data, in the order of `data`. Nothing is sent."""
+        """Return all functions of a tool with this data, in its order. Nothing is sent."""
         ...
 
     def key_url(self, connection: Connection, data: Mapping[str, Any]) -> str:
-        """An address of the one origin that the key goes to; empty if that is not known yet.
+        """Return an address of the one origin that the key goes to; empty if not known yet.
 
-        A stored key is not kept for another one than it was given for.
+        A stored key is never kept for another origin than the one it was given for.
         """
         ...

@@ -1,4 +1,4 @@
-"""The wire form of tools and of their calls. A key never is part of it."""
+"""Make the wire form of tools and of their calls, which never contains a key."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ from tools.models import Tool, ToolCallRecord
 
 
 def tool_wire(tool: Tool) -> dict[str, Any]:
-    """The whole tool, functions with their schemas."""
+    """Return the whole tool, with its functions and their schemas."""
     return {
         **summary_wire(tool, [each["name"] for each in tool.data.get("functions", ())]),
         "homepage_url": tool.data.get("homepage_url", ""),
@@ -16,7 +16,7 @@ def tool_wire(tool: Tool) -> dict[str, Any]:
 
 
 def summary_wire(tool: Tool, function_names: list[str]) -> dict[str, Any]:
-    """For lists: functions by their names."""
+    """Return a tool as lists show it, with the names of its functions."""
     return {
         "id": str(tool.pk),
         "kind": tool.kind,

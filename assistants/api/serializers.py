@@ -1,4 +1,4 @@
-"""The shapes of assistants, bindings and scene prompts; nothing here reads or writes rows."""
+"""Define the wire form of assistants, bindings and scene prompts; reads and writes no rows."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
     slug = serializers.SlugField(
         max_length=80,
         required=False,
-        help_text="Unique in the organization; made of the name when left out.",
+        help_text="Unique in the organization. Made from the name if omitted.",
     )
     library_id = serializers.UUIDField(required=False, allow_null=True)
     user_id = serializers.UUIDField(read_only=True, allow_null=True)
@@ -34,7 +34,8 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
         child=serializers.CharField(max_length=300),
         required=False,
         max_length=MAX_ORIGINS,
-        help_text="Web pages whose visitors may be guests, as `https://example.com`. Empty: all.",
+        help_text="Sites whose visitors can be guests, such as `https://example.com`. Empty: any "
+        "site.",
     )
 
     class Meta:
@@ -67,7 +68,9 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
         extra_kwargs = {
             "description": {"max_length": MAX_TEXT_CHARS},
             "prompt": _PROMPT,
-            "model": {"help_text": "An alias of GET models/; `auto` or empty: the default model."},
+            "model": {
+                "help_text": "An alias from GET models/. `auto` or empty: the default model."
+            },
         }
 
     def validate_slug(self, slug: str) -> str:
@@ -90,7 +93,7 @@ class BoundToolSerializer(serializers.ModelSerializer[Tool]):
 
 
 class BindingSerializer(serializers.ModelSerializer[AssistantTool]):
-    """`functions` empty: all of the tool's functions."""
+    """A tool that the assistant uses. Empty `functions` means all of the tool's functions."""
 
     tool_id = serializers.UUIDField()
     tool = BoundToolSerializer(read_only=True)
@@ -108,7 +111,7 @@ class BindingSerializer(serializers.ModelSerializer[AssistantTool]):
 
 
 class FunctionsSerializer(serializers.Serializer[Any]):
-    """What of a binding can be changed."""
+    """The part of a binding that can be changed."""
 
     functions = BoundedListField(
         child=serializers.CharField(max_length=200), max_length=MAX_FUNCTIONS
@@ -123,7 +126,7 @@ class ScenePromptSerializer(serializers.ModelSerializer[ScenePrompt]):
         child=serializers.CharField(max_length=MAX_TEXT_CHARS),
         required=False,
         max_length=MAX_EXAMPLES,
-        help_text="Messages that belong to this scene.",
+        help_text="Examples of messages that belong to this scene.",
     )
 
     class Meta:

@@ -1,4 +1,4 @@
-"""REST of assistants (docs/assistants.md): one view per address, one service per verb."""
+"""Serve assistants over REST (docs/assistants.md): one view per address, one service per verb."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -31,11 +31,13 @@ class AssistantsView(GenericAPIView[Assistant]):
     bound_keys_may = ("GET",)
 
     @extend_schema(
-        parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
+        parameters=[
+            OpenApiParameter("q", str, description="Text that the name or description contains.")
+        ],
         responses=AssistantSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """Assistants of the organization that are yours or shared, newest first."""
+        """List the organization's assistants that are yours or shared, newest first."""
         rows = Assistant.objects.visible_to(principal_of(request))
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
@@ -44,9 +46,10 @@ class AssistantsView(GenericAPIView[Assistant]):
 
     @extend_schema(responses={201: AssistantSerializer})
     def post(self, request: Request) -> Response:
-        """Make an assistant. 400 `unknown_model`, 404 for a library you do not see."""
+        """Create an assistant. Returns 400 `unknown_model` for a model that no enabled alias
+        names, and 404 for a library you cannot see."""
         principal = principal_of(request)
-        fields = _with_library(principal, _valid(self, request))
+        fields = _load_library(principal, _validate(self, request))
         assistant = services.create_assistant(principal, fields=fields)
         return Response(self.get_serializer(assistant).data, status=201)
 
@@ -56,21 +59,22 @@ class AssistantView(GenericAPIView[Assistant]):
     bound_keys_may = ("GET",)
 
     def get(self, request: Request, assistant_id: UUID) -> Response:
-        """The assistant, with its prompt and switches."""
+        """Get an assistant with its prompt and settings."""
         assistant = get_visible(Assistant, principal_of(request), assistant_id)
         return Response(self.get_serializer(assistant).data)
 
     def patch(self, request: Request, assistant_id: UUID) -> Response:
-        """Its creator, and admins if it is shared. 403 for others who see it."""
+        """Change the assistant. Its creator can, and admins if it is shared; others who see it
+        get 403."""
         principal = principal_of(request)
         assistant = get_writable(Assistant, principal, assistant_id)
-        changes = _with_library(principal, _valid(self, request, partial=True), assistant)
+        changes = _load_library(principal, _validate(self, request, partial=True), assistant)
         assistant = services.update_assistant(assistant, changes=changes)
         return Response(self.get_serializer(assistant).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID) -> Response:
-        """Chats with it stay, without it."""
+        """Delete the assistant. Chats with it are kept and continue without it."""
         services.delete_assistant(get_writable(Assistant, principal_of(request), assistant_id))
         return Response(status=204)
 
@@ -78,7 +82,7 @@ class AssistantView(GenericAPIView[Assistant]):
 class DismissGuestsView(APIView):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, assistant_id: UUID) -> Response:
-        """Send all guests away: their tokens count no more, at once. Their chats expire in time."""
+        """Sign out all guests: their tokens stop working at once. Their chats expire as usual."""
         services.dismiss_guests(get_writable(Assistant, principal_of(request), assistant_id))
         return Response(status=204)
 
@@ -89,7 +93,7 @@ class BindingsView(GenericAPIView[AssistantTool]):
 
     @extend_schema(responses=BindingSerializer(many=True))
     def get(self, request: Request, assistant_id: UUID) -> Response:
-        """The tools the assistant uses, newest binding first."""
+        """List the tools that the assistant uses, newest binding first."""
         principal = principal_of(request)
         assistant = get_visible(Assistant, principal, assistant_id)
         rows = AssistantTool.objects.visible_to(principal).filter(assistant=assistant)
@@ -98,10 +102,11 @@ class BindingsView(GenericAPIView[AssistantTool]):
 
     @extend_schema(responses={201: BindingSerializer})
     def post(self, request: Request, assistant_id: UUID) -> Response:
-        """Let the assistant use a tool. 404 for a tool you do not see, 409 for one it has."""
+        """Let the assistant use a tool. Returns 404 for a tool you cannot see, and 409 for one
+        that the assistant already uses."""
         principal = principal_of(request)
         assistant = get_writable(Assistant, principal, assistant_id)
-        fields = _valid(self, request)
+        fields = _validate(self, request)
         tool = get_visible(Tool, principal, fields["tool_id"])
         binding = services.bind_tool(assistant, tool=tool, functions=fields.get("functions", ()))
         return Response(self.get_serializer(binding).data, status=201)
@@ -112,15 +117,15 @@ class BindingView(GenericAPIView[AssistantTool]):
 
     @extend_schema(responses=BindingSerializer)
     def patch(self, request: Request, assistant_id: UUID, tool_id: UUID) -> Response:
-        """Choose among the tool's functions; none chosen means all of them."""
+        """Choose which of the tool's functions the assistant uses. An empty list means all."""
         binding = _binding(principal_of(request), assistant_id, tool_id)
-        functions = _valid(self, request)["functions"]
+        functions = _validate(self, request)["functions"]
         binding = services.choose_functions(binding, functions=functions)
         return Response(BindingSerializer(binding).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID, tool_id: UUID) -> Response:
-        """Take the tool away from the assistant."""
+        """Remove the tool from the assistant."""
         services.unbind_tool(_binding(principal_of(request), assistant_id, tool_id))
         return Response(status=204)
 
@@ -131,7 +136,7 @@ class ScenePromptsView(GenericAPIView[ScenePrompt]):
 
     @extend_schema(responses=ScenePromptSerializer(many=True))
     def get(self, request: Request, assistant_id: UUID) -> Response:
-        """The assistant's scene prompts, newest first."""
+        """List the assistant's scene prompts, newest first."""
         principal = principal_of(request)
         assistant = get_visible(Assistant, principal, assistant_id)
         rows = ScenePrompt.objects.visible_to(principal).filter(assistant=assistant)
@@ -140,19 +145,20 @@ class ScenePromptsView(GenericAPIView[ScenePrompt]):
 
     @extend_schema(responses={201: ScenePromptSerializer})
     def post(self, request: Request, assistant_id: UUID) -> Response:
-        """Add a scene prompt. 409 for a label the assistant has already."""
+        """Add a scene prompt. Returns 409 if the assistant already has one with this label."""
         assistant = get_writable(Assistant, principal_of(request), assistant_id)
-        scene = services.add_scene_prompt(assistant, fields=_valid(self, request))
+        scene = services.add_scene_prompt(assistant, fields=_validate(self, request))
         return Response(self.get_serializer(scene).data, status=201)
 
 
 class UsualScenesView(GenericAPIView[ScenePrompt]):
     serializer_class = ScenePromptSerializer
-    pagination_class = None  # those added, at once
+    pagination_class = None  # the answer is all that were added
 
     @extend_schema(request=None, responses={201: ScenePromptSerializer(many=True)})
     def post(self, request: Request, assistant_id: UUID) -> Response:
-        """Add the usual scenes with their temperatures; those of a label it has already stay."""
+        """Add the usual scenes with their temperatures. Scenes whose label the assistant already
+        has are left as they are."""
         assistant = get_writable(Assistant, principal_of(request), assistant_id)
         scenes = services.add_usual_scenes(assistant)
         return Response(self.get_serializer(scenes, many=True).data, status=201)
@@ -163,37 +169,44 @@ class ScenePromptView(GenericAPIView[ScenePrompt]):
     bound_keys_may = ("GET",)
 
     def get(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
-        """One scene prompt."""
+        """Get a scene prompt."""
         scene = get_visible(ScenePrompt, principal_of(request), scene_id)
-        return Response(self.get_serializer(_of(scene, assistant_id)).data)
+        return Response(self.get_serializer(_check_assistant(scene, assistant_id)).data)
 
     def patch(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
-        """Change it; what is left out stays. 409 for a label the assistant has already."""
-        scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
-        changes = _valid(self, request, partial=True)
+        """Change a scene prompt; omitted fields are kept. Returns 409 if the assistant already has
+        another with this label."""
+        scene = _check_assistant(
+            get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id
+        )
+        changes = _validate(self, request, partial=True)
         scene = services.update_scene_prompt(scene, changes=changes)
         return Response(self.get_serializer(scene).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID, scene_id: UUID) -> Response:
-        """Take the scene away. Chats that were pinned to it choose by themselves."""
-        scene = _of(get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id)
+        """Delete a scene prompt. Chats that were pinned to it choose their scene again."""
+        scene = _check_assistant(
+            get_writable(ScenePrompt, principal_of(request), scene_id), assistant_id
+        )
         services.delete_scene_prompt(scene)
         return Response(status=204)
 
 
-def _valid(view: GenericAPIView[Any], request: Request, *, partial: bool = False) -> dict[str, Any]:
+def _validate(
+    view: GenericAPIView[Any], request: Request, *, partial: bool = False
+) -> dict[str, Any]:
     serializer = view.get_serializer(data=request.data, partial=partial)
     serializer.is_valid(raise_exception=True)
     return cast(dict[str, Any], serializer.validated_data)
 
 
-def _with_library(
+def _load_library(
     principal: Principal, fields: dict[str, Any], current: Assistant | None = None
 ) -> dict[str, Any]:
-    """The fields with the library they name. What stays as it is needs no second permission.
+    """Return the fields with the library that they name, which the principal must see.
 
-    Raises Missing for a library the principal does not see.
+    A library that stays is not checked again. Raises Missing.
     """
     if "library_id" not in fields:
         return fields
@@ -206,7 +219,7 @@ def _with_library(
 
 
 def _binding(principal: Principal, assistant_id: UUID, tool_id: UUID) -> AssistantTool:
-    """Raises Missing, Forbidden."""
+    """Return the binding, if the principal may change it. Raises Missing, Forbidden."""
     assistant = get_writable(Assistant, principal, assistant_id)
     rows = AssistantTool.objects.writable_by(principal).filter(assistant=assistant)
     binding = rows.filter(tool_id=tool_id).select_related("tool").first()
@@ -215,7 +228,8 @@ def _binding(principal: Principal, assistant_id: UUID, tool_id: UUID) -> Assista
     return cast(AssistantTool, binding)
 
 
-def _of(scene: ScenePrompt, assistant_id: UUID) -> ScenePrompt:
+def _check_assistant(scene: ScenePrompt, assistant_id: UUID) -> ScenePrompt:
+    """Return the scene. Raises Missing if it is another assistant's."""
     if scene.assistant_id != assistant_id:
         raise Missing
     return scene

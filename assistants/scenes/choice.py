@@ -1,7 +1,8 @@
-"""Which of an assistant's scenes a question belongs to: by meaning, slow to change, often none.
+"""Choose which of an assistant's scenes a question belongs to: by meaning, and often none.
 
-A question's nearness to a scene is judged against its nearness to sentences of everyday talk, since
-no cosine means the same with two embedding models: see `ANCHORS`. Pure but for `vectors_of_scenes`.
+A question's nearness to a scene is compared with its nearness to sentences of everyday talk
+(`ANCHORS`), since the same cosine means different things with different embedding models. Pure but
+for `vectors_of_scenes`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,21 +32,26 @@ ANCHORS: Final = (
     "请问附近有没有超市？",
     "会议改到下周三下午。",
 )
-"""Talk that belongs to no scene in particular, in the two languages Amber is tested with."""
+"""Sentences that belong to no scene, in the two languages that Amber is tested with."""
 
 ENTER: Final = 4.5
 LEAVE: Final = 2.0
 SWITCH: Final = 1.5
-"""Deviations above everyday talk: to enter a scene, to stay in one, and by how much another must be
-nearer to take over. Chosen on the questions of assistants/tests/test_choose_scene.py."""
+"""Deviations above everyday talk that it takes to enter a scene and to stay in one, and by how many
+another must be nearer to take over. Chosen on the questions of
+assistants/tests/test_choose_scene.py."""
 
 MIN_DEVIATION: Final = 0.05
-"""Everyday sentences can all be equally far from a question; chance still moves it by about this."""
+"""The least deviation assumed: everyday sentences can all be equally far from a question, yet a
+cosine moves by about this much by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`scores`: each scene's nearness in deviations above everyday talk, for the manifest."""
+    """The scene that was chosen, or None, and each scene's score for the manifest.
+
+    A score is the nearness in deviations above everyday talk.
+    """
 
     scene: ScenePrompt | None
     scores: Mapping[UUID, float]
@@ -58,10 +64,11 @@ def choose_scene(
     *,
     previous_id: UUID | None,
 ) -> Choice:
-    """`question` is (D,); each scene has (n, D) and the anchors (m, D), all L2-normalised.
+    """Choose the question's scene. `previous_id` is that of the chat's last turn, if any.
 
-    `previous_id` is the scene of the chat's last turn, if any: it is left only when the question
-    is clearly nearer to another, or to everyday talk.
+    The previous scene is left only if the question is clearly nearer to another, or to everyday
+    talk: a chat should not change its tone with every question. `question` is (D,), each scene
+    (n, D), the anchors (m, D); all are float32 and L2-normalised.
     """
     everyday = anchors @ question
     mean, deviation = float(everyday.mean()), max(float(everyday.std()), MIN_DEVIATION)
@@ -81,9 +88,9 @@ def choose_scene(
 def vectors_of_scenes(
     scenes: Sequence[ScenePrompt], embed: "Callable[[Sequence[str]], Vectors]"
 ) -> "tuple[dict[ScenePrompt, Vectors], Vectors]":
-    """Each scene's vectors (its label with its prompt, then each example), and the anchors'.
+    """Return each scene's vectors (its label with its prompt, then each example) and the anchors'.
 
-    One call of `embed`, which remembers: scenes change rarely.
+    One call of `embed`, which should cache: scenes rarely change.
     """
     texts = [(scene, text) for scene in scenes for text in _texts(scene)]
     vectors = embed([*(text for _, text in texts), *ANCHORS])

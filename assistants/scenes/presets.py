@@ -1,6 +1,6 @@
-"""The usual scenes and how they are sampled: a table to start from, added to an assistant on demand.
+"""List the usual scenes with their sampling, which people can add to an assistant and change.
 
-Temperature and top_p are the values people have settled on for these kinds of work; an assistant's
+Temperature and top_p are values that people have settled on for these kinds of work; the
 temperature is clamped when it is sent (`assistants.turn_config`), so that 0.0 becomes 0.1.
 """
 

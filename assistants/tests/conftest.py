@@ -1,4 +1,4 @@
-"""Assistants, tools and libraries of the tests' people.
+"""Provide assistants, tools and libraries of the tests' personas.
 
 Pytest may read this before Django is set up: models are asked for when they are wanted.
 """

@@ -30,7 +30,7 @@ def tool(bob, new_tool):
 
 @pytest.fixture
 def one(assistant, tool):
-    """The address of the binding of the two."""
+    """Return the address of the binding of the two."""
     AssistantTool.objects.create(
         organization=assistant.organization, assistant=assistant, tool=tool, functions=["get"]
     )
@@ -127,7 +127,7 @@ def test_functions_the_tool_does_not_have_are_named(bob, assistant, tool, one, n
 def test_a_private_tool_of_another_is_not_for_a_shared_assistant(
     alice, carol, new_assistant, new_tool
 ):
-    """No turn would use it: its owner did not share it."""
+    """No turn would use it, as its owner did not share it."""
     shared, private = new_assistant(alice, shared=True), new_tool(carol)
     body = {"tool_id": str(private.pk)}
     answer = api(carol).post(bindings(shared), body)

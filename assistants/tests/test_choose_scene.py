@@ -1,4 +1,4 @@
-"""Which scene a question belongs to, with the built-in embedder and the usual scenes."""
+"""Choose the scene of a question with the built-in embedder and the usual scenes."""
 
 import asyncio
 from collections.abc import Sequence

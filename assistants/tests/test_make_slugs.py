@@ -5,7 +5,7 @@ from django.core.validators import validate_slug
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistants.slugs import first_free, looks_like_id, slug_base
+from assistants.slugs import find_free_slug, looks_like_id, slug_base
 
 ID = UUID("01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00")
 
@@ -37,9 +37,9 @@ def test_it_is_always_one(name, pk):
 
 
 def test_the_first_free_number_is_taken():
-    assert first_free("demo", []) == "demo"
-    assert first_free("demo", ["demo"]) == "demo-2"
-    assert first_free("demo", ["demo", "demo-3", "demo-2"]) == "demo-4"
+    assert find_free_slug("demo", []) == "demo"
+    assert find_free_slug("demo", ["demo"]) == "demo-2"
+    assert find_free_slug("demo", ["demo", "demo-3", "demo-2"]) == "demo-4"
 
 
 @pytest.mark.parametrize("text", [str(ID), ID.hex, str(ID).upper(), f"{{{ID}}}"])

@@ -212,7 +212,7 @@ class TestRead:
         assert api(mallory).get(ALL).json()["results"] == []
 
     def test_my_own_one_stays_in_its_organization(self, alice, new_assistant):
-        """alice, acting in another organization of hers."""
+        """Return alice, acting in another organization of hers."""
         assistant = new_assistant(alice)
         personal = Organization.objects.get(memberships__user=alice.user, personal=True)
         client = api(alice)
@@ -345,7 +345,7 @@ def test_other_rooms_may_ask_who_sees_an_assistant(alice, bob, new_assistant):
 
 
 def test_two_who_choose_the_same_slug_at_once_do_not_both_get_it(bob, new_assistant, monkeypatch):
-    """The second has looked for a free slug before the first has written."""
+    """The second looked for a free slug before the first wrote its own."""
     new_assistant(bob, slug="demo")
     monkeypatch.setattr(services, "_free_slug", lambda assistant: "demo")
     assert api(bob).post(ALL, {"name": "Demo"}).status_code == 409

@@ -1,4 +1,4 @@
-"""Which functions of bound tools a turn gets: in order, chosen, and only while they may be used."""
+"""Turns get the chosen functions of bound tools, in order, and only while they may be used."""
 
 import pytest
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def bound(new_assistant, new_tool):
-    """`bound(assistant, persona, "a", "b", chosen=[…])`: a tool of this persona's, bound."""
+    """Bind a tool of a persona's: `bound(assistant, persona, "a", "b", chosen=[…])`."""
 
     def make(assistant, persona, *names, chosen=(), **fields):
         data = {

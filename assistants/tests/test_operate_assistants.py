@@ -1,4 +1,4 @@
-"""The admin's pages."""
+"""Test the admin's pages of assistants."""
 
 import pytest
 from django.test import Client
@@ -22,7 +22,7 @@ def change(assistant: Assistant) -> str:
 
 
 def form(assistant: Assistant, **fields: object) -> dict[str, object]:
-    """What the page sends back, without bindings and scenes unless `fields` say some."""
+    """Return what the page sends back, without bindings and scenes unless `fields` hold some."""
     empty = {
         f"{inline}-{name}": 0
         for inline in ("bindings", "scene_prompts")

@@ -1,4 +1,4 @@
-"""Pure: an unsaved row is enough."""
+"""Make turn configurations of assistants; an unsaved row is enough."""
 
 from uuid import UUID
 
@@ -7,8 +7,8 @@ import pytest
 from assistants.models import Assistant, ScenePrompt
 from assistants.turn_config import (
     TurnConfig,
-    clamped_temperature,
-    in_scene,
+    apply_scene,
+    clamp_temperature,
     toolbox_of,
     turn_config_of,
 )
@@ -26,7 +26,7 @@ def named(**fields: object) -> Assistant:
 
 @pytest.fixture
 def offered():
-    """The names of the tools a recipe offers."""
+    """Return the names of the tools that a turn configuration offers."""
 
     def names(turn_config):
         limits = ToolLimits(timeout_seconds=1, result_tokens=1, count=len)
@@ -79,7 +79,7 @@ def test_prompts_come_from_the_general_to_the_particular(settings, row, given, p
     ("said", "sent"), [(None, None), (0, 0.1), (0.1, 0.1), (0.7, 0.7), (1, 1), (2, 1)]
 )
 def test_temperature_is_clamped(said, sent):
-    assert clamped_temperature(said) == sent
+    assert clamp_temperature(said) == sent
     assert turn_config_of(named(temperature=said)).temperature == sent
 
 
@@ -100,12 +100,12 @@ def test_memory_is_off_in_the_public_api_unless_enabled(row, is_public_api, uses
 def test_a_scene_adds_its_prompt_and_samples_its_way():
     turn_config = turn_config_of(named(temperature=0.5, top_p=0.25))
     scene = ScenePrompt(prompt="Scene", temperature=0.0)
-    assert in_scene(turn_config, scene).system_prompts == ("Own", "Scene")
-    assert (in_scene(turn_config, scene).temperature, in_scene(turn_config, scene).top_p) == (
+    assert apply_scene(turn_config, scene).system_prompts == ("Own", "Scene")
+    assert (apply_scene(turn_config, scene).temperature, apply_scene(turn_config, scene).top_p) == (
         0.1,
         0.25,
     )
-    assert in_scene(turn_config, ScenePrompt(prompt=" ")) == turn_config
+    assert apply_scene(turn_config, ScenePrompt(prompt=" ")) == turn_config
 
 
 def test_builtin_tools_are_offered_unless_disabled(offered):

@@ -1,4 +1,4 @@
-"""The shapes of budgets on the wire; amounts are decimals, as strings."""
+"""Define the wire form of budgets; amounts are decimals, written as strings."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -41,8 +41,14 @@ def _amount(**options: Any) -> serializers.DecimalField:
 
 
 class BudgetSerializer(serializers.ModelSerializer[Budget]):
-    used = _amount(allow_null=True, read_only=True, help_text="Null for budgets of each.")
-    reserved = _amount(allow_null=True, read_only=True, help_text="By answers under way.")
+    used = _amount(
+        allow_null=True,
+        read_only=True,
+        help_text="Used in the current period. Null if the budget applies to each separately.",
+    )
+    reserved = _amount(
+        allow_null=True, read_only=True, help_text="Reserved by answers in progress."
+    )
     resets_at = serializers.DateTimeField(read_only=True)
 
     class Meta:
@@ -70,10 +76,13 @@ class NewBudgetSerializer(serializers.Serializer[Any]):
         max_length=200,
         required=False,
         allow_blank=True,
-        help_text="The id of the user, key, assistant or guest. Left out: each of them.",
+        help_text="The id of the user, key, assistant or guest. If omitted, the budget applies to "
+        "each of them separately.",
     )
     assistant_id = serializers.UUIDField(
-        required=False, allow_null=True, help_text="Of guests: those of this assistant only."
+        required=False,
+        allow_null=True,
+        help_text="Limits a budget for guests to the guests of this assistant.",
     )
     period = serializers.ChoiceField(choices=BudgetPeriod.choices)
     unit = serializers.ChoiceField(choices=BudgetUnit.choices)
@@ -82,10 +91,12 @@ class NewBudgetSerializer(serializers.Serializer[Any]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         scope, subject = attrs["scope"], attrs.get("subject", "")
         if attrs.get("assistant_id") and scope != BudgetScope.GUEST:
-            raise serializers.ValidationError({"assistant_id": "Only for budgets of guests."})
+            raise serializers.ValidationError(
+                {"assistant_id": "Only a budget for guests can name an assistant."}
+            )
         if subject and scope == BudgetScope.ORGANIZATION:
             raise serializers.ValidationError(
-                {"subject": "There is one organization: leave it out."}
+                {"subject": "A budget for the organization has no subject. Leave it out."}
             )
         if subject and scope in _OF_IDS:
             attrs["subject"] = _as_id(subject)
@@ -97,7 +108,7 @@ class BudgetChangesSerializer(serializers.Serializer[Any]):
 
 
 def budgets_to_wire(budgets: Sequence[Budget]) -> list[Any]:
-    """With what is used and reserved in the periods under way. One query."""
+    """Return budgets with what is used and reserved in their current periods. One query."""
     now = timezone.now()
     counters = counters_of(budgets, now)
     return [_budget_to_wire(budget, counters.get(budget.pk), now) for budget in budgets]
@@ -116,4 +127,6 @@ def _as_id(text: str) -> str:
     try:
         return str(UUID(text))
     except ValueError:
-        raise serializers.ValidationError({"subject": "The id of what the scope names."}) from None
+        raise serializers.ValidationError(
+            {"subject": "Must be the id of the user, key or assistant."}
+        ) from None

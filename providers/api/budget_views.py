@@ -1,4 +1,4 @@
-"""REST of budgets: for the organization's owners and admins, in person."""
+"""Serve budgets over REST, to the organization's owners and admins in person."""
 
 from typing import Any
 from uuid import UUID
@@ -27,8 +27,8 @@ from providers.budgets import services
 from providers.models import Budget, BudgetScope
 
 
-def _admin(request: Request) -> Principal:
-    """Raises Forbidden."""
+def _require_admin(request: Request) -> Principal:
+    """Return who asks. Raises Forbidden unless it is an admin."""
     principal = principal_of(request)
     if not principal.is_admin:
         raise Forbidden
@@ -41,16 +41,16 @@ class BudgetsView(GenericAPIView[Budget]):
 
     @extend_schema(responses=BudgetSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The organization's budgets, newest first, with what is used of each."""
-        page = self.paginate_queryset(Budget.objects.visible_to(_admin(request)))
+        """List the organization's budgets, newest first, with what is used of each."""
+        page = self.paginate_queryset(Budget.objects.visible_to(_require_admin(request)))
         return self.get_paginated_response(budgets_to_wire(page or []))
 
     @extend_schema(
         request=NewBudgetSerializer, responses={201: BudgetSerializer}, examples=BUDGET_EXAMPLES
     )
     def post(self, request: Request) -> Response:
-        """Set a limit. What was used already in this period counts."""
-        principal = _admin(request)
+        """Create a budget. What was already used in the current period counts."""
+        principal = _require_admin(request)
         given = validate_body(NewBudgetSerializer, request)
         _check_subject(principal, given)
         made = services.create_budget(principal.organization_id, **given)
@@ -62,26 +62,26 @@ class BudgetView(APIView):
 
     @extend_schema(responses=BudgetSerializer)
     def get(self, request: Request, budget_id: UUID) -> Response:
-        """The budget, with what is used of it."""
+        """Get a budget with what is used of it."""
         budget = get_visible(Budget, principal_of(request), budget_id)
         return Response(budgets_to_wire([budget])[0])
 
     @extend_schema(request=BudgetChangesSerializer, responses=BudgetSerializer)
     def patch(self, request: Request, budget_id: UUID) -> Response:
-        """Another limit; what was used stays."""
+        """Change the limit. What was used is kept."""
         budget = get_writable(Budget, principal_of(request), budget_id)
         given = validate_body(BudgetChangesSerializer, request)
         return Response(budgets_to_wire([services.change_limit(budget, limit=given["limit"])])[0])
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, budget_id: UUID) -> Response:
-        """From now on there is no such limit."""
+        """Delete the budget. Its limit no longer applies."""
         services.delete_budget(get_writable(Budget, principal_of(request), budget_id))
         return Response(status=204)
 
 
 def _check_subject(principal: Principal, given: dict[str, Any]) -> None:
-    """Whom a budget names must be there to be seen. Raises Missing."""
+    """Raise Missing unless the principal sees the subject and the assistant of the budget."""
     subject, assistant_id = given.get("subject", ""), given.get("assistant_id")
     if given["scope"] == BudgetScope.ASSISTANT and subject:
         assistant_id = UUID(subject)

@@ -1,4 +1,4 @@
-"""What OpenAPI says about usage: calls or sums on a page, and how they are chosen and summed."""
+"""Describe usage for OpenAPI: pages of calls or of sums, and the parameters that choose them."""
 
 from typing import Any, Final
 
@@ -24,11 +24,11 @@ _USAGE: Final = PolymorphicProxySerializer(
 
 @extend_schema_field(_USAGE)
 class _Results(serializers.ListField):
-    """Calls, newest first; with `group_by` sums, newest day first, then most tokens first."""
+    """Calls, newest first. With `group_by`: sums, newest day first, then most tokens first."""
 
 
 class UsagePageSerializer(serializers.Serializer[Any]):
-    """Sums are on one page."""
+    """A page of calls; sums are always on one page."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
@@ -40,17 +40,20 @@ USAGE_PARAMETERS: Final = [
         "group_by",
         str,
         description=(
-            f"Sums instead of calls: {', '.join(GROUPS)}, separated by commas. All on one page; of"
-            f" the last {DEFAULT_DAYS} days unless dates are given, at most {MAX_DAYS} days."
+            f"Return sums instead of calls, grouped by any of {', '.join(GROUPS)}, separated by"
+            f" commas. All sums are on one page. They cover the last {DEFAULT_DAYS} days unless"
+            f" dates are given, and at most {MAX_DAYS} days."
         ),
     ),
-    OpenApiParameter("from", OpenApiTypes.DATE, description="The first day, of UTC."),
-    OpenApiParameter("to", OpenApiTypes.DATE, description="The last day, of UTC."),
-    OpenApiParameter("model", str, description="An alias."),
+    OpenApiParameter("from", OpenApiTypes.DATE, description="The first day, in UTC."),
+    OpenApiParameter("to", OpenApiTypes.DATE, description="The last day, in UTC."),
+    OpenApiParameter("model", str, description="The alias of a model."),
     OpenApiParameter("kind", str, enum=UsageKind.values),
     OpenApiParameter("assistant_id", OpenApiTypes.UUID),
     OpenApiParameter("api_key_id", OpenApiTypes.UUID),
     OpenApiParameter("user_id", OpenApiTypes.UUID),
-    OpenApiParameter("limit", OpenApiTypes.INT, description="Calls per page: 50, at most 200."),
-    OpenApiParameter("cursor", str, description="From `next` or `previous`."),
+    OpenApiParameter(
+        "limit", OpenApiTypes.INT, description="Calls per page: 50 by default, at most 200."
+    ),
+    OpenApiParameter("cursor", str, description="The cursor from `next` or `previous`."),
 ]

@@ -1,4 +1,4 @@
-"""The shapes of models and of the ledger's rows; nothing here reads or writes rows."""
+"""Define the wire form of models and of the ledger's rows; nothing here reads or writes rows."""
 
 from typing import Any
 
@@ -8,19 +8,25 @@ from providers.models import UsageKind, UsageRecord
 
 
 class ModelSerializer(serializers.Serializer[Any]):
-    """A model by the alias clients use; upstream ids and providers are the operators' business."""
+    """A model under the alias that clients use; only operators see upstream ids and providers."""
 
-    alias = serializers.CharField(help_text="`auto`: the default model, whichever it is.")
-    vision = serializers.BooleanField(help_text="Reads images; others are told their names.")
+    alias = serializers.CharField(help_text="`auto` stands for the current default model.")
+    vision = serializers.BooleanField(
+        help_text="The model reads images. Other models are told only the images' names."
+    )
     context_tokens = serializers.IntegerField()
     max_output_tokens = serializers.IntegerField()
-    default = serializers.BooleanField(help_text="What `auto` means.")
-    default_vision = serializers.BooleanField(help_text="What `auto` means where images are.")
-    offline = serializers.BooleanField(help_text="Built in: quotes what it is given, no more.")
+    default = serializers.BooleanField(help_text="`auto` stands for this model.")
+    default_vision = serializers.BooleanField(
+        help_text="`auto` stands for this model when the context holds an image."
+    )
+    offline = serializers.BooleanField(
+        help_text="The built-in model, which only quotes what it is given."
+    )
 
 
 class ModelPageSerializer(serializers.Serializer[Any]):
-    """The form every list has; models are few enough for one page."""
+    """A page in the form that every list has; the models fit on one."""
 
     next = serializers.URLField(allow_null=True, help_text="Always null.")
     previous = serializers.URLField(allow_null=True, help_text="Always null.")
@@ -55,9 +61,9 @@ class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
 
 
 class UsageGroupSerializer(serializers.Serializer[Any]):
-    """As `usage_report.grouped` makes them: of the fields that name the group only those asked for."""
+    """The sum of a group of calls; only the fields that were grouped by are present."""
 
-    day = serializers.DateField(required=False, help_text="Of UTC.")
+    day = serializers.DateField(required=False, help_text="A day in UTC.")
     model = serializers.CharField(required=False)
     kind = serializers.ChoiceField(choices=UsageKind.choices, required=False)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)

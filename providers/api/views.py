@@ -1,4 +1,4 @@
-"""REST of providers: which models there are, and what was used."""
+"""Serve the list of models and the record of usage over REST."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from providers.usage.report import UsageFilters, read_groups, sum_by_groups
 class ModelsView(APIView):
     @extend_schema(responses=ModelPageSerializer, operation_id="models_list")
     def get(self, request: Request) -> Response:
-        """The aliases you may write, `auto` first, then by name: all on one page."""
+        """List the model aliases you can use, `auto` first, then by name, all on one page."""
         page = {"next": None, "previous": None, "results": listed_models()}
         return Response(ModelPageSerializer(page).data)
 
@@ -32,8 +32,8 @@ class UsageView(GenericAPIView[UsageRecord]):
         responses=UsagePageSerializer, parameters=USAGE_PARAMETERS, operation_id="usage_list"
     )
     def get(self, request: Request) -> Response:
-        """Provider calls, newest first, or their sums: your own; an admin's are the
-        organization's."""
+        """List provider calls, newest first, or their sums. You see your own calls; admins see
+        those of the whole organization."""
         filters = UsageFilters.read(request.query_params)
         rows = UsageRecord.objects.visible_to(principal_of(request))
         group_by = request.query_params.get("group_by")
@@ -44,6 +44,6 @@ class UsageView(GenericAPIView[UsageRecord]):
 
 
 def _report(rows: Any, filters: UsageFilters, groups: list[str]) -> Response:
-    """All on one page."""
+    """Return the sums, all on one page."""
     results = sum_by_groups(filters.applied_to(rows), groups)
     return Response({"next": None, "previous": None, "results": results})

@@ -1,7 +1,7 @@
-"""Counters of budgets: one row for each budget, subject and period, changed under its lock.
+"""Keep the counters of budgets: a row for each budget, subject and period, changed under its lock.
 
-A new budget begins with what the ledger holds of the period under way. Refuses to judge:
-`providers.budgets.reservations` compares what it finds here with the limits.
+A new budget begins with what the ledger holds for the current period. This module does not judge:
+`providers.budgets.reservations` compares the counters with the limits.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from amber.lib.ids import new_id
-from providers.budgets.rules import Applying, Spending, period_start, period_start_at
+from providers.budgets.rules import ApplicableBudget, Spending, period_start, period_start_at
 from providers.models import (
     Budget,
     BudgetCounter,
@@ -38,7 +38,7 @@ from providers.models import (
 )
 
 KEPT: Final = timedelta(days=70)
-"""This month and the last are there to be looked at."""
+"""Long enough for this month and the last to be looked at."""
 
 NOTHING: Final = Spending(0, Decimal(0))
 
@@ -49,6 +49,8 @@ _SUBJECT_COLUMNS: Final = {
     BudgetScope.GUEST: "guest_id",
 }
 
+# The upsert waits for the lock of each counter, so what RETURNING gives includes every change that
+# was committed before; comparing it with a limit is then safe until this transaction ends.
 _CHANGE: Final = """
 INSERT INTO providers_budgetcounter AS counter
     (id, created_at, updated_at, budget_id, subject, period_start, used, reserved)
@@ -64,7 +66,7 @@ RETURNING id, budget_id, used, reserved
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterAmounts:
     """A counter after a change."""
 
     pk: UUID
@@ -72,16 +74,17 @@ class Counted:
     reserved: Decimal
 
 
-def change(
-    applying: Sequence[Applying],
+def change_counters(
+    applying: Sequence[ApplicableBudget],
     now: datetime,
     *,
     used: Spending = NOTHING,
     reserved: Spending = NOTHING,
-) -> dict[UUID, Counted]:
-    """Add to the counters of these budgets; by budget, locked from here on, in the order given.
+) -> dict[UUID, CounterAmounts]:
+    """Add to the counters of these budgets and return their new amounts, by budget.
 
-    One statement, which makes the counters that are missing.
+    One statement, which creates missing counters. The rows stay locked until the transaction
+    ends; they are locked in the order given, which all callers must share, or they deadlock.
     """
     if not applying:
         return {}
@@ -95,11 +98,14 @@ def change(
     )
     with connection.cursor() as cursor:
         cursor.execute(_CHANGE, columns)
-        return {budget_id: Counted(pk, *amounts) for pk, budget_id, *amounts in cursor}
+        return {budget_id: CounterAmounts(pk, *amounts) for pk, budget_id, *amounts in cursor}
 
 
 def counters_of(budgets: Sequence[Budget], now: datetime) -> dict[UUID, BudgetCounter]:
-    """Of the periods under way, by budget; none for a budget of each. One query."""
+    """Return the counters of the current periods, by budget. One query.
+
+    A budget that applies to each subject separately has none.
+    """
     starts = {budget.pk: period_start(budget.period, now) for budget in budgets}
     rows = BudgetCounter.objects.filter(
         budget__in=budgets,
@@ -109,8 +115,11 @@ def counters_of(budgets: Sequence[Budget], now: datetime) -> dict[UUID, BudgetCo
     return {row.budget_id: row for row in rows if row.period_start == starts[row.budget_id]}
 
 
-def with_used(budgets: QuerySet[Budget]) -> QuerySet[Budget]:
-    """Annotated with `used_now`: None for a budget of each, and where nothing was used."""
+def annotate_used(budgets: QuerySet[Budget]) -> QuerySet[Budget]:
+    """Annotate each budget with `used_now`, what is used of its current period.
+
+    None where nothing was used, and for a budget that applies to each subject separately.
+    """
     now = timezone.now()
     starts = [
         When(period=period, then=Value(period_start(period, now))) for period in BudgetPeriod.values
@@ -125,7 +134,7 @@ def with_used(budgets: QuerySet[Budget]) -> QuerySet[Budget]:
 
 
 def open_counters(budget: Budget) -> None:
-    """A new budget counts what its subjects have used already. One query over the period."""
+    """Count what the subjects of a new budget have used already. One query over the period."""
     now = timezone.now()
     BudgetCounter.objects.bulk_create(
         (
@@ -142,13 +151,13 @@ def open_counters(budget: Budget) -> None:
 
 
 def forget_counters() -> None:
-    """Those of periods long past."""
+    """Delete the counters of periods that ended more than KEPT ago."""
     least = timezone.now().date() - KEPT
     BudgetCounter.objects.filter(period_start__lt=least).delete()
 
 
 def _sum_used(budget: Budget, since: datetime) -> dict[str, Decimal]:
-    """By subject, from the ledger."""
+    """Sum what was used since then, by subject, from the ledger."""
     rows = UsageRecord.objects.filter(organization_id=budget.organization_id, created_at__gte=since)
     if budget.assistant_id is not None:
         rows = rows.filter(assistant_id=budget.assistant_id)

@@ -1,13 +1,15 @@
-"""Budgets, held: reserve before a call, count what it used, release when it is over.
+"""Hold budgets: reserve before a call, count what it used, release when it is over.
 
 A counter for each budget, subject and period holds what was used and what is reserved; a
-reservation names its holder. Whoever reserves changes the counters first and looks after: their
-rows are locked by then, in the order of their budgets, so that neither many at once nor a crash
-can overshoot. Counters are the last rows a transaction locks; releasing twice releases once.
+reservation names its holder. Reserving changes the counters first and compares them with the
+limits afterwards: their rows are locked by then, in the order of their budgets, so that neither
+concurrent calls nor a crash can overshoot. Counters are the last rows a transaction locks;
+releasing twice releases once.
 
-That an organization has no budget is remembered for ABSENCE_SECONDS in each process: most have
-none, and their turns cost no query.
-Refuses to know turns: whoever holds something says when it is over (`chats.turns.admission`).
+Each process remembers for ABSENCE_SECONDS that an organization has no budget: most have none, and
+their turns cost no query.
+This module knows nothing of turns: whoever holds something says when it is over
+(`chats.turns.admission`).
 """
 
 import time
@@ -22,15 +24,21 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from amber.lib.errors import RateLimited
-from providers.budgets.counters import Counted, change
-from providers.budgets.rules import Applying, BudgetSubject, Spending, narrowest, refusal
+from providers.budgets.counters import CounterAmounts, change_counters
+from providers.budgets.rules import (
+    ApplicableBudget,
+    BudgetSubject,
+    Spending,
+    keep_narrowest,
+    refusal,
+)
 from providers.models import Budget, BudgetCounter, BudgetReservation, BudgetScope
 
 ABSENCE_SECONDS: Final = 10.0
-"""A first budget holds after that, in processes other than the one that made it."""
+"""How long an organization's first budget may be ignored by processes that did not create it."""
 
 _absent: dict[UUID, float] = {}
-"""Until when (monotonic) an organization is taken to have no budget."""
+"""Until when (`time.monotonic`) an organization is taken to have no budget."""
 
 
 def reserve(
@@ -41,7 +49,7 @@ def reserve(
     `asked` is called only where one does. Part of the caller's transaction: no query, or four.
     Raises RateLimited (budget_exceeded); then nothing is held.
     """
-    applying = _applying(budget_subject)
+    applying = _find_applicable(budget_subject)
     if not applying:
         return False
     _hold(applying, asked(), holder_id)
@@ -49,25 +57,35 @@ def reserve(
 
 
 def renew(budget_subject: BudgetSubject, asked: Spending, *, holder_id: UUID) -> RateLimited | None:
-    """Hold this much instead of what was held, for the holder's next call. If it cannot be had,
-    the refusal is returned, and what was held stays so."""
+    """Hold this much for the holder's next call, instead of what was held.
+
+    Return the refusal if a budget does not allow it; what was held then stays held.
+    """
+    # The savepoint takes the release back when the new reservation is refused.
     try:
         with transaction.atomic():
             release([holder_id])
-            _hold(_applying(budget_subject, is_budgeted=True), asked, holder_id)
+            _hold(_find_applicable(budget_subject, is_budgeted=True), asked, holder_id)
     except RateLimited as refused:
         return refused
     return None
 
 
 def count(budget_subject: BudgetSubject, used: Spending, *, is_budgeted: bool = False) -> None:
-    """Add what a call has used. `is_budgeted`: something was reserved for it, so some budget
-    applies whatever this process remembers. No query, or two."""
-    change(_applying(budget_subject, is_budgeted=is_budgeted), timezone.now(), used=used)
+    """Add what a call has used. No query, or two.
+
+    `is_budgeted`: something was reserved for it, so that some budget applies whatever this process
+    remembers.
+    """
+    change_counters(
+        _find_applicable(budget_subject, is_budgeted=is_budgeted), timezone.now(), used=used
+    )
 
 
 def release(holder_ids: Collection[UUID]) -> None:
-    """Give back what is reserved for these, if anything. Two queries."""
+    """Give back what is reserved for these holders, if anything. Two queries."""
+    # The counters are locked before they change, in the order of their budgets like everywhere:
+    # the UPDATE alone would lock them in any order and could deadlock with a reservation.
     mine = BudgetReservation.objects.filter(holder_id__in=holder_ids)
     counters = BudgetCounter.objects.filter(pk__in=mine.values("counter_id"))
     locked = counters.select_for_update(no_key=True)
@@ -78,12 +96,12 @@ def release(holder_ids: Collection[UUID]) -> None:
 
 
 def forget_absence() -> None:
-    """Budgets have changed: this process looks again."""
+    """Make this process look for budgets again, after they have changed."""
     _absent.clear()
 
 
 def holders_since(moment: datetime, *, at_most: int) -> list[UUID]:
-    """Who has held something since before then, oldest first."""
+    """Return those who have held something since before `moment`, oldest first."""
     old = BudgetReservation.objects.filter(created_at__lt=moment).order_by("created_at")
     return list(dict.fromkeys(old.values_list("holder_id", flat=True)[:at_most]))
 
@@ -91,8 +109,13 @@ def holders_since(moment: datetime, *, at_most: int) -> list[UUID]:
 # -- Which budgets apply -----------------------------------------------------------------------
 
 
-def _applying(budget_subject: BudgetSubject, *, is_budgeted: bool = False) -> list[Applying]:
-    """In the order of locking. No query while it is known that there are none, else one to three."""
+def _find_applicable(
+    budget_subject: BudgetSubject, *, is_budgeted: bool = False
+) -> list[ApplicableBudget]:
+    """Return the budgets that apply, in the order in which their counters are locked.
+
+    No query while it is known that there are none, else one to three.
+    """
     organization_id = budget_subject.organization_id
     if not is_budgeted and _absent.get(organization_id, 0.0) > time.monotonic():
         return []
@@ -102,14 +125,14 @@ def _applying(budget_subject: BudgetSubject, *, is_budgeted: bool = False) -> li
         wanted |= Q(scope=scope, subject__in=["", subject])
     whose = Q(assistant_id=None) | Q(assistant_id=budget_subject.assistant_id)
     mine = Budget.objects.filter(organization_id=organization_id)
-    found = narrowest(_as_applying(row, subjects) for row in mine.filter(wanted & whose))
+    found = keep_narrowest(_make_applicable(row, subjects) for row in mine.filter(wanted & whose))
     if not found and not mine.exists():
         _absent[organization_id] = time.monotonic() + ABSENCE_SECONDS
     return found
 
 
 def _subjects(budget_subject: BudgetSubject) -> dict[BudgetScope, str]:
-    """One query for a key: which it was rotated from."""
+    """Return the subject's id in each scope. A key costs one query: which it was rotated from."""
     key_id = budget_subject.api_key_id
     ids = {
         BudgetScope.USER: budget_subject.user_id,
@@ -120,8 +143,8 @@ def _subjects(budget_subject: BudgetSubject) -> dict[BudgetScope, str]:
     return {scope: str(pk) for scope, pk in ids.items() if pk is not None}
 
 
-def _as_applying(row: Budget, subjects: dict[BudgetScope, str]) -> Applying:
-    return Applying(
+def _make_applicable(row: Budget, subjects: dict[BudgetScope, str]) -> ApplicableBudget:
+    return ApplicableBudget(
         budget_id=row.pk,
         scope=row.scope,
         period=row.period,
@@ -146,11 +169,11 @@ WHERE counter.id = given.counter_id
 """
 
 
-def _hold(applying: Sequence[Applying], asked: Spending, holder_id: UUID) -> None:
-    """Raises RateLimited; then nothing is held."""
+def _hold(applying: Sequence[ApplicableBudget], asked: Spending, holder_id: UUID) -> None:
+    """Reserve for each budget. Raises RateLimited; then nothing is held."""
     now = timezone.now()
     with transaction.atomic():
-        counted = change(applying, now, reserved=asked)
+        counted = change_counters(applying, now, reserved=asked)
         over = [each for each in applying if _is_over(counted[each.budget_id], each)]
         if over:
             last = max(over, key=lambda each: each.period)  # a month ends after its days
@@ -166,5 +189,5 @@ def _hold(applying: Sequence[Applying], asked: Spending, holder_id: UUID) -> Non
         )
 
 
-def _is_over(counter: Counted, budget: Applying) -> bool:
+def _is_over(counter: CounterAmounts, budget: ApplicableBudget) -> bool:
     return counter.used + counter.reserved > budget.limit

@@ -1,7 +1,7 @@
-"""What budgets say, without a database: whose they are, which of them count, when they begin anew.
+"""Decide without a database which budgets count, when they reset, and how a refusal reads.
 
-Periods are days and months of UTC. Refuses to say how much a budget holds or what others used of
-it: whoever is refused may be a guest.
+Periods are days and months of UTC. A refusal never says how much a budget holds or what others
+used of it: whoever is refused may be a guest.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from amber.lib.errors import RateLimited
 from providers.models import BudgetPeriod, BudgetScope, BudgetUnit
 
 HELD_RETRY_SECONDS: Final = 10
-"""When to ask again if only what others have reserved is in the way: a usual turn is over by then."""
+"""When to retry if only others' reservations are in the way: a usual turn is over by then."""
 
 _SHOWN_SCOPES: Final = {
     BudgetScope.ORGANIZATION: "the organization",
@@ -24,12 +24,13 @@ _SHOWN_SCOPES: Final = {
     BudgetScope.ASSISTANT: "this assistant",
     BudgetScope.GUEST: "this guest",
 }
-_SHOWN_UNITS: Final = {BudgetUnit.TOKENS: "tokens", BudgetUnit.MONEY: "money"}
+_SHOWN_UNITS: Final = {BudgetUnit.TOKENS: "token", BudgetUnit.MONEY: "money"}
+_SHOWN_PERIODS: Final = {BudgetPeriod.DAY: "daily", BudgetPeriod.MONTH: "monthly"}
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetSubject:
-    """On whose account a call goes; None where nobody is."""
+    """Names those whose budgets a call counts against; None where there is nobody."""
 
     organization_id: UUID
     user_id: UUID | None = None
@@ -50,8 +51,8 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Applying:
-    """A budget that applies to a spender, who is `subject` in it."""
+class ApplicableBudget:
+    """A budget that applies to a call; `subject` is who the call is counted for."""
 
     budget_id: UUID
     scope: str
@@ -63,10 +64,13 @@ class Applying:
     is_of_assistant: bool = False
 
 
-def narrowest(found: Iterable[Applying]) -> list[Applying]:
-    """One for each scope, period and unit: a named one before one of an assistant's guests, and
-    that before one for each. In the order in which their counters are locked."""
-    kept: dict[tuple[str, str, str], Applying] = {}
+def keep_narrowest(found: Iterable[ApplicableBudget]) -> list[ApplicableBudget]:
+    """Keep one budget for each scope, period and unit, in the order of locking their counters.
+
+    A budget of a named subject wins over one of an assistant's guests, and that over one that
+    applies to each subject.
+    """
+    kept: dict[tuple[str, str, str], ApplicableBudget] = {}
     for each in sorted(found, key=lambda each: (each.is_named, each.is_of_assistant)):
         kept[each.scope, each.period, each.unit] = each
     return sorted(kept.values(), key=lambda each: each.budget_id)
@@ -82,7 +86,7 @@ def period_start_at(period: str, now: datetime) -> datetime:
 
 
 def period_end(period: str, now: datetime) -> datetime:
-    """When the budget begins anew."""
+    """Return when the budget resets."""
     start = period_start(period, now)
     if period == BudgetPeriod.DAY:
         after = start + timedelta(days=1)
@@ -91,17 +95,19 @@ def period_end(period: str, now: datetime) -> datetime:
     return datetime.combine(after, time(), UTC)
 
 
-def refusal(refused: Applying, *, is_only_held: bool, now: datetime) -> RateLimited:
-    """`is_only_held`: it would do if the calls under way used nothing."""
+def refusal(refused: ApplicableBudget, *, is_only_held: bool, now: datetime) -> RateLimited:
+    """Return the error to raise.
+
+    `is_only_held`: the budget would be enough if the calls in progress used nothing.
+    """
     end = period_end(refused.period, now)
     left_seconds = int((end - now).total_seconds()) + 1
     whose = _SHOWN_SCOPES[BudgetScope(refused.scope)]
-    name = (
-        f"The {_SHOWN_UNITS[BudgetUnit(refused.unit)]} budget of {whose} for this {refused.period}"
-    )
-    what = "is held by answers under way" if is_only_held else "does not afford this"
+    unit = _SHOWN_UNITS[BudgetUnit(refused.unit)]
+    name = f"The {_SHOWN_PERIODS[BudgetPeriod(refused.period)]} {unit} budget of {whose}"
+    what = "is reserved by answers in progress" if is_only_held else "is not enough for this"
     return RateLimited(
-        f"{name} {what}. It begins anew at {end:%Y-%m-%dT%H:%M:%SZ}.",
+        f"{name} {what}. It resets at {end:%Y-%m-%dT%H:%M:%SZ}.",
         code="budget_exceeded",
         retry_after_seconds=min(HELD_RETRY_SECONDS, left_seconds) if is_only_held else left_seconds,
     )

@@ -1,4 +1,4 @@
-"""The verbs of budgets: each one transaction, over rows that the caller was allowed to reach."""
+"""Create, change and delete budgets: each in one transaction, on rows the caller may reach."""
 
 from decimal import Decimal
 from uuid import UUID
@@ -22,7 +22,10 @@ def create_budget(
     subject: str = "",
     assistant_id: UUID | None = None,
 ) -> Budget:
-    """It counts what its subjects have used already in this period. Raises Conflict."""
+    """Create a budget that counts what its subjects have used already in the current period.
+
+    Raises Conflict if there is one of the same scope, subject, assistant, period and unit.
+    """
     try:
         with transaction.atomic(durable=True):
             budget = Budget.objects.create(
@@ -37,14 +40,14 @@ def create_budget(
             open_counters(budget)
     except IntegrityError:
         raise Conflict(
-            "There is a budget of this scope, subject, period and unit: change its limit."
+            "There is already a budget of this scope, subject, period and unit. Change its limit."
         )
     reservations.forget_absence()
     return budget
 
 
 def subject_of(scope: str, subject: str) -> str:
-    """As it is stored: of a key the first that it was rotated from."""
+    """Return the subject as it is stored: for a key, the first one that it was rotated from."""
     if scope != BudgetScope.KEY or not subject:
         return subject
     key_id = UUID(subject)
@@ -53,7 +56,7 @@ def subject_of(scope: str, subject: str) -> str:
 
 @transaction.atomic(durable=True)
 def change_limit(budget: Budget, *, limit: Decimal) -> Budget:
-    """Answers under way keep what they hold."""
+    """Change the limit; answers in progress keep what they hold."""
     budget.limit = limit
     budget.save(update_fields=["limit", "updated_at"])
     return budget
@@ -61,4 +64,5 @@ def change_limit(budget: Budget, *, limit: Decimal) -> Budget:
 
 @transaction.atomic(durable=True)
 def delete_budget(budget: Budget) -> None:
+    """Delete the budget and its counters; other budgets of its subjects stay."""
     budget.delete()

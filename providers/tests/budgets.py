@@ -1,4 +1,4 @@
-"""Budgets that tests begin with."""
+"""Create the budgets that tests begin with."""
 
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,7 @@ from tests.personas import Persona
 
 
 def new_budget(persona: Persona, limit: int | str, **fields: Any) -> Budget:
-    """Of the organization, in tokens a day unless said otherwise; this process knows of it."""
+    """Create a budget of the organization, in tokens a day by default; this process knows of it."""
     reservations.forget_absence()
     fields = {"scope": "organization", "period": "day", "unit": "tokens"} | fields
     return Budget.objects.create(organization=persona.organization, limit=Decimal(limit), **fields)
@@ -27,7 +27,7 @@ def tokens(number: int, money: str = "0") -> Spending:
 
 
 def held(budget: Budget, subject: str = "") -> tuple[int, int]:
-    """Used and reserved, in whole numbers."""
+    """Return what is used and reserved, in whole numbers."""
     counter = BudgetCounter.objects.get(budget=budget, subject=subject)
     return int(counter.used), int(counter.reserved)
 

@@ -1,4 +1,4 @@
-"""Models to look up, and an environment that names no provider.
+"""Provide models to look up, and an environment that names no provider.
 
 Pytest may read this before Django is set up: models are asked for when they are wanted.
 """

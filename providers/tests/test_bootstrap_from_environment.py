@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def said(monkeypatch):
-    """Says these things and no others, then bootstraps."""
+    """Return a function that sets these variables and no others, then bootstraps."""
 
     def say(**values):
         names = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AMBER_MODEL", "AMBER_VISION_MODEL")
@@ -73,7 +73,7 @@ def test_a_key_alone_means_openai(said):
 
 
 def test_an_address_alone_is_enough(said):
-    """Ollama wants no key; that it embeds is not known unless said."""
+    """Ollama needs no key; that it embeds is not known unless the environment says so."""
     said(OPENAI_BASE_URL="http://localhost:11434/v1/", AMBER_MODEL="llama3.2")
     assert defaults() == ("llama3.2", "offline-embedding")
     provider = LanguageModel.objects.get(default=True).provider

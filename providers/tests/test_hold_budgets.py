@@ -12,14 +12,20 @@ from amber.lib.errors import RateLimited
 from engine.provider.model import Usage
 from providers.budgets import reservations
 from providers.budgets.counters import forget_counters, open_counters
-from providers.budgets.rules import Applying, narrowest, period_end, period_start, refusal
+from providers.budgets.rules import (
+    ApplicableBudget,
+    keep_narrowest,
+    period_end,
+    period_start,
+    refusal,
+)
 from providers.models import Budget, BudgetCounter, BudgetReservation
 from providers.tests.budgets import budget_subject, held, new_budget, tokens
 from providers.usage import ledger
 
 
 def reserve(persona, number=100, money="0", **fields):
-    """The holder's id."""
+    """Reserve tokens of this person's budgets and return the holder's id."""
     holder_id = uuid4()
     asked = tokens(number, money)
     assert reservations.reserve(
@@ -214,7 +220,7 @@ def test_is_part_of_the_callers_transaction(alice):
 
 
 def at_once(number, work):
-    """Runs `work(n)` in as many threads, which begin together; what they returned."""
+    """Run `work(n)` in as many threads, which begin together; return what they returned."""
     start, found = threading.Barrier(number), []
 
     def run(n):
@@ -243,7 +249,7 @@ def test_many_at_once_get_no_more_than_there_is(alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_those_who_use_release_and_reserve_at_once_never_wait_for_each_other_in_a_ring(alice):
-    """Budgets in any order of age; counters that exist and others that are made on the way."""
+    """The budgets are of any age; some counters exist and others are created on the way."""
     of_month = new_budget(alice, 10_000, period="month")
     of_user = new_budget(alice, 10_000, scope="user")
 
@@ -297,20 +303,20 @@ def applying(**fields):
         "limit": 1,
         "subject": "s",
     }
-    return Applying(budget_id=uuid4(), **(defaults | fields))
+    return ApplicableBudget(budget_id=uuid4(), **(defaults | fields))
 
 
 def test_different_periods_and_units_all_count():
     each = [applying(), applying(period="month"), applying(unit="money"), applying(scope="user")]
-    assert sorted(narrowest(each), key=str) == sorted(each, key=str)
+    assert sorted(keep_narrowest(each), key=str) == sorted(each, key=str)
 
 
 def test_a_refusal_says_which_budget_and_until_when_and_no_amounts():
     now = datetime(2030, 1, 1, 23, 59, 0, tzinfo=UTC)
     error = refusal(applying(limit=Decimal(777)), is_only_held=False, now=now)
     assert error.message == (
-        "The tokens budget of this guest for this day does not afford this."
-        " It begins anew at 2030-01-02T00:00:00Z."
+        "The daily token budget of this guest is not enough for this."
+        " It resets at 2030-01-02T00:00:00Z."
     )
     assert error.retry_after_seconds == 61
     soon = refusal(applying(), is_only_held=True, now=now)

@@ -46,9 +46,9 @@ def test_shows_what_was_used(bob, record):
 
 
 def test_an_admin_sees_the_organizations_and_nobody_elses(alice, carol, bob, mallory, record):
-    ours = {str(record(who).pk) for who in (alice, bob)}
+    own = {str(record(who).pk) for who in (alice, bob)}
     record(mallory)
-    assert set(listed(alice)) == set(listed(carol)) == ours
+    assert set(listed(alice)) == set(listed(carol)) == own
 
 
 def test_a_member_sees_no_other_members(alice, bob, record):

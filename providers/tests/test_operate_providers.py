@@ -1,4 +1,4 @@
-"""The admin's pages."""
+"""Test the admin's pages of providers and models."""
 
 import pytest
 from django.test import Client
@@ -57,7 +57,7 @@ def test_the_default_model_is_chosen_by_an_action(operator, new_model):
     old, new = new_model("old", default=True), new_model("new")
     body = {"action": "make_default", "_selected_action": [str(new.pk)]}
     page = operator.post(MODELS, body, follow=True).content.decode()
-    assert "new is the default now" in page
+    assert "new is now the default" in page
     assert LanguageModel.objects.get(default=True) == new
     body["_selected_action"] = [str(old.pk), str(new.pk)]
     assert "exactly one" in operator.post(MODELS, body, follow=True).content.decode()

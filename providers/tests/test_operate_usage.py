@@ -1,4 +1,4 @@
-"""The admin's pages of usage and budgets."""
+"""Test the admin's pages of usage and budgets."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -29,7 +29,7 @@ def operator(db):
 
 @pytest.fixture
 def used(alice, mallory, new_model):
-    """Of two organizations, one of them yesterday."""
+    """Record calls of two organizations, one of them yesterday."""
     model = new_model("m1", price_in=Decimal(1))
     ledger.record(model, Usage(1_234, 56), organization_id=alice.organization.pk)
     row = ledger.record(model, Usage(777, 3), organization_id=mallory.organization.pk)

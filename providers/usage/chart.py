@@ -1,6 +1,6 @@
-"""Sums of usage by day as the bars of a chart: positions and sizes, which a template draws as SVG.
+"""Lay out sums of usage by day as the bars of a chart, which a template draws as SVG.
 
-Days without calls are there too, at their place. Pure; refuses to know colours and scripts.
+Days without calls have bars of no height. Pure; colours are the template's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,15 @@ HEIGHT: Final = 240
 GAP: Final = 2
 
 SCALE_STEPS: Final = (1, 2, 5, 10)
-"""The top of the scale is one of these times a power of ten: people read it at a glance."""
+"""The top of the scale is one of these times a power of ten, which people read at a glance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One day; `prompt` stands on the ground, `completion` on top of it. Heights and `y` in SVG's
-    units, y from above."""
+    """One day's bar: `prompt` stands on the ground, `completion` on top of it.
+
+    Sizes and positions are in SVG's units; y counts from the top.
+    """
 
     day: date
     calls: int
@@ -42,7 +44,7 @@ class Chart:
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]], since: date, until: date) -> Chart:
-    """`rows` as `usage_report.grouped` makes them by day, in any order."""
+    """Lay out `rows`, which `report.sum_by_groups` summed by day, in any order."""
     by_day = {row["day"]: row for row in rows}
     days = [since + timedelta(days=n) for n in range((until - since).days + 1)]
     most = max((_tokens(row) for row in rows), default=0)
@@ -77,7 +79,7 @@ def _tokens(row: Mapping[str, Any]) -> int:
 
 
 def _round_up(most: int) -> int:
-    """At least 10, so that an empty chart has a scale."""
+    """Return the top of the scale: at least 10, so that an empty chart has one."""
     power = 10
     while power * SCALE_STEPS[-1] < most:
         power *= 10

@@ -1,7 +1,7 @@
-"""The ledger: one row per call of a provider, written inside the caller's transaction.
+"""Write the ledger: one row per call of a provider, inside the caller's transaction.
 
-Counts what was used and what it cost, for the budgets too (`providers.budgets.reservations` holds them).
-Refuses to guess tokens: the caller says whether the provider counted them or Amber did.
+Counts what was used and what it cost, for the budgets too (`providers.budgets.reservations` holds
+them). Tokens are not guessed here: the caller says whether the provider counted them or Amber did.
 """
 
 from decimal import Decimal
@@ -17,11 +17,11 @@ from providers.models import EmbeddingModel, LanguageModel, UsageKind, UsageReco
 
 _MILLION = Decimal(1_000_000)
 _CENTS = Decimal("0.00000001")
-"""The last digit the column keeps."""
+"""The last digit that the column keeps."""
 
 
 def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
-    """In the currency of the prices. Cached tokens are part of the prompt's."""
+    """Return the cost in the currency of the prices. Cached tokens are part of the prompt's."""
     if isinstance(row, EmbeddingModel):
         return (row.price_in * usage.prompt_tokens / _MILLION).quantize(_CENTS)
     price_cached = row.price_in if row.price_cached is None else row.price_cached
@@ -35,8 +35,10 @@ def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
 
 
 def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
-    """One INSERT for a text that was spoken; `about` as in `record`. Providers count no tokens of
-    it, and no price is known: the tokens are ours."""
+    """Record a text that was spoken; `about` as in `record`. One INSERT.
+
+    Amber counts the tokens, since providers do not; the cost is 0, since no price is known.
+    """
     return _write_record(
         UsageRecord(
             kind=UsageKind.SPEECH,
@@ -65,8 +67,10 @@ def record(
     outcome: str = "ok",
     is_budgeted: bool = False,
 ) -> UsageRecord:
-    """One INSERT, and two queries more where budgets apply. `outcome` is as in
-    `UsageRecord`; `is_budgeted` as in `budgets.count`."""
+    """Record a call. One INSERT, and two more queries where budgets apply.
+
+    `outcome` is as in `UsageRecord`, `is_budgeted` as in `reservations.count`.
+    """
     kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
     return _write_record(
         UsageRecord(
@@ -92,7 +96,7 @@ def record(
 
 
 def spending_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Spending:
-    """What a call of this model is to a budget."""
+    """Return what a call of this model takes from a budget."""
     return Spending(usage.total_tokens, cost_of(row, usage))
 
 

@@ -1,10 +1,11 @@
-"""The ledger, filtered and summed: by day (UTC), model, kind, assistant, key or user.
+"""Filter and sum the ledger: by day (UTC), model, kind, assistant, key or user.
 
     filters = UsageFilters.read(request.query_params)
-    rows = grouped(filters.applied_to(UsageRecord.objects.visible_to(principal)), ["day", "model"])
+    rows = filters.applied_to(UsageRecord.objects.visible_to(principal))
+    sums = sum_by_groups(rows, ["day", "model"])
 
-Sums are made by Postgres over an index of the tenant and time, so a report costs what its span
-holds: at most MAX_DAYS. Refuses to decide who sees what: rows come in already limited.
+Postgres sums over an index of the tenant and time, so a report costs as much as its span holds, at
+most MAX_DAYS. Who sees what is not decided here: the caller passes rows that are already limited.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from providers.models import UsageKind, UsageRecord
 YEARS: Final = range(1970, 9_999)
 MAX_DAYS: Final = 366
 DEFAULT_DAYS: Final = 30
-"""What a report is about when no dates are given."""
+"""The span of a report when no dates are given."""
 
 MAX_GROUPS: Final = 5_000
 """A year of days for a dozen models; 1 MB of JSON."""
@@ -36,7 +37,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "key": "api_key_id",
     "user": "user_id",
 }
-"""What may be grouped by, and the field that tells it."""
+"""The names that a report can be grouped by, and the field of each."""
 
 _IDS: Final = ("assistant_id", "api_key_id", "user_id")
 
@@ -45,7 +46,7 @@ SUMS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost")
 
 @dataclass(frozen=True, slots=True)
 class UsageFilters:
-    """`since` and `until` are days, both included; None: no bound."""
+    """The calls to report; `since` and `until` are days, both included, and None is no bound."""
 
     since: date | None = None
     until: date | None = None
@@ -53,23 +54,25 @@ class UsageFilters:
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> Self:
-        """From `from`, `to`, `model`, `kind` and ids of a query string. Raises Invalid."""
+        """Read `from`, `to`, `model`, `kind` and ids from a query string. Raises Invalid."""
         equal: dict[str, Any] = {name: said[name] for name in ("model", "kind") if said.get(name)}
         if equal.get("kind", UsageKind.CHAT) not in UsageKind.values:
-            raise _wrong("kind", f"One of {', '.join(UsageKind.values)}.")
+            raise _invalid_field("kind", f"Must be one of {', '.join(UsageKind.values)}.")
         equal |= {name: _id(name, said[name]) for name in _IDS if said.get(name)}
         since, until = _day("from", said.get("from")), _day("to", said.get("to"))
         if since and until and since > until:
-            raise _wrong("to", "This is before `from`.")
+            raise _invalid_field("to", "Must not be before `from`.")
         return cls(since, until, tuple(equal.items()))
 
     def bounded(self) -> Self:
-        """With both dates: the last DEFAULT_DAYS where none are given. Raises Invalid for more
-        than MAX_DAYS."""
+        """Return filters with both dates: the last DEFAULT_DAYS if none are given.
+
+        Raises Invalid for more than MAX_DAYS.
+        """
         until = self.until or timezone.now().date()
         since = self.since or until - timedelta(days=DEFAULT_DAYS - 1)
         if (until - since).days >= MAX_DAYS:
-            raise _wrong("from", f"A report is about {MAX_DAYS} days at most.")
+            raise _invalid_field("from", f"A report covers at most {MAX_DAYS} days.")
         return type(self)(since, until, self.equal)
 
     def applied_to(self, rows: "QuerySet[UsageRecord]") -> "QuerySet[UsageRecord]":
@@ -82,17 +85,20 @@ class UsageFilters:
 
 
 def read_groups(said: str) -> list[str]:
-    """Names of GROUPS, separated by commas. Raises Invalid."""
+    """Read names of GROUPS, separated by commas. Raises Invalid."""
     names = list(dict.fromkeys(name.strip() for name in said.split(",")))
     if not all(name in GROUPS for name in names):
-        raise _wrong("group_by", f"Of {', '.join(GROUPS)}, separated by commas.")
+        raise _invalid_field(
+            "group_by", f"Must be any of {', '.join(GROUPS)}, separated by commas."
+        )
     return names
 
 
 def sum_by_groups(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[dict[str, Any]]:
-    """One row a group: its fields, `calls` and SUMS; newest day first, then most tokens first.
+    """Return a row for each group: its fields, `calls` and SUMS.
 
-    One query. Raises Invalid for more than MAX_GROUPS.
+    The newest day comes first, then most tokens. One query. Raises Invalid for more than
+    MAX_GROUPS.
     """
     fields = [GROUPS[name] for name in groups]
     if "day" in fields:
@@ -108,7 +114,9 @@ def sum_by_groups(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[
     )
     found = list(summed[: MAX_GROUPS + 1])
     if len(found) > MAX_GROUPS:
-        raise _wrong("group_by", f"More than {MAX_GROUPS:,} groups: ask for fewer days.")
+        raise _invalid_field(
+            "group_by", f"There are more than {MAX_GROUPS:,} groups. Ask for fewer days."
+        )
     return [_row(each, fields) for each in found]
 
 
@@ -123,13 +131,13 @@ def _midnight(day: date) -> datetime:
 
 
 def _day(name: str, said: str | None) -> date | None:
-    """Not so early or late that there is no day before, or after."""
+    """Parse a day, not so early or late that Python knows none before or after it."""
     try:
         day = date.fromisoformat(said) if said else None
     except ValueError:
-        raise _wrong(name, "A day, as 2031-12-31.") from None
+        raise _invalid_field(name, "Must be a date such as 2031-12-31.") from None
     if day and day.year not in YEARS:
-        raise _wrong(name, f"A day of the years {YEARS[0]} to {YEARS[-1]}.")
+        raise _invalid_field(name, f"Must be in the years {YEARS[0]} to {YEARS[-1]}.")
     return day
 
 
@@ -137,8 +145,8 @@ def _id(name: str, said: str) -> UUID:
     try:
         return UUID(said)
     except ValueError:
-        raise _wrong(name, "Must be a UUID.") from None
+        raise _invalid_field(name, "Must be a UUID.") from None
 
 
-def _wrong(name: str, text: str) -> Invalid:
+def _invalid_field(name: str, text: str) -> Invalid:
     return Invalid(f"{name}: {text}", fields={name: [text]})

@@ -88,7 +88,7 @@ def test_of_fifty_at_once_exactly_ten_are_asked(platform, path):
     for headers, body in crowd.refusals:
         told = json.loads(body)["error"]
         assert (told["type"], told["code"]) == ("insufficient_quota", "insufficient_quota")
-        assert "budget of the organization for this month" in told["message"]
+        assert "monthly token budget of the organization" in told["message"]
         assert int(headers["Retry-After"]) > 0
         assert headers["x-should-retry"] == "false"
     for thread in threads:

@@ -1,4 +1,4 @@
-"""The shapes of tools, test calls and the call log; nothing here reads or writes rows."""
+"""Define the wire form of tools, test calls and the call log; nothing here reads or writes rows."""
 
 from typing import Any
 
@@ -16,62 +16,62 @@ MAX_ARGUMENTS_BYTES = 200_000
 
 
 class ToolChanges(serializers.Serializer[Any]):
-    """What of a tool can be changed."""
+    """The fields of a tool that can be changed."""
 
     name = serializers.CharField(
-        max_length=200, required=False, help_text="Left out: the service's own name."
+        max_length=200, required=False, help_text="If omitted, the service's own name."
     )
     discovery_url = serializers.CharField(
         max_length=MAX_URL_CHARS,
         required=False,
-        help_text="Of the manifest, the MCP server, or the OpenAPI document.",
+        help_text="The address of the manifest, the MCP server or the OpenAPI document.",
     )
     document = serializers.CharField(
         max_length=MAX_DOCUMENT_BYTES,
         required=False,
         write_only=True,
         trim_whitespace=False,
-        help_text="An OpenAPI document, JSON or YAML, instead of an address.",
+        help_text="The text of an OpenAPI document, JSON or YAML, instead of an address.",
     )
     api_key = serializers.CharField(
         max_length=MAX_KEY_CHARS,
         required=False,
         allow_blank=True,
         write_only=True,
-        help_text="Stored encrypted and never shown. Empty: none.",
+        help_text="Stored encrypted and never shown. Empty: no key.",
     )
     options = serializers.DictField(
         required=False,
-        help_text="`ask_first`: functions that a person must approve before each call; the rest "
-        "belongs to the kind.",
+        help_text="`ask_first` lists functions that a person must approve before each call. The "
+        "other options depend on the kind.",
     )
     shared = serializers.BooleanField(required=False)
 
     def validate_api_key(self, api_key: str) -> str:
         if not api_key.isprintable():
-            raise serializers.ValidationError("This holds characters that no header may hold.")
+            raise serializers.ValidationError("The key contains characters a header cannot carry.")
         return api_key
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        """A document among the options is one beside them: it is no option that is shown."""
+        """Take a document out of the options: unlike them it is not shown again."""
         options = dict(given.get("options", {}))
         if "options" in given and "document" in options:
             given["document"] = _text_of(options.pop("document"))
             given["options"] = options
         if len(orjson.dumps(options)) > MAX_OPTIONS_BYTES:
-            text = f"At most {MAX_OPTIONS_BYTES:,} bytes."
+            text = f"Must be at most {MAX_OPTIONS_BYTES:,} bytes."
             raise serializers.ValidationError({"options": [text]})
         return given
 
 
 def _text_of(document: Any) -> str:
-    """Raises ValidationError."""
+    """Return the document's text. Raises ValidationError."""
     if (
         not isinstance(document, str)
         or not 0 < len(document) <= MAX_DOCUMENT_BYTES
         or "\0" in document
     ):
-        text = f"The text of a document, of at most {MAX_DOCUMENT_BYTES:,} bytes."
+        text = f"Must be the text of a document, of at most {MAX_DOCUMENT_BYTES:,} bytes."
         raise serializers.ValidationError({"options.document": [text]})
     return document
 
@@ -81,11 +81,13 @@ class ToolInput(ToolChanges):
 
 
 class FunctionSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="As the service says it.")
+    name = serializers.CharField(help_text="The name as the service gives it.")
     description = serializers.CharField()
     parameters = serializers.DictField(help_text="JSON Schema 2020-12 of the arguments.")
-    idempotent = serializers.BooleanField()
-    requires_approval = serializers.BooleanField(help_text="The service's wish.")
+    idempotent = serializers.BooleanField(help_text="Calling it twice does no harm.")
+    requires_approval = serializers.BooleanField(
+        help_text="The service asks for a person's approval before each call."
+    )
     timeout_seconds = serializers.FloatField(allow_null=True)
 
 
@@ -95,7 +97,7 @@ class ToolSummarySerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=ToolKind.choices)
     name = serializers.CharField()
-    description = serializers.CharField(help_text="The service's own.")
+    description = serializers.CharField(help_text="The service's own description.")
     discovery_url = serializers.CharField(help_text="Empty for a pasted document.")
     has_api_key = serializers.BooleanField()
     options = serializers.DictField()
@@ -103,10 +105,10 @@ class ToolSummarySerializer(serializers.Serializer[Any]):
     user_id = serializers.UUIDField(allow_null=True)
     function_names = serializers.ListField(child=serializers.CharField())
     warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="What discovery left out, renamed or cut."
+        child=serializers.CharField(), help_text="What discovery left out, renamed or shortened."
     )
     last_error = serializers.CharField(
-        help_text="Why the last refresh failed; empty if it did not."
+        help_text="Why the last refresh failed; empty if it succeeded."
     )
     refreshed_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -127,7 +129,7 @@ class CallInput(serializers.Serializer[Any]):
 
     def validate_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if len(orjson.dumps(arguments)) > MAX_ARGUMENTS_BYTES:
-            raise serializers.ValidationError(f"At most {MAX_ARGUMENTS_BYTES:,} bytes.")
+            raise serializers.ValidationError(f"Must be at most {MAX_ARGUMENTS_BYTES:,} bytes.")
         return arguments
 
 
@@ -142,8 +144,8 @@ class _ProducedFileSerializer(serializers.Serializer[Any]):
 
 class _ResultSerializer(serializers.Serializer[Any]):
     ok = serializers.BooleanField()
-    content = serializers.CharField(help_text="What a model would read, before it is cut.")
-    detail = serializers.CharField(help_text="More about a failure, for the tool's owner.")
+    content = serializers.CharField(help_text="What a model would read, before it is shortened.")
+    detail = serializers.CharField(help_text="Details of a failure, for the tool's owner.")
     files = _ProducedFileSerializer(many=True)
 
 
@@ -154,9 +156,9 @@ class ExchangeSerializer(serializers.Serializer[Any]):
     request_body = serializers.CharField()
     status = serializers.IntegerField(allow_null=True)
     response_headers = serializers.DictField(child=serializers.CharField())
-    response_body = serializers.CharField(help_text="Cut.")
+    response_body = serializers.CharField(help_text="The beginning of the body.")
     latency_ms = serializers.IntegerField()
-    fault = serializers.CharField(help_text="Why no answer came.")
+    fault = serializers.CharField(help_text="Why no answer came; empty if one did.")
 
 
 class TrialSerializer(serializers.Serializer[Any]):
@@ -168,14 +170,16 @@ class TrialSerializer(serializers.Serializer[Any]):
 
 
 class CallRecordSerializer(serializers.Serializer[ToolCallRecord]):
-    """A line of the call log."""
+    """An entry of the call log."""
 
     id = serializers.UUIDField()
     function = serializers.CharField()
     call_id = serializers.CharField()
     outcome = serializers.ChoiceField(choices=CallOutcome.choices)
-    detail = serializers.CharField(help_text="Why it did not go well.")
-    http_status = serializers.IntegerField(allow_null=True, help_text="Of an answer that failed.")
+    detail = serializers.CharField(help_text="Why the call failed.")
+    http_status = serializers.IntegerField(
+        allow_null=True, help_text="The status of an answer that reports a failure."
+    )
     latency_ms = serializers.IntegerField()
     is_test = serializers.BooleanField()
     user_id = serializers.UUIDField(allow_null=True)

@@ -1,4 +1,4 @@
-"""REST of tools (docs/tools.md): one view per address, one service per verb."""
+"""Serve tools over REST (docs/tools.md): one view per address, one service per verb."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -34,11 +34,13 @@ class ToolsView(GenericAPIView[Tool]):
     serializer_class = ToolSummarySerializer
 
     @extend_schema(
-        parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
+        parameters=[
+            OpenApiParameter("q", str, description="Text that the name or description contains.")
+        ],
         responses=ToolSummarySerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """Tools of the organization that are yours or shared, newest first."""
+        """List the organization's tools that are yours or shared, newest first."""
         rows = Tool.objects.visible_to(principal_of(request))
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
@@ -47,10 +49,10 @@ class ToolsView(GenericAPIView[Tool]):
 
     @extend_schema(request=ToolInput, responses={201: ToolSerializer}, parameters=[IDEMPOTENCY_KEY])
     def post(self, request: Request) -> Response:
-        """Add a tool; its service is asked at once what it offers.
+        """Add a tool. Its service is asked at once what it offers.
 
-        400 `discovery_failed` says by field what is wrong, and there is no tool. 400
-        `unsafe_address` for an address that is not public.
+        Returns 400 `discovery_failed`, with the reasons by field, if the service cannot be used,
+        and 400 `unsafe_address` for an address that is not public. No tool is then created.
         """
         principal = principal_of(request)
         given = validate_body(ToolInput, request)
@@ -69,14 +71,15 @@ class ToolsView(GenericAPIView[Tool]):
 class ToolView(APIView):
     @extend_schema(responses=ToolSerializer)
     def get(self, request: Request, tool_id: UUID) -> Response:
-        """With all functions and their schemas."""
+        """Get a tool with all its functions and their schemas."""
         return Response(tool_wire(get_visible(Tool, principal_of(request), tool_id)))
 
     @extend_schema(request=ToolChanges, responses=ToolSerializer)
     def patch(self, request: Request, tool_id: UUID) -> Response:
-        """Its creator, and admins if it is shared. What leads to another service asks it.
+        """Change a tool. Its creator can, and admins if it is shared.
 
-        The key is kept only while the origin it was given for stays.
+        The service is asked again if the address, the key or an option changes. The key is kept
+        only while it goes to the origin it was given for.
         """
         tool = get_writable(Tool, principal_of(request), tool_id)
         changes = validate_body(ToolChanges, request, partial=True)
@@ -84,7 +87,7 @@ class ToolView(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, tool_id: UUID) -> Response:
-        """Assistants lose it; its call log goes with it."""
+        """Delete a tool with its call log. Assistants no longer use it."""
         services.delete_tool(get_writable(Tool, principal_of(request), tool_id))
         return Response(status=204)
 
@@ -92,7 +95,7 @@ class ToolView(APIView):
 class ToolRefreshView(APIView):
     @extend_schema(request=None, responses=ToolSerializer)
     def post(self, request: Request, tool_id: UUID) -> Response:
-        """Ask the service again what it offers; `last_error` says if that failed."""
+        """Ask the service again what it offers. `last_error` says why if that fails."""
         tool = get_writable(Tool, principal_of(request), tool_id)
         return Response(tool_wire(services.refresh_tool(tool)))
 
@@ -100,7 +103,7 @@ class ToolRefreshView(APIView):
 class CallView(APIView):
     @extend_schema(request=CallInput, responses=TrialSerializer)
     def post(self, request: Request, tool_id: UUID) -> Response:
-        """Try a function with these arguments. It is really called; the exchange is shown."""
+        """Try a function with these arguments. It is really called, and the requests are shown."""
         principal = principal_of(request)
         tool = get_writable(Tool, principal, tool_id)
         given = validate_body(CallInput, request)
@@ -121,7 +124,7 @@ class CallsView(GenericAPIView[ToolCallRecord]):
         responses=CallRecordSerializer(many=True),
     )
     def get(self, request: Request, tool_id: UUID) -> Response:
-        """The tool's calls, newest first: how they went, never what was said."""
+        """List the tool's calls, newest first: how each went, but not its arguments or result."""
         principal = principal_of(request)
         tool = get_writable(Tool, principal, tool_id)
         rows = ToolCallRecord.objects.visible_to(principal).filter(tool=tool)
@@ -132,7 +135,7 @@ class CallsView(GenericAPIView[ToolCallRecord]):
 
 
 def _with_names(rows: QuerySet[Tool]) -> QuerySet[Tool]:
-    """Each row with `names`, its functions', read in the database: the schemas stay there."""
+    """Annotate each tool with `names`, those of its functions, without loading their schemas."""
     names = Func(
         F("data"),
         Value("$.functions[*].name"),

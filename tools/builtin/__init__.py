@@ -1,4 +1,4 @@
-"""Built-in tools, one file each. Importing this package registers those of this room."""
+"""Register this app's built-in tools, one module each, when the package is imported."""
 
 from tools.builtin import (
     calculate,

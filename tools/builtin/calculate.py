@@ -1,10 +1,10 @@
-"""The built-in tool `calculate`: arithmetic, without giving the model an interpreter.
+"""The built-in tool `calculate` does arithmetic without giving the model an interpreter.
 
-The expression is parsed as Python, and only numbers, operators, constants and the functions named
+The expression is parsed as Python, but only numbers, operators, constants and the functions named
 here are computed; nothing is ever evaluated. Whole numbers are exact up to MAX_DIGITS digits,
-others are decimals of 34 significant digits (IEEE 754 decimal128), so that 0.1 + 0.2 is 0.3;
-sines and the like are those of `float`, rounded to 15 places. Every operation is bounded in size, and
-with it in time.
+others are decimals of 34 significant digits (IEEE 754 decimal128), so that 0.1 + 0.2 is 0.3; sines
+and the like are computed as `float` and rounded to 15 places. Every operation is bounded in size,
+and with it in time.
 """
 
 import ast
@@ -92,7 +92,7 @@ def _compute(node: ast.AST, text: str, depth: int) -> Number:
 
 
 def _constant(node: ast.Constant, text: str) -> Number:
-    """A decimal is taken from the text: as a float it would no longer be what was written."""
+    """Return the number as it is written: a decimal passed through `float` would be another."""
     if isinstance(node.value, int) and not isinstance(node.value, bool):
         return _check_bits(node.value)
     if isinstance(node.value, float):
@@ -121,7 +121,7 @@ def _check_bits(value: Number) -> Number:
 
 
 def _write_number(value: Number) -> str:
-    """As Python writes numbers: 15, 15.0, 0.3; powers of ten only where zeros would be many."""
+    """Write a number as Python does (15, 15.0, 0.3), with powers of ten only for many zeros."""
     if isinstance(value, int):
         return str(value)
     if value == 0:
@@ -134,7 +134,7 @@ def _write_number(value: Number) -> str:
 
 
 def _divide(left: Number, right: Number) -> Number:
-    """Whole where it comes out even."""
+    """Divide; the result is whole if it comes out even."""
     if isinstance(left, int) and isinstance(right, int) and left % right == 0:
         return left // right
     return Decimal(left) / Decimal(right)
@@ -148,7 +148,7 @@ def _floor_divide(left: Number, right: Number) -> Number:
 
 
 def _remainder(left: Number, right: Number) -> Number:
-    """With the sign of the divisor, as Python has it for whole numbers and floats."""
+    """Return the remainder with the sign of the divisor, as Python does for whole numbers."""
     if isinstance(left, int) and isinstance(right, int):
         return left % right
     if not right:
@@ -168,7 +168,7 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _exact(operation: Callable[[Number, Number], Number]) -> Callable[[Number, Number], Number]:
-    """Whole numbers among themselves, decimals otherwise."""
+    """Keep an operation on whole numbers whole; otherwise both become decimals."""
 
     def compute(left: Number, right: Number) -> Number:
         if isinstance(left, int) and isinstance(right, int):
@@ -198,7 +198,7 @@ def _logarithm_10(value: Number) -> Number:
 
 
 def _round(value: Number, places: Number = 0) -> Number:
-    """Halves away from zero, as people do it."""
+    """Round halves away from zero, as people do."""
     if not isinstance(places, int) or abs(places) > MAX_DIGITS:
         raise ToolError("round takes a whole number of places.")
     if isinstance(value, int) and places >= 0:
@@ -225,7 +225,7 @@ def _by_float(function: Callable[[float], float]) -> Callable[[Number], Number]:
 
 
 def _clean_digits(value: Decimal) -> Decimal:
-    """Without the last digits, which rounded steps get wrong: log(8, 2) is 3, log(e) is 1."""
+    """Drop the last digits, which rounded steps get wrong, so that log(8, 2) is 3."""
     return value.quantize(Decimal((0, (1,), value.adjusted() - 30)))
 
 

@@ -1,4 +1,4 @@
-"""The built-in tool `current_time`: models do not know what time it is."""
+"""The built-in tool `current_time` tells models, which have no clock, what time it is."""
 
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -27,7 +27,10 @@ def current_time(
 
 
 def _zone(name: str) -> ZoneInfo | None:
-    """None for what is no zone: ZoneInfo looks for a file of that name, and says so in its way."""
+    """Return the zone of this name, or None.
+
+    ZoneInfo looks for a file of that name, so a wrong name can also raise what `open` raises.
+    """
     try:
         return ZoneInfo(name.strip())
     except (KeyError, ValueError, OSError):

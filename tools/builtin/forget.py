@@ -1,7 +1,7 @@
-"""The built-in tool `forget`: deletes a fact about the user.
+"""The built-in tool `forget` deletes a fact about the user.
 
-Deletes one memory, and only where it is clear which is meant; otherwise it says which there are, so
-that the model asks, or names one of them exactly.
+It deletes one memory, and only if it is clear which is meant; otherwise it lists the candidates, so
+that the model can ask or name one of them exactly.
 """
 
 from typing import Annotated

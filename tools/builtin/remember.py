@@ -1,8 +1,8 @@
-"""The built-in tool `remember`: keeps a fact about the user for later conversations.
+"""The built-in tool `remember` keeps a fact about the user for later conversations.
 
-Offered where the turn uses memory. A fact that makes a known one untrue takes its place; what is
-known already is not kept twice. Refuses to guess: what a fact replaces is said in words, or follows
-from the words alone.
+It is offered to turns that use memory. A fact that makes a known one untrue replaces it; what is
+already known is not stored twice. It does not guess: the model says what a fact replaces, or it
+follows from the words alone.
 """
 
 from typing import Annotated
@@ -23,7 +23,7 @@ def uses_memory(circumstances: Circumstances) -> bool:
 
 
 def owner_in(context: ToolContext) -> Owner:
-    """Raises ToolError."""
+    """Return the person or guest whose memories these are. Raises ToolError if there is nobody."""
     owner = Owner.asking(context.organization_id, context.user_id, context.guest_id)
     if owner.user_id is None and owner.guest_id is None:
         raise ToolError("Nobody is known to be asking, so nothing can be remembered.")
@@ -60,7 +60,7 @@ def remember(
 
 
 def _find_named(context: ToolContext, owner: Owner, words: str) -> UUID | None:
-    """The memory that is meant, if that is clear."""
+    """Return the memory that is meant, or None if that is not clear."""
     if not words.strip():
         return None
     found = matching(owner, words, assistant_id=context.assistant_id)

@@ -1,8 +1,8 @@
-"""The built-in tool `search_library`: passages of the documents that the assistant's library holds.
+"""The built-in tool `search_library` finds passages in the documents of the assistant's library.
 
-Offered with a library. What was found for the question is already before the model; this is for
-looking further, in other words. Its passages are numbered on from those, and cited like them. Searches
-only the libraries that the turn was allowed.
+It is offered with a library. The model already has what was found for the question; this tool lets
+it search again in other words. The numbers of its passages continue from those, and they are cited
+alike. It searches only the libraries that the turn may use.
 """
 
 from typing import Annotated, Final
@@ -13,7 +13,7 @@ from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError, ToolOutput
 
 MAX_PASSAGES: Final = 10
-"""Of up to 1,600 tokens each; usually a quarter of that, so that ten fit a result."""
+"""A passage has up to 1,600 tokens, usually a quarter of that, so ten fit into a result."""
 MAX_QUERY_CHARS: Final = 2_000
 
 

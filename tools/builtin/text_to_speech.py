@@ -1,7 +1,7 @@
-"""The built-in tool `text_to_speech`: has a text spoken, and gives the user the audio as a file.
+"""The built-in tool `text_to_speech` has a text spoken and gives the user the audio as a file.
 
-Offered when the operator configured a service: AMBER_TTS_URL (a form), else AMBER_TTS_MODEL (the
-first provider). What comes back must be audio by its own bytes, whatever it is called.
+It is offered when the operator has configured a service: AMBER_TTS_URL (a form), else
+AMBER_TTS_MODEL (the first provider). What comes back must be audio by its bytes, whatever its name.
 """
 
 from typing import Annotated
@@ -27,7 +27,7 @@ async def text_to_speech(
     most_chars = settings.AMBER_TTS_MAX_CHARS
     if not text or len(text) > most_chars:
         raise ToolError(f"A text has 1 to {most_chars:,} characters, this has {len(text):,}.")
-    audio = await _spoken(text, context)
+    audio = await _speak(text, context)
     kind = audio_kind(audio)
     if kind is None:
         raise ToolError("The speech service answered with something that is no audio.")
@@ -36,8 +36,8 @@ async def text_to_speech(
     return ToolOutput(f"The speech is in the file {file.name}.", files=(file,))
 
 
-async def _spoken(text: str, context: ToolContext) -> bytes:
-    # With the HTTP client 4 MB, which idle processes do without.
+async def _speak(text: str, context: ToolContext) -> bytes:
+    # Imported here, as idle processes do without these and the HTTP client: 4 MB.
     from tools.builtin.speech import form_service, provider_speech
 
     if settings.AMBER_TTS_URL:

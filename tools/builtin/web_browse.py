@@ -1,7 +1,7 @@
-"""The built-in tool `web_browse`: reads one page of the web as text, a stretch at a time.
+"""The built-in tool `web_browse` reads a page of the web as text, one part at a time.
 
-Offered unless the assistant disables web browsing. Every call fetches the page anew: nothing is
-kept of it. Runs no scripts, fills in no forms, follows no links by itself.
+It is offered unless the assistant disables web browsing. Every call fetches the page again: nothing
+of it is kept. It runs no scripts, fills in no forms and follows no links by itself.
 """
 
 from typing import Annotated, Final
@@ -14,11 +14,11 @@ from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError
 
 BUDGET_SHARE: Final = 0.75
-"""Of AMBER_TOOL_RESULT_TOKENS: titles and notes take some, and the model may count more tokens than
-we do (Chinese takes a third more in OpenAI's older vocabulary). A result over the budget would lose
-its middle."""
+"""The part of AMBER_TOOL_RESULT_TOKENS for the page's text: titles and notes take some, and the
+model may count more tokens than Amber does (Chinese takes a third more in OpenAI's older
+vocabulary). A result over the budget would lose its middle."""
 MOST_CHARS_PER_TOKEN: Final = 8
-"""More than texts have; what is counted at first need not be longer."""
+"""More than any text has on average, so no longer piece needs to be counted."""
 
 
 def _is_offered(circumstances: Circumstances) -> bool:
@@ -37,7 +37,7 @@ async def web_browse(
     page: Page = await open_page(url.strip())
     if not 0 <= start < len(page.text):
         raise ToolError(f"The page has {len(page.text):,} characters; begin at 0 or later.")
-    piece = await in_thread(piece_from, page.text, start, budget_tokens())
+    piece = await in_thread(cut_piece, page.text, start, budget_tokens())
     head = [f"# {page.title}" if page.title else "", page.url, "", piece]
     end = start + len(piece)
     if start or end < len(page.text):
@@ -49,9 +49,11 @@ def budget_tokens() -> int:
     return int(settings.AMBER_TOOL_RESULT_TOKENS * BUDGET_SHARE)
 
 
-def piece_from(text: str, start: int, limit_tokens: int) -> str:
-    """As much as fits, not empty, up to the end of a line if one is near. Costs two or three
-    counts of about `limit_tokens`."""
+def cut_piece(text: str, start: int, limit_tokens: int) -> str:
+    """Return as much text from `start` as fits, at least one character.
+
+    It ends with a line if one ends near. Costs two or three counts of about `limit_tokens`.
+    """
     most_chars = limit_tokens * MOST_CHARS_PER_TOKEN
     piece = text[start : start + most_chars]
     while at_most_tokens(piece) > limit_tokens and (tokens := count_text(piece)) > limit_tokens:

@@ -1,8 +1,8 @@
-"""The built-in tool `web_search`: asks the operator's search engine.
+"""The built-in tool `web_search` asks the operator's search engine.
 
-Offered when one is configured (AMBER_SEARXNG_URL, else AMBER_TAVILY_API_KEY), unless the assistant
-disables web browsing. Its prompt opens the system prompt of the turns that are offered it.
-Opens none of the pages it finds.
+It is offered when one is configured (AMBER_SEARXNG_URL, else AMBER_TAVILY_API_KEY), unless the
+assistant disables web browsing. Its prompt opens the system prompt of turns that are offered it.
+It opens none of the pages that it finds.
 """
 
 from typing import Annotated, Final, Literal
@@ -15,7 +15,7 @@ from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError
 
 MAX_QUERY_CHARS: Final = 400
-"""What Tavily takes."""
+"""The most that Tavily takes."""
 
 
 def _is_offered(circumstances: Circumstances) -> bool:

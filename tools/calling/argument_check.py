@@ -1,9 +1,9 @@
-"""How arguments are held against a schema that a stranger wrote, by `jsonschema`.
+"""Check arguments against a schema that a stranger wrote, with `jsonschema`.
 
-Refuses what such a schema could do to us: it fetches no `$ref`; it checks no `pattern`, nor what
-depends on one (Python's regular expressions can take forever; the tool's own service may check
-it); and it gives up after MAX_SECONDS, since a few references in `anyOf` can mean a million schemas.
-Imported with the first call that is checked: 2 MB, which idle processes do not pay.
+Such a schema must do no harm: no `$ref` is fetched; no `pattern` is checked, nor what depends on
+one (Python's regular expressions can take forever; the tool's own service may check them); and the
+check gives up after MAX_SECONDS, since a few references in `anyOf` can mean a million schemas.
+This module is imported with the first call that is checked: idle processes save 2 MB.
 """
 
 import time
@@ -19,10 +19,10 @@ from referencing.exceptions import Unresolvable
 
 from tools.calling.schema_check import meta_fault
 
-__all__ = ["SchemaError", "TooLongError", "Unresolvable", "misfit"]
+__all__ = ["SchemaError", "TooLongError", "Unresolvable", "find_misfit"]
 
 MAX_SECONDS: Final = 2.0
-"""For one check. Usual ones take a millisecond, 200,000 characters of numbers 0.3 s (measured)."""
+"""For one check. A usual one takes 1 ms, 200,000 characters of numbers take 0.3 s (measured)."""
 
 _ends_at: ContextVar[float] = ContextVar("_ends_at", default=0.0)
 
@@ -30,14 +30,14 @@ Keyword = Callable[..., Iterable[ValidationError] | None]
 
 
 class TooLongError(Exception):
-    """This is not worth the time."""
+    """The check took longer than MAX_SECONDS."""
 
 
 def _check_nothing(*_: Any) -> Iterable[ValidationError]:
     return ()
 
 
-def _additional(
+def _check_additional(
     validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterable[ValidationError] | None:
     if "patternProperties" in schema:
@@ -45,10 +45,10 @@ def _additional(
     return _KEYWORDS["additionalProperties"](validator, value, instance, schema)
 
 
-def _unique(
+def _check_unique(
     validator: Any, wanted: Any, instance: Any, _: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
-    """In linear time; the library's own way is quadratic."""
+    """Check `uniqueItems` in linear time; the library's own way is quadratic."""
     if wanted and validator.is_type(instance, "array"):
         written = {orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in instance}
         if len(written) < len(instance):
@@ -68,8 +68,8 @@ _KEYWORDS: Final[Mapping[str, Keyword]] = dict(Draft202012Validator.VALIDATORS)
 _OWN: Final[Mapping[str, Keyword]] = {
     **dict.fromkeys(("pattern", "patternProperties"), _check_nothing),
     **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), _check_nothing),
-    "additionalProperties": _additional,
-    "uniqueItems": _unique,
+    "additionalProperties": _check_additional,
+    "uniqueItems": _check_unique,
 }
 _Validator: Any = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
@@ -77,8 +77,11 @@ _Validator: Any = extend(  # type: ignore[no-untyped-call]
 )
 
 
-def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> ValidationError | None:
-    """What fits least; None where all fits. Raises TooLongError, SchemaError, Unresolvable."""
+def find_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> ValidationError | None:
+    """Return what fits least, or None if all fits.
+
+    Raises TooLongError, SchemaError, Unresolvable.
+    """
     _ends_at.set(time.monotonic() + MAX_SECONDS)
     if fault := meta_fault(schema):
         raise SchemaError(fault[1])

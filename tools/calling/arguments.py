@@ -1,6 +1,6 @@
-"""What a model wrote as arguments: parsed, and checked against a tool's JSON Schema 2020-12.
+"""Parse what a model wrote as arguments, and check it against a tool's JSON Schema 2020-12.
 
-Every message is for the model, which reads it as the call's result and tries again.
+Every error message is for the model, which reads it as the call's result and tries again.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _SHOWN_CHARS: Final = 200
 
 
 def parse_arguments(raw: str) -> dict[str, Any]:
-    """The object in the raw string; an empty string is an empty object. Raises ArgumentsError."""
+    """Parse a JSON object; an empty string is an empty object. Raises ArgumentsError."""
     if not raw.strip():
         return {}
     if len(raw) > MAX_ARGUMENT_CHARS:
@@ -33,14 +33,14 @@ def parse_arguments(raw: str) -> dict[str, Any]:
 
 
 def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    """Raises ArgumentsError naming the argument that fits least, or saying the schema is broken.
+    """Raise ArgumentsError naming the argument that fits least, or saying the schema is broken.
 
-    Takes milliseconds; a hostile schema can make it two seconds, so call it in a thread.
+    Takes milliseconds, but a hostile schema can make it two seconds, so call it in a thread.
     """
-    from tools.calling.argument_check import SchemaError, TooLongError, Unresolvable, misfit
+    from tools.calling.argument_check import SchemaError, TooLongError, Unresolvable, find_misfit
 
     try:
-        error = misfit(arguments, schema)
+        error = find_misfit(arguments, schema)
     except TooLongError:
         raise ArgumentsError("Checking the arguments takes too long; send simpler ones.") from None
     except (SchemaError, Unresolvable, RecursionError) as broken:

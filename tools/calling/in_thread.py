@@ -1,4 +1,4 @@
-"""Runs blocking code of a tool beside the event loop; its database connections go back after."""
+"""Run a tool's blocking code beside the event loop and give back its database connections."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,12 +11,13 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """What the function returns or raises."""
+    """Return what the function returns, or raise what it raises."""
 
     def run() -> T:
         try:
             return function(*args, **kwargs)
         finally:
+            # Connections belong to a thread; this one would keep its own until it ends.
             connections.close_all()
 
     return await asyncio.to_thread(run)

@@ -1,7 +1,7 @@
-"""What every function of a stored tool goes through: arguments checked, the call timed and logged.
+"""Check the arguments of each call of a stored tool, time the call and log it.
 
-The log (`ToolCallRecord`) says how a call went and how long it took, never what was said. A log that
-cannot be written costs nobody their answer. Refuses to send arguments that do not fit the schema.
+The log (`ToolCallRecord`) says how a call went and how long it took, never what was said. If it
+cannot be written, the call still succeeds. Arguments that do not fit the schema are not sent.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ from tools.protocol import ArgumentsError, OfferedTool, ToolContext, ToolError, 
 logger = structlog.get_logger(__name__)
 
 EVERY_FUNCTION: Final = "*"
-"""In `options["ask_first"]`: all of the tool's functions, whatever it names them tomorrow."""
+"""In `options["ask_first"]`, stands for all of the tool's functions, present and future."""
 
 _DEADLINE_SLACK_SECONDS: Final = 0.05
-"""The deadline is set a moment before the call's time begins."""
+"""The toolbox sets its deadline a moment before this module starts to count."""
 
 _DETAIL_CHARS: Final = 1_000
 _ID_CHARS: Final = 200
@@ -37,7 +37,7 @@ _ID_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class RecordedTool:
-    """One function of a stored tool; an `OfferedTool` around its source's."""
+    """A function of a stored tool: an `OfferedTool` that wraps the one of its source."""
 
     inner: OfferedTool
     tool_id: UUID
@@ -60,7 +60,7 @@ class RecordedTool:
         return self.inner.timeout_seconds
 
     async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
-        """Raises ToolError, and what the source raises."""
+        """Make the call and log it. Raises ToolError, and what the source raises."""
         ending = _Ending(started=time.monotonic())
         try:
             await asyncio.to_thread(check_arguments, arguments, self.spec.parameters)
@@ -85,7 +85,7 @@ class RecordedTool:
             await self._record(ending, context)
 
     async def record_declined(self, context: ToolContext) -> None:
-        """A line for a call that a person declined: it is not made."""
+        """Log a call that a person declined and that is therefore not made."""
         ending = _Ending(started=time.monotonic())
         ending.set(CallOutcome.DECLINED, "The person who asked declined it; it was not made.")
         await self._record(ending, context)
@@ -113,11 +113,11 @@ class RecordedTool:
 
 @dataclass(slots=True)
 class _Ending:
-    """How a call ends; failed until it is known better."""
+    """How a call ended; it counts as failed until `set` says otherwise."""
 
     started: float
     outcome: CallOutcome = CallOutcome.FAILED
-    detail: str = field(default="It broke; the reason is in Amber's log.")
+    detail: str = field(default="The call failed unexpectedly. The reason is in Amber's log.")
     http_status: int | None = None
 
     @property
@@ -129,5 +129,5 @@ class _Ending:
 
 
 def limit_of(tool: OfferedTool) -> float:
-    """The time one call may take, in seconds."""
+    """Return the time that one call may take, in seconds."""
     return min(tool.timeout_seconds or math.inf, settings.AMBER_TOOL_TIMEOUT_SECONDS)

@@ -1,7 +1,7 @@
-"""The built-in tools: typed functions that register themselves, offered by circumstance.
+"""Register typed functions as built-in tools, and offer them by a turn's circumstances.
 
-Apps above register theirs when they start (`AppConfig.ready`); this room never imports them.
-Refuses two tools of one name.
+Apps that build on this one register their tools when they start (`AppConfig.ready`); this app
+never imports them. Two tools of one name are refused.
 """
 
 import inspect
@@ -26,7 +26,7 @@ def _always(_: Circumstances) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BuiltinTool:
-    """A registered function; an `OfferedTool`."""
+    """A registered function, as an `OfferedTool`."""
 
     function: Callable[..., Any]
     signature: Signature
@@ -46,7 +46,7 @@ class BuiltinTool:
         return self.signature.spec
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
-        """A plain function runs in a thread, whose database connections go back to the pool."""
+        """Call the function; a plain one runs in a thread, and its connections are closed after."""
         bound = self.signature.bind(arguments, context)
         if inspect.iscoroutinefunction(self.function):
             returned = await self.function(**bound)
@@ -79,9 +79,10 @@ def register_tool(
     timeout_seconds: float | None = None,
     prompt: str = "",
 ) -> Function | Callable[[Function], Function]:
-    """Decorator, with or without arguments; `tools.calling.signature` says how the function is read.
+    """Register a function as a tool: a decorator, with or without arguments.
 
-    `when` decides by the turn's circumstances; `idempotent` says that calling twice does no harm,
+    `tools.calling.signature` says how the function is read. `when` decides by the turn's
+    circumstances whether it is offered; `idempotent` says that calling twice does no harm,
     `asks_first` that a person must approve each call; `prompt` opens the system prompt of every
     turn that is offered the tool. The function may be async and returns what the model reads, or a
     ToolOutput; it raises ToolError for what went wrong. Raises TypeError for a function that does
@@ -109,7 +110,10 @@ def register_tool(
 def offer_builtin_tools(
     circumstances: Circumstances, *, disabled: Collection[str] = ()
 ) -> list[BuiltinTool]:
-    """By name, so that prompts stay cacheable. `disabled` names are taken away."""
+    """Return the tools to offer, without the `disabled` names, in the order of their names.
+
+    A stable order keeps prompts cacheable.
+    """
     return [
         tool
         for name, tool in sorted(_tools.items())
@@ -118,5 +122,5 @@ def offer_builtin_tools(
 
 
 def builtin_names() -> list[str]:
-    """All that are registered, whether offered or not, in order."""
+    """Return the names of all registered tools, offered or not, in order."""
     return sorted(_tools)

@@ -1,12 +1,12 @@
-"""What a call brought besides its text, made into files of whoever asked.
+"""Make files of what a call returned besides text, owned by whoever asked.
 
-    brought = await files.take(output.files)    # beside the event loop; nothing is saved
-    rows = files.save(result)                   # in the transaction that stores the result
-    files.erase_unsaved()                       # at the turn's end: results that were not stored
+    call_files = await files.take(output.files)  # in a thread; writes bytes but no row
+    rows = files.save(result)                    # in the transaction that stores the result
+    files.erase_unsaved()                        # at the turn's end: results that were not stored
 
-A file belongs to its turn's user or guest, and to the key that asked; that of a turn without a chat expires with the turn.
-What the bytes are is decided as for uploads (`libraries.files.content`), whose code is loaded when
-the first file comes. Refuses the rest of a result with too many files, and says so to the model.
+A file belongs to its turn's user or guest, and to the key that asked; without a chat it expires
+with the turn. The type of the bytes is decided as for uploads (`libraries.files.content`), whose
+code is loaded with the first file. Of too many files the rest is left out, and the model is told.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from libraries.models import File
 from tools.protocol import ProducedFile, ToolContext
 
 MAX_FILES: Final = 8
-"""Of one result. A page of search results with thumbnails has ten; a model looks at fewer."""
+"""For one result. A page of search results with thumbnails has ten; a model looks at fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallFiles:
-    """`notes` are lines of the result that name each file, or say why one is missing.
+    """The files of one result. `notes` name each file, or say why one is missing, on a line each.
 
-    `document` goes with the result, `shown` behind it: the images, and further documents.
+    `document` is sent with the result; `shown`, the images and further documents, after it.
     """
 
     notes: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class CallFiles:
 
 
 class ResultFiles:
-    """The files of one attempt at a turn. `vision`: its model is shown images, not their names."""
+    """Holds the files of one attempt at a turn. `vision`: its model is shown images, not names."""
 
     def __init__(self, context: ToolContext, *, vision: bool) -> None:
         self._context = context
@@ -57,21 +57,21 @@ class ResultFiles:
     async def take(
         self, made: Sequence[ProducedFile], *, whole: tuple[str, str] | None = None
     ) -> CallFiles:
-        """Write the bytes of these files. `whole` is name and text of a result that was cut.
+        """Write the bytes of these files. `whole` is the name and text of a result that was cut.
 
-        Raises nothing: what cannot be kept becomes a note.
+        A file that cannot be kept becomes a note instead of an error.
         """
         if not made and whole is None:
             return CallFiles()
         return await asyncio.to_thread(self._take, made, whole)
 
     def save(self, result: ToolResult) -> tuple[File | None, list[File]]:
-        """The saved rows of a result: of its document, and of what is shown behind it."""
+        """Save a result's rows; return that of its document and those of what is shown after it."""
         kept = self._save(result.kept) if result.kept else None
         return kept, [self._save(file) for file in result.produced]
 
     def erase_unsaved(self) -> None:
-        """Erase bytes whose row was never saved, as their turn stopped or is another's."""
+        """Erase bytes whose row was never saved, as the turn stopped or another worker has it."""
         unsaved, self._unsaved = self._unsaved, {}
         for file in unsaved.values():
             erase_bytes(file.path)
@@ -79,10 +79,11 @@ class ResultFiles:
     def _save(self, file: ResultFile) -> File:
         row = self._unsaved[file.id]
         row.save(force_insert=True)
+        # Only a commit makes the bytes safe from `erase_unsaved`: a rollback leaves no row.
         transaction.on_commit(partial(self._unsaved.pop, file.id, None))
         return row
 
-    # -- In a thread -----------------------------------------------------------------------------
+    # -- Run in a thread -------------------------------------------------------------------------
 
     def _take(self, made: Sequence[ProducedFile], whole: tuple[str, str] | None) -> CallFiles:
         notes: list[str] = []
@@ -146,7 +147,7 @@ class ResultFiles:
 
 
 def _within_limit(text: str) -> bytes:
-    """Raises TooLarge."""
+    """Encode the text. Raises TooLarge if that is more than an upload may have."""
     data = text.encode()
     if len(data) > settings.AMBER_MAX_UPLOAD_BYTES:
         raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")

@@ -1,12 +1,12 @@
-"""Whether a stranger's schema of arguments can be used as it is.
+"""Decide whether a stranger's schema of arguments can be used as it is.
 
-It must be a JSON Schema 2020-12 of an object (https://json-schema.org/draft/2020-12/json-schema-core),
-not too large or deep, and whole in itself: `$ref` leads to a place of the same schema, or the schema
-is refused. Nothing is fetched, and no pattern of the stranger's is compiled. `jsonschema` (2 MB) is
-imported with the first schema.
+It must be a JSON Schema 2020-12 of an object
+(https://json-schema.org/draft/2020-12/json-schema-core), not too large or deep, and complete: a
+`$ref` must lead to a place in the same schema. Nothing is fetched, and no pattern of the
+stranger's is compiled. `jsonschema` (2 MB) is imported with the first schema.
 
-Holding a schema against its meta-schema takes 10 ms, and clients send the same ones with every request:
-verdicts are kept by the schema's hash.
+Checking a schema against its meta-schema takes 10 ms, and clients send the same schemas with every
+request, so verdicts are kept by the schema's hash.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ import orjson
 from amber.lib.json_text.depth import is_deeper
 
 MAX_SCHEMA_BYTES: Final = 64_000
-"""The model reads it with every request: 64 KB are some 16,000 tokens."""
+"""The model reads the schema with every request: 64 KB are some 16,000 tokens."""
 
 MAX_SCHEMA_DEPTH: Final = 40
 
@@ -29,14 +29,14 @@ _SHOWN_CHARS: Final = 200
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 
 MAX_VERDICTS: Final = 4_096
-"""Kept; those asked for longest ago go first. Some 300 bytes each."""
+"""How many are kept, of some 300 bytes each; the least recently used go first."""
 
 Fault = tuple[str, str]
-"""Where in the schema, as `properties.city`, empty for all of it; and what is wrong."""
+"""A place in the schema, such as `properties.city` (empty: all of it), and what is wrong there."""
 
 
 def schema_faults(schema: Any) -> list[Fault]:
-    """Empty if it can be used. `schema` is JSON as parsed."""
+    """Return what is wrong with a schema of parsed JSON; an empty list if it can be used."""
     if not isinstance(schema, dict):
         return [("", "This must be a JSON Schema, that is an object.")]
     written = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
@@ -60,7 +60,7 @@ def meta_fault(schema: Any) -> Fault | None:
 
 
 class Verdicts:
-    """What was found out of a text, by its hash. Used by all threads of a process."""
+    """Remembers what was found out about a text, by its hash, for all threads of a process."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -91,7 +91,7 @@ def _faults_inside(schema: Mapping[str, Any]) -> tuple[Fault, ...]:
 
 
 def _meta_fault(schema: Any) -> Fault | None:
-    """What the meta-schema says."""
+    """Return what the meta-schema says against a schema; None if nothing."""
     from jsonschema import FormatChecker
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator
@@ -101,12 +101,12 @@ def _meta_fault(schema: Any) -> Fault | None:
         Draft202012Validator.check_schema(schema, format_checker=no_formats)
     except SchemaError as error:
         place = ".".join(str(step) for step in error.absolute_path)
-        return place, f"This is no JSON Schema 2020-12: {_shorten_text(error.message)}"
+        return place, f"This is not JSON Schema 2020-12: {_shorten_text(error.message)}"
     return None
 
 
 def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
-    """One for each reference that leads out of the schema, nowhere, or to what is no schema."""
+    """Yield a fault for each reference that leads out of the schema, nowhere, or to no schema."""
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012

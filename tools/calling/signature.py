@@ -1,4 +1,4 @@
-"""Reads a typed Python function as a tool: name, docstring, and `Annotated` parameters.
+"""Read a typed Python function as a tool: its name, docstring and `Annotated` parameters.
 
     def weather(city: Annotated[str, "The city's name", True]) -> str:
         "Says how the weather is."
@@ -6,7 +6,8 @@
 The third part says whether the parameter is required; without it a default makes it optional.
 A parameter annotated `ToolContext` receives the call's context and is not shown to the model.
 Pydantic makes the JSON Schema 2020-12 and validates. Whatever is missing is a TypeError when the
-function is registered, that is at import. Refuses *args, **kwargs and positional-only parameters.
+function is registered, that is, at import. *args, **kwargs and positional-only parameters are
+refused.
 """
 
 import inspect
@@ -26,8 +27,10 @@ _MAX_SHOWN_ERRORS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`context_name` is the parameter that gets the context, if any. `absent` holds what optional
-    parameters without a default receive when the model leaves them out."""
+    """A function as a tool. `context_name` is the parameter that receives the context, if any.
+
+    `absent` holds what optional parameters without a default receive when the model omits them.
+    """
 
     spec: ToolSpec
     adapter: "TypeAdapter[dict[str, Any]]"
@@ -36,9 +39,9 @@ class Signature:
     absent: Mapping[str, None]
 
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-        """The keyword arguments of the function. Raises ArgumentsError.
+        """Return the function's keyword arguments. Raises ArgumentsError.
 
-        An optional argument given as null counts as left out: models often write it so.
+        An optional argument that is null counts as omitted, since models often write null for it.
         """
         given = {n: v for n, v in arguments.items() if v is not None or n in self.required}
         try:
@@ -59,7 +62,7 @@ class _Parameter:
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
-    """Raises TypeError in words of its own for each thing that is missing."""
+    """Read the function. Raises TypeError, which says what is missing."""
     name = function.__name__
     description = inspect.getdoc(function)
     if not description:
@@ -109,7 +112,10 @@ def _read_parameter(
 
 
 def _adapter(name: str, parameters: Mapping[str, _Parameter]) -> "TypeAdapter[dict[str, Any]]":
-    """A TypedDict takes any parameter name; a model class would not ("schema", "copy", …)."""
+    """Make the validator of the arguments.
+
+    A TypedDict takes any parameter name; a model class would not ("schema", "copy", …).
+    """
     fields: dict[str, Any] = {}
     for each, parameter in parameters.items():
         extra: dict[str, Any] = {}
@@ -125,7 +131,7 @@ def _adapter(name: str, parameters: Mapping[str, _Parameter]) -> "TypeAdapter[di
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """Without the titles pydantic makes of names: the model pays for every token."""
+    """Omits the titles that pydantic makes of names, since every token costs."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

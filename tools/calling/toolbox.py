@@ -1,8 +1,8 @@
-"""The tools of one turn as the engine sees them (`engine.tools.Toolbox`).
+"""Offer the tools of one turn to the engine (`engine.tools.Toolbox`).
 
-Gives every function a name that models accept, runs calls under their time limit and cuts what
-they return; what else they bring goes to `tools.calling.result_files`. Whatever goes wrong becomes a short
-text for the model, and a log entry with the reason for the owner: a tool never ends a turn.
+Gives every function a name that models accept, runs calls within their time limit and cuts what
+they return; their files go to `tools.calling.result_files`. Whatever goes wrong becomes a short
+text for the model and a log entry with the reason for the owner: a tool never ends a turn.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput
 logger = structlog.get_logger(__name__)
 
 MAX_NAME_CHARS = 64
-"""What OpenAI allows (https://platform.openai.com/docs/api-reference/chat/create)."""
+"""The most that OpenAI allows (https://platform.openai.com/docs/api-reference/chat/create)."""
 
 NOTHING_RETURNED = "(The call returned nothing.)"
-"""Some servers refuse an empty result."""
+"""Stands for an empty result, which some servers refuse."""
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """`count` counts the tokens of a text; it may be slow and is called in a thread."""
+    """The limits of a call. `count` counts a text's tokens; it may be slow and runs in a thread."""
 
     timeout_seconds: float
     result_tokens: int
@@ -45,10 +45,10 @@ class ToolLimits:
 
 
 class TurnToolbox:
-    """`tools` in the order they are to be offered; `left_out` are those past the maximum.
+    """Offers `tools` in their order; `left_out` names those beyond the maximum.
 
-    `theirs` are functions of whoever asked, who runs them: they keep their names, and one takes the
-    place of a tool of ours that has the same. Without `is_attended` nobody can approve calls.
+    `client_tools` are run by the caller: they keep their names, and one of them replaces an own
+    tool of the same name. Without `is_attended` nobody can approve calls.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class TurnToolbox:
         is_attended: bool = True,
     ) -> None:
         self._client_tools = frozenset(spec.name for spec in client_tools)
-        named = dict(zip(offered_names(tools), tools, strict=True))
-        ours = [name for name in named if name not in self._client_tools]
-        room = max(MAX_OFFERED_TOOLS - len(client_tools), 0)
-        self.left_out: tuple[str, ...] = tuple(ours[room:])
-        self._tools = {name: named[name] for name in ours[:room]}
-        own = (replace(tool.spec, name=name) for name, tool in self._tools.items())
-        self._specs = (*own, *client_tools)
+        named = dict(zip(make_offered_names(tools), tools, strict=True))
+        own_names = [name for name in named if name not in self._client_tools]
+        most = max(MAX_OFFERED_TOOLS - len(client_tools), 0)
+        self.left_out: tuple[str, ...] = tuple(own_names[most:])
+        self._tools = {name: named[name] for name in own_names[:most]}
+        own_specs = (replace(tool.spec, name=name) for name, tool in self._tools.items())
+        self._specs = (*own_specs, *client_tools)
         self._is_attended = is_attended and context.chat_id is not None
         self._context = context
         self._limits = limits
@@ -80,7 +80,7 @@ class TurnToolbox:
 
     @property
     def prompts(self) -> Sequence[str]:
-        """What the offered built-in tools want at the head of the system prompt."""
+        """Return what the offered built-in tools put at the head of the system prompt."""
         builtin = (tool for tool in self._tools.values() if isinstance(tool, BuiltinTool))
         return tuple(tool.prompt for tool in builtin if tool.prompt)
 
@@ -88,20 +88,23 @@ class TurnToolbox:
         return name in self._tools and self._tools[name].is_idempotent
 
     def asks_first(self, name: str) -> bool:
-        """Where nobody can approve, such a call is refused at once instead."""
+        """Whether a person is asked. If nobody can approve, such a call is refused at once."""
         return self._is_attended and name in self._tools and self._tools[name].asks_first
 
     def is_client_tool(self, name: str) -> bool:
         return name in self._client_tools
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-        """As the protocol says. A cancelled call raises CancelledError; nothing else is raised."""
+        """Make the call and return its result, which says what went wrong.
+
+        Raises CancelledError for a cancelled call and nothing else.
+        """
         failed = partial(ToolResult, call_id=call_id, ok=False)
         tool = self._tools.get(name)
         if tool is None:
             return failed(content=f"There is no tool named {name}.{self._known_names()}")
         if tool.asks_first and not self._is_attended:
-            return failed(content=_nobody_approves(name))
+            return failed(content=_refuse_unattended(name))
         log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
         timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
         deadline = asyncio.timeout(timeout_seconds)
@@ -112,7 +115,7 @@ class TurnToolbox:
             return await self._result(call_id, name, output)
         except ToolError as error:
             log.info("tool_refused", reason=type(error).__name__)
-            return failed(content=await self._cut(_storable(str(error))))
+            return failed(content=await self._cut(_make_storable(str(error))))
         except Exception:  # the boundary: a tool's fault is a result, not the end of a turn
             if deadline.expired():
                 log.warning("tool_timeout", timeout_seconds=timeout_seconds)
@@ -127,7 +130,7 @@ class TurnToolbox:
             await tool.record_declined(replace(self._context, call_id=call_id))
 
     async def _result(self, call_id: str, name: str, output: ToolOutput) -> ToolResult:
-        text = _storable(output.text)
+        text = _make_storable(output.text)
         content = await self._cut(text)
         brought = await self.files.take(
             output.files, whole=None if content is text else (name, text)
@@ -153,10 +156,10 @@ class TurnToolbox:
         return await asyncio.to_thread(cut)
 
 
-def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
-    """Names for the model, unique, in the order of `tools`.
+def make_offered_names(tools: Sequence[OfferedTool]) -> list[str]:
+    """Return unique names for the model, in the order of `tools`.
 
-    `<tool>__<function>` only where two would share a name; built-in ones keep theirs.
+    Functions that would share a name become `<tool>__<function>`; built-in tools are not renamed.
     """
     plain = [allowed_name(tool.spec.name) for tool in tools]
     shared = {name for name, times in Counter(plain).items() if times > 1}
@@ -164,27 +167,27 @@ def offered_names(tools: Sequence[OfferedTool]) -> list[str]:
     taken = set(plain) - shared
     for tool, name in zip(tools, plain, strict=True):
         if name in shared:
-            name = _untaken(_qualify_name(tool.source, name), taken)
+            name = _make_unique(_qualify_name(tool.source, name), taken)
             taken.add(name)
         names.append(name)
     return names
 
 
 def allowed_name(text: str) -> str:
-    """With `_` for every character a model's tool may not have in its name."""
+    """Replace characters that models do not accept in a tool's name with `_`, and cut it."""
     return _NOT_ALLOWED.sub("_", text)[:MAX_NAME_CHARS] or "tool"
 
 
 def _qualify_name(source: str, name: str) -> str:
-    """The function's name stays whole, the tool's is cut."""
-    room_chars = MAX_NAME_CHARS - len(name) - 2
-    if not source or room_chars < 1:
+    """Put the tool's name before the function's; only the tool's is cut."""
+    left_chars = MAX_NAME_CHARS - len(name) - 2
+    if not source or left_chars < 1:
         return name
-    return f"{allowed_name(source)[:room_chars]}__{name}"
+    return f"{allowed_name(source)[:left_chars]}__{name}"
 
 
-def _untaken(name: str, taken: set[str]) -> str:
-    """The name itself, or with a number behind it."""
+def _make_unique(name: str, taken: set[str]) -> str:
+    """Return the name, with a number appended if it is taken."""
     number, free = 1, name
     while free in taken:
         number += 1
@@ -192,15 +195,15 @@ def _untaken(name: str, taken: set[str]) -> str:
     return free
 
 
-def _nobody_approves(name: str) -> str:
+def _refuse_unattended(name: str) -> str:
     return (
         f"{name} was not called: a person must approve each call, and in this conversation nobody "
         "can. Say so, and go on without it."
     )
 
 
-def _storable(text: str) -> str:
-    """Without NUL and half characters, which Postgres does not take. Copies only what has some."""
+def _make_storable(text: str) -> str:
+    """Remove NUL and lone surrogates, which Postgres refuses; a text without them is not copied."""
     text = text.replace("\0", "")
     try:
         text.isascii() or text.encode()

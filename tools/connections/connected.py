@@ -1,6 +1,6 @@
-"""A stored tool as something to call: its connection with the key, and its functions.
+"""Make a stored tool callable: build its connection, with the key, and its functions.
 
-The only place where a tool's key is unsealed. Nothing is sent here.
+A tool's key is decrypted here only. Nothing is sent.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,11 +16,11 @@ from tools.source import Connection
 
 
 def connection_of(tool: Tool) -> Connection:
-    """Raises Unavailable when the key cannot be unsealed."""
+    """Return the tool's connection. Raises Unavailable if the key cannot be decrypted."""
     try:
         api_key = decrypt_api_key(tool)
     except (DecryptError, SecretKeyError) as error:
-        raise Unavailable("The tool's key cannot be read; give it again.") from error
+        raise Unavailable("The tool's key cannot be read. Enter it again.") from error
     return Connection(
         url=tool.discovery_url,
         api_key=api_key,
@@ -31,7 +31,10 @@ def connection_of(tool: Tool) -> Connection:
 
 
 def functions_of(tool: Tool, *, chosen: Collection[str] = ()) -> Sequence[OfferedTool]:
-    """In the order of the tool's data; only the `chosen` ones, if any are. Raises Unavailable."""
+    """Return the tool's functions in the order of its data. Raises Unavailable.
+
+    If any are `chosen`, only those.
+    """
     asked = frozenset(tool.options.get("ask_first", ()))
     return [
         RecordedTool(
@@ -45,5 +48,5 @@ def functions_of(tool: Tool, *, chosen: Collection[str] = ()) -> Sequence[Offere
 
 
 def function_names(tool: Tool) -> list[str]:
-    """As the tool's data has them."""
+    """Return the names of the tool's functions, in the order of its data."""
     return [str(each["name"]) for each in tool.data.get("functions", ())]

@@ -1,7 +1,7 @@
-"""Asks a tool's service what it offers, from a plain thread, and makes the answer fit to be stored.
+"""Ask a tool's service what it offers, from a plain thread, and make the answer fit for storage.
 
-Everything that can go wrong is an AmberError for the person who added the tool. Refuses what is
-too much to keep; holds no database connection while the service talks.
+Everything that can go wrong is an AmberError for the person who added the tool. An answer that is
+too large is refused. No database connection is held while the service is asked.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from tools.connections.sources import source_of
 from tools.source import Connection, Discovered, DiscoveryError
 
 DISCOVERY_SECONDS: Final = 45.0
-"""For all of it; one request has 30."""
+"""For the whole discovery; one request has 30."""
 
 MAX_DATA_BYTES: Final = 4_000_000
-"""Read with every turn of every assistant that has the tool."""
+"""The data is read with every turn of every assistant that uses the tool."""
 
 MAX_WARNINGS: Final = 100
 MAX_TEXT_CHARS: Final = 4_000
@@ -34,14 +34,14 @@ _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 @dataclass(frozen=True, slots=True)
 class InspectionRequest:
-    """What to ask, and of which kind of service."""
+    """A service to ask, and its kind."""
 
     kind: str
     connection: Connection
 
 
 def discover(question: InspectionRequest) -> Discovered:
-    """Blocks. Raises DiscoveryError, UnsafeAddress, Invalid."""
+    """Ask one service and block. Raises DiscoveryError, UnsafeAddress, Invalid."""
     found = discover_all([question])[0]
     if isinstance(found, AmberError):
         raise found
@@ -49,49 +49,49 @@ def discover(question: InspectionRequest) -> Discovered:
 
 
 def discover_all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
-    """All at once, in their order. Blocks for DISCOVERY_SECONDS at most."""
+    """Ask all at once and return their answers in order. Blocks for DISCOVERY_SECONDS at most."""
     release_connections()
-    return asyncio.run(_all(questions))
+    return asyncio.run(_ask_all(questions))
 
 
 def key_origin(question: InspectionRequest, data: Mapping[str, Any]) -> tuple[str, str, int] | None:
-    """Where the key goes with this data; None if that is not known, or nowhere."""
+    """Return the origin that the key goes to with this data; None if it is not known."""
     try:
         return origin_of(source_of(question.kind).key_url(question.connection, data))
     except UnsafeAddress:
         return None
 
 
-async def _all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
-    return list(await asyncio.gather(*map(_one, questions)))
+async def _ask_all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
+    return list(await asyncio.gather(*map(_ask_one, questions)))
 
 
-async def _one(question: InspectionRequest) -> Discovered | AmberError:
+async def _ask_one(question: InspectionRequest) -> Discovered | AmberError:
     connection = question.connection
     try:
         async with asyncio.timeout(DISCOVERY_SECONDS):
-            return _storable(await source_of(question.kind).discover(connection))
+            return _make_storable(await source_of(question.kind).discover(connection))
     except TimeoutError:
-        return _blaming(DiscoveryError("The address did not answer in time."), connection)
+        return _blame_field(DiscoveryError("The address did not answer in time."), connection)
     except FetchError as error:
-        return _blaming(DiscoveryError(error.message), connection)
+        return _blame_field(DiscoveryError(error.message), connection)
     except AmberError as error:
-        return _blaming(error, connection)
+        return _blame_field(error, connection)
 
 
-def _blaming(error: AmberError, connection: Connection) -> AmberError:
-    """What has no place of its own is the address's fault, or the pasted document's."""
+def _blame_field(error: AmberError, connection: Connection) -> AmberError:
+    """Put an error without fields down to the address, or to the pasted document."""
     field = "discovery_url" if connection.url else "document"
     error.fields = error.fields or {field: [error.message]}
     return error
 
 
-def _storable(found: Discovered) -> Discovered:
-    """Without what Postgres does not take. Raises DiscoveryError."""
+def _make_storable(found: Discovered) -> Discovered:
+    """Remove what Postgres refuses. Raises DiscoveryError."""
     try:
         written = numbers.write(found.data)
     except TypeError:
-        raise DiscoveryError("What the service says of itself is not JSON.") from None
+        raise DiscoveryError("The service's description of itself is not JSON.") from None
     if len(written) > MAX_DATA_BYTES:
         raise DiscoveryError(f"The service describes itself in more than {MAX_DATA_BYTES:,} bytes.")
     return replace(

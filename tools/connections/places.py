@@ -1,8 +1,8 @@
-"""Places for requests that wait for a tool's service: few, so that services which hang hold up nobody else.
+"""Limit the requests that wait for tools' services, so that services which hang delay nobody else.
 
-Such a request keeps a thread of the web process for up to 45 seconds; the largest OpenAPI document (10 MB)
-costs 55 MB and a second of processor time while it is read (measured). One organization has half of the places at most. Counted for this process alone, and nobody
-queues: who finds no place is told to come back.
+Such a request holds a thread of the web process for up to 45 seconds, and the largest OpenAPI
+document (10 MB) costs 55 MB and a second of processor time to read (measured). One organization
+has at most half of the places. Each process counts its own; nobody queues, but is told to retry.
 """
 
 import threading
@@ -17,7 +17,7 @@ from django.conf import settings
 from amber.lib.errors import RateLimited, Unavailable
 
 RETRY_AFTER_SECONDS: Final = 5
-"""Services that are well answer in less."""
+"""Healthy services answer in less."""
 
 _lock = threading.Lock()
 _taken: Counter[UUID] = Counter()
@@ -25,7 +25,10 @@ _taken: Counter[UUID] = Counter()
 
 @contextmanager
 def place_for(organization_id: UUID) -> Iterator[None]:
-    """Raises RateLimited when the organization has its share, Unavailable when there is no place."""
+    """Hold a place for the `with` block.
+
+    Raises RateLimited if the organization has its share, Unavailable if no place is free.
+    """
     _take(organization_id)
     try:
         yield
@@ -42,13 +45,13 @@ def _take(organization_id: UUID) -> None:
     with _lock:
         if _taken[organization_id] >= share:
             raise RateLimited(
-                f"Your organization asks {share} services of tools already, which have not answered. "
-                f"Wait for one of them, or try again in {RETRY_AFTER_SECONDS} seconds.",
+                f"Your organization is already waiting for {share} tool services to answer. "
+                f"Try again in {RETRY_AFTER_SECONDS} seconds.",
                 retry_after_seconds=RETRY_AFTER_SECONDS,
             )
         if _taken.total() >= most:
             raise Unavailable(
-                "Other organizations are waiting for slow services of tools. Try again in "
+                "Too many requests are waiting for slow tool services. Try again in "
                 f"{RETRY_AFTER_SECONDS} seconds.",
                 retry_after_seconds=RETRY_AFTER_SECONDS,
             )

@@ -1,7 +1,7 @@
-"""Asking stored tools' services again: what they offer now replaces what they offered.
+"""Ask stored tools' services again what they offer, and replace what is stored.
 
-A failure keeps what was known and says why in `last_error`. Whatever was changed meanwhile by a
-person wins: then nothing is written. A service that now wants the key sent elsewhere fails.
+A failure keeps what was known and says why in `last_error`. If a person changed the tool meanwhile,
+nothing is written. The refresh fails if the service now wants the key sent elsewhere.
 """
 
 import time
@@ -26,16 +26,16 @@ from tools.source import Discovered, DiscoveryError
 logger = structlog.get_logger(__name__)
 
 BATCH: Final = 4
-"""Services asked at once: each may hold 30 MB while its answer is read."""
+"""Services asked at once: each may take 30 MB while its answer is read."""
 
 BUDGET_SECONDS: Final = 30.0
-"""For one round of the chore, which shares its worker with documents; the rest waits for the next."""
+"""For one run of the periodic job, which shares its worker with documents; the rest waits."""
 
 MAX_ERROR_CHARS: Final = 4_000
 
 
 def question_of(tool: Tool, *, document: str = "") -> InspectionRequest:
-    """What to ask the tool's service. `document` is a pasted one. Raises Unavailable."""
+    """Return what to ask the tool's service; `document` is a pasted one. Raises Unavailable."""
     connection = connection_of(tool)
     options = {n: deepcopy(v) for n, v in connection.options.items() if n != "ask_first"}
     if document:
@@ -44,16 +44,16 @@ def question_of(tool: Tool, *, document: str = "") -> InspectionRequest:
 
 
 def check_key_stays(tool: Tool, question: InspectionRequest, data: Any) -> None:
-    """Raises DiscoveryError if `question` and `data` would send the tool's stored key elsewhere."""
+    """Raise DiscoveryError if `question` and `data` would send the tool's stored key elsewhere."""
     if not tool.api_key_sealed:
         return
     if key_origin(question, data) != key_origin(question_of(tool), tool.data):
-        text = "The key was given for another address; give it again."
+        text = "The key was given for another address. Enter it again."
         raise DiscoveryError(text, fields={"api_key": [text]})
 
 
 def refresh(tools: Sequence[Tool]) -> None:
-    """Ask them all at once, and write what came of it; `tools` are changed likewise."""
+    """Ask all services at once and write the outcomes, to the rows and to `tools`."""
     asked: list[tuple[Tool, InspectionRequest]] = []
     for tool in tools:
         try:
@@ -66,13 +66,14 @@ def refresh(tools: Sequence[Tool]) -> None:
 
 
 def refresh_due() -> None:
-    """Tools that were not tried for AMBER_TOOL_REFRESH_HOURS, the longest first; pasted ones never.
+    """Refresh tools not tried for AMBER_TOOL_REFRESH_HOURS, the longest first, but no pasted ones.
 
-    They count as tried before they are asked: one that breaks Amber holds up no other for long.
+    They count as tried before they are asked: one that crashes the worker would otherwise be first
+    again, and no other tool would ever be refreshed.
     """
     ends_at = time.monotonic() + BUDGET_SECONDS
     while time.monotonic() < ends_at:
-        due = list(_due()[:BATCH])
+        due = list(_find_due()[:BATCH])
         if due:
             Tool.objects.filter(pk__in=[tool.pk for tool in due]).update(tried_at=timezone.now())
             refresh(due)
@@ -81,7 +82,7 @@ def refresh_due() -> None:
 
 
 def discovery_columns(found: Discovered) -> dict[str, Any]:
-    """The columns that a successful discovery fills."""
+    """Return the columns that a successful discovery fills."""
     now = timezone.now()
     return {
         "description": found.description,
@@ -93,15 +94,15 @@ def discovery_columns(found: Discovered) -> dict[str, Any]:
     }
 
 
-def in_words(error: AmberError) -> str:
-    """The message and all that is wrong by field, as one text."""
+def write_error(error: AmberError) -> str:
+    """Return the message and all that is wrong by field as one text."""
     said = [error.message]
     for name, texts in (error.fields or {}).items():
         said += [f"{name}: {text}" for text in texts if text not in error.message]
     return "\n".join(said)[:MAX_ERROR_CHARS]
 
 
-def _due() -> Any:
+def _find_due() -> Any:
     least = timezone.now() - timedelta(hours=settings.AMBER_TOOL_REFRESH_HOURS)
     return (
         Tool.objects.filter(Q(tried_at__isnull=True) | Q(tried_at__lt=least))
@@ -123,11 +124,12 @@ def _outcome(
 
 
 def _failure(error: AmberError) -> dict[str, Any]:
-    return {"last_error": in_words(error), "tried_at": timezone.now()}
+    return {"last_error": write_error(error), "tried_at": timezone.now()}
 
 
 def _write(tool: Tool, values: dict[str, Any]) -> None:
-    """Unless the tool was deleted, or leads elsewhere by now."""
+    """Write the values, unless the tool was deleted or leads elsewhere by now."""
+    # The filter compares what was asked with what is stored: a person may have changed it since.
     with transaction.atomic():
         as_asked = Tool.objects.filter(
             pk=tool.pk,

@@ -1,4 +1,4 @@
-"""Which source a tool's kind means: the whole table."""
+"""Map each kind of tool to its source."""
 
 from collections.abc import Mapping
 from typing import Final

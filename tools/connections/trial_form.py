@@ -1,4 +1,4 @@
-"""The operators' form of a test call: which function, with which arguments."""
+"""Ask operators which function a test call shall call, and with which arguments."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class TrialForm(forms.Form):
         required=False,
         initial="{}",
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
-        help_text="One JSON object.",
+        help_text="A JSON object.",
     )
 
     def __init__(self, tool: Tool, *args: Any, **kwargs: Any) -> None:

@@ -1,7 +1,7 @@
-"""A test call: one function with given arguments, outside of any turn, and what went over the wire.
+"""Make a test call: one function with given arguments, outside of any turn, with its exchanges.
 
-It goes the way of every call (`tools.calling.recorded`), and is logged as a test. Refuses to keep what came
-back: whoever asked reads it, and it is gone.
+It goes the way of every call (`tools.calling.recorded`) and is logged as a test. The result is not
+kept: whoever asked reads it.
 """
 
 import asyncio
@@ -26,7 +26,10 @@ MAX_KNOWN_NAMES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`content` is what a model would read, uncut; `detail` is more, for the tool's owner."""
+    """The outcome of a test call.
+
+    `content` is what a model would read, uncut; `detail` is more, for the tool's owner.
+    """
 
     ok: bool
     content: str
@@ -39,10 +42,10 @@ class Trial:
 def try_function(
     tool: Tool, principal: Principal, *, function: str, arguments: Mapping[str, Any]
 ) -> Trial:
-    """Call it now. Blocks, at most as long as a call may take.
+    """Call the function now. Blocks, at most as long as a call may take.
 
-    Raises Invalid for a function the tool does not have, Unavailable for a key that is unreadable;
-    RateLimited and Unavailable where there is no place (`tools.connections.places`).
+    Raises Invalid for a function that the tool does not have, Unavailable for a key that cannot be
+    read, RateLimited or Unavailable if there is no place (`tools.connections.places`).
     """
     chosen = _function(tool, function)
     exchanges: list[Exchange] = []
@@ -74,13 +77,13 @@ def try_function(
 
 
 def _function(tool: Tool, name: str) -> OfferedTool:
-    """Raises Invalid, Unavailable."""
+    """Return the tool's function of this name. Raises Invalid, Unavailable."""
     functions = functions_of(tool)
     for each in functions:
         if each.spec.name == name:
             return each
     known = ", ".join(each.spec.name for each in functions[:MAX_KNOWN_NAMES])
-    text = f"The tool has no function {name!r}. It has: {known or 'none'}."
+    text = f"The tool has no function {name!r}. Its functions are: {known or 'none'}."
     raise Invalid(text, fields={"function": [text]})
 
 

@@ -1,11 +1,11 @@
-"""What a discovery address answers with, read and checked field by field (docs/tools.md).
+"""Read and check what a discovery address answers with, field by field (docs/tools.md).
 
     {"name", "description", "homepage_url"?, "callback_url", "functions": [{"name", "description",
      "parameters", "idempotent"?, "requires_approval"?, "timeout_seconds"?}]}
 
-Everything that is wrong is said at once, each thing at its place (`functions[2].parameters`).
-Unknown fields are ignored. Pure: whether the callback may be called is the guarded client's
-business, and what models accept as a name is the toolbox's; here is only a warning.
+All that is wrong is reported at once, each fault at its place (`functions[2].parameters`). Unknown
+fields are ignored. Pure: the guarded client decides whether the callback may be called, and the
+toolbox renames what models do not accept; here it is only a warning.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,13 @@ from tools.calling.toolbox import allowed_name
 from tools.source import DiscoveryError
 
 MAX_FUNCTIONS: Final = 256
-"""Twice what one request may offer, so that assistants can choose."""
+"""Twice as many as one request may offer, so that assistants can choose."""
 
 MAX_NAME_CHARS: Final = 200
 MAX_DESCRIPTION_CHARS: Final = 4_000
 MAX_TIMEOUT_SECONDS: Final = 600
 MAX_FAULTS: Final = 25
-"""More are only counted: whoever wrote the manifest has seen enough."""
+"""Further faults are only counted: these are enough to act on."""
 
 _Name = Annotated[str, StringConstraints(pattern=r"\S", max_length=MAX_NAME_CHARS)]
 _Text = Annotated[str, StringConstraints(pattern=r"\S", max_length=MAX_DESCRIPTION_CHARS)]
@@ -56,7 +56,7 @@ class _ManifestDocument(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`functions` are as `tools.source.Discovered.data` wants them."""
+    """A manifest that can be used; `functions` are as `tools.source.Discovered.data` wants them."""
 
     name: str
     description: str
@@ -67,7 +67,7 @@ class Manifest:
 
 
 def read_manifest(given: Any) -> Manifest:
-    """`given` is JSON as parsed. Raises DiscoveryError with all that is wrong, by field."""
+    """Read a manifest from parsed JSON. Raises DiscoveryError with all that is wrong, by field."""
     if not isinstance(given, Mapping):
         raise DiscoveryError("The manifest is not a JSON object.")
     try:
@@ -88,16 +88,16 @@ def read_manifest(given: Any) -> Manifest:
 
 
 Fault = tuple[str, str]
-"""The field, as `functions[2].name`, and what is wrong with it."""
+"""A field, such as `functions[2].name`, and what is wrong with it."""
 
 
 def _shape_faults(error: ValidationError) -> list[Fault]:
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    return [(_place(each["loc"]), _in_words(each["type"], each["msg"])) for each in found]
+    return [(_place(each["loc"]), _write_fault(each["type"], each["msg"])) for each in found]
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
-    """As people write it: `functions[2].parameters`."""
+    """Write a place as people do: `functions[2].parameters`."""
     written = ""
     for step in steps:
         dot = "." if written else ""
@@ -105,7 +105,7 @@ def _place(steps: tuple[int | str, ...]) -> str:
     return written
 
 
-def _in_words(kind: str, message: str) -> str:
+def _write_fault(kind: str, message: str) -> str:
     match kind:
         case "missing":
             return "This field is missing."
@@ -128,7 +128,7 @@ def _content_faults(document: _ManifestDocument) -> Iterator[Fault]:
         if not function.name.isprintable():
             yield f"{place}.name", "This holds characters that cannot be shown."
         if first.setdefault(function.name, number) != number:
-            yield f"{place}.name", f"functions[{first[function.name]}] has this name already."
+            yield f"{place}.name", f"functions[{first[function.name]}] already has this name."
         for inner, text in schema_faults(function.parameters):
             yield f"{place}.parameters{f'.{inner}' if inner else ''}", text
 

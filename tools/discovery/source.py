@@ -1,7 +1,9 @@
-"""Tools of a service that speaks Amber's own protocol (docs/tools.md, "Discovery tools").
+"""Call a service that speaks Amber's own protocol (docs/tools.md, "Discovery tools").
 
-    GET discovery_url                                     -> a manifest (`tools.discovery.manifest`)
-    POST callback_url {"function", "arguments", "call_id", "context"}  -> an answer (`tools.outgoing.answers`)
+    GET discovery_url
+        -> a manifest (`tools.discovery.manifest`)
+    POST callback_url {"function", "arguments", "call_id", "context"}
+        -> an answer (`tools.outgoing.answers`)
 
 The key goes as `Authorization: Bearer` to the origin of the discovery address and to no other. Both
 addresses go through the guarded client each time, redirects included: one that moves to a place
@@ -25,23 +27,23 @@ from tools.protocol import OfferedTool, ToolContext, ToolOutput
 from tools.source import Connection, Discovered, DiscoveryError
 
 MAX_MANIFEST_BYTES: Final = 1_000_000
-"""1 MB of the worst JSON become 25 MB of objects."""
+"""1 MB of the worst JSON becomes 25 MB of objects."""
 
 MAX_ANSWER_BYTES: Final = 6_000_000
 """A file of 4 MB in base64, and some text."""
 
 
 class DiscoverySource:
-    """A `Source`."""
+    """The `Source` of discovery tools."""
 
     def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Raises Invalid: there are none."""
+        """Return no options. Raises Invalid if there are any."""
         for name in sorted(options):
             raise Invalid(fields={f"options.{name}"[:200]: ["There is no such option."]})
         return {}
 
     async def discover(self, connection: Connection) -> Discovered:
-        """Raises DiscoveryError, UnsafeAddress, FetchError."""
+        """Fetch the manifest. Raises DiscoveryError, UnsafeAddress, FetchError."""
         try:
             credentials = auth_headers({}, connection.api_key)
         except CredentialError as error:
@@ -86,7 +88,7 @@ class DiscoverySource:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryFunction:
-    """One function of a manifest; an `OfferedTool`."""
+    """A function of a manifest, as an `OfferedTool`."""
 
     connection: Connection = field(repr=False)
     callback_url: str
@@ -100,7 +102,7 @@ class DiscoveryFunction:
         return self.connection.name
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises ServiceError."""
+        """Send the call to the callback. Raises ServiceError."""
         credentials = self._credentials()
         request = ServiceRequest(
             method="POST",
@@ -121,7 +123,7 @@ class DiscoveryFunction:
         return output_of(answer, request.secrets)
 
     def _credentials(self) -> Mapping[str, str]:
-        """Empty for a callback elsewhere: the key was given for the discovery address."""
+        """Return the headers with the key; none for a callback of another origin."""
         try:
             if origin_of(self.callback_url) != origin_of(self.connection.url):
                 return {}
@@ -144,9 +146,9 @@ def _body(function: str, arguments: Mapping[str, Any], context: ToolContext) -> 
 
 
 def _json_of(answer: Response) -> Any:
-    """Raises DiscoveryError."""
+    """Return the manifest's JSON. Raises DiscoveryError."""
     if answer.status in (401, 403):
-        text = f"The service wants another key: it answered with status {answer.status}."
+        text = f"The service refused the key: it answered with status {answer.status}."
         raise DiscoveryError(text, fields={"api_key": [text]})
     if not answer.is_success:
         text = f"The address answered with status {answer.status}, not with a manifest."
@@ -154,12 +156,12 @@ def _json_of(answer: Response) -> Any:
     try:
         return answer.json()
     except FetchError:
-        text = "The address did not answer with JSON, or with JSON that is nested too deep."
+        text = "The answer is not JSON, or it is JSON that is nested too deeply."
         raise DiscoveryError(text, fields={"discovery_url": [text]}) from None
 
 
 def _check_callback(manifest: Manifest) -> None:
-    """What can be known without looking the name up. Raises DiscoveryError."""
+    """Check the callback as far as that needs no DNS query. Raises DiscoveryError."""
     try:
         installation_policy().checked(manifest.callback_url)
     except UnsafeAddress as error:

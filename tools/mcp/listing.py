@@ -1,11 +1,11 @@
-"""What an MCP server lists, made into a tool's functions and what its owner should be told.
+"""Turn what an MCP server lists into a tool's functions, and warnings for the tool's owner.
 
-Names stay as the server wrote them (models see them made fit by the toolbox). A function that
-cannot be used is left out with the reason, the others stay. Hints are a stranger's words: read-only
+Names stay as the server wrote them; the toolbox makes them fit for models. A function that cannot
+be used is left out with the reason, and the others stay. Hints are a stranger's words: read-only
 and idempotent functions may be called again after a crash, destructive ones are pointed out, and
-who is asked first stays the owner's choice (`options.ask_first`).
+whether a person must approve stays the owner's choice (`options.ask_first`).
 
-Pure. Refuses to pass on more than a model can be offered.
+Pure. Passes on no more than a model can be offered.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from tools.source import Discovered
 MAX_FUNCTIONS: Final = 128
 """As many as one request to a model may offer (`engine.tools.MAX_OFFERED_TOOLS`)."""
 MAX_LOOKED_AT: Final = 512
-"""Those that cannot be used cost 10 ms each, too."""
+"""Functions that cannot be used cost 10 ms each to check, too."""
 
 MAX_NAME_CHARS: Final = 200
 MAX_DESCRIPTION_CHARS: Final = 4_000
@@ -28,7 +28,7 @@ MAX_WARNINGS: Final = 50
 
 
 def discover_functions(listing: ServerListing, url: str) -> Discovered:
-    """`data` also keeps the protocol's version, so that calls need not ask for it."""
+    """Make functions of the listing; `data` keeps the protocol's version for later calls."""
     functions: dict[str, dict[str, Any]] = {}
     warnings: list[str] = []
     is_cut = listing.is_cut or len(listing.tools) > MAX_LOOKED_AT
@@ -62,7 +62,7 @@ def _add(
         warnings.append(f"{shown!r} was left out: a name has 1 to {MAX_NAME_CHARS} characters.")
         return
     if name in functions:
-        warnings.append(f"{shown} was left out the second time it is listed.")
+        warnings.append(f"{shown} is listed twice; the second one was left out.")
         return
     faults = schema_faults(tool["inputSchema"])
     if faults:
@@ -73,8 +73,8 @@ def _add(
     hints = tool.get("annotations") or {}
     if hints.get("destructiveHint") is True and not hints.get("readOnlyHint"):
         warnings.append(
-            f"{shown} may destroy or overwrite something, its server says; `ask_first` in the "
-            "options makes a person approve each call."
+            f"{shown} can destroy or overwrite data, its server says. Add it to `ask_first` in the "
+            "options if a person must approve each call."
         )
     functions[name] = _function(tool, hints)
 

@@ -1,11 +1,10 @@
-"""What an MCP tool returned, as the model and the user get it.
+"""Turn an MCP tool's result into text for the model and files for the user.
 
 https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result: a list of blocks
 (text, images, audio, resources, links) and sometimes structured content beside it. Texts are
-joined; what is no text becomes files. Structured content is said only if no text says it.
+joined; all else becomes files. Structured content is added only if no text repeats it.
 
-Pure; names and types of files are a stranger's words. Refuses nothing: what cannot be read is
-named in the text.
+Pure; names and types of files are a stranger's words. What cannot be read is named in the text.
 """
 
 import base64
@@ -37,11 +36,11 @@ ENDINGS: Final[Mapping[str, str]] = {
     "text/markdown": ".md",
     "text/plain": ".txt",
 }
-"""Python's `mimetypes` goes by what the machine has in /etc."""
+"""Written out, as Python's `mimetypes` depends on what the machine has in /etc."""
 
 
 def output_of(result: Mapping[str, Any], function: str) -> ToolOutput:
-    """`result` is a CallToolResult as JSON; `function` names files that have no name."""
+    """Read a CallToolResult, given as JSON; `function` names files that have no name."""
     blocks: Sequence[Mapping[str, Any]] = result.get("content") or []
     parts = [_part(block, f"{function}-{n}") for n, block in enumerate(blocks, start=1)]
     texts = [part for part in parts if isinstance(part, str) and part]
@@ -53,7 +52,10 @@ def output_of(result: Mapping[str, Any], function: str) -> ToolOutput:
 
 
 def _is_said(structured: Any, blocks: Sequence[Mapping[str, Any]]) -> bool:
-    """Servers repeat structured content as JSON text; SDKs wrap a plain value as {"result": …}."""
+    """Whether a text repeats the structured content, as servers should make it do.
+
+    SDKs wrap a plain value as {"result": …}, whose text is then the value alone.
+    """
     texts = [block["text"] for block in blocks if block.get("type") == "text"]
     if isinstance(structured, Mapping) and structured.keys() == {"result"}:
         return bool(texts)
@@ -61,7 +63,7 @@ def _is_said(structured: Any, blocks: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _json(text: str) -> Any:
-    """None for what is no JSON."""
+    """Parse the text; None if it is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,15 +1,15 @@
-"""One short session with an MCP server over streamable HTTP: list its tools, or call one.
+"""Hold one short session with an MCP server over streamable HTTP: list its tools, or call one.
 
-https://modelcontextprotocol.io/specification/2025-11-25/basic/transports, by the official SDK.
-Each session is a task of its own, so that nothing of the SDK's task groups reaches the caller: who
-is cancelled, or out of time, has the line cut and the sockets closed, whatever the SDK waits for. Answers come back
-as plain JSON; the SDK's types stay here.
+https://modelcontextprotocol.io/specification/2025-11-25/basic/transports, by the official SDK. Each
+session is a task of its own, so that nothing of the SDK's task groups reaches the caller: when the
+caller is cancelled or out of time, the line is cut and the sockets are closed, whatever the SDK is
+waiting for. Answers come back as plain JSON; the SDK's types stay here.
 
-The SDK takes 33 MB and 0.3 s to import, so only `tools.mcp.source` imports this, when there is
-something to say.
+The SDK takes 33 MB and 0.3 s to import, so only `tools.mcp.source` imports this module, and only
+when a server is to be asked.
 
-Refuses what servers may ask of a client (sampling, elicitation, roots), and to check results
-against the server's own schemas: their patterns may run for ever.
+What servers may ask of a client (sampling, elicitation, roots) is refused. Results are not checked
+against the server's own schemas, as their patterns may run for ever.
 """
 
 import asyncio
@@ -35,10 +35,11 @@ T = TypeVar("T")
 
 MAX_PAGES: Final = 50
 FAREWELL_SECONDS: Final = 0.5
-"""Of a session that is given up: two messages on open connections. Its sockets are closed then."""
+"""How long a session that is given up may still send its goodbye, two messages on open
+connections, before its sockets are closed."""
 
 MAX_WORDS_CHARS: Final = 500
-"""Of a server's own words in an error."""
+"""The most of a server's own words that an error repeats."""
 
 _SESSION_NOT_FOUND: Final = 404
 _MAX_SHOWN_FIELDS: Final = 20
@@ -48,7 +49,7 @@ _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(
 
 
 async def list_tools(server: McpServer, *, seconds: float) -> ServerListing:
-    """All pages, at most MAX_PAGES. Raises SessionFault."""
+    """List the server's tools, at most MAX_PAGES pages. Raises SessionFault."""
 
     async def talk(client: Client) -> ServerListing:
         tools: list[dict[str, Any]] = []
@@ -76,10 +77,10 @@ async def list_tools(server: McpServer, *, seconds: float) -> ServerListing:
 async def call_tool(
     server: McpServer, name: str, arguments: Mapping[str, Any], *, seconds: float
 ) -> dict[str, Any]:
-    """The result as the server gave it. Raises SessionFault.
+    """Call a tool and return the result as the server gave it. Raises SessionFault.
 
-    A session that the server has forgotten (it restarted in between) is begun anew, once: its
-    answer says that the call was not made.
+    If the server no longer knows the session, as it restarted in between, the call is made once
+    more in a new one: a 404 says that the call was not made.
     """
 
     async def talk(client: Client) -> dict[str, Any]:
@@ -94,7 +95,7 @@ async def call_tool(
 
 
 async def _call(client: Client, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """`client.call_tool` would check the result, and list all tools for that."""
+    """Send the call directly: `client.call_tool` would list all tools to check the result."""
     request = mcp_types.CallToolRequest(
         params=mcp_types.CallToolRequestParams(name=name, arguments=dict(arguments))
     )
@@ -103,7 +104,8 @@ async def _call(client: Client, name: str, arguments: Mapping[str, Any]) -> dict
     except MCPError as error:
         if error.code != mcp_types.HEADER_MISMATCH:
             raise
-        # Refused unread: arguments that its schema wants in headers were not there (2026-07-28).
+        # The server refused the call unread, as arguments that its schema wants in headers were
+        # missing (protocol version 2026-07-28). The client learns of them from the listing.
         await _learn_headers(client, name)
         result = await client.session.send_request(request, _CALL_RESULT)
     if not isinstance(result, mcp_types.CallToolResult):
@@ -144,10 +146,12 @@ async def _in_session(
 
 
 async def _end(task: asyncio.Task[Any], line: Line) -> None:
-    """Until the session is over. A server of the older kind hears of it first, or works on."""
+    """Wait until the session is over, and cut the line if that takes too long."""
     if task.done():
         return
     task.cancel()
+    # The SDK now says goodbye, without which a server of an older protocol would work on; a server
+    # that does not answer must not hold the caller, so the line is cut after a moment.
     try:
         if not line.ended.done():
             await asyncio.wait({task}, timeout=FAREWELL_SECONDS)
@@ -182,7 +186,7 @@ async def _session(server: McpServer, line: Line, talk: Callable[[Client], Await
 
 
 def _session_fault(line: Line, error: BaseException | None) -> SessionFault:
-    """What ended the line, else what the SDK says, else what failed on the wire last."""
+    """Return what ended the line, else what the SDK reports, else what last failed on the wire."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     status = line.status if line.status is not None and line.status >= 300 else None
@@ -193,7 +197,7 @@ def _session_fault(line: Line, error: BaseException | None) -> SessionFault:
         if isinstance(error, MCPError) and error.code != mcp_types.CONNECTION_CLOSED:
             return fault(f"It says: {error.message[:MAX_WORDS_CHARS]}", code=error.code)
         if isinstance(error, RuntimeError) and "protocol version" in str(error):
-            return fault("It speaks no version of the protocol that Amber knows.")
+            return fault("It supports no version of the protocol that Amber knows.")
     if line.fault is None and not isinstance(error, MCPError):
         raise error or AssertionError("a session ends with a result, an error or a fault")
     cause = line.fault or FetchError("unreachable")
@@ -209,7 +213,7 @@ def _fields(error: ValidationError) -> dict[str, list[str]]:
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
-    """`tools[2].inputSchema`; empty steps are the answer as a whole."""
+    """Write a place as `tools[2].inputSchema`; empty steps mean the answer as a whole."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return text.removeprefix(".")[:200]
 

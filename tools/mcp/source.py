@@ -1,10 +1,11 @@
-"""Tools of a server that speaks the Model Context Protocol over streamable HTTP.
+"""Call the tools of a server that speaks the Model Context Protocol over streamable HTTP.
 
-One short session for each discovery and each call, so a server may restart in between, and no
-connection outlives what it was for. The key goes along as `options["auth"]` says (`tools.outgoing.auth`).
+Each discovery and each call is a short session of its own, so a server may restart in between, and
+no connection outlives its purpose. The key is sent as `options["auth"]` says
+(`tools.outgoing.auth`).
 
-Refuses options it does not know, and to repeat a call that may have been made, unless the server
-says that the function is read-only or idempotent.
+Unknown options are refused. A call that may have been made is not repeated, unless the server says
+that the function is read-only or idempotent.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from tools.mcp.listing import discover_functions
 from tools.mcp.results import output_of
 from tools.mcp.terms import LineOptions, McpServer, SessionFault
 from tools.outgoing.answers import mask_secrets
-from tools.outgoing.auth import CredentialError, auth_headers, checked_auth, secrets_in
+from tools.outgoing.auth import CredentialError, auth_headers, secrets_in, validate_auth
 from tools.outgoing.requests import (
     MAX_TRIES,
     PAUSE_SECONDS,
@@ -33,28 +34,28 @@ from tools.source import Connection, Discovered, DiscoveryError
 
 DISCOVERY_SECONDS: Final = 30.0
 CALL_SECONDS: Final = 600.0
-"""Whoever calls has an earlier deadline (`tools.calling.toolbox`)."""
+"""Never reached, as the toolbox sets an earlier deadline (`tools.calling.toolbox`)."""
 
 MAX_ASK_FIRST: Final = 500
 KNOWN_OPTIONS: Final = frozenset({"auth", "ask_first"})
 
 
 class MCPSource:
-    """A `Source`."""
+    """The `Source` of MCP tools."""
 
     def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Raises Invalid naming each option that is wrong."""
+        """Return the options to store. Raises Invalid naming the option that is wrong."""
         for unknown in sorted(options.keys() - KNOWN_OPTIONS):
             raise Invalid(fields={f"options.{unknown}"[:200]: ["There is no such option."]})
         checked: dict[str, Any] = {}
         if "auth" in options:
-            checked["auth"] = checked_auth(options["auth"])
+            checked["auth"] = validate_auth(options["auth"])
         if "ask_first" in options:
-            checked["ask_first"] = _checked_names(options["ask_first"])
+            checked["ask_first"] = _validate_names(options["ask_first"])
         return checked
 
     async def discover(self, connection: Connection) -> Discovered:
-        """Raises DiscoveryError, UnsafeAddress, FetchError."""
+        """List the server's tools. Raises DiscoveryError, UnsafeAddress, FetchError."""
         await _load_sdk()
         from tools.mcp.session import list_tools
 
@@ -89,7 +90,7 @@ class MCPSource:
 
 @dataclass(frozen=True, slots=True)
 class MCPFunction:
-    """One tool of a server; an `OfferedTool`."""
+    """A tool of a server, as an `OfferedTool`."""
 
     connection: Connection = field(repr=False)
     protocol_version: str
@@ -121,7 +122,7 @@ class MCPFunction:
         return replace(output, text=text)
 
     async def _result(self, arguments: Mapping[str, Any], line: LineOptions) -> Mapping[str, Any]:
-        """Raises ServiceError."""
+        """Call the tool, again if that is safe. Raises ServiceError."""
         await _load_sdk()
         from tools.mcp.session import call_tool
 
@@ -138,7 +139,7 @@ class MCPFunction:
 
 
 async def _load_sdk() -> None:
-    """0.3 s the first time: in a thread, so that other turns go on."""
+    """Import the SDK in a thread: it takes 0.3 s the first time, and other turns go on."""
     await asyncio.to_thread(import_module, "tools.mcp.session")
 
 
@@ -148,7 +149,7 @@ def _line(
     call_headers: Mapping[str, str] | None = None,
     exchanges: list[Exchange] | None = None,
 ) -> LineOptions:
-    """Raises CredentialError."""
+    """Return the options of a session's line. Raises CredentialError."""
     credentials = auth_headers(connection.options.get("auth", {}), connection.api_key)
     return LineOptions(
         credentials=credentials,
@@ -168,17 +169,17 @@ def _discovery_error(fault: SessionFault) -> Invalid:
     if fault.cause is not None:
         return fault.cause
     if fault.status in (401, 403):
-        text = f"The server wants another key: it answered with status {fault.status}."
+        text = f"The server refused the key: it answered with status {fault.status}."
         return DiscoveryError(text, fields={"api_key": [text]})
     if fault.fields:
         return DiscoveryError("The MCP server does not keep to the protocol.", fields=fault.fields)
     status = f" (status {fault.status})" if fault.status else ""
-    text = f"This is no MCP server that can be used{status}. {fault.text}"
+    text = f"This is not an MCP server that Amber can use{status}. {fault.text}"
     return DiscoveryError(text, fields={"discovery_url": [text]})
 
 
 def _service_error(fault: SessionFault, secrets: Sequence[str]) -> ServiceError:
-    """What the model reads, and the owner under `detail`."""
+    """Return the error for the model, with more for the owner under `detail`."""
     if fault.cause is not None and fault.cause.code == "unsafe_address":
         return ServiceError("The tool's address is not one that may be called.")
     said = mask_secrets(fault.text, secrets)
@@ -200,9 +201,9 @@ def _is_unknown(fault: SessionFault) -> bool:
     )
 
 
-def _checked_names(names: Any) -> list[str]:
+def _validate_names(names: Any) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Invalid(fields={"options.ask_first": ["Must be a list of the functions' names."]})
+        raise Invalid(fields={"options.ask_first": ["Must be a list of function names."]})
     if len(names) > MAX_ASK_FIRST:
-        raise Invalid(fields={"options.ask_first": [f"At most {MAX_ASK_FIRST} names."]})
+        raise Invalid(fields={"options.ask_first": [f"Must have at most {MAX_ASK_FIRST} names."]})
     return list(dict.fromkeys(names))

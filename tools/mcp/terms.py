@@ -1,7 +1,7 @@
-"""What a session with an MCP server is told, and what it comes back with.
+"""Define what a session with an MCP server is given, and what it returns.
 
-Apart from `tools.mcp.session` and `tools.mcp.transport`, so that naming these imports neither the SDK nor an
-HTTP client.
+These stand apart from `tools.mcp.session` and `tools.mcp.transport`, so that naming them imports
+neither the SDK nor an HTTP client.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,12 @@ from tools.protocol import Exchange
 
 @dataclass(frozen=True, slots=True)
 class LineLimits:
-    """Of a whole session, so that it costs a worker less than 50 MB and half a second.
+    """Limits a whole session, so that it costs a worker less than 50 MB and half a second.
 
-    `max_brackets` counts those that open: each can become an object of up to 1,400 bytes, a content
-    block. `max_commas`: values of some 40 bytes. `max_lines` are those of event streams: the SDK
-    takes 0.1 ms of the worker's event loop for each message, of three lines.
+    `max_brackets` counts opening brackets: each can become an object of up to 1,400 bytes, a
+    content block. `max_commas` counts commas: each stands for a value of some 40 bytes. `max_lines`
+    counts the lines of event streams: for each message, of three lines, the SDK takes 0.1 ms of the
+    worker's event loop.
     """
 
     max_bytes: int = 10_000_000
@@ -30,7 +31,10 @@ class LineLimits:
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
-    """`credentials` go along with every request, `call_headers` with a tool's call only."""
+    """The options of a line.
+
+    `credentials` are sent with every request, `call_headers` with a tool's call only.
+    """
 
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     call_headers: Mapping[str, str] = field(default_factory=dict)
@@ -41,9 +45,10 @@ class LineOptions:
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """`protocol_version` is what discovery agreed on; empty: find out.
+    """A server to talk to.
 
-    `policy` None is the installation's.
+    `protocol_version` is what discovery agreed on, empty if that is to be found out. With `policy`
+    None the installation's holds.
     """
 
     url: str
@@ -54,7 +59,7 @@ class McpServer:
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """What a server says of itself. `tools` are as the server wrote them; `is_cut`: there are more."""
+    """A server's description of itself, with its tools as it wrote them. `is_cut`: it has more."""
 
     name: str
     instructions: str
@@ -64,7 +69,7 @@ class ServerListing:
 
 
 class SessionFault(Exception):
-    """`text` is for the tool's owner. `cause` is the connection's fault, if it was one.
+    """A session failed. `text` is for the tool's owner, `cause` the connection's fault, if any.
 
     `status` is that of a refusing answer, `code` that of a JSON-RPC error, `fields` what in the
     answer is against the protocol. `has_called`: the tool's call may have reached the server.

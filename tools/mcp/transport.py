@@ -1,12 +1,12 @@
-"""All that one MCP session may send and receive: the guarded transport, with a meter on it.
+"""Send and receive all that one MCP session may: a guarded transport that counts.
 
-The SDK is given an HTTP client that rides on a `Line`, so every byte of a session passes here. A
-line adds the credentials, counts bytes and requests over the whole session, notes the exchanges
+The SDK is given an HTTP client that sends through a `Line`, so every byte of a session passes here.
+A line adds the credentials, counts bytes and requests over the whole session, notes the exchanges
 for the tool's owner, and can be cut from outside, which closes its sockets at once.
 
-Refuses what a session of one call has no use for: the stream of messages that a server sends
-unasked (GET), compressed answers (they would be counted before they unfold), and goodbyes that
-take long. It follows no redirects; the SDK follows those that keep to the origin.
+A session of one call has no use for the stream of messages that a server sends unasked (GET), for
+compressed answers (they would be counted before they unfold) or for long goodbyes: all are refused.
+A line follows no redirects; the SDK follows those that keep to the origin.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ import orjson
 from amber.lib.egress import EgressPolicy, FetchError, Reason, UnsafeAddress
 from amber.lib.egress.transport import GuardedTransport
 from tools.mcp.terms import LineOptions
-from tools.outgoing.requests import SHOWN_BODY_CHARS, shown_headers, shown_text
+from tools.outgoing.requests import SHOWN_BODY_CHARS, redact_headers, redact_text
 from tools.protocol import Exchange
 
 T = TypeVar("T")
 
 MAX_REQUESTS: Final = 100
-"""A discovery of 50 pages takes 53; a server that breaks off without end must not be asked so."""
+"""A discovery of 50 pages takes 53; a server that breaks off each time is not asked for ever."""
 
 GOODBYE_SECONDS: Final = 2.0
 
 
 class Line(httpx2.AsyncBaseTransport):
-    """For one session, on one event loop.
+    """The line of one session, on one event loop.
 
     `fault` is the last thing that went wrong on the wire, `status` that of the last answer to a
     message, `has_called` whether a tool's call may have reached the server. `ended` is done when
@@ -57,7 +57,7 @@ class Line(httpx2.AsyncBaseTransport):
         self._is_cut = False
 
     def cut(self) -> None:
-        """Whatever is on its way fails now, and so does whatever follows; `fault` stays."""
+        """Fail all that is on its way and all that follows; `fault` stays."""
         self._is_cut = True
         for scope in tuple(self._scopes):
             scope.cancel()
@@ -85,12 +85,12 @@ class Line(httpx2.AsyncBaseTransport):
         return answer
 
     async def _send_metered(self, request: httpx2.Request, *, is_call: bool) -> httpx2.Response:
-        """Raises FetchError, UnsafeAddress."""
+        """Send a request and return the answer's head. Raises FetchError, UnsafeAddress."""
         self._left_requests -= 1
         if self._is_cut or self._left_requests < 0:
             raise self.end("bad_answer")
         outgoing = self._outgoing(request, is_call=is_call)
-        answer = await self.watched(self._inner.handle_async_request(outgoing))
+        answer = await self.watch(self._inner.handle_async_request(outgoing))
         answer.request = request
         encoding = answer.headers.get("content-encoding", "identity").strip().lower()
         declared = answer.headers.get("content-length", "")
@@ -104,8 +104,8 @@ class Line(httpx2.AsyncBaseTransport):
 
     def _outgoing(self, request: httpx2.Request, *, is_call: bool) -> httpx2.Request:
         extra = {**self.options.credentials, **(self.options.call_headers if is_call else {})}
-        ours = {name.lower().encode() for name in extra} | {b"accept-encoding"}
-        headers = [pair for pair in request.headers.raw if pair[0].lower() not in ours]
+        own = {name.lower().encode() for name in extra} | {b"accept-encoding"}
+        headers = [pair for pair in request.headers.raw if pair[0].lower() not in own]
         headers.append((b"Accept-Encoding", b"identity"))
         # Other bytes than ASCII are legal in a value (RFC 9110, 5.5); httpx2 would refuse them.
         headers += [(name.encode(), value.encode()) for name, value in extra.items()]
@@ -118,14 +118,14 @@ class Line(httpx2.AsyncBaseTransport):
         )
 
     async def _goodbye(self, request: httpx2.Request) -> httpx2.Response:
-        """The end of a session at the server; nothing depends on its answer."""
+        """Tell the server that the session ends; nothing depends on its answer."""
         async with asyncio.timeout(GOODBYE_SECONDS):
             answer = await self._send_metered(request, is_call=False)
             await answer.aclose()
         return httpx2.Response(answer.status_code, request=request)
 
-    async def watched(self, sending: Awaitable[T]) -> T:
-        """Until it is done or the line is cut. Raises FetchError, UnsafeAddress."""
+    async def watch(self, sending: Awaitable[T]) -> T:
+        """Wait until it is done or the line is cut. Raises FetchError, UnsafeAddress."""
         try:
             with anyio.CancelScope() as scope:
                 self._scopes.add(scope)
@@ -138,23 +138,23 @@ class Line(httpx2.AsyncBaseTransport):
             self._end()
             raise
         except httpx2.TimeoutException:
-            raise self.failed("timeout") from None
+            raise self.record_fault("timeout") from None
         except (httpx2.ProtocolError, httpx2.DecodingError):
-            raise self.failed("bad_answer") from None
+            raise self.record_fault("bad_answer") from None
         except httpx2.TransportError:
-            raise self.failed("unreachable") from None
-        raise self.failed("unreachable")
+            raise self.record_fault("unreachable") from None
+        raise self.record_fault("unreachable")  # the scope was cancelled: the line is cut
 
-    def failed(self, reason: Reason) -> FetchError:
-        """The fault to raise; kept, unless an earlier one has ended the session."""
+    def record_fault(self, reason: Reason) -> FetchError:
+        """Return the fault to raise, and keep it unless the session has already ended."""
         fault = FetchError(reason)
         if not (self._is_cut or self.ended.done()):
             self.fault = fault
         return fault
 
     def end(self, reason: Reason) -> FetchError:
-        """The fault to raise; the session ends with it."""
-        fault = self.failed(reason)
+        """End the session and return the fault to raise."""
+        fault = self.record_fault(reason)
         self._end()
         return fault
 
@@ -163,7 +163,7 @@ class Line(httpx2.AsyncBaseTransport):
             self.ended.set_result(None)
 
     def count(self, part: bytes, *, is_stream: bool) -> None:
-        """Raises FetchError at the first piece too many."""
+        """Count a piece of an answer. Raises FetchError at the first one too many."""
         self._left_bytes -= len(part)
         self._left_brackets -= part.count(b"[") + part.count(b"{")
         self._left_commas -= part.count(b",")
@@ -191,9 +191,9 @@ class _MeteredBody(httpx2.AsyncByteStream):
                 yield part
 
     async def _next(self, parts: Any) -> bytes:
-        """Empty at the end. Raises FetchError, UnsafeAddress."""
+        """Return the next piece, empty at the end. Raises FetchError, UnsafeAddress."""
         try:
-            part: bytes = await self._line.watched(anext(parts, b""))
+            part: bytes = await self._line.watch(anext(parts, b""))
             self._line.count(part, is_stream=self._is_stream)
         except FetchError as fault:
             self._fault = fault.message
@@ -208,7 +208,7 @@ class _MeteredBody(httpx2.AsyncByteStream):
 
 
 class _Note:
-    """What the tool's owner will see of one request."""
+    """Writes down what the tool's owner will see of one request."""
 
     def __init__(self, request: httpx2.Request, options: LineOptions) -> None:
         self._request = request
@@ -225,12 +225,12 @@ class _Note:
         exchanges.append(
             Exchange(
                 method=self._request.method,
-                url=shown_text(str(self._request.url), secrets),
-                request_headers=shown_headers(self._request.headers),
-                request_body=shown_text(sent, secrets),
+                url=redact_text(str(self._request.url), secrets),
+                request_headers=redact_headers(self._request.headers),
+                request_body=redact_text(sent, secrets),
                 status=answer.status_code if answer else None,
-                response_headers=shown_headers(answer.headers) if answer else {},
-                response_body=shown_text(body.decode("utf-8", "replace"), secrets),
+                response_headers=redact_headers(answer.headers) if answer else {},
+                response_body=redact_text(body.decode("utf-8", "replace"), secrets),
                 latency_ms=round((time.monotonic() - self._started) * 1_000),
                 fault=fault,
             )
@@ -238,7 +238,7 @@ class _Note:
 
 
 def _method_of(request: httpx2.Request) -> str:
-    """Of the JSON-RPC message that is sent; empty for other requests."""
+    """Return the method of the JSON-RPC message that is sent; empty for other requests."""
     if request.method != "POST":
         return ""
     return str(orjson.loads(request.content).get("method", ""))

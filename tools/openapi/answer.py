@@ -1,7 +1,7 @@
-"""What an HTTP service answered, as a call's result: text for the model, or a file for the user.
+"""Turn what an HTTP service answered into a call's result: text for the model, or a file.
 
-A status other than 2xx is a ServiceError with the status and a short piece of what the service
-said of it; the model often knows what to do with that.
+A status other than 2xx is a ServiceError with the status and the beginning of what the service
+said; the model often knows what to do with that.
 """
 
 import http
@@ -23,7 +23,7 @@ _FILE_NAME = re.compile(r'filename="?([^";\r\n]{1,200})"?', re.IGNORECASE)
 
 
 def output_of(answer: Response, *, function: str) -> ToolOutput:
-    """Raises ServiceError for a status other than 2xx."""
+    """Return the answer as a result. Raises ServiceError for a status other than 2xx."""
     if not answer.is_success:
         raise ServiceError(_failure(answer), status=answer.status)
     if not answer.body:
@@ -49,7 +49,7 @@ def _status(answer: Response) -> str:
 
 
 def _is_text(answer: Response) -> bool:
-    """By its type; without one, by whether it reads as UTF-8."""
+    """Whether the answer is text: by its type, or without one by whether it reads as UTF-8."""
     if answer.mime_type:
         return bool(_TEXT_TYPE.fullmatch(answer.mime_type))
     try:
@@ -59,6 +59,6 @@ def _is_text(answer: Response) -> bool:
 
 
 def _file_name(answer: Response, function: str) -> str:
-    """A stranger's word, or the function's; whoever keeps the file cleans it."""
+    """Name the file as the service does, else after the function; `result_files` cleans it."""
     named = _FILE_NAME.search(answer.headers.get("content-disposition", ""))
     return named[1] if named else function + (mimetypes.guess_extension(answer.mime_type) or "")

@@ -1,4 +1,4 @@
-"""The body of a request, after its plan: JSON, an urlencoded form, multipart, or plain text."""
+"""Build the body of a request after its plan: JSON, a urlencoded form, multipart or plain text."""
 
 import re
 import secrets
@@ -13,9 +13,9 @@ Fields = Sequence[tuple[Place, Any]]
 
 
 def build_body(plan: Plan, given: Mapping[Place, Any], whole: Any) -> tuple[str, bytes | None]:
-    """(Content-Type, body); ("", None) without one. Raises ArgumentsError.
+    """Return (Content-Type, body), or ("", None) without a body. Raises ArgumentsError.
 
-    `given` are the arguments by their places, `whole` the one that is the body if there is such.
+    `given` are the arguments by their places; `whole` is the argument that is the body, if any.
     """
     fields = [(place, value) for place, value in given.items() if place.where == "body"]
     has_body = whole is not None if plan.body_argument else fields or plan.needs_body
@@ -30,7 +30,7 @@ def build_body(plan: Plan, given: Mapping[Place, Any], whole: Any) -> tuple[str,
 
 
 def _free_fields(plan: Plan, whole: Any) -> Fields:
-    """Of an object whose fields nobody described."""
+    """Return the fields of an object that the document does not describe."""
     if not isinstance(whole, dict):
         raise ArgumentsError(f"{plan.body_argument} must be an object.")
     return [
@@ -47,7 +47,7 @@ def _form(plan: Plan, fields: Fields) -> tuple[str, bytes]:
 
 
 def _multipart(fields: Fields) -> tuple[str, bytes]:
-    """https://www.rfc-editor.org/rfc/rfc7578; a list is a part for each item."""
+    """Write a multipart form (https://www.rfc-editor.org/rfc/rfc7578); each item is a part."""
     boundary = secrets.token_hex(16)  # no argument can guess it, so none can end its part
     parts = [
         f"--{boundary}\r\n{head}\r\n\r\n{text}\r\n"
@@ -59,7 +59,7 @@ def _multipart(fields: Fields) -> tuple[str, bytes]:
 
 
 def _parts(place: Place, value: Any) -> list[tuple[str, str]]:
-    """(headers, content) of each part."""
+    """Return (headers, content) of each part."""
     name = _part_name(place.name)
     head = f'Content-Disposition: form-data; name="{name}"'
     if place.is_file:
@@ -74,5 +74,5 @@ def _parts(place: Place, value: Any) -> list[tuple[str, str]]:
 
 
 def _part_name(name: str) -> str:
-    """Escaped as browsers do (https://html.spec.whatwg.org/#multipart-form-data)."""
+    """Escape a name as browsers do (https://html.spec.whatwg.org/#multipart-form-data)."""
     return re.sub(r'[\x00-\x1f\x7f"]', lambda match: f"%{ord(match[0]):02X}", name)

@@ -1,9 +1,10 @@
-"""A whole OpenAPI document as functions: which operations, under which names, and what was cut.
+"""Turn a whole OpenAPI document into functions: choose operations, name them, cut their schemas.
 
-    description = describe(content, Request(document_url="https://…", operations=["listPets"]))
+    request = FunctionsRequest(document_url="https://…", operations=["listPets"])
+    description = describe(content, request)
 
-`Description.problems` not empty means that the document cannot be used as asked: what is wrong, by
-place. `warnings` tell what was left out. Each function's schema is described as deep as fits in
+If `Description.problems` is not empty, the document cannot be used as asked; it says what is wrong,
+by place. `warnings` say what was left out. Each function's schema is described as deep as fits into
 MAX_SCHEMA_BYTES. Pure; a hostile document costs time and memory, so this runs in a process of its
 own (`tools.openapi.reader`).
 """
@@ -19,14 +20,14 @@ from tools.openapi.document import DocumentError, read_document, resolve_referen
 from tools.openapi.operation import Arguments, OperationReader
 from tools.openapi.plan import Plan
 from tools.openapi.schema import SchemaReader, TooManyValuesError
-from tools.openapi.security import wanted_auth
+from tools.openapi.security import find_auth
 from tools.openapi.server import server_of
 
 MAX_FUNCTIONS: Final = 128
 """As many as one request to a model may offer (`engine.tools.MAX_OFFERED_TOOLS`)."""
 
 MAX_SCHEMA_BYTES: Final = 16_000
-"""About 4,000 tokens, for each function, in every request of every turn."""
+"""About 4,000 tokens for each function, which every request of every turn pays."""
 
 DEPTHS: Final = (10, 6, 4, 3, 2, 1, 0)
 MAX_VALUES: Final = 10_000
@@ -45,7 +46,10 @@ _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class FunctionsRequest:
-    """What the tool's owner said. `operations` empty: all. `auth` None: what the document wants."""
+    """What the tool's owner asks for.
+
+    Empty `operations` means all; `auth` None means what the document says.
+    """
 
     document_url: str = ""
     server: str = ""
@@ -55,9 +59,9 @@ class FunctionsRequest:
 
 @dataclass(slots=True)
 class Description:
-    """`functions` are as `Discovered.data` wants them, each with its plan under "request".
+    """A document as functions, as `Discovered.data` wants them, each with its plan in "request".
 
-    `auth` is how the key is to be sent, None if nobody said.
+    `auth` is how the key is to be sent, None if neither owner nor document says it.
     """
 
     title: str = ""
@@ -82,14 +86,14 @@ class _Operation:
 
     @property
     def called(self) -> frozenset[str]:
-        """All that it may be picked by."""
+        """Return all names by which the owner may pick the operation."""
         own = self.described.get("operationId")
         names = {self.name, f"{self.method.upper()} {self.path}", own}
         return frozenset(name for name in names if isinstance(name, str))
 
 
 def describe(content: bytes, request: FunctionsRequest) -> Description:
-    """Never raises for what is in the document."""
+    """Describe the document; what is wrong with it becomes a problem, never an exception."""
     description = Description()
     try:
         document = read_document(content)
@@ -101,10 +105,10 @@ def describe(content: bytes, request: FunctionsRequest) -> Description:
         list(_operations(document, description.warnings)), request, description
     )
     if len(operations) > MAX_FUNCTIONS:
-        description.problems["options.operations"] = _asks_to_pick(operations)
+        description.problems["options.operations"] = _write_too_many(operations)
     if not description.problems:
         _add_functions(document, operations, request, description)
-    _bound(description)
+    _cut_messages(description)
     return description
 
 
@@ -117,19 +121,19 @@ def _introduce(
     description.about = _text(info.get("description"))[:MAX_DESCRIPTION_CHARS]
     description.auth = request.auth
     if request.auth is None:
-        description.auth, warning = wanted_auth(document)
+        description.auth, warning = find_auth(document)
         if warning:
             description.warnings.append(warning)
 
 
 def _operations(document: Mapping[str, Any], warnings: list[str]) -> Iterator[_Operation]:
-    """In the document's order, each with a name of its own."""
+    """Yield the operations in the document's order, each with a name of its own."""
     taken: set[str] = set()
     for path, reference in document["paths"].items():
         item = resolve_reference(document, reference)
         if not path.startswith("/") or not isinstance(item, dict):
             if not path.startswith("x-"):
-                warnings.append(f"{path[:200]} was left out: it is no path.")
+                warnings.append(f"{path[:200]} was left out: it is not a path.")
             continue
         if "trace" in item:
             warnings.append(f"TRACE {path[:200]} was left out: Amber does not send that method.")
@@ -165,10 +169,10 @@ def _pick_operations(
     return [operation for operation in operations if wanted & operation.called]
 
 
-def _asks_to_pick(operations: Sequence[_Operation]) -> str:
+def _write_too_many(operations: Sequence[_Operation]) -> str:
     return (
-        f"The document has {len(operations)} operations, and at most {MAX_FUNCTIONS} can be "
-        f"offered: pick those that are needed. {_names(operations)}"
+        f"The document has {len(operations)} operations, but at most {MAX_FUNCTIONS} can be "
+        f"offered. Pick the ones you need. {_names(operations)}"
     )
 
 
@@ -197,7 +201,7 @@ def _add_functions(
         description.problems |= problems
     description.warnings += [f"Left out: {place}: {text}" for place, text in problems.items()]
     if not operations:
-        description.problems.setdefault("paths", "There are no operations, so nothing to call.")
+        description.problems.setdefault("paths", "There are no operations to call.")
 
 
 def _function(
@@ -206,13 +210,13 @@ def _function(
     request: FunctionsRequest,
     auth: Mapping[str, str] | None,
 ) -> tuple[dict[str, Any], Sequence[str]]:
-    """The function and what was cut. Raises DocumentError."""
+    """Return the function and what was cut. Raises DocumentError."""
     holders = {operation.place: operation.described, f"paths.{operation.path}": operation.item}
     server = server_of(
         holders | {"": document}, override=request.server, document_url=request.document_url
     )
     own_headers = frozenset({auth["name"].lower()} if auth and "name" in auth else ())
-    arguments, notes = _fitting(document, operation, own_headers)
+    arguments, notes = _fit_arguments(document, operation, own_headers)
     plan = Plan(
         method=operation.method.upper(),
         server=server,
@@ -234,10 +238,10 @@ def _function(
     return function, notes
 
 
-def _fitting(
+def _fit_arguments(
     document: Mapping[str, Any], operation: _Operation, own_headers: frozenset[str]
 ) -> tuple[Arguments, Sequence[str]]:
-    """As deep as fits. Raises DocumentError."""
+    """Describe the arguments as deep as fits. Raises DocumentError."""
     for depth in DEPTHS:
         schemas = SchemaReader(document, max_depth=depth, max_values=MAX_VALUES)
         reader = OperationReader(document, schemas, own_headers=own_headers)
@@ -257,7 +261,7 @@ def _fitting(
 
 
 def _describe_operation(operation: _Operation) -> str:
-    """What the model reads: summary and description, or at least what is sent."""
+    """Return what the model reads: summary and description, or at least method and path."""
     described = operation.described
     texts = [_text(described.get("summary")), _text(described.get("description"))]
     if texts[0] and texts[1].startswith(texts[0]):
@@ -270,8 +274,8 @@ def _text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _bound(description: Description) -> None:
-    """Nobody reads a thousand lines, and a stranger wrote them."""
+def _cut_messages(description: Description) -> None:
+    """Cut warnings and problems: a stranger wrote them, and nobody reads a thousand."""
     more = len(description.warnings) - MAX_WARNINGS
     if more > 0:
         description.warnings[MAX_WARNINGS:] = [f"And {more} more of this kind."]

@@ -1,13 +1,13 @@
-"""One operation of an OpenAPI document as a function: what a model is told, and the request's plan.
+"""Turn one operation of an OpenAPI document into a function's schema and the request's plan.
 
-Arguments are one flat object. Parameters keep their names; where two share one, the later in the
-order path, query, header, cookie, body gets its place as a suffix (`id`, `id_body`). A body that is
-a plain object is spread among them: models, small ones most of all, forget a wrapper that holds
-the real arguments, and the services' own examples read flat. Any other body (a list, a choice of
-forms, an object of free keys, one that may be absent yet has required fields) is the argument
-`body`. Names that model servers refuse are cleaned (`filter[name]` becomes `filter_name`).
+Arguments are one flat object. Parameters keep their names; if two share one, the later in the order
+path, query, header, cookie, body gets its place as a suffix (`id`, `id_body`). The fields of a body
+that is a plain object are arguments, too: models, above all small ones, forget a wrapper around the
+real arguments, and the services' own examples read flat. Any other body (a list, a choice of forms,
+an object of free keys, one that may be absent yet has required fields) is the argument `body`.
+Names that model servers refuse are cleaned (`filter[name]` becomes `filter_name`).
 
-Headers that belong to the connection or carry the credential are never the model's to set.
+A model can never set headers that belong to the connection or carry the credential.
 """
 
 import re
@@ -27,7 +27,7 @@ STYLES: Final[Mapping[str, tuple[str, ...]]] = {
     "header": ("simple",),
     "cookie": ("form",),
 }
-"""The first is what holds when nothing is said."""
+"""The styles that each place knows, the default first."""
 
 OWN_HEADERS: Final = frozenset(
     {
@@ -50,7 +50,7 @@ _SPREADABLE: Final = frozenset(
 
 @dataclass(slots=True)
 class Arguments:
-    """What is being gathered: the object schema's parts, and where each argument goes."""
+    """Collects the parts of the arguments' schema, and where each argument goes."""
 
     properties: dict[str, Schema] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Arguments:
         return whole | {"additionalProperties": False}
 
     def free_name(self, name: str, where: str) -> str:
-        """The argument's name: cleaned, and told apart from those already there."""
+        """Return a name for the argument: cleaned, and different from those already taken."""
         clean = _NOT_ALLOWED.sub("_", name).strip("_.")[: MAX_ARGUMENT_NAME_CHARS - 12] or where
         free, number = clean, 1
         while free in self.properties:
@@ -91,7 +91,7 @@ class OperationReader:
         self._own_headers = OWN_HEADERS | own_headers
 
     def read(self, path: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Arguments:
-        """Raises DocumentError (place relative to the operation), TooManyValuesError."""
+        """Read an operation. Raises DocumentError (placed within it), TooManyValuesError."""
         found = Arguments()
         parameters = self._parameters(path, item, operation)
         for where in ORDER:
@@ -106,7 +106,7 @@ class OperationReader:
     def _parameters(
         self, path: str, item: Mapping[str, Any], operation: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        """The operation's replace the path's of the same name and place."""
+        """Return all parameters; the operation's replace the path's of the same name and place."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for holder in (item, operation):
             for parameter in self._list_parameters(holder):
@@ -125,7 +125,7 @@ class OperationReader:
             known = isinstance(parameter, dict) and parameter.get("in") in STYLES
             if not known or not isinstance(parameter.get("name"), str) or not parameter["name"]:
                 raise DocumentError(
-                    "It needs a name, and to be in path, query, header or cookie.",
+                    "It needs a name and must be in path, query, header or cookie.",
                     place=f"parameters[{number}]",
                 )
             yield parameter
@@ -160,11 +160,11 @@ class OperationReader:
 
     def _add_body(self, found: Arguments, body: Mapping[str, Any]) -> None:
         is_required = body.get("required") is True
-        chosen = _chosen_media(body.get("content"))
+        chosen = _choose_media(body.get("content"))
         if chosen is None:
             if is_required:
                 raise DocumentError(
-                    "None of its media types can be sent; JSON, forms and text can.",
+                    "Amber can send none of its media types. It can send JSON, forms and text.",
                     place="requestBody.content",
                 )
             return
@@ -208,8 +208,8 @@ def _add(found: Arguments, place: Place, schema: Schema, *, is_required: bool) -
         found.required.append(place.argument)
 
 
-def _chosen_media(content: Any) -> tuple[str, dict[str, Any]] | None:
-    """The first of the best kind: JSON, form, multipart, text."""
+def _choose_media(content: Any) -> tuple[str, dict[str, Any]] | None:
+    """Return the first media type of the best kind: JSON, form, multipart, then text."""
     offered = content if isinstance(content, dict) else {}
     kinds = (is_json, FORM.__eq__, MULTIPART.__eq__, lambda name: name.startswith("text/"))
     for is_of_kind in (*kinds, "*/*".__eq__):

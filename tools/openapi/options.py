@@ -1,4 +1,4 @@
-"""The options of an OpenAPI tool, checked one by one before they are stored (see `tools.openapi.source`)."""
+"""Check the options of an OpenAPI tool (`tools.openapi.source`) before they are stored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -7,14 +7,14 @@ from amber.lib.egress import UnsafeAddress, installation_policy
 from amber.lib.errors import Invalid
 from tools.openapi.document import MAX_DOCUMENT_BYTES, DocumentError
 from tools.openapi.functions import MAX_FUNCTIONS
-from tools.openapi.server import checked_server
-from tools.outgoing.auth import checked_auth
+from tools.openapi.server import validate_server
+from tools.outgoing.auth import validate_auth
 
 MAX_NAME_CHARS: Final = 500
 
 
-def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """As they are to be stored. Raises Invalid naming every option that is wrong."""
+def validate_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options to store. Raises Invalid naming every option that is wrong."""
     fields: dict[str, list[str]] = {}
     checked: dict[str, Any] = {}
     for name, value in options.items():
@@ -43,14 +43,14 @@ def _document(value: Any) -> str:
     ):
         raise ValueError(f"Must be at most {MAX_DOCUMENT_BYTES // 1_000_000} MB.")
     if "\0" in value:
-        raise ValueError("Must not hold NUL.")
+        raise ValueError("Must not contain NUL characters.")
     return value
 
 
 def _server(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("Must be an address, such as https://api.example.com/v1.")
-    server = checked_server(value, place="")
+    server = validate_server(value, place="")
     try:
         installation_policy().checked(server)
     except UnsafeAddress as error:
@@ -62,7 +62,7 @@ def _names(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(_is_name(name) for name in value):
         raise ValueError("Must be a list of names.")
     if len(value) > MAX_FUNCTIONS:
-        raise ValueError(f"Must be at most {MAX_FUNCTIONS}.")
+        raise ValueError(f"Must have at most {MAX_FUNCTIONS} names.")
     return list(dict.fromkeys(value))
 
 
@@ -74,6 +74,6 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "document": _document,
     "server": _server,
     "operations": _names,
-    "auth": checked_auth,
+    "auth": validate_auth,
     "ask_first": _names,
 }

@@ -1,12 +1,12 @@
-"""YAML 1.2 as JSON would have it: objects with text keys, lists, text, numbers, true, false, null.
+"""Read YAML 1.2 as JSON: objects with text keys, lists, text, numbers, true, false and null.
 
-Read event by event, without recursion and without tags: no Python object is ever made of a tag.
-An alias counts as much as what it stands for, so that a few lines cannot become a million values.
-Dates and YAML 1.1's `yes` and `on` stay text. Of the core schema
+The text is read event by event, without recursion and without tags: no Python object is ever made
+of a tag. An alias counts as much as what it stands for, so that a few lines cannot become a million
+values. Dates and YAML 1.1's `yes` and `on` stay text. Of the core schema
 (https://yaml.org/spec/1.2.2/#103-core-schema) octal, hexadecimal and infinite numbers are left out.
 
-Refuses merge keys (`<<`, no part of YAML 1.2), keys that are not scalars or stand twice, and a
-second document.
+Merge keys (`<<`, not part of YAML 1.2), keys that are not scalars or occur twice, and a second
+document are refused.
 """
 
 import math
@@ -33,11 +33,11 @@ _CONSTANTS: Final[Mapping[str, bool | None]] = {
 
 
 class YamlError(Exception):
-    """The text is not YAML of this kind, or more than it may be; the words are for its author."""
+    """The text is not YAML of this kind, or too large; the message is for its author."""
 
 
 def read_yaml(text: str, *, max_depth: int, max_values: int) -> Any:
-    """The one value of the text; None if it is empty. Raises YamlError.
+    """Return the text's one value, None if it is empty. Raises YamlError.
 
     Values of an alias are shared, not copied: treat what is returned as read-only.
     """
@@ -45,7 +45,7 @@ def read_yaml(text: str, *, max_depth: int, max_values: int) -> Any:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Builder(max_depth, max_values).built(yaml.parse(text, Loader=loader))
+        return _Builder(max_depth, max_values).build(yaml.parse(text, Loader=loader))
     except yaml.YAMLError as error:
         raise YamlError(_explain_error(error)) from None
 
@@ -75,7 +75,7 @@ class _Finished:
 
 
 class _Builder:
-    """The events of a document, put together."""
+    """Puts the events of a document together."""
 
     def __init__(self, max_depth: int, max_values: int) -> None:
         self._max_depth = max_depth
@@ -86,7 +86,7 @@ class _Builder:
         self._root: Any = None
         self._documents = 0
 
-    def built(self, events: Iterator[Any]) -> Any:
+    def build(self, events: Iterator[Any]) -> Any:
         for event in events:
             kind = type(event).__name__
             if kind == "ScalarEvent":
@@ -150,7 +150,7 @@ class _Builder:
 
 
 def _key(value: Any) -> str:
-    """JSON's keys are text; numbers (status codes, often) become what they look like."""
+    """Return a key as text; numbers (often status codes) are written as JSON."""
     if value == "<<":
         raise YamlError("merge keys (<<) are not read; write the values out")
     if isinstance(value, dict | list):
@@ -168,7 +168,7 @@ def _scalar(event: Any) -> Any:
 
 
 def _number(text: str) -> int | float | str:
-    """The text itself if it is none, or one that JSON cannot hold."""
+    """Return the number, or the text itself if it is none or one that JSON cannot hold."""
     if len(text) > _MAX_NUMBER_CHARS:
         return text
     if _INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**64:

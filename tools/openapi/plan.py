@@ -1,6 +1,7 @@
-"""How a function's arguments become an HTTP request: decided once from the document, kept as JSON.
+"""Define how a function's arguments become an HTTP request.
 
-Values only: `tools.openapi.operation` makes them, `tools.openapi.request` follows them.
+A plan is made once from the document (`tools.openapi.operation`), stored as JSON and followed by
+`tools.openapi.request`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ Where = Literal["path", "query", "header", "cookie", "body"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one argument goes. `name` is the service's word, `argument` the model's.
+    """The place of one argument. `name` is the service's word for it, `argument` the model's.
 
     `style` and `explode` are OpenAPI's (https://spec.openapis.org/oas/v3.1.0#style-values); empty
     for body fields without an encoding of their own. `as_json`: the value is written as JSON.
@@ -33,11 +34,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`server` has no slash at its end; `path` begins with one and holds {names}.
+    """The plan of a request. `server` does not end with a slash; `path` begins with one.
 
-    `media_type` is empty if there is no body. `body_argument` is the argument that is the whole
-    body; if it is empty, the body is an object of the places whose `where` is "body", and sent
-    without any of them only if the service `needs_body`.
+    `path` holds {names}. `media_type` is empty if there is no body. `body_argument` is the argument
+    that is the whole body; if it is empty, the body is an object of the places whose `where` is
+    "body", and it is sent without any of them only if the service `needs_body`.
     """
 
     method: str
@@ -49,7 +50,7 @@ class Plan:
     needs_body: bool = False
 
     def as_data(self) -> dict[str, Any]:
-        """Without what is as it is by default: a tool's row holds hundreds of places."""
+        """Return the plan as JSON without defaults, as a tool's row holds hundreds of places."""
         return _plan_to_json(self) | {"places": [_plan_to_json(place) for place in self.places]}
 
     @classmethod

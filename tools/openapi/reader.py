@@ -1,12 +1,12 @@
-"""Reads a stranger's OpenAPI document in a process of its own, with limits of time and memory.
+"""Read a stranger's OpenAPI document in a process of its own, with limits of time and memory.
 
 A document of 10 MB can take a second of work and hundreds of megabytes, and a hostile one as much
 as it is given; neither may cost a worker that serves others. The child imports no Django, opens
 nothing and gets no environment, so it holds no secret.
 
-    description = read_in_child(content, Request(...))         # blocks: call it in a thread
+    description = read_in_child(content, FunctionsRequest(...))  # blocks: call it in a thread
 
-Refuses to say why a child died: too long or too large is all that its owner can change.
+If the child dies, the owner is not told why: the size of the document is all that can be changed.
 """
 
 import re
@@ -29,15 +29,13 @@ MAX_ANSWER_BYTES: Final = 10_000_000
 _ROOT: Final = Path(__file__).resolve().parents[2]
 # Postgres' jsonb holds no NUL; an even number of backslashes before it is text of its own.
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
-_TOO_MUCH: Final = (
-    "It takes too long, or too much memory, to read. Pick operations from a smaller one."
-)
+_TOO_MUCH: Final = "Reading the document takes too long or too much memory. Use a smaller document."
 
 logger = structlog.get_logger(__name__)
 
 
 def read_in_child(content: bytes, request: FunctionsRequest) -> Description:
-    """Takes at most WALL_SECONDS. Never raises for what is in the document."""
+    """Describe the document within WALL_SECONDS. Never raises for what is in the document."""
     head = orjson.dumps(asdict(request))
     try:
         child = subprocess.run(

@@ -1,10 +1,10 @@
-"""A function's arguments as one HTTP request, after its plan (`tools.openapi.plan`).
+"""Turn a function's arguments into one HTTP request, after its plan (`tools.openapi.plan`).
 
 The model's arguments are hostile until proven otherwise: it may have read a stranger's page. So a
 value that enters an address is percent-encoded whole; in a path it may be neither empty nor a dot
-segment, nor hold one (servers that decode before they route would climb); in a header it is one
-line without control characters. Whatever breaks this is an ArgumentsError that the model can act
-on. Only what the plan names is sent.
+segment, nor contain one (a server that decodes before it routes would leave the path); in a header
+it is one line without control characters. Whatever breaks this is an ArgumentsError that the model
+can act on. Only what the plan names is sent.
 """
 
 import re
@@ -19,7 +19,7 @@ from tools.openapi.styles import as_text, header_value, path_value, query_pairs
 from tools.protocol import ArgumentsError
 
 MAX_URL_CHARS: Final = 8_000
-"""The guarded client takes 8,192."""
+"""The guarded client takes 8,192 characters."""
 
 _TEMPLATE = re.compile(r"\{([^{}/]+)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -35,9 +35,9 @@ class BuiltRequest:
 
 
 def build_request(plan: Plan, arguments: Mapping[str, Any]) -> BuiltRequest:
-    """`arguments` fit the function's schema. Raises ArgumentsError.
+    """Build the request. `arguments` already fit the function's schema. Raises ArgumentsError.
 
-    Null is sent in a JSON body; anywhere else it counts as left out.
+    Null is sent in a JSON body; anywhere else it counts as omitted.
     """
     given = {
         place: arguments[place.argument]
@@ -93,7 +93,7 @@ def _path_value(place: Place, value: Any) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All text in the value, keys too."""
+    """Yield all text in the value, including keys."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield key

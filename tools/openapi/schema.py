@@ -1,14 +1,15 @@
-"""Schemas of an OpenAPI document as plain JSON Schema 2020-12, whole in themselves.
+"""Turn schemas of an OpenAPI document into plain, complete JSON Schema 2020-12.
 
-What `$ref` names is written out in its place: not every model server understands `$defs`. What
-refers to itself is described once and then only by its type; what is nested deeper than asked, or
-lies in another document, likewise. Each such cut is a note for whoever added the tool.
+What `$ref` names is written out in its place, as not every model server understands `$defs`. What
+refers to itself is described once and then only by its type; so is what is nested deeper than
+asked. What lies in another document may be anything. Each such cut is a note for whoever added the
+tool.
 
 OpenAPI 3.0's own dialect is translated (https://spec.openapis.org/oas/v3.0.3#schema-object):
-`nullable`, boolean `exclusiveMinimum`, `example`. Properties that are `readOnly` are for answers
-and left out. Only known keywords with values of the right type are kept, so that the result is a
-valid schema whatever the document says; `patternProperties` is none of them, for checking it would
-run a stranger's regular expressions.
+`nullable`, boolean `exclusiveMinimum`, `example`. Properties that are `readOnly` belong to answers
+and are left out. Only known keywords with values of the right type are kept, so that the result is
+a valid schema whatever the document says; `patternProperties` is not among them, since checking it
+would run a stranger's regular expressions.
 
 Pure; work and size are bounded by `max_values`.
 """
@@ -35,11 +36,11 @@ _ANNOTATIONS: Final = frozenset({"description", "default", "examples"})
 
 
 class TooManyValuesError(Exception):
-    """The schema, written out, is larger than it may be; less depth would help."""
+    """The schema, written out, is too large; less depth would help."""
 
 
 class SchemaReader:
-    """For the schemas of one function. `notes` says what was cut, each thing once, in order."""
+    """Reads the schemas of one function. `notes` says what was cut, each thing once, in order."""
 
     def __init__(self, document: Mapping[str, Any], *, max_depth: int, max_values: int) -> None:
         self.notes: dict[str, None] = {}
@@ -49,7 +50,7 @@ class SchemaReader:
         self._ignores_siblings = is_version_3_0(document)
 
     def read(self, schema: Any) -> Schema:
-        """Raises TooManyValuesError."""
+        """Translate a schema. Raises TooManyValuesError."""
         return self._read(schema, 0, frozenset())
 
     def _read(self, schema: Any, depth: int, refs: frozenset[str]) -> Schema:
@@ -127,13 +128,13 @@ class SchemaReader:
 
 
 def stub(schema: Any) -> Schema:
-    """The schema by its type alone."""
+    """Describe the schema by its type alone."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     return ({"type": kind} if _is_type(kind) else {}) | {"description": _CUT}
 
 
 def merge_all_of(schema: Schema) -> Schema:
-    """With `allOf` worked in, where its parts are plain objects or there is only one."""
+    """Merge `allOf` into the schema, if its parts are plain objects or there is only one."""
     parts = schema.get("allOf")
     if not parts:
         return schema
@@ -156,7 +157,7 @@ def merge_all_of(schema: Schema) -> Schema:
 
 
 def _finish_schema(schema: Schema, read: Schema) -> Schema:
-    """What concerns several keywords at once."""
+    """Translate what concerns several keywords at once."""
     if len(read.get("description", "")) > MAX_DESCRIPTION_CHARS:
         read["description"] = f"{read['description'][:MAX_DESCRIPTION_CHARS]}…"
     for bound, exclusive in zip(("minimum", "maximum"), _EXCLUSIVE, strict=True):
@@ -174,7 +175,7 @@ def _finish_schema(schema: Schema, read: Schema) -> Schema:
 
 
 def _shorten_enum(read: Schema) -> None:
-    """A list of thousands costs more than it tells; the service still knows it."""
+    """Replace a long `enum` by some of its values in the description; the service checks it."""
     if "enum" in read and _size_chars(read["enum"]) > MAX_ENUM_CHARS:
         values = read.pop("enum")
         some = ", ".join(orjson.dumps(value).decode()[:50] for value in values[:20])

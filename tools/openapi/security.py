@@ -1,7 +1,7 @@
-"""How an OpenAPI service wants its key, for when the tool's owner did not say (`tools.outgoing.auth`).
+"""Find out how an OpenAPI service wants its key, if the owner did not say (`tools.outgoing.auth`).
 
-Where the key may go is decided by the owner's own addresses (`tools.openapi.source`), never by a document.
-Keys in the query or in cookies are refused: addresses end up in logs.
+Where the key may go is decided by the owner's own addresses (`tools.openapi.source`), never by a
+document. Keys in the query or in cookies are refused, as addresses end up in logs.
 """
 
 import re
@@ -13,8 +13,8 @@ from tools.openapi.document import resolve_reference
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 
 
-def wanted_auth(document: Mapping[str, Any]) -> tuple[dict[str, str] | None, str]:
-    """The first kind that Amber can send, and what is to be said if there is none.
+def find_auth(document: Mapping[str, Any]) -> tuple[dict[str, str] | None, str]:
+    """Return the first kind that Amber can send, or None and a warning.
 
     (None, "") means that the document asks for nothing.
     """
@@ -30,13 +30,13 @@ def wanted_auth(document: Mapping[str, Any]) -> tuple[dict[str, str] | None, str
     if not schemes:
         return None, ""
     return None, (
-        "The service wants its credentials in a way that Amber does not send; a bearer token, basic "
-        "authentication or a header are possible."
+        "The service wants its credentials in a way that Amber does not support. Amber can send a "
+        "bearer token, basic authentication or a header."
     )
 
 
 def _schemes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Those the document requires first, then the others."""
+    """Yield the schemes that the document requires, then the others."""
     components = resolve_reference(document, document.get("components"))
     described = components.get("securitySchemes") if isinstance(components, dict) else None
     described = described if isinstance(described, dict) else {}

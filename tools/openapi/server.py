@@ -1,9 +1,9 @@
-"""Where an operation's requests go: OpenAPI's `servers`, or the address its user gave instead.
+"""Find where an operation's requests go: OpenAPI's `servers`, or the address its owner gave.
 
-The nearest list counts (operation, path, document), its first entry, variables by their defaults;
-a relative address is one of the document's own server
-(https://spec.openapis.org/oas/v3.1.0#server-object). Pure: whether the address may be called is
-the guarded client's business.
+The first entry of the nearest list counts (operation, path, document), with variables at their
+defaults; a relative address belongs to the document's own server
+(https://spec.openapis.org/oas/v3.1.0#server-object). Pure: the guarded client decides whether the
+address may be called.
 """
 
 import re
@@ -18,40 +18,43 @@ _DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 
 
 def server_of(holders: Mapping[str, Mapping[str, Any]], *, override: str, document_url: str) -> str:
-    """The address without a slash at its end. Raises DocumentError.
+    """Return the address without a slash at its end. Raises DocumentError.
 
     `holders` are what may list servers, by their place in the document, nearest first;
     `document_url` is empty for a pasted document.
     """
     if override:
-        return checked_server(override, place="options.server")
+        return validate_server(override, place="options.server")
     for place, holder in holders.items():
         servers = holder.get("servers")
         if isinstance(servers, list) and servers:
             where = f"{place}.servers[0]" if place else "servers[0]"
-            return checked_server(_address(servers[0], where, document_url), place=f"{where}.url")
+            return validate_server(_address(servers[0], where, document_url), place=f"{where}.url")
     if not document_url:
         raise DocumentError(
-            "The document names no server; say which one to call.", place="options.server"
+            "The document names no server. Enter the one to call.", place="options.server"
         )
-    return checked_server(urljoin(document_url, "/"), place="servers")
+    return validate_server(urljoin(document_url, "/"), place="servers")
 
 
-def checked_server(url: str, *, place: str) -> str:
-    """Raises DocumentError for what is no plain web address."""
+def validate_server(url: str, *, place: str) -> str:
+    """Return the address without a slash at its end. Raises DocumentError unless it is plain."""
     try:
         parts = urlsplit(url)
     except ValueError:
         parts = urlsplit("")
     if parts.scheme.lower() not in _DEFAULT_PORTS or not parts.netloc or "\\" in url:
-        raise DocumentError(f"{url[:200]!r} is no http or https address.", place=place)
+        raise DocumentError(f"{url[:200]!r} is not an http or https address.", place=place)
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise DocumentError("It must hold no user, query or fragment.", place=place)
+        raise DocumentError("It must not contain a user, query or fragment.", place=place)
     return url.rstrip("/")
 
 
 def origin_of(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port: what a credential is meant for. Raises ValueError for a bad port."""
+    """Return scheme, host and port, for which a credential is meant.
+
+    Raises ValueError for a bad port.
+    """
     parts = urlsplit(url)
     scheme = parts.scheme.lower()
     return (
@@ -83,8 +86,8 @@ def _address(server: Any, place: str, document_url: str) -> str:
         return url  # refused by whoever checks it
     if is_relative and not document_url:
         raise DocumentError(
-            f"The document's server is {url[:200]!r}, which says nothing without the address the "
-            "document came from; say which server to call.",
+            f"The document's server is {url[:200]!r}, which is relative to the document's own "
+            "address, and the document was pasted. Enter the server to call.",
             place="options.server",
         )
     return whole

@@ -1,15 +1,15 @@
-"""Tools that an OpenAPI 3.0 or 3.1 document describes: each operation is a function.
+"""Call tools that an OpenAPI 3.0 or 3.1 document describes: each operation is a function.
 
     options = {"document": "…", "server": "https://…", "operations": ["listPets"],
                "auth": {"type": "header", "name": "X-Api-Key"}, "ask_first": ["deletePet"]}
 
-All of them may be absent. With "document" the text was pasted and nothing is fetched for it. The
-key goes to one origin only, that of `server`, or else of the document's address, or else of the
-pasted document's server: those its owner chose. A document that names another server cannot draw
-the key there; adding such a tool fails and says what to set. The document itself is asked for
-without the key first.
+All options may be absent. With "document" the text was pasted and nothing is fetched for it. The
+key goes to one origin only, which its owner chose: that of `server`, or else of the document's
+address, or else of the pasted document's server. A document that names another server cannot draw
+the key there; adding such a tool fails and says what to set. The document itself is first asked for
+without the key.
 
-Refuses options it does not know, and to repeat a call that is not GET or HEAD.
+Unknown options are refused. Only GET and HEAD are repeated.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
 from tools.openapi.answer import output_of
 from tools.openapi.functions import Description, FunctionsRequest
-from tools.openapi.options import checked_options
+from tools.openapi.options import validate_options
 from tools.openapi.plan import Plan
 from tools.openapi.reader import read_in_child
 from tools.openapi.request import build_request
 from tools.openapi.server import origin_of
-from tools.outgoing.auth import CredentialError, auth_headers, checked_auth, secrets_in
+from tools.outgoing.auth import CredentialError, auth_headers, secrets_in, validate_auth
 from tools.outgoing.requests import ServiceError, ServiceRequest, send
 from tools.protocol import OfferedTool, ToolContext, ToolOutput
 from tools.source import Connection, Discovered, DiscoveryError
@@ -39,14 +39,14 @@ MAX_SHOWN_SERVER_CHARS: Final = 200
 
 
 class OpenAPISource:
-    """A `Source`."""
+    """The `Source` of OpenAPI tools."""
 
     def check_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Raises Invalid naming each option that is wrong."""
-        return checked_options(options)
+        """Return the options to store. Raises Invalid naming each option that is wrong."""
+        return validate_options(options)
 
     async def discover(self, connection: Connection) -> Discovered:
-        """Raises DiscoveryError, UnsafeAddress, FetchError."""
+        """Fetch and read the document. Raises DiscoveryError, UnsafeAddress, FetchError."""
         content, document_url = await _document(connection)
         options = connection.options
         request = FunctionsRequest(
@@ -91,7 +91,7 @@ class _Credentials:
     data: Mapping[str, Any] = field(repr=False)
 
     def headers_for(self, url: str) -> dict[str, str]:
-        """Empty for another origin. Raises CredentialError."""
+        """Return the headers with the key; none for another origin. Raises CredentialError."""
         if origin_of(url) != _key_origin(self.connection, self.data):
             return {}
         auth = self.connection.options.get("auth") or self.data.get("auth") or {}
@@ -100,7 +100,7 @@ class _Credentials:
 
 @dataclass(frozen=True, slots=True)
 class OpenAPIFunction:
-    """One operation; an `OfferedTool`."""
+    """An operation, as an `OfferedTool`."""
 
     connection: Connection = field(repr=False)
     plan: Plan
@@ -141,7 +141,7 @@ class OpenAPIFunction:
 
 
 def _without_idle_nulls(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Models often write null for what they leave out; where null is a value, it stays one."""
+    """Drop the nulls that models write for what they omit; where null is a value, it stays."""
     properties = schema.get("properties", {})
     return {
         name: value
@@ -161,21 +161,22 @@ def _takes_null(schema: Mapping[str, Any]) -> bool:
 
 
 async def _document(connection: Connection) -> tuple[bytes, str]:
-    """Its bytes and its address, empty if it was pasted."""
+    """Return the document's bytes and its address, which is empty if it was pasted."""
     pasted = connection.options.get("document")
     if pasted is not None:
         return pasted.encode("utf-8", "replace"), ""
     if not connection.url:
-        raise DiscoveryError(fields={"discovery_url": ["Give an address, or paste a document."]})
+        raise DiscoveryError(fields={"discovery_url": ["Enter an address or paste a document."]})
     answer = await _fetch_document(connection)
     if not answer.is_success:
         field_name = "api_key" if answer.status in (401, 403) else "discovery_url"
-        raise DiscoveryError(fields={field_name: [f"The address answered {answer.status}."]})
+        text = f"The address answered with status {answer.status}."
+        raise DiscoveryError(fields={field_name: [text]})
     return answer.body, answer.url
 
 
 async def _fetch_document(connection: Connection) -> Response:
-    """With the key only if it is wanted, and meant for this origin."""
+    """Fetch the document, with the key only if it is wanted and meant for this origin."""
     headers = {"Accept": ACCEPTED_DOCUMENTS}
     answer = await fetch("GET", connection.url, headers=headers)
     if answer.status not in (401, 403) or not connection.api_key:
@@ -192,11 +193,11 @@ async def _fetch_document(connection: Connection) -> Response:
 def _auth_of(
     description: Description, *, has_key: bool
 ) -> tuple[Mapping[str, str] | None, list[str]]:
-    """How the key is sent, and the warnings: a document may name a header that cannot be set."""
+    """Return how the key is sent, and the warnings: the document may name an unusable header."""
     warnings = list(description.warnings)
     auth = description.auth
     try:
-        auth = checked_auth(auth) if auth else None
+        auth = validate_auth(auth) if auth else None
     except Invalid:
         auth = None
         warnings.insert(0, "The document wants the key in a header that Amber does not set.")
@@ -206,7 +207,7 @@ def _auth_of(
 
 
 def _check_servers(connection: Connection, data: Mapping[str, Any]) -> None:
-    """Raises DiscoveryError: an address that may not be called, or that the key is not for."""
+    """Raise DiscoveryError for a server that may not be called, or that the key is not for."""
     for server in dict.fromkeys(each["request"]["server"] for each in data["functions"]):
         try:
             installation_policy().checked(server)
@@ -217,7 +218,10 @@ def _check_servers(connection: Connection, data: Mapping[str, Any]) -> None:
             raise DiscoveryError(fields={"api_key" if is_key else "servers": [text]}) from None
         if connection.api_key and not credentials:
             shown = server[:MAX_SHOWN_SERVER_CHARS]
-            text = f"The document names another server, {shown}. If the key is for it, set it here."
+            text = (
+                f"The document names another server, {shown}."
+                " If the key is meant for that server, enter it here."
+            )
             raise DiscoveryError(fields={"options.server": [text]})
 
 
@@ -226,9 +230,9 @@ def _key_origin(connection: Connection, data: Mapping[str, Any]) -> tuple[str, s
 
 
 def _key_url(connection: Connection, data: Mapping[str, Any]) -> str:
-    """`server`, or else the document's address, or else the pasted document's first server.
+    """Return `server`, or else the document's address, or else the pasted document's first server.
 
-    A tool that is called has no document at hand, and no address if it was pasted.
+    When a tool is called, a pasted document is no longer at hand, so its server is read from data.
     """
     options = connection.options
     if "server" in options:

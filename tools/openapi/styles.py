@@ -1,8 +1,8 @@
-"""Values as OpenAPI's styles write them into paths, queries, headers, cookies and forms.
+"""Write values into paths, queries, headers, cookies and forms, as OpenAPI's styles have it.
 
 https://spec.openapis.org/oas/v3.1.0#style-values. Everything that enters an address is
-percent-encoded down to unreserved characters. What a style has no place for (a list inside a list)
-is written as JSON. Pure, and ignorant of what is safe: `tools.openapi.request` decides that.
+percent-encoded, except unreserved characters. What a style cannot express (a list inside a list) is
+written as JSON. Pure; `tools.openapi.request` decides what is safe.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,13 +14,13 @@ import orjson
 from tools.openapi.plan import Place
 
 RESERVED: Final = ":/?@!$'()*,;[]"
-"""What `allowReserved` lets through in a query; `&`, `=`, `+` and `#` would change its meaning."""
+"""What `allowReserved` leaves as it is; `&`, `=`, `+` and `#` would change a query's meaning."""
 
 _DELIMITERS: Final[Mapping[str, str]] = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
 def path_value(place: Place, value: Any) -> str:
-    """simple, label or matrix; empty if the value is."""
+    """Write a value into a path (simple, label or matrix); empty if the value is."""
     if place.as_json:
         return percent_encode(as_json(value))
     if place.style == "matrix":
@@ -32,12 +32,12 @@ def path_value(place: Place, value: Any) -> str:
 
 
 def header_value(place: Place, value: Any) -> str:
-    """simple; nothing is encoded."""
+    """Write a value into a header (simple); nothing is encoded."""
     return as_json(value) if place.as_json else ",".join(_parts(place, value, encode=str))
 
 
 def query_pairs(place: Place, value: Any) -> list[str]:
-    """`name=value` pairs of a query, a form or a cookie."""
+    """Write the `name=value` pairs of a query, a form or a cookie."""
     if place.as_json:
         return [f"{percent_encode(place.name)}={percent_encode(as_json(value))}"]
     if place.style == "deepObject" and isinstance(value, dict | list):
@@ -49,14 +49,14 @@ def query_pairs(place: Place, value: Any) -> list[str]:
 
 
 def form_pairs(place: Place, value: Any) -> list[str]:
-    """As a query, but an object without a style of its own is JSON."""
+    """Write the pairs of a form: as in a query, but an object without a style is JSON."""
     if not place.style and isinstance(value, dict):
         return [f"{quote_plus(place.name)}={quote_plus(as_json(value))}"]
     return query_pairs(place, value)
 
 
 def as_text(value: Any) -> str:
-    """A value as it stands in an address: abc, 1.5, true; lists and objects as JSON."""
+    """Write a value as in an address: abc, 1.5, true; lists and objects as JSON."""
     return value if isinstance(value, str) else as_json(value)
 
 
@@ -73,7 +73,7 @@ def _encode_reserved(place: Place, text: str) -> str:
 
 
 def _parts(place: Place, value: Any, *, encode: Any) -> list[str]:
-    """For `simple` and `label`: items, or keys with their values."""
+    """Write the items, or the keys with their values, for `simple` and `label`."""
     if isinstance(value, dict):
         joint = "=" if place.explode else ","
         return [f"{encode(key)}{joint}{encode(as_text(part))}" for key, part in value.items()]
@@ -101,7 +101,7 @@ def _pairs(place: Place, value: Any, *, between: str) -> list[str]:
 
 
 def _deep(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """`a[b][c]`; lists inside, which OpenAPI leaves open, as `a[0]`."""
+    """Yield `a[b][c]` with its value; a list inside, which OpenAPI leaves open, as `a[0]`."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _deep(f"{name}[{key}]", part)

@@ -1,10 +1,10 @@
-"""What the service of a discovery tool answers a call with, as a result for the model.
+"""Turn what a discovery tool's service answers into a call's result for the model.
 
     {"content": "text for the model", "files": [{"name", "mime_type", "base64"}]?}
 
 or any other JSON, or text: then the model reads the body as it is. A status other than 2xx is an
-error whose text, if it is short and readable, the model reads. The key of the tool is taken out of
-whatever is said. Pure; nothing of a file's name or type is believed here.
+error, and the model reads what the service says of it, if that is text. The tool's key is masked in
+every text. Pure; a file's name and type are a stranger's words.
 """
 
 import base64
@@ -20,17 +20,17 @@ from tools.protocol import ProducedFile, ToolOutput
 MAX_FILES: Final = 20
 MAX_NAME_CHARS: Final = 200
 MAX_JSON_VALUES: Final = 200_000
-"""JSON of more is not taken apart: each value costs up to 64 bytes of memory."""
+"""Larger JSON is not parsed, as each value costs up to 64 bytes of memory."""
 
 MAX_REFUSAL_CHARS: Final = 1_000
 MAX_DETAIL_CHARS: Final = 500
 MASK: Final = "•••"
 _MIN_SECRET_CHARS: Final = 4
-"""A shorter key is in every text by chance."""
+"""A shorter key occurs in texts by chance and is not masked."""
 
 
 def output_of(answer: Response, secrets: Sequence[str] = ()) -> ToolOutput:
-    """What a successful call returned."""
+    """Return the result of a successful call."""
     parsed = _parse_json(answer)
     if not isinstance(parsed, dict) or not isinstance(parsed.get("content"), str):
         return ToolOutput(mask_secrets(answer.text(), secrets))
@@ -44,7 +44,7 @@ def output_of(answer: Response, secrets: Sequence[str] = ()) -> ToolOutput:
 
 
 def refusal_of(answer: Response, secrets: Sequence[str] = ()) -> ServiceError:
-    """What an answer with another status than 2xx means."""
+    """Return the error for an answer with a status other than 2xx."""
     said = mask_secrets(_reason(answer), secrets)
     shown = f": {_cut(said, MAX_REFUSAL_CHARS)}" if said else "."
     text = f"The tool's service answered with status {answer.status}{shown}"
@@ -52,7 +52,7 @@ def refusal_of(answer: Response, secrets: Sequence[str] = ()) -> ServiceError:
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Without the secrets."""
+    """Replace the secrets in the text."""
     for secret in secrets:
         if len(secret) >= _MIN_SECRET_CHARS:
             text = text.replace(secret, MASK)
@@ -60,7 +60,7 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def _parse_json(answer: Response) -> Any:
-    """None for what is not JSON, or too much of it."""
+    """Parse the answer; None if it is not JSON, or too much of it."""
     if answer.body.count(b",") + answer.body.count(b"[") > MAX_JSON_VALUES:
         return None
     try:
@@ -70,7 +70,7 @@ def _parse_json(answer: Response) -> Any:
 
 
 def _files(given: Any) -> tuple[list[ProducedFile], int]:
-    """The files that can be read, and how many cannot, or are too many."""
+    """Return the files that can be read, and how many cannot or are too many."""
     entries = given if isinstance(given, list) else []
     read = [_file(entry) for entry in entries[:MAX_FILES]]
     files = [file for file in read if file is not None]
@@ -95,7 +95,7 @@ def _file(entry: Any) -> ProducedFile | None:
 
 
 def _reason(answer: Response) -> str:
-    """What the service says itself; empty for a page meant for browsers."""
+    """Return what the service says of the error; empty for a page meant for browsers."""
     if answer.mime_type == "text/html":
         return ""
     parsed = _parse_json(answer)
@@ -105,7 +105,7 @@ def _reason(answer: Response) -> str:
 
 
 def _find_error_text(parsed: Mapping[str, Any]) -> str:
-    """The usual places of an error's text; empty if it is in none of them."""
+    """Look for an error's text in the usual fields; empty if it is in none of them."""
     for field in ("content", "error", "message", "detail"):
         value = parsed.get(field)
         if isinstance(value, Mapping):

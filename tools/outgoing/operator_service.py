@@ -1,9 +1,9 @@
-"""Requests to the services an operator names by URL: search engines, speech.
+"""Send requests to services that an operator names by URL, such as search engines and speech.
 
-They may stand in a private network, so the guard is opened for the host and port of that URL, and
-for nothing else: where such a service sends us on (a redirect, an address in its answer), the
-installation's rules hold. What goes wrong is told to the model in words it can act on; the reason
-goes to the log, for the operator.
+They may be in a private network, so the guard lets requests through to the host and port of that
+URL and to nothing else: where such a service points elsewhere (by a redirect or an address in its
+answer), the installation's rules hold. The model is told of a failure in words it can act on; the
+reason goes to the log, for the operator.
 """
 
 import structlog
@@ -25,9 +25,9 @@ async def ask(
     idempotent: bool,
     limits: FetchLimits,
 ) -> Response:
-    """A good answer. `what` is the service's name for people, `trusting` its configured URL.
+    """Send a request and return a successful answer. Raises ToolError.
 
-    Raises ToolError.
+    `what` is the service's name for people, `trusting` its configured URL.
     """
     try:
         answer = await send(
@@ -48,7 +48,7 @@ async def ask(
 
 
 def json_object(answer: Response, *, what: str) -> dict[str, object]:
-    """Raises ToolError for what is no JSON object."""
+    """Return the answer's JSON object. Raises ToolError if it is none."""
     try:
         value = answer.json()
     except FetchError:
@@ -59,6 +59,6 @@ def json_object(answer: Response, *, what: str) -> dict[str, object]:
 
 
 def unavailable(what: str, *, reason: str) -> ToolError:
-    """Logs the reason and makes the error that does not tell it."""
+    """Log the reason and return an error that does not reveal it."""
     logger.warning("operator_service_failed", service=what, reason=reason)
     return ToolError(f"{what} is not available at the moment. Go on without it.")

@@ -1,10 +1,10 @@
-"""Requests to the service behind a tool: through the guarded client, timed, and repeated only if safe.
+"""Send requests to the service behind a tool, through the guarded client.
 
     answer = await send(request, context=context, idempotent=False)
 
-Faults become ToolError texts that say what happened in words a model can act on and reveal nothing
-about the target. When `context.exchanges` is a list, each try is written into it without its
-credentials. Refuses to repeat what may have done something.
+A request is repeated only if that is safe. Faults become ToolError texts that say what happened in
+words a model can act on and reveal nothing about the target. If `context.exchanges` is a list, each
+try is written into it without its credentials.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MAX_TRIES: Final = 3
 RETRIED_STATUS: Final = frozenset({429, 502, 503, 504})
 RETRIED_REASONS: Final = frozenset({"timeout", "unreachable"})
 PAUSE_SECONDS: Final = 0.3
-"""Before the second try; doubled before the third, plus up to as much again by chance."""
+"""Before the second try; doubled before the third, each with up to as much again at random."""
 
 DEFAULT_LIMITS: Final = FetchLimits()
 SHOWN_BODY_CHARS: Final = 20_000
@@ -39,9 +39,9 @@ SHOWN_HEADERS: Final = frozenset(
 
 
 class ServiceError(ToolError):
-    """The tool's service could not be reached or answered with an error.
+    """The tool's service could not be reached, or it answered with an error.
 
-    `detail` is for the tool's owner; the text for the model says no more than that it failed.
+    `detail` is for the tool's owner; the text is for the model.
     """
 
     def __init__(self, text: str, *, detail: str = "", status: int | None = None) -> None:
@@ -52,7 +52,7 @@ class ServiceError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class ServiceRequest:
-    """`secrets` are texts (keys, tokens) that must not be shown, wherever they stand."""
+    """A request to send. `secrets` are texts (keys, tokens) that must not be shown anywhere."""
 
     method: str
     url: str
@@ -69,10 +69,10 @@ async def send(
     limits: FetchLimits = DEFAULT_LIMITS,
     policy: EgressPolicy | None = None,
 ) -> Response:
-    """Any answer, whatever its status; up to MAX_TRIES tries if `idempotent`.
+    """Return the answer, whatever its status, after up to MAX_TRIES tries if `idempotent`.
 
-    `policy` None is the installation's. Raises ServiceError when none came. The caller's deadline
-    bounds it all.
+    With `policy` None the installation's holds. The caller's deadline limits all tries together.
+    Raises ServiceError if no answer came.
     """
     tries = MAX_TRIES if idempotent else 1
     for number in range(1, tries + 1):
@@ -123,23 +123,23 @@ def _exchange(
 ) -> Exchange:
     return Exchange(
         method=request.method,
-        url=shown_text(request.url, request.secrets),
-        request_headers=shown_headers(request.headers),
-        request_body=shown_text((request.body or b"").decode("utf-8", "replace"), request.secrets),
+        url=redact_text(request.url, request.secrets),
+        request_headers=redact_headers(request.headers),
+        request_body=redact_text((request.body or b"").decode("utf-8", "replace"), request.secrets),
         status=answer.status if answer else None,
-        response_headers=shown_headers(answer.headers) if answer else {},
-        response_body=shown_text(answer.text(), request.secrets) if answer else "",
+        response_headers=redact_headers(answer.headers) if answer else {},
+        response_body=redact_text(answer.text(), request.secrets) if answer else "",
         latency_ms=latency_ms,
         fault=fault,
     )
 
 
-def shown_text(text: str, secrets: Iterable[str]) -> str:
-    """Without the secrets, and cut."""
+def redact_text(text: str, secrets: Iterable[str]) -> str:
+    """Mask the secrets in the text and cut it."""
     for secret in filter(None, secrets):
         text = text.replace(secret, "•••")
     return text[:SHOWN_BODY_CHARS]
 
 
-def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() in SHOWN_HEADERS}

@@ -1,4 +1,4 @@
-"""A call's context, and a registry that forgets what a test registers."""
+"""Provide a call's context, and a registry that forgets what a test registers."""
 
 from datetime import UTC, datetime
 from uuid import UUID

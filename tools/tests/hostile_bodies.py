@@ -1,4 +1,4 @@
-"""A process that discovers and calls hostile services, and prints how much its memory grew for each.
+"""Discover and call hostile services, and print how much the process's memory grew for each.
 
     python -m tools.tests.hostile_bodies GOOD_URL URL…      {"<url> discover": MiB, …}
 
@@ -15,7 +15,7 @@ import django
 
 
 def resident_mib(field: str) -> float:
-    """`VmRSS` now, `VmHWM` at its highest since `forget_peak`."""
+    """Return `VmRSS`, memory now, or `VmHWM`, its highest since `forget_peak`."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) / 1_024

@@ -1,4 +1,4 @@
-"""An MCP server written with the official SDK, on 127.0.0.1, for tests; it restarts at will."""
+"""Run an MCP server, written with the official SDK, on 127.0.0.1; tests can restart it."""
 
 import asyncio
 import base64
@@ -52,7 +52,7 @@ EVERYTHING = CallToolResult(
 
 @dataclass
 class Seen:
-    """What the server's tools noticed."""
+    """Records what the server's tools noticed."""
 
     headers: list[dict[str, str]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a server of the older kind says on the wire, message by message, for servers that misbehave.
+"""Answer like an MCP server of an older protocol, message by message, so that tests can misbehave.
 
     routes = {"/mcp": stub({"tools/call": say(b"", status=500)})}
 
@@ -44,7 +44,7 @@ def stub(answers: Mapping[str, Answer]) -> Answer:
 
 
 def method_of(request: Request) -> str:
-    """Of JSON-RPC, or of HTTP where there is none."""
+    """Return the JSON-RPC method, or that of HTTP if there is no message."""
     return str(orjson.loads(request.body)["method"]) if request.body else request.method
 
 
@@ -66,7 +66,7 @@ def _message(message: dict[str, Any], headers: Mapping[str, str] | None = None) 
 
 
 def in_turn(*answers: Answer) -> Answer:
-    """The first time the first; the last one for ever."""
+    """Give the answers in turn, and the last one for ever."""
     left = list(answers)
 
     def answer(connection: socket.socket, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Local servers in the roles of an operator's services and of strangers' pages."""
+"""Run local servers in the roles of an operator's services and of strangers' pages."""
 
 import asyncio
 import json
@@ -20,5 +20,5 @@ def say_json(value: Any, *, status: int = 200) -> Answer:
 
 
 def call(name: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
-    """Of the built-in tool, whether or not it would be offered. Raises what it raises."""
+    """Call the built-in tool, whether or not it would be offered. Raises what it raises."""
     return asyncio.run(registry._tools[name].call(arguments, context))

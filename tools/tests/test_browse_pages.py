@@ -1,4 +1,4 @@
-"""The built-in tool `web_browse` against pages on this machine, kind and hostile ones."""
+"""Test the built-in tool `web_browse` with local pages, well-formed and hostile ones."""
 
 import gzip
 import re
@@ -14,7 +14,7 @@ from libraries.parsing.child_pool import ChildPool
 from libraries.parsing.confinement import ParserLimits
 from libraries.parsing.result import MAX_PAGE_CHARS
 from tools.builtin.web import pages
-from tools.builtin.web_browse import budget_tokens, piece_from
+from tools.builtin.web_browse import budget_tokens, cut_piece
 from tools.calling.registry import offer_builtin_tools
 from tools.protocol import Circumstances, ToolError
 from tools.tests.services import call, url_of
@@ -172,7 +172,7 @@ def test_a_piece_keeps_to_its_budget_and_wastes_little(text):
     from engine.text.tokens import count_text
 
     limit_tokens = 1_000
-    piece = piece_from(text, 10, limit_tokens)
+    piece = cut_piece(text, 10, limit_tokens)
     assert text[10:].startswith(piece)
     assert limit_tokens * 0.7 < count_text(piece) <= limit_tokens
 
@@ -244,7 +244,7 @@ def test_a_page_that_takes_too_long_ends_its_child_and_nothing_else(monkeypatch,
 
 
 def test_a_page_of_comments_is_read_at_once(site, browse):
-    """Telling what it is took seconds, and each further comment doubled them."""
+    """Finding out its type once took seconds, which each further comment doubled."""
     site.routes["/a/page"] = html("<!---->" * 40 + "x", "text/plain")
     assert browse().endswith("<!----><!---->x")
     site.routes["/a/page"] = html("<!---->" * 40 + "x", "")

@@ -1,5 +1,5 @@
-"""Against a server written with the official SDK, in the newest version of the protocol and in the
-one before, which has sessions."""
+"""Call a server written with the official SDK, in the newest version of the protocol and in the one
+before, which has sessions."""
 
 import asyncio
 from dataclasses import replace

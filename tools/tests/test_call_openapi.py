@@ -1,4 +1,4 @@
-"""Functions of the two documents, called against a real server."""
+"""Call functions of the two documents on a real server."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 @pytest.fixture
 def tool(settings, server, context):
-    """Calls functions of a document, as discovered from the server."""
+    """Call functions of a document, as discovered from the server."""
     settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{server.port}"]
 
     def make(name="petstore-3.0.yaml", api_key="", **options):
@@ -145,7 +145,7 @@ def test_the_key_does_not_follow_a_redirect_to_another_server(tool, server, othe
 
 
 def test_the_key_is_not_sent_to_an_origin_that_the_owner_did_not_choose(settings, server, context):
-    """Data of an older discovery, after the owner moved the tool."""
+    """The data is an older discovery's, from before the owner moved the tool."""
     settings.AMBER_TOOL_ALLOWED_HOSTS = ["127.0.0.1"]
     request = {
         "method": "GET",

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from engine.tools import MAX_OFFERED_TOOLS, Toolbox, ToolResult, ToolSpec
 from tools.calling.result_files import ResultFiles
-from tools.calling.toolbox import ToolLimits, TurnToolbox, allowed_name, offered_names
+from tools.calling.toolbox import ToolLimits, TurnToolbox, allowed_name, make_offered_names
 from tools.protocol import ToolContext, ToolError, ToolOutput
 
 
 @dataclass
 class FakeTool:
-    """Answers with what it is told to, or raises it."""
+    """Answers with what it was given, or raises it."""
 
     name: str = "echo"
     answer: Any = "fine"
@@ -160,27 +160,27 @@ def test_in_a_chat_that_nobody_attends_such_a_call_is_refused_too(toolbox):
     assert tool.calls == []
 
 
-def test_functions_of_whoever_asks_are_offered_behind_ours_and_keep_their_names(toolbox):
-    client_tools = [ToolSpec("weather", "Theirs."), ToolSpec("echo", "Theirs too.")]
+def test_client_tools_are_offered_after_own_ones_and_keep_their_names(toolbox):
+    client_tools = [ToolSpec("weather", "The caller's."), ToolSpec("echo", "The caller's too.")]
     box = toolbox(FakeTool("echo"), FakeTool("clock"), client_tools=client_tools)
     assert [(spec.name, spec.description) for spec in box.specs] == [
         ("clock", "Echoes."),
-        ("weather", "Theirs."),
-        ("echo", "Theirs too."),
+        ("weather", "The caller's."),
+        ("echo", "The caller's too."),
     ]
     assert [name for name in ("clock", "weather", "echo") if box.is_client_tool(name)] == [
         "weather",
         "echo",
     ]
-    assert not run(box, "echo").ok, "ours of that name is not called in its place"
+    assert not run(box, "echo").ok, "the own tool of that name is not called in its place"
 
 
-def test_theirs_are_offered_before_ours_where_there_are_too_many(toolbox):
-    ours = [FakeTool(f"ours_{n}") for n in range(MAX_OFFERED_TOOLS)]
-    box = toolbox(*ours, client_tools=[ToolSpec("weather", "")])
+def test_own_tools_make_way_for_client_tools_where_there_are_too_many(toolbox):
+    own = [FakeTool(f"own_{n}") for n in range(MAX_OFFERED_TOOLS)]
+    box = toolbox(*own, client_tools=[ToolSpec("weather", "")])
     assert len(box.specs) == MAX_OFFERED_TOOLS
     assert box.specs[-1].name == "weather"
-    assert box.left_out == (f"ours_{MAX_OFFERED_TOOLS - 1}",)
+    assert box.left_out == (f"own_{MAX_OFFERED_TOOLS - 1}",)
 
 
 def test_a_short_result_is_not_even_counted(context):
@@ -227,7 +227,7 @@ def test_only_idempotent_tools_are_safe_to_repeat(toolbox):
     ],
 )
 def test_names_are_fit_for_models_and_unique(tools, names):
-    assert offered_names([FakeTool(name, source=source) for source, name in tools]) == names
+    assert make_offered_names([FakeTool(name, source=source) for source, name in tools]) == names
 
 
 sources = st.lists(st.tuples(st.sampled_from(["", "A", "B b", "查"]), st.text(max_size=70)))
@@ -236,10 +236,10 @@ sources = st.lists(st.tuples(st.sampled_from(["", "A", "B b", "查"]), st.text(m
 @given(sources | st.lists(st.tuples(st.just("A"), st.sampled_from(["f", "f_2", "A__f", "f"]))))
 def test_names_are_always_allowed_unique_and_the_same_again(tools):
     made = [FakeTool(name, source=source) for source, name in tools]
-    names = offered_names(made)
+    names = make_offered_names(made)
     assert len(set(names)) == len(names) == len(made)
     assert all(name == allowed_name(name) for name in names)
-    assert offered_names(made) == names
+    assert make_offered_names(made) == names
 
 
 def test_specs_carry_the_names_in_the_order_given(toolbox):

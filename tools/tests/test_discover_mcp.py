@@ -43,7 +43,7 @@ def test_a_server_says_what_it_is_and_offers(settings):
     assert functions["add"]["idempotent"] is True
     assert "idempotent" not in functions["forget"]
     (warning,) = found.warnings
-    assert warning.startswith("forget may destroy")
+    assert warning.startswith("forget can destroy")
 
 
 def test_a_server_of_the_older_kind_is_understood(discover):
@@ -87,7 +87,7 @@ def test_more_functions_than_a_model_may_see_are_left_out(discover):
     [
         ({"name": " "}, "was left out: a name has 1 to 200 characters"),
         ({"name": "x" * 201}, "was left out: a name has 1 to 200 characters"),
-        ({}, "go was left out the second time"),
+        ({}, "go is listed twice"),
         (
             {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": {"type": 1}}}},
             "bad was left out: inputSchema.properties.a.type",
@@ -128,7 +128,7 @@ def test_a_refused_key_is_the_keys_fault(discover, status):
     with pytest.raises(DiscoveryError) as caught:
         discover(server_discover=refusal, initialize=refusal)
     assert caught.value.fields == {
-        "api_key": [f"The server wants another key: it answered with status {status}."]
+        "api_key": [f"The server refused the key: it answered with status {status}."]
     }
 
 

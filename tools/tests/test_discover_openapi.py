@@ -1,4 +1,4 @@
-"""Documents from a real server, read in the real child process."""
+"""Read documents from a real server in the real child process."""
 
 import asyncio
 import json
@@ -110,7 +110,7 @@ def test_a_document_cannot_draw_the_key_to_another_server(allowed, server):
 
 def test_a_bad_answer_is_told_at_its_place(allowed, server):
     server.routes["/docs/openapi.yaml"] = say(b"no", status=404)
-    assert fields_of(allowed) == {"discovery_url": ["The address answered 404."]}
+    assert fields_of(allowed) == {"discovery_url": ["The address answered with status 404."]}
     server.routes["/docs/openapi.yaml"] = say(b"<html>")
     assert list(fields_of(allowed)) == ["document"]
     server.routes["/docs/openapi.yaml"] = say(b'{"openapi": "3.1.0"}')
@@ -239,7 +239,7 @@ def bomb():
 
 
 def doubling():
-    """A schema of a few kilobytes that is 2^60 values when written out."""
+    """Return a schema of a few kilobytes that is 2^60 values when written out."""
     schemas = {
         f"N{n}": {"properties": {p: {"$ref": f"#/components/schemas/N{n + 1}"} for p in "ab"}}
         for n in range(60)
@@ -250,7 +250,7 @@ def doubling():
 
 
 def huge():
-    """10 MB of operations."""
+    """Return a document of 10 MB, full of operations."""
     text = "x" * 1_000
     paths = {
         f"/p{n}": {"get": {"operationId": f"op{n}", "description": text}} for n in range(9_000)
@@ -288,7 +288,7 @@ def test_a_child_that_takes_too_long_or_dies_is_a_problem_of_the_document(monkey
 
 
 def test_the_child_gets_no_environment(monkeypatch, tmp_path):
-    """What it is started with is what it could give away."""
+    """The child could give away whatever it is started with."""
     program = tmp_path / "python"
     program.write_text(f"#!/bin/sh\n/usr/bin/env > {tmp_path}/seen\nexit 1\n")
     program.chmod(0o700)
@@ -300,7 +300,7 @@ def test_the_child_gets_no_environment(monkeypatch, tmp_path):
 
 @pytest.fixture
 def policed(monkeypatch, server, other):
-    """Only the door is open; the hostile names resolve as the corpus says."""
+    """Allow only the door's address; the hostile names resolve as the corpus says."""
 
     def use(policy):
         for module in (egress, source, openapi_options):
@@ -319,7 +319,7 @@ def test_no_document_is_fetched_from_a_hostile_address(url, server, policed):
 
 @pytest.mark.parametrize("url", HOSTILE_URLS, ids=ascii)
 def test_no_hostile_server_of_a_document_is_called(url, server, policed, context, monkeypatch):
-    """Refused when it is found, or at the latest when it is called."""
+    """The address is refused when it is found, or at the latest when it is called."""
     policed(guarded(server.port))
     monkeypatch.setattr(source, "read_in_child", describe)  # without a process for each
     text = paths_document(url.format(port=server.port))

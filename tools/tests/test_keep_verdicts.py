@@ -1,9 +1,9 @@
-"""What was found out of a schema is kept: clients send the same ones with every request."""
+"""Keep the verdict on a schema, since clients send the same ones with every request."""
 
 import pytest
 
 from tools.calling import schema_check
-from tools.calling.argument_check import SchemaError, misfit
+from tools.calling.argument_check import SchemaError, find_misfit
 from tools.calling.schema_check import Verdicts, schema_faults
 
 GOOD = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
@@ -13,7 +13,7 @@ BROKEN = {"type": "object", "properties": {"a": {"type": "text"}}}
 
 @pytest.fixture
 def looked_at(monkeypatch):
-    """Schemas that were held against the meta-schema; none is known before."""
+    """Return the schemas that are checked against the meta-schema; none is known before."""
     seen = []
     real = schema_check._meta_fault
     monkeypatch.setattr(schema_check, "_verdicts", Verdicts(10))
@@ -46,14 +46,14 @@ def test_schemas_that_differ_are_each_checked(looked_at):
 
 
 def test_arguments_are_checked_each_time_and_their_schema_once(looked_at):
-    assert misfit({"a": "x"}, GOOD) is None
-    worst = misfit({"a": 1}, TURNED)
+    assert find_misfit({"a": "x"}, GOOD) is None
+    worst = find_misfit({"a": 1}, TURNED)
     assert worst is not None
     assert list(worst.absolute_path) == ["a"]
     assert len(looked_at) == 1
     for _ in range(2):
         with pytest.raises(SchemaError):
-            misfit({}, BROKEN)
+            find_misfit({}, BROKEN)
     assert len(looked_at) == 2
 
 

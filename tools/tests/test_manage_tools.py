@@ -1,4 +1,4 @@
-"""Tools over REST: added by address, changed, refreshed, deleted; keys go in and never come out."""
+"""Add, change, refresh and delete tools over REST; keys go in and never come out."""
 
 from typing import Any
 
@@ -295,7 +295,7 @@ def test_a_document_goes_with_its_tool_or_for_an_address(bob, weather, shop):
 
 
 def test_a_tool_whose_document_was_not_kept_is_pasted_again(bob, weather, shop):
-    """From before documents were kept."""
+    """The tool is from before documents were kept."""
     PastedDocument.objects.all().delete()
     options = {"operations": ["listCats"]}
     refused = api(bob).patch(of(shop), {"options": options})

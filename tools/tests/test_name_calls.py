@@ -1,4 +1,4 @@
-"""What a call is called by services: unique over turns, the same when it is made again."""
+"""Name calls for services: unique over turns, and the same when a call is repeated."""
 
 from dataclasses import replace
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The numbers by which a turn cites passages, whatever found them."""
+"""Number the passages that a turn may cite, whatever found them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -7,7 +7,7 @@ from tools.citable import CitablePassages
 
 
 def found(*names: str) -> list[dict[str, Any]]:
-    """As a search numbers them: from 1."""
+    """Return passages numbered from 1, as a search numbers them."""
     return [{"number": n, "chunk_ids": [name]} for n, name in enumerate(names, 1)]
 
 

@@ -1,4 +1,4 @@
-"""The built-in tools of this room, as a running installation offers them."""
+"""Offer this app's built-in tools as a running installation does."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""Operators' pages: what tenants connected, refreshed and tried; keys and people's texts stay out."""
+"""Show operators what tenants connected, refreshed and tried, without keys and people's texts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Manifests as strangers write them: every fault named at its place, nothing fetched."""
+"""Read manifests that strangers write: every fault is named at its place, nothing is fetched."""
 
 from typing import Any
 
@@ -171,11 +171,11 @@ def test_schemas_that_are_whole_are_taken(schema):
     [
         ({"type": "array"}, ".type", "object"),
         ({"type": ["object", "null"]}, ".type", "object"),
-        ({"properties": 5}, ".properties", "no JSON Schema"),
+        ({"properties": 5}, ".properties", "not JSON Schema"),
         ({"properties": {"a": {"type": "strng"}}}, ".properties.a.type", "strng"),
-        ({"required": "a"}, ".required", "no JSON Schema"),
-        ({"properties": {"a": []}}, ".properties.a", "no JSON Schema"),
-        ({"$ref": 5}, ".$ref", "no JSON Schema"),
+        ({"required": "a"}, ".required", "not JSON Schema"),
+        ({"properties": {"a": []}}, ".properties.a", "not JSON Schema"),
+        ({"$ref": 5}, ".$ref", "not JSON Schema"),
         ({"properties": {"a": {"$ref": "http://10.0.0.1/s"}}}, "", "leads out of the schema"),
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "", "leads out of the schema"),
         ({"items": {"$ref": "other.json#/a"}}, "", "leads out of the schema"),

@@ -1,4 +1,4 @@
-"""What every function of a stored tool goes through, whatever its source does."""
+"""Check and log every call of a stored tool, whatever its source does."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ SPEC = ToolSpec("f", "A function.", {"type": "object", "required": ["a"]})
 
 @dataclass(frozen=True)
 class Function:
-    """Does what it is told."""
+    """Returns or raises what it was given."""
 
     outcome: Any = "done"
     spec: ToolSpec = SPEC
@@ -43,7 +43,7 @@ def row(alice):
 
 @pytest.fixture
 def called(alice, row, context):
-    """Calls and gives the one line of the log."""
+    """Return a function that makes a call and returns the one entry of the log."""
     of_turn = replace(
         context,
         organization_id=alice.organization.pk,
@@ -90,7 +90,11 @@ def test_arguments_that_do_not_fit_are_refused_before_the_source_sees_them(calle
         (ServiceError("for the model", detail="for the owner", status=502), "for the owner", 502),
         (ToolError("with a \0"), "with a ", None),
         (ToolError("x" * 5_000), "x" * 1_000, None),
-        (ZeroDivisionError("secret"), "It broke; the reason is in Amber's log.", None),
+        (
+            ZeroDivisionError("secret"),
+            "The call failed unexpectedly. The reason is in Amber's log.",
+            None,
+        ),
     ],
     ids=["plain", "service", "nul", "long", "unforeseen"],
 )

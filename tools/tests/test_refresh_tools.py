@@ -1,4 +1,4 @@
-"""The daily refresh: who is asked, who is left in peace, and what a failure keeps."""
+"""Refresh tools daily: which services are asked, which are not, and what a failure keeps."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The built-in tools `remember` and `forget`, for a person and for a guest."""
+"""Test the built-in tools `remember` and `forget`, for a person and for a guest."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -132,7 +132,7 @@ def test_nobody_touches_another_persons_memories(alice, bob, mallory):
 
 
 def test_a_guest_has_memories_of_their_own(alice):
-    """Although the key by which they came is alice's."""
+    """The key that the guest came by is alice's, but the memories are not."""
     remember_tool(context(alice, guest_id="g1"), "The user lives in Rome")
     assert contents(owner(alice)) == []
     assert contents(Owner(alice.organization.pk, guest_id="g1")) == ["The user lives in Rome"]

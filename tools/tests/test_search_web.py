@@ -1,4 +1,4 @@
-"""The built-in tool `web_search` against engines on this machine."""
+"""Test the built-in tool `web_search` with local engines."""
 
 import json
 from urllib.parse import parse_qs, urlsplit

@@ -1,4 +1,4 @@
-"""The built-in tool `text_to_speech`: a form service and a provider on this machine."""
+"""Test the built-in tool `text_to_speech` with a local form service and a local provider."""
 
 from urllib.parse import parse_qs
 
@@ -152,7 +152,7 @@ def test_a_redirect_of_the_audio_opens_no_door(form_service, other, context):
 
 @pytest.fixture
 def provider(settings, fake_provider):
-    """The offline one is older, and one made by hand too: the environment's is meant."""
+    """The offline provider and one made by hand are older, but the environment's is meant."""
     settings.AMBER_TTS_MODEL = "fake-model"
     Provider.objects.create(name="Offline", base_url=OFFLINE_URL)
     Provider.objects.create(name="By hand", base_url="http://127.0.0.1:9/v1")

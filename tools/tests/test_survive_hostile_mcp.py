@@ -1,4 +1,4 @@
-"""Calls of servers that break, lie, or never end."""
+"""Call servers that break, lie or never end."""
 
 import asyncio
 import gzip

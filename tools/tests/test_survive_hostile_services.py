@@ -1,7 +1,7 @@
-"""Services that answer too much, too slowly or for ever: refused, at little cost in memory.
+"""Refuse services that answer too much, too slowly or for ever, at little cost in memory.
 
-What a worker's memory does is measured in a process of its own (`hostile_bodies`), since a test
-run's memory says nothing.
+A worker's memory is measured in a process of its own (`hostile_bodies`), since that of a test run
+says nothing.
 """
 
 import json
@@ -43,7 +43,7 @@ def slow(connection: Any, _: Request) -> None:
 
 @cache
 def new_bomb(*, megabytes: int = 300) -> Answer:
-    """Costs two seconds of a core: not for whoever only imports this, nor during a request."""
+    """Make a compressed bomb. It costs a core two seconds, so not at import or in a request."""
     squeeze = zlib.compressobj(9, wbits=31)
     zeros = b" " * 1_000_000
     body = b"".join(squeeze.compress(zeros) for _ in range(megabytes)) + squeeze.flush()
@@ -98,7 +98,7 @@ def test_a_slow_service_is_not_waited_for(bob, weather, monkeypatch):
 
 
 def test_memory_grows_little_whatever_services_answer(weather):
-    """The peak of a process that meets all of them, some as manifests and some as answers."""
+    """Return the peak of a process that meets all bodies, as manifests and as answers."""
     bodies = TOO_MUCH | UNUSABLE | {"5 MB": say(b'{"content":"' + b"\\u00e9" * 900_000 + b'"}')}
     for number, answer in enumerate(bodies.values()):
         weather.route(f"/{number}", answer)

@@ -1,4 +1,4 @@
-"""A test call over REST: really made, its exchange shown without the key, and logged as a test."""
+"""Make test calls over REST: each is really made, shown without the key and logged as a test."""
 
 import base64
 import threading

@@ -1,4 +1,4 @@
-"""Against the reference server of the protocol's authors, in Node.js, where it is installed.
+"""Use the reference server of the protocol's authors, in Node.js, where it is installed.
 
 `make test-mcp` installs `@modelcontextprotocol/server-everything` under var/mcp and runs this.
 """

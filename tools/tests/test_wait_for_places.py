@@ -1,4 +1,4 @@
-"""Services that hang hold few threads of a web process, and of one organization no more than half."""
+"""Let services that hang hold few threads of a web process, and one organization only half."""
 
 import threading
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def tool(bob, weather):
 
 @contextmanager
 def waiting(*personas: Any) -> Iterator[None]:
-    """So many requests of theirs wait for a service."""
+    """Hold a place for a request of each of these people."""
     with ExitStack() as places:
         for persona in personas:
             places.enter_context(place_for(persona.organization.pk))
@@ -65,7 +65,7 @@ def test_others_have_the_other_half_and_then_it_is_503(bob, mallory, carol, tool
 
 
 def in_their_own(persona: Any) -> Any:
-    """The same person in an organization of their own."""
+    """Return the same person, acting in an organization of their own."""
     own = persona.user.memberships.get(organization__personal=True)
     return type(persona)(persona.user, own.organization, own.role)
 
@@ -77,7 +77,7 @@ def test_what_asks_nobody_needs_no_place(bob, tool):
 
 
 def test_a_service_that_hangs_holds_its_place_until_it_answers(bob, tool, weather):
-    """And one that breaks gives it back."""
+    """A service that breaks gives its place back, too."""
     begun, may_answer = threading.Event(), threading.Event()
 
     def hang(_: Any) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A real service that speaks Amber's tool protocol, on 127.0.0.1; it remembers what it was asked."""
+"""Run a real service of Amber's tool protocol on 127.0.0.1, which records what it is asked."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,14 +15,14 @@ Body = dict[str, Any]
 
 
 def function(name: Any = "forecast", **fields: Any) -> Body:
-    """One entry of a manifest's `functions`."""
+    """Return an entry of a manifest's `functions`."""
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
     return {"name": name, "description": f"The {name}.", "parameters": parameters} | fields
 
 
 @dataclass
 class ToolService:
-    """`functions` and `fields` make the manifest; `reply(body)` answers calls with JSON."""
+    """A service whose `functions` and `fields` make the manifest; `reply(body)` answers calls."""
 
     server: LocalServer
     functions: list[Body] = field(default_factory=lambda: [function()])
@@ -52,12 +52,12 @@ class ToolService:
 
     @property
     def asked(self) -> list[Request]:
-        """Requests for the manifest, oldest first."""
+        """Return the requests for the manifest, oldest first."""
         return [each for each in self.server.requests if each.target == "/manifest"]
 
     @property
     def called(self) -> list[Body]:
-        """The bodies of the calls, oldest first."""
+        """Return the bodies of the calls, oldest first."""
         return [json.loads(each.body) for each in self.calls]
 
     @property
@@ -88,7 +88,7 @@ def serving() -> Iterator[ToolService]:
 
 @pytest.fixture
 def weather(settings: Any) -> Iterator[ToolService]:
-    """Running, and allowed."""
+    """Run a service that Amber may call."""
     with serving() as service:
         settings.AMBER_TOOL_ALLOWED_HOSTS = [service.host]
         yield service

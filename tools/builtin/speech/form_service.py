@@ -1,9 +1,9 @@
-"""A speech service of the operator's that takes a form and answers with an address of the audio.
+"""Ask an operator's speech service, which takes a form and answers with an address of the audio.
 
 The form is ChatTTS-ui's (https://github.com/jianchang512/ChatTTS-ui): the text and the fields of
-AMBER_TTS_FORM. The answer is JSON with `url`, or with `audio_files: [{"url"}]`; ChatTTS-ui tells of
-failures with a `code` that is not 0. The audio is fetched from the service's own host and port,
-or from wherever the installation's policy lets anybody go.
+AMBER_TTS_FORM. The answer is JSON with `url`, or with `audio_files: [{"url"}]`; ChatTTS-ui reports
+failures with a `code` that is not 0. The audio is fetched from the service's own host and port, or
+from any address that the installation's policy allows.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ from tools.protocol import ToolContext
 
 WHAT: Final = "The speech service"
 ANSWER_LIMITS: Final = FetchLimits(total_seconds=120, max_bytes=1_000_000)
-"""Longer than any tool call: the toolbox's deadline is the one that counts."""
+"""Longer than any tool call, so that the toolbox's deadline is the one that counts."""
 
 
 async def speak(
     url: str, text: str, *, form: Mapping[str, str], max_bytes: int, context: ToolContext
 ) -> bytes:
-    """The audio, in whatever format the service makes. Two requests. Raises ToolError."""
+    """Return the audio in whatever format the service makes. Two requests. Raises ToolError."""
     answer = await ask(
         ServiceRequest(
             "POST",

@@ -1,4 +1,4 @@
-"""Speech from the first provider, with AMBER_TTS_MODEL; every call is in the ledger."""
+"""Get speech from the first provider, with AMBER_TTS_MODEL; every call is in the ledger."""
 
 import time
 from functools import partial
@@ -16,7 +16,7 @@ WHAT: Final = "The speech service"
 
 
 async def speak(text: str, *, context: ToolContext) -> bytes:
-    """The audio. One provider call, one query, one row. Raises ToolError."""
+    """Return the audio. One provider call, one query, one row. Raises ToolError."""
     speech = await in_thread(registry.engine_speech)
     if speech is None:
         raise unavailable(WHAT, reason="AMBER_TTS_MODEL is set, but there is no provider")

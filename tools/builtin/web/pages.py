@@ -1,8 +1,8 @@
-"""A page of the web as a model reads it: fetched through the guarded client, made Markdown.
+"""Fetch a web page through the guarded client and turn it into Markdown for a model.
 
-What strangers wrote is parsed by `libraries.parsing` in a child process of little power, so that a
-hostile page costs that child its time and memory, and nobody else's; here it is only bytes and
-text. PDF and Office files are read the same way. Refuses pictures, sound and the like, more than
+What strangers wrote is parsed by `libraries.parsing` in a child process with few rights, so that a
+hostile page costs that child time and memory and nobody else; here it is only bytes and text. PDF
+and Office files are read the same way. Refuses images, audio and the like, more than
 LIMITS.max_bytes, and HTML of more than MAX_PAGE_CHARS.
 """
 
@@ -25,7 +25,7 @@ logger = structlog.get_logger(__name__)
 
 LIMITS: Final = FetchLimits(total_seconds=20)
 READERS_AT_ONCE: Final = 4
-"""In one process. They have threads of their own, so that other tools find the common ones free."""
+"""In one process. They have threads of their own, so that other tools do not wait for them."""
 
 HEADERS: Final = {
     "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.5",
@@ -40,7 +40,7 @@ TOO_LARGE: Final = "The page is larger than this tool reads."
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`url` is where it came from in the end; `title` may be empty, `text` is not."""
+    """A page that was read. `url` is where redirects led; `title` may be empty, `text` is not."""
 
     url: str
     title: str
@@ -48,7 +48,10 @@ class Page:
 
 
 async def open_page(url: str) -> Page:
-    """One request and its redirects, one child process. Raises ToolError."""
+    """Fetch and read a page: one request with its redirects, one child process.
+
+    Raises ToolError.
+    """
     answer = await _fetch_page(url)
     return await asyncio.get_running_loop().run_in_executor(_readers(), _read, answer)
 
@@ -81,7 +84,7 @@ def _read(answer: Response) -> Page:
 
 
 def _parse_page(answer: Response) -> Page:
-    """Raises Unreadable, ParserLost."""
+    """Parse the answer in a child process. Raises Unreadable, ParserLost."""
     content_type = answer.headers.get("content-type", "")
     if _may_be_html(answer):
         read = read_web_page(answer.body, url=answer.url, mime_type=content_type)
@@ -91,7 +94,7 @@ def _parse_page(answer: Response) -> Page:
 
 
 def _may_be_html(answer: Response) -> bool:
-    """Whether the child shall look: what is not said to be HTML may be. PDFs and Office files are not."""
+    """Whether to parse it as HTML: without a type it may be HTML, unless it is a PDF or a ZIP."""
     if answer.mime_type not in HTML_TYPES | {"", "application/octet-stream"}:
         return False
     return not answer.body.startswith((b"%PDF-", b"PK\3\4"))

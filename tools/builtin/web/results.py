@@ -1,6 +1,6 @@
-"""What a web search finds, whatever engine was asked, and how a model reads it.
+"""Read the results of a web search, from any engine, and write them for a model.
 
-Titles and excerpts are strangers' words: one line each, cut, without control characters.
+Titles and excerpts are strangers' words: each becomes one line, cut and without control characters.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ Freshness = Literal["day", "week", "month", "year"]
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """`freshness` None: of any age. Only what every engine can do."""
+    """A search that every engine can do. With `freshness` None results are of any age."""
 
     query: str
     count: int
@@ -33,7 +33,7 @@ class WebResult:
 
 
 def read_results(rows: object, *, count: int) -> list[WebResult]:
-    """From an engine's list of objects with `title`, `url` and `content`; others are left out."""
+    """Read an engine's list of objects with `title`, `url` and `content`; skip anything else."""
     found: dict[str, WebResult] = {}
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, Mapping):
@@ -61,7 +61,7 @@ def _one_line(text: object, most_chars: int) -> str:
 
 
 def render_results(results: Iterable[WebResult]) -> str:
-    """Numbered from 1: title, address, excerpt, each on a line of its own."""
+    """Write the results, numbered from 1: title, address and excerpt on a line each."""
     return "\n\n".join(
         "\n".join(filter(None, (f"{number}. {each.title}", each.url, each.excerpt)))
         for number, each in enumerate(results, 1)

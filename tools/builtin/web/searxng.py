@@ -1,7 +1,7 @@
-"""SearXNG, an operator's own search engine: its JSON answers.
+"""Ask SearXNG, an operator's own search engine, for JSON.
 
 https://docs.searxng.org/dev/search_api.html; `json` must be among `search.formats` in its
-settings, else it answers 403. It takes no number of results: a page of them is cut.
+settings, or it answers 403. It cannot be asked for a number of results, so its page is cut.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ LIMITS: Final = FetchLimits(total_seconds=15, max_bytes=2_000_000)
 
 
 async def search(base_url: str, request: SearchRequest, *, context: ToolContext) -> list[WebResult]:
-    """One request, repeated while the engine is overloaded. Raises ToolError."""
+    """Search with one request, repeated while the engine is overloaded. Raises ToolError."""
     fields = {"q": request.query, "format": "json"}
     if request.freshness is not None:
         fields["time_range"] = request.freshness

@@ -1,4 +1,4 @@
-"""Tavily, a search service for models: https://docs.tavily.com/documentation/api-reference."""
+"""Ask Tavily, a search service for models (https://docs.tavily.com/documentation/api-reference)."""
 
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ LIMITS: Final = FetchLimits(total_seconds=15, max_bytes=2_000_000)
 async def search(
     base_url: str, api_key: str, request: SearchRequest, *, context: ToolContext
 ) -> list[WebResult]:
-    """One request, repeated while the service is overloaded. Raises ToolError."""
+    """Search with one request, repeated while the service is overloaded. Raises ToolError."""
     body: dict[str, Any] = {"query": request.query, "max_results": request.count}
     if request.freshness is not None:
         body["time_range"] = request.freshness
