@@ -58,7 +58,7 @@ async def never(call_id: str) -> str:
     return ""
 
 
-OPTIONS: Any = {"patience": PATIENCE, "max_tool_rounds": 5}
+OPTIONS: Any = {"retry_policy": PATIENCE, "max_tool_rounds": 5}
 
 
 async def consume(parts: Any) -> list[LoopEvent]:
