@@ -79,23 +79,3 @@ class Toolbox(Protocol):
         violation, a timeout or a failing tool is a result with ok=False and a short text.
         """
         ...
-
-
-class NoTools:
-    """An empty toolbox."""
-
-    @property
-    def specs(self) -> Sequence[ToolSpec]:
-        return ()
-
-    def is_safe_to_repeat(self, name: str) -> bool:
-        return False
-
-    def asks_first(self, name: str) -> bool:
-        return False
-
-    def is_client_tool(self, name: str) -> bool:
-        return False
-
-    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-        return ToolResult(call_id=call_id, ok=False, content=f"There is no tool named {name}.")

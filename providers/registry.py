@@ -36,10 +36,9 @@ from providers.models import (
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """The model that runs. If it `fell_back` from the one named, `reason` says why."""
+    """The model that runs. If it is not the one that was named, `reason` says why."""
 
     row: LanguageModel
-    fell_back: bool = False
     reason: str = ""
 
 
@@ -96,7 +95,7 @@ def resolve(alias: str, *, wants_vision: bool) -> ResolvedModel:
         raise Unavailable("No language model is enabled.")
     if is_auto(alias):
         return ResolvedModel(row)
-    return ResolvedModel(row, True, f"The model {alias!r} is not enabled; {row.alias} answers.")
+    return ResolvedModel(row, f"The model {alias!r} is not enabled; {row.alias} answers.")
 
 
 @cache_sql

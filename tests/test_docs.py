@@ -12,15 +12,15 @@ from django.urls import Resolver404, resolve
 
 from amber.lib.errors import CODES, RETRYABLE
 from engine.events import EVENT_TYPES, LAST_EVENTS
+from tests import house
 from tools.calling.registry import builtin_names
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-ROOMS = "amber engine accounts providers memory libraries tools assistants chats public_api"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *ROOT.glob("examples/*.md")])
 SOURCES = sorted(
     path
-    for place in [ROOT / "manage.py", *(ROOT / room for room in ROOMS.split())]
+    for place in [ROOT / "manage.py", *(ROOT / app for app in house.APPS)]
     for path in ([place] if place.is_file() else place.rglob("*.py"))
     if "tests" not in path.parts
 )

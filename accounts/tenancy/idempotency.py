@@ -20,11 +20,13 @@ from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
+from amber.lib.database.batches import delete_in_batches
 from amber.lib.errors import Conflict, Invalid
 
 T = TypeVar("T")
 
 MAX_KEY_CHARS = 200
+_RECORDS_AT_ONCE = 1_000
 ABANDONED_AFTER = timedelta(seconds=60)
 """An unanswered claim older than this was left by a process that died: it is taken over."""
 
@@ -112,6 +114,11 @@ def _own_claim(record: IdempotencyRecord) -> QuerySet[IdempotencyRecord]:
     return IdempotencyRecord.objects.filter(
         pk=record.pk, status__isnull=True, updated_at=record.updated_at
     )
+
+
+def forget_idempotency_keys() -> None:
+    """Delete the records of keys that are new again."""
+    delete_in_batches(_old(), at_most=_RECORDS_AT_ONCE)
 
 
 def _old() -> QuerySet[IdempotencyRecord]:

@@ -1,11 +1,11 @@
 """The installation's Redis: its connections, and how its keys are built.
 
-Four clients, all bytes in and bytes out, from `settings.REDIS_URL`:
+Three clients, all bytes in and bytes out, from `settings.REDIS_URL`:
 
     client()                 threads; short timeouts
-    blocking_client()        threads; XREAD BLOCK, subscribe: waits up to LONGEST_WAIT_SECONDS
     async_client()           the running event loop; short timeouts
-    async_blocking_client()  the running event loop; waits up to LONGEST_WAIT_SECONDS
+    async_blocking_client()  the running event loop; XREAD BLOCK, subscribe: waits up to
+                             LONGEST_WAIT_SECONDS
 
 Threads of a process share one client each, coroutines of an event loop one each; a forked child
 gets its own. redis-py 8 by itself reads at most 5 s (a longer BLOCK fails), allows 100 connections
@@ -44,7 +44,7 @@ MAX_CONNECTIONS: Final = 32
 HEALTH_CHECK_SECONDS: Final = 30
 
 _lock = threading.Lock()
-_clients: dict[tuple[int, str, bool], redis.Redis] = {}
+_clients: dict[tuple[int, str], redis.Redis] = {}
 _async_clients: WeakKeyDictionary[
     asyncio.AbstractEventLoop, dict[tuple[str, bool], redis.asyncio.Redis]
 ] = WeakKeyDictionary()
@@ -63,12 +63,14 @@ def key(kind: str, organization_id: UUID | str | None, *parts: UUID | str | int)
 
 def client() -> redis.Redis:
     """For commands that answer at once. Raises redis.ConnectionError, redis.TimeoutError."""
-    return _thread_client(blocking=False)
-
-
-def blocking_client() -> redis.Redis:
-    """For commands that wait. Give each a time limit well below LONGEST_WAIT_SECONDS."""
-    return _thread_client(blocking=True)
+    name = (os.getpid(), settings.REDIS_URL)
+    found = _clients.get(name)
+    if found is None:
+        with _lock:
+            found = _clients.get(name)
+            if found is None:
+                found = _clients[name] = _new_client(settings.REDIS_URL)
+    return found
 
 
 def async_client() -> redis.asyncio.Redis:
@@ -77,7 +79,7 @@ def async_client() -> redis.asyncio.Redis:
 
 
 def async_blocking_client() -> redis.asyncio.Redis:
-    """As `blocking_client`, for the running event loop."""
+    """For commands that wait. Give each a time limit well below LONGEST_WAIT_SECONDS."""
     return _loop_client(blocking=True)
 
 
@@ -89,32 +91,11 @@ def refuses_writes(error: redis.RedisError) -> bool:
     )
 
 
-def close_clients() -> None:
-    """Close this process's thread clients; the next call makes new ones."""
-    with _lock:
-        mine = [name for name in _clients if name[0] == os.getpid()]
-        closing = [_clients.pop(name) for name in mine]
-    for each in closing:
-        each.close()
-        each.connection_pool.disconnect()
-
-
 async def close_async_clients() -> None:
     """Close the running loop's clients; call it before the loop ends."""
     for each in _async_clients.pop(asyncio.get_running_loop(), {}).values():
         await each.aclose()
         await each.connection_pool.disconnect()
-
-
-def _thread_client(*, blocking: bool) -> redis.Redis:
-    name = (os.getpid(), settings.REDIS_URL, blocking)
-    found = _clients.get(name)
-    if found is None:
-        with _lock:
-            found = _clients.get(name)
-            if found is None:
-                found = _clients[name] = _new_client(settings.REDIS_URL, blocking=blocking)
-    return found
 
 
 def _loop_client(*, blocking: bool) -> redis.asyncio.Redis:
@@ -125,9 +106,9 @@ def _loop_client(*, blocking: bool) -> redis.asyncio.Redis:
     return of_loop[name]
 
 
-def _new_client(url: str, *, blocking: bool) -> redis.Redis:
+def _new_client(url: str) -> redis.Redis:
     pool = redis.BlockingConnectionPool.from_url(
-        url, retry=Retry(NoBackoff(), 0), **_pool_options(blocking=blocking)
+        url, retry=Retry(NoBackoff(), 0), **_pool_options(blocking=False)
     )
     return redis.Redis(connection_pool=pool)
 

@@ -7,8 +7,8 @@ does not open.
     v1.<key id>.<base64url(nonce + ciphertext + tag)>
 
 The ring is `settings.AMBER_SECRET_KEYS`: 32 random bytes in base64 each (`openssl rand -base64
-32`). The first key seals, every key opens: put a new key in front, reseal what `needs_new_encryption`,
-drop the old key. Passphrases are refused: whoever has the database could guess them offline.
+32`). The first key seals, every key opens: put a new key in front, store every
+secret again, drop the old key. Passphrases are refused: whoever has the database could guess them offline.
 
 API keys are `amb_live_`, 30 random base62 characters, and a checksum: the CRC32 of everything
 before it in base62 (0-9A-Za-z), zero-padded to 6. The checksum tells a mistyped or made-up key
@@ -62,11 +62,6 @@ class DecryptError(ValueError):
     """The sealed text is damaged, from another row, or of a key that left the ring."""
 
 
-def new_secret_key() -> str:
-    """A key for the ring."""
-    return base64.b64encode(os.urandom(KEY_BYTES)).decode()
-
-
 def encrypt(
     plaintext: str,
     *,
@@ -113,11 +108,6 @@ def decrypt(
         return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], row).decode()
     except (InvalidTag, ValueError):
         raise DecryptError("The sealed secret is damaged or belongs to another row.") from None
-
-
-def needs_new_encryption(sealed: str, *, keys: Sequence[str] | None = None) -> bool:
-    """Whether another than the first key of the ring sealed this."""
-    return not sealed.startswith(f"{VERSION}.{_keys_in_order(keys)[0][0]}.")
 
 
 def add_mac(message: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes:

@@ -124,14 +124,6 @@ def tail_start(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> int:
     return blocks[-1].first_position
 
 
-def is_tail_full(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> bool:
-    """Whether these blocks reach back to wherever a tail of this limit can begin."""
-    return bool(blocks) and (
-        blocks[0].tokens_before == 0
-        or blocks[-1].tokens_through - blocks[0].tokens_before >= limit_tokens
-    )
-
-
 def _question_begins(messages: Sequence[Spoken]) -> int:
     start = len(messages) - 1
     while start > 0 and messages[start - 1].role in _BEFORE_QUESTION:

@@ -11,7 +11,7 @@ from engine.loop_events import LoopEvent, Reply
 from engine.provider.model import ModelRequest
 from engine.provider.reply import RetryPolicy
 from engine.tests.scripted_model import ScriptedModel, forever
-from engine.tools import NoTools, ToolResult, ToolSpec
+from engine.tools import ToolResult, ToolSpec
 
 PATIENCE = RetryPolicy(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
 ASKED = {"role": "user", "content": "Which time is it?"}
@@ -58,7 +58,7 @@ async def never(call_id: str) -> str:
     return ""
 
 
-OPTIONS: Any = {"patience": PATIENCE, "max_tool_rounds": 5}
+OPTIONS: Any = {"retry_policy": PATIENCE, "max_tool_rounds": 5}
 
 
 async def consume(parts: Any) -> list[LoopEvent]:
@@ -67,7 +67,7 @@ async def consume(parts: Any) -> list[LoopEvent]:
 
 
 def loop_events(model: ScriptedModel, toolbox: Any = None, **options: Any) -> Any:
-    toolbox = toolbox or NoTools()
+    toolbox = toolbox or Tools(at_once, names=())
     request = ModelRequest([ASKED], tools=tuple(toolbox.specs), temperature=0.5)
     return loop.run(model, request, toolbox=toolbox, **{**OPTIONS, **options})
 

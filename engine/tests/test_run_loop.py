@@ -7,7 +7,6 @@ import pytest
 
 from engine import loop
 from engine.loop_events import CallFinished, CallStarted, LoopEvent, Reply, Text
-from engine.messages import ToolCall
 from engine.provider.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
 from engine.tests.loop_runs import (
     ASKED,
@@ -22,7 +21,6 @@ from engine.tests.loop_runs import (
     run,
 )
 from engine.tests.scripted_model import Line, ScriptedModel, call, calls, forever, says
-from engine.tools import NoTools, ToolResult
 
 
 def test_an_answer_is_text_and_a_whole_reply():
@@ -331,9 +329,3 @@ def test_the_script_itself_is_strict():
         pass
     with pytest.raises(AssertionError, match="not in the script"), ScriptedModel([]) as model:
         run(model)
-
-
-def test_no_tools_answer_that_there_are_none():
-    result = asyncio.run(NoTools().call(call_id="c1", name="clock", arguments="{}"))
-    assert result == ToolResult("c1", False, "There is no tool named clock.")
-    assert ToolCall("c1", "clock", "{}").reply_id is None

@@ -13,7 +13,6 @@ from engine.context.blocks import (
     Spoken,
     block_hash,
     exchanges,
-    is_tail_full,
     render,
     runs,
     tail_start,
@@ -157,7 +156,7 @@ def test_the_newest_blocks_are_enough_to_know_where_the_tail_begins(sizes, limit
     newest = next(
         blocks[n:]
         for n in reversed(range(len(blocks)))
-        if is_tail_full(blocks[n:], limit_tokens=limit) or n == 0
+        if n == 0 or blocks[-1].tokens_through - blocks[n].tokens_before >= limit
     )
     assert tail_start(newest, limit_tokens=limit) == tail_start(blocks, limit_tokens=limit)
 

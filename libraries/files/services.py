@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-import structlog
 from django.db import transaction
 
 from accounts.models import IdempotencyRecord
@@ -25,8 +24,6 @@ from libraries.files.storage import erase_bytes
 from libraries.files.url_fetching import fetch_url
 from libraries.models import File
 from libraries.wire import file_wire
-
-logger = structlog.get_logger(__name__)
 
 
 def store_upload(

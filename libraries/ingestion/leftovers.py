@@ -9,8 +9,9 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
+from amber.lib.database.batches import delete_batch
 from libraries.embedding.store import forget_texts
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
@@ -52,11 +53,6 @@ def _erase_import(repository: Repository) -> None:
         Repository.objects.filter(pk=repository.pk).delete()
 
 
-def _erase_chunks(chunks: QuerySet[DocumentChunk]) -> int:
-    ids = list(chunks.values_list("pk", flat=True)[:CHUNKS_AT_ONCE])
-    return int(DocumentChunk.objects.filter(pk__in=ids).delete()[0])
-
-
 @transaction.atomic
 def _erase_with_vectors(library: Library) -> int:
     """The vectors are dropped from the cache, too: of a deleted library nothing stays."""
@@ -73,7 +69,8 @@ def _erase_dropped(library_id: UUID, model_id: UUID) -> int:
     rows = Library.objects.select_for_update(no_key=True).filter(pk=library_id)
     if rows.exclude(wanted).first() is None:
         return 0
-    return _erase_chunks(DocumentChunk.objects.filter(library=library_id, embedding_model=model_id))
+    chunks = DocumentChunk.objects.filter(library=library_id, embedding_model=model_id)
+    return delete_batch(chunks, at_most=CHUNKS_AT_ONCE)
 
 
 @transaction.atomic

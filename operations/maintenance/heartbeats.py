@@ -41,6 +41,11 @@ def held_counts(max_age_seconds: float = 20.0) -> dict[str, int]:
     return {row["queue"]: row["n"] for row in rows}
 
 
+def forget_dead_workers() -> None:
+    """Delete the rows of workers that have not shown themselves for an hour."""
+    WorkerHeartbeat.objects.filter(is_older("beat_at", timedelta(hours=1))).delete()
+
+
 def _alive(max_age_seconds: float) -> QuerySet[WorkerHeartbeat]:
     old = is_older("beat_at", timedelta(seconds=max_age_seconds))
     return WorkerHeartbeat.objects.exclude(old)

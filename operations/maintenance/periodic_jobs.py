@@ -9,54 +9,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
-from django.conf import settings
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
-from accounts.models import IdempotencyRecord
 from amber.lib.database.lease import is_older
 from amber.lib.workers.guard import count_fault, guard_row
-from chats.models import LIVE_STATUSES, Turn
-from operations.models import PeriodicJob, WorkerHeartbeat
-from tools.models import ToolCallRecord
+from operations.models import PeriodicJob
 
 logger = structlog.get_logger(__name__)
-
-_BATCH = 1_000
-
-
-def erase_stateless() -> None:
-    """Erase the texts and options of stateless turns older than AMBER_STATELESS_KEEP_SECONDS."""
-    kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
-    old = (
-        Turn.objects.filter(chat__isnull=True, ended_at__lt=Now() - kept)
-        .filter(Q(input__isnull=False) | Q(output__isnull=False))
-        .exclude(status__in=LIVE_STATUSES)
-    )
-    ids = list(old.values_list("pk", flat=True)[:_BATCH])
-    Turn.objects.filter(pk__in=ids).update(input=None, output=None, options={}, partial_text="")
-
-
-def forget_idempotency_keys() -> None:
-    """Delete answers that were kept for AMBER_IDEMPOTENCY_HOURS."""
-    kept = timedelta(hours=settings.AMBER_IDEMPOTENCY_HOURS)
-    old = IdempotencyRecord.objects.filter(created_at__lt=Now() - kept)
-    IdempotencyRecord.objects.filter(
-        pk__in=list(old.values_list("pk", flat=True)[:_BATCH])
-    ).delete()
-
-
-def forget_dead_workers() -> None:
-    WorkerHeartbeat.objects.filter(is_older("beat_at", timedelta(hours=1))).delete()
-
-
-def forget_tool_calls() -> None:
-    """Delete the log of tool calls after AMBER_TOOL_LOG_DAYS, in batches."""
-    least = Now() - timedelta(days=settings.AMBER_TOOL_LOG_DAYS)
-    old = ToolCallRecord.objects.filter(created_at__lt=least)
-    while ids := list(old.values_list("pk", flat=True)[:_BATCH]):
-        ToolCallRecord.objects.filter(pk__in=ids).delete()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +38,16 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "erase_organizations": Schedule(
         60, "operations.privacy.organization_erasure.erase_organizations"
     ),
-    "erase_stateless": Schedule(60, "operations.maintenance.periodic_jobs.erase_stateless"),
+    "erase_stateless": Schedule(60, "chats.turns.stateless.erase_stateless"),
     "forget_idempotency_keys": Schedule(
-        600, "operations.maintenance.periodic_jobs.forget_idempotency_keys"
+        600, "accounts.tenancy.idempotency.forget_idempotency_keys"
     ),
     "delete_expired_files": Schedule(600, "libraries.files.storage.delete_expired_files"),
-    "forget_dead_workers": Schedule(
-        600, "operations.maintenance.periodic_jobs.forget_dead_workers"
-    ),
+    "forget_dead_workers": Schedule(600, "operations.maintenance.heartbeats.forget_dead_workers"),
     "tend_indexes": Schedule(60, "libraries.embedding.vector_index.tend_indexes"),
     "survey_libraries": Schedule(60, "libraries.retrieval.survey.survey_libraries"),
     "erase_leftovers": Schedule(3_600, "libraries.ingestion.leftovers.erase_leftovers"),
-    "forget_tool_calls": Schedule(3_600, "operations.maintenance.periodic_jobs.forget_tool_calls"),
+    "forget_tool_calls": Schedule(3_600, "tools.calling.call_log.forget_tool_calls"),
     "refresh_tools": Schedule(600, "tools.connections.refreshing.refresh_due"),
     "release_leftovers": Schedule(60, "chats.turns.admission.release_leftovers"),
     "deliver_webhooks": Schedule(10, "public_api.webhooks.delivery.deliver_due"),

@@ -13,13 +13,14 @@ import structlog
 from django.db import transaction
 
 from accounts.models import Organization
+from amber.lib.database.batches import delete_batch
 from chats.models import Chat, Turn
 from libraries.files.storage import delete_files
 from libraries.ingestion.leftovers import erase_leftovers
 from libraries.models import Embedding, File, Library
 from memory.models import Memory
 from operations.privacy.chat_deletion import remove_chat
-from operations.privacy.person_erasure import CHATS_AT_ONCE, SLICE_SECONDS, delete_some
+from operations.privacy.person_erasure import CHATS_AT_ONCE, ROWS_AT_ONCE, SLICE_SECONDS
 from providers.models import UsageRecord
 from tools.models import ToolCallRecord
 
@@ -60,7 +61,8 @@ def _delete_chats(organization: Organization) -> int:
 def _delete_rows(organization: Organization) -> int:
     """Delete rows that are too many for one cascade with the organization."""
     for model in (Turn, Memory, UsageRecord, ToolCallRecord, Embedding):
-        if count := delete_some(model._default_manager.filter(organization=organization)):
+        rows = model._default_manager.filter(organization=organization)
+        if count := delete_batch(rows, at_most=ROWS_AT_ONCE):
             return count
     return 0
 

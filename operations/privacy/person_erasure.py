@@ -16,6 +16,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import ApiKey, Membership, Organization, Role, User
+from amber.lib.database.batches import delete_batch
 from assistants.models import Assistant
 from chats.models import Chat, ChatMessage, Turn
 from libraries.files.storage import delete_files
@@ -107,7 +108,8 @@ def _delete_chats(person_rows: PersonRows) -> int:
 
 def _delete_stateless_turns(person_rows: PersonRows) -> int:
     asked_at = person_rows.erasure.created_at
-    return delete_some(person_rows.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at))
+    turns = person_rows.of(Turn).filter(chat__isnull=True, created_at__lte=asked_at)
+    return delete_batch(turns, at_most=ROWS_AT_ONCE)
 
 
 def _delete_files(person_rows: PersonRows) -> int:
@@ -131,7 +133,7 @@ def _delete_tools(person_rows: PersonRows) -> int:
     tool = person_rows.doomed(Tool).first()
     if tool is None:
         return 0
-    if count := delete_some(ToolCallRecord.objects.filter(tool=tool)):
+    if count := delete_batch(ToolCallRecord.objects.filter(tool=tool), at_most=ROWS_AT_ONCE):
         return count
     tool.delete()
     return 1
@@ -147,7 +149,7 @@ def _erase_libraries(person_rows: PersonRows) -> int:
 def _delete_keys(person_rows: PersonRows) -> int:
     keys = person_rows.of(ApiKey).filter(revoked_at__isnull=False)
     used = Turn.objects.filter(api_key__in=list(keys.values_list("pk", flat=True)))
-    return _clear_reference(used, "api_key") or delete_some(keys)
+    return _clear_reference(used, "api_key") or delete_batch(keys, at_most=ROWS_AT_ONCE)
 
 
 def _clear_traces(person_rows: PersonRows) -> int:
@@ -166,7 +168,7 @@ def _delete_rows_of_personal_organizations(person_rows: PersonRows) -> int:
     """Delete rows that are too many for one cascade with a personal organization."""
     for model in (UsageRecord, Embedding, ToolCallRecord):
         rows = model._default_manager.filter(organization__in=person_rows.personal)
-        if count := delete_some(rows):
+        if count := delete_batch(rows, at_most=ROWS_AT_ONCE):
             return count
     return 0
 
@@ -201,13 +203,6 @@ def _finish(person_rows: PersonRows) -> bool:
             done.update(ended_at=timezone.now(), doomed={}, updated_at=timezone.now())
     logger.info("person_erased", erasure_id=str(erasure.pk), account=erasure.account)
     return True
-
-
-def delete_some(rows: QuerySet[Any]) -> int:
-    """Delete a batch of these rows, and return how many it was."""
-    ids = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
-    rows.model._default_manager.filter(pk__in=ids).delete()
-    return len(ids)
 
 
 def _clear_reference(rows: QuerySet[Any], field: str) -> int:

@@ -14,7 +14,8 @@ from uuid import UUID
 from django.utils import timezone
 
 from accounts.models import Organization
-from chats.models import LIVE_STATUSES, Chat, Turn
+from amber.lib.database.batches import delete_in_batches
+from chats.models import LIVE_STATUSES, Chat, Turn, TurnQuerySet
 from operations.privacy.chat_deletion import remove_chat
 
 SLICE_SECONDS: Final = 20.0
@@ -35,8 +36,7 @@ def expire_old_chats() -> None:
         oldest_kept = timezone.now() - timedelta(days=days)
         while _expire_some(organization_id, oldest_kept):
             pass
-        while _remove_stateless(organization_id, oldest_kept):
-            pass
+        delete_in_batches(_stateless(organization_id, oldest_kept), at_most=TURNS_AT_ONCE)
 
 
 def remove_expired_chats() -> None:
@@ -69,10 +69,8 @@ def _expire_some(organization_id: UUID, oldest_kept: datetime) -> int:
     return old.filter(pk__in=ids).update(expired_at=timezone.now())
 
 
-def _remove_stateless(organization_id: UUID, oldest_kept: datetime) -> int:
-    old = Turn.objects.filter(
+def _stateless(organization_id: UUID, oldest_kept: datetime) -> TurnQuerySet:
+    turns: TurnQuerySet = Turn.objects.filter(
         organization_id=organization_id, chat__isnull=True, created_at__lt=oldest_kept
-    ).exclude(status__in=LIVE_STATUSES)
-    ids = list(old.values_list("pk", flat=True)[:TURNS_AT_ONCE])
-    Turn.objects.filter(pk__in=ids).delete()
-    return len(ids)
+    )
+    return turns.exclude(status__in=LIVE_STATUSES)

@@ -10,15 +10,19 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
+from accounts.tenancy.idempotency import forget_idempotency_keys
 from amber.lib import redis as amber_redis
 from amber.lib.workers.worker import Worker
 from chats import tasks
 from chats.models import Turn, TurnStatus
 from chats.queue import enqueue_turn
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
+from chats.turns.stateless import erase_stateless
 from operations.maintenance import periodic_jobs
+from operations.maintenance.heartbeats import forget_dead_workers
 from operations.models import PeriodicJob, WorkerHeartbeat
 from operations.queue import enqueue_periodic_job
+from tools.calling.call_log import forget_tool_calls
 from tools.models import Tool, ToolCallRecord
 
 CHAT_QUEUE, INGEST_QUEUE = "amber:celery:chat", "amber:celery:ingest"
@@ -131,7 +135,7 @@ def test_stateless_texts_are_erased_after_their_time(alice, settings):
     old = stateless(alice, ended_seconds_ago=61, status="completed", partial_text="secret")
     fresh = stateless(alice, ended_seconds_ago=1, status="completed")
     live = stateless(alice, ended_seconds_ago=None, status="running")
-    periodic_jobs.erase_stateless()
+    erase_stateless()
     for turn in (old, fresh, live):
         turn.refresh_from_db()
     assert (old.input, old.output, old.partial_text) == (None, None, "")
@@ -144,7 +148,7 @@ def test_turns_of_chats_keep_what_they_have(alice, settings):
     chat = new_chat(alice, assistant=new_assistant(alice))
     say(chat)
     turn = new_turn(chat, status="completed", manifest={"model": "m"}, ended_at=timezone.now())
-    periodic_jobs.erase_stateless()
+    erase_stateless()
     turn.refresh_from_db()
     assert turn.manifest == {"model": "m"}
     assert chat.messages.count() == 1
@@ -160,8 +164,8 @@ def test_old_keys_and_dead_workers_are_forgotten(alice):
         WorkerHeartbeat.objects.create(
             worker=name, queue="chat", beat_at=past + timedelta(minutes=5)
         )
-    periodic_jobs.forget_idempotency_keys()
-    periodic_jobs.forget_dead_workers()
+    forget_idempotency_keys()
+    forget_dead_workers()
     assert IdempotencyRecord.objects.get().key == "new"
     assert WorkerHeartbeat.objects.get().worker == "new"
 
@@ -176,5 +180,5 @@ def test_the_log_of_tool_calls_goes_after_its_time(alice, settings):
         )
         past = timezone.now() - timedelta(days=age_days)
         ToolCallRecord.objects.filter(pk=line.pk).update(created_at=past)
-    periodic_jobs.forget_tool_calls()
+    forget_tool_calls()
     assert ToolCallRecord.objects.get().function == "1"

@@ -35,14 +35,14 @@ def models(new_model):
 )
 def test_finds_what_the_alias_means(models, alias, wants_vision, expected):
     resolved = registry.resolve(alias, wants_vision=wants_vision)
-    assert (resolved.row.alias, resolved.fell_back, resolved.reason) == (expected, False, "")
+    assert (resolved.row.alias, resolved.reason) == (expected, "")
 
 
 @pytest.mark.parametrize("alias", ["off", "gone"])
 @pytest.mark.parametrize(("wants_vision", "expected"), [(False, "text"), (True, "eyes")])
 def test_what_is_disabled_or_gone_runs_as_auto_and_says_so(models, alias, wants_vision, expected):
     resolved = registry.resolve(alias, wants_vision=wants_vision)
-    assert (resolved.row.alias, resolved.fell_back) == (expected, True)
+    assert resolved.row.alias == expected
     assert alias in resolved.reason
 
 
@@ -134,4 +134,4 @@ def test_without_an_embedding_model_it_says_so(new_embedding_model):
 def test_what_operators_change_counts_at_once(models):
     assert registry.resolve("other", wants_vision=False).row.alias == "other"
     LanguageModel.objects.filter(alias="other").update(enabled=False)
-    assert registry.resolve("other", wants_vision=False).fell_back
+    assert registry.resolve("other", wants_vision=False).reason

@@ -373,7 +373,7 @@ def test_of_fifty_at_once_ten_are_asked_where_the_budget_affords_ten(client, ali
 
 
 def test_nothing_is_kept_but_the_turn_for_a_while(client, alice, model, settings):
-    from operations.maintenance.periodic_jobs import erase_stateless
+    from chats.turns.stateless import erase_stateless
 
     ask(client, f"{SIX} secret", tools=[WEATHER], stop="secret")
     assert not Chat.objects.exists()

@@ -11,8 +11,8 @@ import pytest
 
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from chats.running import stopping
+from chats.turns.stateless import erase_stateless
 from libraries.models import File
-from operations.maintenance.periodic_jobs import erase_stateless
 from public_api.tests.live_server import until
 from public_api.tests.test_create_responses import SIX, SLOW, streamed, text_of
 from public_api.tests.test_proxy_chats import png_url

@@ -23,6 +23,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
+from amber.lib.database.batches import delete_in_batches
 from amber.lib.database.connections import release_connections
 from amber.lib.database.lease import Fenced
 from amber.lib.egress import FetchLimits, fetch
@@ -95,8 +96,7 @@ def forget_deliveries() -> None:
     """The log goes after AMBER_WEBHOOK_LOG_DAYS, in batches."""
     least = Now() - timedelta(days=settings.AMBER_WEBHOOK_LOG_DAYS)
     old = WebhookDelivery.objects.filter(created_at__lt=least)
-    while ids := list(old.values_list("pk", flat=True)[:1_000]):
-        WebhookDelivery.objects.filter(pk__in=ids).delete()
+    delete_in_batches(old, at_most=1_000)
 
 
 # -- Taking ---------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,7 +16,8 @@ from amber.lib import redis
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     yield
-    redis.close_clients()
+    redis.client().connection_pool.disconnect()
+    redis._clients.clear()
 
 
 def test_a_key_names_installation_kind_and_organization() -> None:
@@ -38,7 +40,6 @@ def test_threads_share_a_client_and_it_works() -> None:
     thread.join()
     assert found == [redis.client()]
     assert redis.client().ping()
-    assert redis.blocking_client() is not redis.client()
 
 
 def test_a_forked_child_has_its_own_client() -> None:
@@ -52,14 +53,6 @@ def test_a_forked_child_has_its_own_client() -> None:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert redis.client().getdel(name) == b"1"
-
-
-def test_a_blocking_read_outlasts_the_short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis, "SHORT_TIMEOUT_SECONDS", 0.1)
-    name = redis.key("test", None, "empty")
-    assert redis.blocking_client().blpop([name], timeout=0.5) is None
-    with pytest.raises(redis_py.TimeoutError):
-        redis.client().blpop([name], timeout=0.5)
 
 
 def test_an_async_blocking_read_outlasts_the_short_timeout(
@@ -89,12 +82,12 @@ def test_coroutines_of_a_loop_share_a_client_and_loops_do_not() -> None:
     assert first[0] is not second[0]
 
 
-def test_a_connection_that_died_while_idle_is_replaced() -> None:
+def test_a_connection_that_died_while_idle_is_replaced(settings: Any) -> None:
     client = redis.client()
     client.client_setname("idle")
-    others = redis.blocking_client()
-    (idle,) = [each for each in others.client_list() if each["name"] == "idle"]
-    others.client_kill_filter(_id=idle["id"])
+    with redis_py.Redis.from_url(settings.REDIS_URL) as other:
+        (idle,) = [each for each in other.client_list() if each["name"] == "idle"]
+        other.client_kill_filter(_id=idle["id"])
     assert client.ping()
 
 
