@@ -1,8 +1,8 @@
-"""What a file is: decided from its bytes, never from what its sender calls it.
+"""Decide what a file is from its bytes, never from what its sender calls it.
 
-Four kinds: images (encoded anew, shown in pages), texts (kept as sent, and decoded for models),
-sound, everything else (`application/octet-stream`). HTML and SVG are texts: no page of ours renders them.
-The decoders of images are imported with the first file.
+There are four kinds: images (re-encoded, shown in pages), texts (kept as sent, and decoded for
+models), sound, and everything else (`application/octet-stream`). HTML and SVG are texts: no page of
+Amber's renders them. The decoders of images are imported with the first file.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ TEXT_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`data` is what is stored; `text` None: not a text."""
+    """A file's content as it is stored. `text` is None for what is not a text."""
 
     data: bytes
     mime_type: str
@@ -36,7 +36,10 @@ class Content:
 
 
 def read_content(name: str, data: bytes) -> Content:
-    """Raises TooLarge, Invalid (empty), UnusableImage. Cost: for images up to a second of CPU."""
+    """Recognise a file and prepare its bytes for the storage.
+
+    Raises TooLarge, Invalid (empty), UnusableImage. Cost: for images up to a second of CPU.
+    """
     if len(data) > settings.AMBER_MAX_UPLOAD_BYTES:
         raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")
     if not data:

@@ -1,4 +1,4 @@
-"""Images, made anew: what somebody sent is decoded to pixels and encoded again.
+"""Re-encode images: what somebody sent is decoded to pixels and encoded again.
 
 Nothing else gets through: no metadata (EXIF with its places and dates, XMP, colour profiles,
 comments), no second frame, no bytes after the end. The turn that EXIF asks for is applied first.
@@ -67,11 +67,11 @@ _one_at_a_time = threading.Lock()
 
 
 class UnusableImage(Invalid):
-    """It begins like an image and is none, or is too large to decode."""
+    """The file begins like an image and is none, or is too large to decode."""
 
 
 def announced_format(data: bytes) -> str | None:
-    """Pillow's name of the format that the first bytes announce; None for anything else."""
+    """Return Pillow's name of the format that the first bytes announce; None for anything else."""
     if data.startswith(b"\xff\xd8\xff"):
         return "JPEG"
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -84,7 +84,7 @@ def announced_format(data: bytes) -> str | None:
 
 
 def encoded_anew(data: bytes, image_format: str) -> bytes:
-    """The first frame, upright, no side over AMBER_IMAGE_MAX_SIDE_PIXELS.
+    """Re-encode the first frame, upright, with no side over AMBER_IMAGE_MAX_SIDE_PIXELS.
 
     Cost: up to a second of CPU. Raises UnusableImage.
     """

@@ -1,4 +1,4 @@
-"""What an address that somebody gave us answers: fetched through the guarded client."""
+"""Fetch files from addresses that people give, through the guarded client."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from libraries.files.names import name_of_url
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """`mime_type` is the whole Content-Type, since it may name the encoding; empty if none came."""
+    """A fetched file. `mime_type` is the whole Content-Type; empty if none came."""
 
     data: bytes = field(repr=False)
     name: str
@@ -20,7 +20,10 @@ class Fetched:
 
 
 def fetch_url(url: str) -> Fetched:
-    """Up to 30 s, without a database connection. Raises UnsafeAddress, FetchError, TooLarge, Invalid."""
+    """Fetch the file, in up to 30 s and without a database connection.
+
+    Raises UnsafeAddress, FetchError, TooLarge, Invalid.
+    """
     most = settings.AMBER_MAX_UPLOAD_BYTES
     release_connections()
     try:

@@ -1,11 +1,10 @@
-"""Which documents a worker takes next: fairly between organizations, several small ones at once.
+"""Claim the documents to work on next: fairly between organizations, several small ones at once.
 
 The organization with the fewest running documents comes first; of those, the one this process has
 not served for longest; then the one that waits for longest. So neither many workers nor a single
 one lets an organization's ten thousand documents hide another's one. What is taken together is of
-one library and wants the same work, so that it is embedded and written together.
-
-Refuses nothing and judges nothing: a row that others have locked is passed over.
+one library and needs the same work, so that it is embedded and written together. A row that others
+have locked is passed over.
 """
 
 import threading
@@ -27,16 +26,16 @@ from libraries.models import Document, DocumentStage, Library
 from providers.models import EmbeddingModel
 
 HELD_AT_ONCE: Final = 24
-"""Documents of one process at most; a claim takes half of what is free, so that each thread gets
-some: with two threads 12 and 6. Each batch costs a dozen statements, whatever its size; but a
-newcomer waits behind what is held."""
+"""Limit of one process. A claim takes half of what is free, so that each thread gets some: with two
+threads 12 and 6. Each batch costs a dozen statements, whatever its size; but a new document waits
+behind what is held."""
 BATCH_BYTES: Final = 256_000
-"""Of what is taken together: about 250 chunks. A larger document goes alone."""
+"""Limit of what is taken together: about 250 chunks. A larger document goes alone."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Documents of one library that want vectors of the same models. Never empty."""
+    """Documents of one library that need vectors of the same models. Never empty."""
 
     library: Library
     models: tuple[EmbeddingModel, ...]
@@ -50,15 +49,16 @@ _resting: dict[UUID, float] = {}
 
 
 def rest(model_id: UUID, seconds: float) -> None:
-    """Take no documents for this model for so long: its provider asked for patience."""
+    """Take no documents for this model for so long: its provider limits requests or fails."""
     with _lock:
         _resting[model_id] = time.monotonic() + seconds
 
 
 def claim_batch(worker: str) -> Batch | None:
-    """Running now, under new fences, and held (`holds`). None when nobody's document waits.
+    """Claim the next documents under new fences, and hold them (`holds`).
 
-    Cost: one query that looks at each waiting organization once, and six for the batch.
+    Returns None when nobody's document waits. Cost: one query that looks at each waiting
+    organization once, and six for the batch.
     """
     resting = _resting_now()
     for organization_id in _in_turn(resting):
@@ -72,7 +72,7 @@ def claim_batch(worker: str) -> Batch | None:
 
 
 def is_anything_waiting() -> bool:
-    """Whether a claim would find something. One query."""
+    """Return whether a claim would find something. One query."""
     return _claimable(_resting_now()).exists()
 
 
@@ -107,7 +107,7 @@ ORDER BY 2, oldest.created_at
 
 
 def _in_turn(resting: Sequence[UUID]) -> list[UUID]:
-    """The organizations whose documents wait, in the order in which they are served."""
+    """Return the organizations whose documents wait, in the order in which they are served."""
     with connection.cursor() as cursor:
         cursor.execute(_WAITING, {"resting": list(resting)})
         waiting = cursor.fetchall()
@@ -170,9 +170,9 @@ def _most_at_once() -> int:
 
 
 def _together(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
-    """Ids of the first, and of those after it that fit to it.
+    """Return the id of the first document and of those after it that need the same work.
 
-    What a worker was lost with goes alone: it may be why.
+    A document with an earlier attempt goes alone: it may be why the worker was lost.
     """
     taken: list[UUID] = []
     first: tuple[UUID, bool, bool] | None = None
@@ -198,7 +198,7 @@ def _batch(ids: list[UUID]) -> Batch:
 
 
 def models_wanted(library: Library, stage: str) -> tuple[EmbeddingModel, ...]:
-    """The models a document needs vectors of.
+    """Return the models that a document needs vectors of.
 
     A queued document at stage `ready` has those of the library's current model, and is embedded
     anew for the next one. Any other gets both, so that it can be found before and after.

@@ -1,6 +1,6 @@
-"""Verbs that write documents: give, rename, retry, cancel, delete, at any stage.
+"""Add, change, retry, cancel and delete documents, at any stage of their ingestion.
 
-What a verb may not wait for (a parser, a provider, a worker) it asks for and leaves to the queue.
+Nothing here waits for a parser, a provider or a worker: such work is left to the queue.
 """
 
 from collections.abc import Mapping
@@ -24,18 +24,21 @@ from libraries.wire import document_wire
 def add_document(
     library: Library, given: DocumentSource, *, claim: IdempotencyRecord | None = None
 ) -> Placed:
-    """See `intake.put`. Raises TooLarge, Invalid, Unavailable."""
+    """Add a document as `intake.put` does, and settle the idempotency claim with it.
+
+    Raises TooLarge, Invalid, Unavailable.
+    """
     return intake.put(library, given, also=partial(answer, claim))
 
 
 def status_of(placed: Placed) -> int:
-    """201 for a new document; 200 for one that was there, with the same content or another."""
+    """Return 201 for a new document, and 200 for one that was there, whatever its content."""
     return 201 if placed.outcome is IntakeResult.NEW else 200
 
 
 @transaction.atomic(durable=True)
 def update_document(document: Document, *, changes: Mapping[str, Any]) -> Document:
-    """Its name and metadata: nothing is indexed anew."""
+    """Change a document's name and metadata; nothing is indexed anew."""
     for name, value in changes.items():
         setattr(document, name, value)
     document.save(update_fields=[*changes, "updated_at"])
@@ -44,7 +47,10 @@ def update_document(document: Document, *, changes: Mapping[str, Any]) -> Docume
 
 @transaction.atomic(durable=True)
 def retry_document(document: Document) -> Document:
-    """From its last finished stage, at once. What runs or is ready stays as it is."""
+    """Queue a document again, to go on from its last finished stage.
+
+    One that is running or ready stays as it is.
+    """
     waiting = Document.objects.filter(
         pk=document.pk,
         status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED, DocumentStatus.QUEUED],
@@ -56,9 +62,9 @@ def retry_document(document: Document) -> Document:
 
 @transaction.atomic(durable=True)
 def cancel_document(document: Document) -> Document:
-    """One that waits ends here; one that is worked on stops at its next step.
+    """Cancel a document: one that waits ends now, one that is running stops at its next step.
 
-    What was searchable before stays so. What has ended stays as it is.
+    What was searchable before stays searchable. A document that has ended stays as it is.
     """
     mine = Document.objects.filter(pk=document.pk)
     waiting = mine.filter(status=DocumentStatus.QUEUED)
@@ -71,7 +77,7 @@ def cancel_document(document: Document) -> Document:
 
 @transaction.atomic(durable=True)
 def delete_document(document: Document) -> None:
-    """The row, its chunks and its bytes. Whoever works on it finds it gone and writes nothing."""
+    """Delete the row, its chunks and its bytes. A worker that has it writes nothing more."""
     remove_document(document.pk, library_id=document.library_id)
 
 
