@@ -2,9 +2,9 @@
 
 Words are those of `amber.lib.search.words`, as stems; a chunk is found by its document's name and
 its headings too. Where a word stands is not kept, only how often it occurs: a lexeme's positions
-are 1, 2, … up to that number, and `occurrences_of` reads it from the `ts_rank` of one word. One more
-lexeme names the library, so that the one GIN index of the table answers for one library as if it
-had an index of its own, however much others hold.
+are 1, 2, … up to that number, and `occurrences_of` reads it from the `ts_rank` of one word. One
+more lexeme names the library, so that the one GIN index of the table answers for one library as if
+it had an index of its own, however much others hold.
 """
 
 import struct

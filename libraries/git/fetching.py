@@ -55,7 +55,7 @@ class FetchedPack:
 
 
 def check_git_url(url: str) -> None:
-    """Check an address before it is fetched from. Raises Invalid, UnsafeAddress (name `git_url`)."""
+    """Check an address before it is fetched. Raises Invalid, UnsafeAddress; both name `git_url`."""
     host = url.partition("://")[2].partition("/")[0]
     if not url.startswith("https://") or not host:
         raise Invalid(NOT_HTTPS, fields={"git_url": [NOT_HTTPS]})

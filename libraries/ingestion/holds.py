@@ -1,8 +1,8 @@
 """Record which documents this process is working on, and which of them must stop.
 
 A thread of the worker renews all their leases in one statement and learns from it what was
-cancelled or lost (`keep`); the thread that works on a document looks here between two steps. Nothing here
-works on documents.
+cancelled or lost (`keep`); the thread that works on a document looks here between two steps.
+Nothing here works on documents.
 """
 
 import enum

@@ -50,7 +50,7 @@ class Gone(Exception):
 
 
 class Occupied(Exception):
-    """A worker that is paused, or on a machine that is gone, has not let go of a document yet."""
+    """A worker that is paused, or on a machine that is gone, still holds a document's lock."""
 
 
 def publish(

@@ -249,7 +249,7 @@ def test_the_sweep_gives_back_what_a_lost_worker_held(alice):
     sweep.sweep_documents()
     states = dict(Document.objects.values_list("pk", "status"))
     assert states == {again: "queued", cancelled: "cancelled", worn_out: "failed"}
-    assert "stopped too often" in Document.objects.get(pk=worn_out).error
+    assert "interrupted too often" in Document.objects.get(pk=worn_out).error
     assert Document.objects.get(pk=again).attempt == 1
 
 

@@ -265,7 +265,7 @@ def test_a_token_opens_and_is_kept(bob, library, locked):
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [({}, "wants a token"), ({"token": "wrong"}, "refuses the token")],
+    [({}, "requires a token"), ({"token": "wrong"}, "refuses the token")],
     ids=["none", "wrong"],
 )
 def test_without_the_right_token_it_says_so(bob, library, locked, more, said):

@@ -1,7 +1,7 @@
-"""Documents that nobody has looked at yet: what they are, and their text. What the child does first.
+"""Find out what a document is, and read it if it is a text: the first step of the child.
 
-Refuses to open PDFs, Office files and HTML itself: it says which of the child's readers does. Runs in
-the child because telling what a text is costs time that its writer chooses.
+Does not open PDFs, Office files and HTML itself, but says which of the child's readers does. Runs
+in the child because recognising a text costs time that its writer can choose.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ EMPTY: Final = "The document is empty."
 
 @dataclass(frozen=True, slots=True)
 class ReaderInput:
-    """What another reader of the child is to be given: its name, and the bytes."""
+    """The input for another reader of the child: its name, and the bytes."""
 
     kind: str
     content: bytes
