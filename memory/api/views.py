@@ -96,7 +96,7 @@ class MemoriesView(GenericAPIView[Memory]):
         responses={200: ForgottenSerializer},
     )
     def delete(self, request: Request) -> Response:
-        """Forget everything, superseded memories too; it cannot be undone. Needs `?confirm=true`."""
+        """Forget everything, also superseded memories, for good. Needs `?confirm=true`."""
         if not _flag(request, "confirm"):
             said = "This forgets everything. Add ?confirm=true to confirm it."
             raise Invalid(said, fields={"confirm": [said]})
