@@ -52,7 +52,7 @@ def create_library(
     _check_sizes(library, library.embedding_model)
     try:
         with transaction.atomic(durable=True):
-            _make_way(library)
+            _replace_default(library)
             library.save(force_insert=True)
             settle(claim, status=201, answer=library_wire(library))
     except IntegrityError:
@@ -73,10 +73,10 @@ def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
     _check_sizes(library, model or library.next_embedding_model or library.embedding_model)
     try:
         with transaction.atomic(durable=True):
-            _make_way(library)
+            _replace_default(library)
             library.save(update_fields=[*changes, "updated_at"])
             if model is not None:
-                _want(library, model)
+                _set_wanted_model(library, model)
     except IntegrityError:
         raise Conflict from None
     if library.next_embedding_model_id is not None and switching.finish_switch(library.pk):
@@ -155,7 +155,7 @@ def _check_sizes(library: Library, model: EmbeddingModel) -> None:
         raise Invalid(text, fields={"overlap_tokens": [text]})
 
 
-def _make_way(library: Library) -> None:
+def _replace_default(library: Library) -> None:
     """Let a new default take the place of the person's old one."""
     if library.default:
         others = Library.objects.filter(
@@ -164,7 +164,7 @@ def _make_way(library: Library) -> None:
         others.exclude(pk=library.pk).update(default=False, updated_at=Now())
 
 
-def _want(library: Library, model: EmbeddingModel) -> None:
+def _set_wanted_model(library: Library, model: EmbeddingModel) -> None:
     """Begin the switch to this model, or call off the one that is under way."""
     Library.objects.select_for_update(no_key=True).get(pk=library.pk)
     library.refresh_from_db(fields=["embedding_model", "next_embedding_model"])

@@ -31,4 +31,4 @@ def erase() -> None:
 @shared_task(name="libraries.import_repositories")
 def import_repositories() -> None:
     """Begin imports in threads of their own: documents need not wait for a Git server."""
-    import_threads.take(this_worker(), enqueue=enqueue_ingestion)
+    import_threads.start_imports(this_worker(), enqueue=enqueue_ingestion)

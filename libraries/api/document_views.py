@@ -59,7 +59,7 @@ class DocumentsView(GenericAPIView[Document]):
         principal = principal_of(request)
         library = get_visible(Library, principal, library_id)
         rows = Document.objects.visible_to(principal).filter(library=library).defer(*LARGE)
-        page = self.paginate_queryset(rows.filter(**_filters(request.query_params)))
+        page = self.paginate_queryset(rows.filter(**_read_filters(request.query_params)))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(**_ADDED)
@@ -89,7 +89,7 @@ class DocumentView(GenericAPIView[Document]):
 
     def get(self, request: Request, document_id: UUID) -> Response:
         """Show a document: how far its ingestion is, and why it failed if it did."""
-        return Response(document_wire(_seen(request, document_id)))
+        return Response(document_wire(_load_document(request, document_id)))
 
     @extend_schema(request=DocumentChanges)
     def patch(self, request: Request, document_id: UUID) -> Response:
@@ -126,7 +126,7 @@ class ChunksView(GenericAPIView[DocumentChunk]):
     def get(self, request: Request, document_id: UUID) -> Response:
         """List the document's chunks, which search finds, from its beginning."""
         principal = principal_of(request)
-        document = _seen(request, document_id)
+        document = _load_document(request, document_id)
         model_id = document.library.embedding_model_id
         rows = DocumentChunk.objects.visible_to(principal).defer("vector", "search")
         page = self.paginate_queryset(rows.filter(document=document, embedding_model=model_id))
@@ -160,7 +160,7 @@ class DocumentCancelView(APIView):
         return Response(document_wire(document))
 
 
-def _seen(request: Request, document_id: UUID) -> Document:
+def _load_document(request: Request, document_id: UUID) -> Document:
     return get_visible(Document, principal_of(request), document_id, without=LARGE)
 
 
@@ -177,7 +177,7 @@ def _add_document(request: Request, library: Library) -> Response:
         if ("url" in request.data) == ("text" in request.data):
             raise Invalid(fields={"text": [_ONE_SOURCE]})
         if "url" in request.data:
-            return _added_from_url(request, library)
+            return _add_from_url(request, library)
     given = _read_source(request)
     said = {"name": given.name, "path": given.path, "metadata": given.metadata}
     return answered_once(
@@ -189,7 +189,7 @@ def _add_document(request: Request, library: Library) -> Response:
     )
 
 
-def _added_from_url(request: Request, library: Library) -> Response:
+def _add_from_url(request: Request, library: Library) -> Response:
     fields = validate_body(DocumentUrl, request)
     user_id = principal_of(request).user_id
     return answered_once(
@@ -221,7 +221,7 @@ def _read_source(request: Request) -> DocumentSource:
     )
 
 
-def _filters(asked: Mapping[str, str]) -> dict[str, str]:
+def _read_filters(asked: Mapping[str, str]) -> dict[str, str]:
     """Translate the query parameters. Raises Invalid for an unknown status or stage."""
     known = {"status": DocumentStatus.values, "stage": DocumentStage.values}
     for name, values in known.items():

@@ -117,10 +117,10 @@ class FileContentView(APIView):
     def get(self, request: Request, file_id: UUID) -> HttpResponseBase:
         """Download the file's bytes. HEAD is answered too."""
         inline = request.query_params.get("inline") == "1"
-        return file_response(request._request, _readable(request, file_id), inline=inline)
+        return file_response(request._request, _load_readable(request, file_id), inline=inline)
 
 
-def _readable(request: Request, file_id: UUID) -> File:
+def _load_readable(request: Request, file_id: UUID) -> File:
     """Return the file, if the request may read it. Raises Missing.
 
     Where there is a signature it decides alone, whoever is signed in.

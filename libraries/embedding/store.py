@@ -67,7 +67,7 @@ def embed_texts(
         return _embed_offline(engine_embedder(model), texts)
     payer = _Payer(model, organization_id, user_id, api_key_id, turn_id)
     keys = [_md5(text) for text in texts]
-    known = _read(payer, keys)
+    known = _read_cached(payer, keys)
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     if missing:
         retry_policy = RetryPolicy(
@@ -134,14 +134,14 @@ def _buy(
     What came is kept before the next calls. Raises the first ProviderError after that.
     """
     known: Known = {}
-    for calls in _groups(missing):
+    for calls in _group_batches(missing):
         release_connections()
-        _ask(payer, calls, retry_policy)
+        _call_all(payer, calls, retry_policy)
         with transaction.atomic():
             for call in calls:
-                _account(payer, call)
+                _record_usage(payer, call)
                 if is_kept and call.vectors is not None:
-                    _keep(payer, call)
+                    _store_vectors(payer, call)
         known |= {key: vector for call in calls for key, vector in call.found()}
         failed = next((call.error for call in calls if call.error is not None), None)
         if failed is not None:
@@ -149,7 +149,7 @@ def _buy(
     return known
 
 
-def _groups(missing: dict[str, str]) -> Iterator[list[_Call]]:
+def _group_batches(missing: dict[str, str]) -> Iterator[list[_Call]]:
     """Yield groups of as many batches as a provider is asked for at once."""
     keys = iter(missing)
     calls = [_Call({next(keys): text for text in batch}) for batch in batches([*missing.values()])]
@@ -158,7 +158,7 @@ def _groups(missing: dict[str, str]) -> Iterator[list[_Call]]:
         yield calls[start : start + most]
 
 
-def _ask(payer: _Payer, calls: Sequence[_Call], retry_policy: RetryPolicy) -> None:
+def _call_all(payer: _Payer, calls: Sequence[_Call], retry_policy: RetryPolicy) -> None:
     """Make the calls concurrently and return when the last has ended."""
 
     async def gather(_: RunInThread) -> None:
@@ -182,7 +182,7 @@ async def _call(payer: _Payer, call: _Call, retry_policy: RetryPolicy) -> None:
     call.latency_ms = round((time.monotonic() - began) * 1_000)
 
 
-def _account(payer: _Payer, call: _Call) -> None:
+def _record_usage(payer: _Payer, call: _Call) -> None:
     """Write the call's ledger row, one insert. A call that failed without usage counts as free."""
     is_estimated = call.usage is None and call.error is None
     estimate = sum(map(len, call.texts.values())) // CHARS_PER_TOKEN if is_estimated else 0
@@ -227,7 +227,7 @@ def forget_texts(texts: Iterable[str], *, organization_id: UUID) -> None:
         cursor.execute(_FORGET, [organization_id, keys])
 
 
-def _keep(payer: _Payer, call: _Call) -> None:
+def _store_vectors(payer: _Payer, call: _Call) -> None:
     """Cache the call's vectors, one insert. Of two that buy the same text at once, one is kept."""
     vectors = [halfvec_text(vector) for _, vector in call.found()]
     keys = list(call.texts)
@@ -236,7 +236,7 @@ def _keep(payer: _Payer, call: _Call) -> None:
         cursor.execute(_KEEP, [payer.organization_id, payer.model.pk, ids, keys, vectors])
 
 
-def _read(payer: _Payer, keys: Sequence[str]) -> "Known":
+def _read_cached(payer: _Payer, keys: Sequence[str]) -> "Known":
     """Read the cached vectors by key, one query."""
     with connection.cursor() as cursor:
         cursor.execute(_READ, [payer.organization_id, payer.model.pk, list(set(keys))])

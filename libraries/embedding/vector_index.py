@@ -52,21 +52,21 @@ def rows_indexed(model: EmbeddingModel) -> int:
 
 def tend_indexes() -> None:
     """Build and drop indexes as needed. Returns at once if another worker is at it."""
-    with _sole() as is_sole:
+    with _try_lock() as is_sole:
         if not is_sole:
             return
-        for name, is_valid in _existing():
+        for name, is_valid in _list_indexes():
             if not is_valid:
                 logger.warning("index_left_unfinished", index=name)
-                _drop(name)
+                _drop_index(name)
         models = {index_name(model.pk): model for model in EmbeddingModel.objects.all()}
-        existing = {name for name, _ in _existing()}
+        existing = {name for name, _ in _list_indexes()}
         for name in existing:
             if name not in models or not _has_chunks(models[name]):
-                _drop(name)
+                _drop_index(name)
         for name in models.keys() - existing:
             if models[name].dimensions <= MAX_DIMENSIONS and _is_worth_it(models[name]):
-                _build(models[name])
+                _build_index(models[name])
 
 
 def _has_chunks(model: EmbeddingModel) -> bool:
@@ -79,7 +79,7 @@ def _is_worth_it(model: EmbeddingModel) -> bool:
     return rows[:WORTH_AN_INDEX].count() == WORTH_AN_INDEX
 
 
-def _build(model: EmbeddingModel) -> None:
+def _build_index(model: EmbeddingModel) -> None:
     logger.info("index_build_started", model=model.alias)
     with connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = %s", [BUILD_MEMORY])
@@ -95,12 +95,12 @@ def _build(model: EmbeddingModel) -> None:
     logger.info("index_built", model=model.alias)
 
 
-def _drop(name: str) -> None:
+def _drop_index(name: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {connection.ops.quote_name(name)}")
 
 
-def _existing() -> list[tuple[str, bool]]:
+def _list_indexes() -> list[tuple[str, bool]]:
     """Return (name, is usable) of all indexes that this module made."""
     with connection.cursor() as cursor:
         cursor.execute(_INDEXES, [_PREFIX + "%"])
@@ -108,7 +108,7 @@ def _existing() -> list[tuple[str, bool]]:
 
 
 @contextmanager
-def _sole() -> Iterator[bool]:
+def _try_lock() -> Iterator[bool]:
     """Take the advisory lock, and tell whether this caller got it.
 
     The idle transaction holds no snapshot, so that the build, which waits for older snapshots, does

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from amber.lib.errors import Invalid, TooLarge
 from libraries.files.audio import audio_kind
-from libraries.files.text import capped_text, decoded_text
+from libraries.files.text import capped_text, decode_file
 
 BINARY_TYPE: Final = "application/octet-stream"
 TEXT_TYPE: Final = "text/plain"
@@ -44,12 +44,12 @@ def read_content(name: str, data: bytes) -> Content:
         raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")
     if not data:
         raise Invalid("The file is empty.")
-    from libraries.files.images import MIME_TYPES, announced_format, encoded_anew
+    from libraries.files.images import MIME_TYPES, detect_format, reencode
 
-    image_format = announced_format(data)
+    image_format = detect_format(data)
     if image_format is not None:
-        return Content(encoded_anew(data, image_format), MIME_TYPES[image_format])
-    text = decoded_text(data)
+        return Content(reencode(data, image_format), MIME_TYPES[image_format])
+    text = decode_file(data)
     if text is None:
         _, audio_type = audio_kind(data) or ("", BINARY_TYPE)
         return Content(data, audio_type)

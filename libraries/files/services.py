@@ -44,7 +44,7 @@ def store_upload(
     reached), and Conflict for a principal who has `at_most` files already.
     """
     name = clean_name(name)
-    with _blaming("file"):
+    with _blame_field("file"):
         content = read_content(name, data)
     file = _build_file(principal, content, name=name, expired_at=expired_at)
     return _store_file(file, principal, claim=claim, at_most=at_most)
@@ -57,7 +57,7 @@ def store_from_url(
 
     Raises as `store_upload`, UnsafeAddress, and Invalid for an address that gives no file.
     """
-    with _blaming("url"):
+    with _blame_field("url"):
         fetched = fetch_url(url)
         content = read_content(fetched.name, fetched.data)
     file = _build_file(principal, content, name=fetched.name)
@@ -108,7 +108,7 @@ def _record(
 
 
 @contextmanager
-def _blaming(field: str) -> Iterator[None]:
+def _blame_field(field: str) -> Iterator[None]:
     """Blame this field of the request for errors raised inside."""
     try:
         yield

@@ -23,7 +23,7 @@ _NOT_IN_TEXTS: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _BINARY_STARTS: Final = (b"%PDF-",)
 
 
-def decoded_text(data: bytes) -> str | None:
+def decode_file(data: bytes) -> str | None:
     """Decode the bytes, without their byte order mark; None if they are no text."""
     if data.startswith(_BINARY_STARTS):
         return None

@@ -18,7 +18,7 @@ MAX_IMPORTS: Final = 2
 _places = threading.BoundedSemaphore(MAX_IMPORTS)
 
 
-def take(worker: Worker, *, enqueue: Callable[[], None]) -> None:
+def start_imports(worker: Worker, *, enqueue: Callable[[], None]) -> None:
     """Claim waiting repositories and begin to import them, as many as there are places for."""
     while not worker.is_draining and _places.acquire(blocking=False):
         try:

@@ -54,7 +54,7 @@ def claim(worker: Worker) -> Repository | None:
 
     The organization with the fewest running imports comes first; then the one that waited longest.
     """
-    for pk in _waiting().values_list("pk", flat=True)[:10]:
+    for pk in _waiting_rows().values_list("pk", flat=True)[:10]:
         claimed: Repository | None = Repository.objects.claim(
             pk, worker=worker.name, lease_seconds=settings.AMBER_LEASE_SECONDS
         )
@@ -64,10 +64,10 @@ def claim(worker: Worker) -> Repository | None:
 
 
 def is_anything_waiting() -> bool:
-    return _waiting().exists()
+    return _waiting_rows().exists()
 
 
-def _waiting() -> QuerySet[Repository]:
+def _waiting_rows() -> QuerySet[Repository]:
     running = Repository.objects.filter(status=RUNNING, organization=OuterRef("organization"))
     counted = running.order_by().values("organization").annotate(n=Count("pk")).values("n")
     rows: QuerySet[Repository] = Repository.objects.filter(

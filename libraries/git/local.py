@@ -28,7 +28,7 @@ class FolderReader:
             name = path.relative_to(self._folder).as_posix()
             if not self._is_meant(name):
                 continue
-            reason, data = self._looked_at(path, name)
+            reason, data = self._inspect(path, name)
             if reason is None:
                 yield RepositoryFile(name, data)
             else:
@@ -40,7 +40,7 @@ class FolderReader:
             for name in sorted(files):
                 yield Path(parent, name)
 
-    def _looked_at(self, path: Path, name: str) -> tuple[Skipped | None, bytes]:
+    def _inspect(self, path: Path, name: str) -> tuple[Skipped | None, bytes]:
         if not is_safe_path(name):
             return Skipped.UNSAFE_PATH, b""
         if path.is_symlink() or not path.is_file():

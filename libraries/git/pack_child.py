@@ -116,12 +116,12 @@ class _PackUnpacker:
 
     def _read_wanted(self, path: str, entry: Any) -> bytes | None:
         """Return a document's bytes; None for any other file, which is counted."""
-        reason, data = self._looked_at(path, entry)
+        reason, data = self._inspect(path, entry)
         if reason is not None:
             self.skipped[reason.value] += 1
         return data if reason is None else None
 
-    def _looked_at(self, path: str, entry: Any) -> tuple[Skipped | None, bytes]:
+    def _inspect(self, path: str, entry: Any) -> tuple[Skipped | None, bytes]:
         if not is_safe_path(path):
             return Skipped.UNSAFE_PATH, b""
         if stat.S_ISLNK(entry.mode):

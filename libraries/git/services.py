@@ -51,7 +51,7 @@ def start_import(
     changes = {"include": include or [], "exclude": exclude or [], "user_id": user_id}
     try:
         with transaction.atomic(durable=True):
-            repository = _row(library, git_url, ref)
+            repository = _get_or_build_row(library, git_url, ref)
             _queue(repository, changes, token)
             settle(claim, status=202, answer=repository_wire(repository))
             transaction.on_commit(partial(enqueue_imports))
@@ -91,7 +91,7 @@ def _end_now(repository: Repository) -> None:
     )
 
 
-def _row(library: Library, git_url: str, ref: str) -> Repository:
+def _get_or_build_row(library: Library, git_url: str, ref: str) -> Repository:
     """Return the existing row, locked, or a new one that is not saved. Raises Conflict."""
     rows = Repository.objects.select_for_update().filter(library=library)
     found: Repository | None = rows.filter(git_url=git_url, ref=ref).first()

@@ -48,7 +48,7 @@ _resting: dict[UUID, float] = {}
 """Embedding model -> time.monotonic() before which its provider wants no requests."""
 
 
-def rest(model_id: UUID, seconds: float) -> None:
+def rest_model(model_id: UUID, seconds: float) -> None:
     """Take no documents for this model for so long: its provider limits requests or fails."""
     with _lock:
         _resting[model_id] = time.monotonic() + seconds
@@ -60,9 +60,9 @@ def claim_batch(worker: str) -> Batch | None:
     Returns None when nobody's document waits. Cost: one query that looks at each waiting
     organization once, and six for the batch.
     """
-    resting = _resting_now()
-    for organization_id in _in_turn(resting):
-        batch = _claim_of(organization_id, worker, resting)
+    resting = _list_resting()
+    for organization_id in _order_organizations(resting):
+        batch = _claim_from(organization_id, worker, resting)
         if batch is not None:
             with _lock:
                 _served[organization_id] = time.monotonic()
@@ -73,7 +73,7 @@ def claim_batch(worker: str) -> Batch | None:
 
 def is_anything_waiting() -> bool:
     """Return whether a claim would find something. One query."""
-    return _claimable(_resting_now()).exists()
+    return _claimable(_list_resting()).exists()
 
 
 # One index probe an organization (index document_queue), whatever the length of its queue.
@@ -106,7 +106,7 @@ ORDER BY 2, oldest.created_at
 """
 
 
-def _in_turn(resting: Sequence[UUID]) -> list[UUID]:
+def _order_organizations(resting: Sequence[UUID]) -> list[UUID]:
     """Return the organizations whose documents wait, in the order in which they are served."""
     with connection.cursor() as cursor:
         cursor.execute(_WAITING, {"resting": list(resting)})
@@ -118,7 +118,7 @@ def _in_turn(resting: Sequence[UUID]) -> list[UUID]:
     return [organization_id for organization_id, _ in ranked]
 
 
-def _resting_now() -> list[UUID]:
+def _list_resting() -> list[UUID]:
     now = time.monotonic()
     with _lock:
         for model_id in [pk for pk, until in _resting.items() if until <= now]:
@@ -140,7 +140,7 @@ def _claimable(resting: Sequence[UUID]) -> QuerySet[Document]:
 
 
 @transaction.atomic
-def _claim_of(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Batch | None:
+def _claim_from(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Batch | None:
     waiting = (
         _claimable(resting)
         .filter(organization_id=organization_id)
@@ -149,7 +149,7 @@ def _claim_of(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Ba
         .order_by("created_at", "pk")
         .values_list("pk", "library_id", "stage", "attempt", "bytes")
     )
-    ids = _together(list(waiting[: _most_at_once()]))
+    ids = _choose_batch(list(waiting[: _most_at_once()]))
     if not ids:
         return None
     Document.objects.filter(pk__in=ids).update(
@@ -162,14 +162,14 @@ def _claim_of(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Ba
         not_before=None,
         updated_at=Now(),
     )
-    return _batch(ids)
+    return _load_batch(ids)
 
 
 def _most_at_once() -> int:
     return max(1, (HELD_AT_ONCE - len(holds.held_ids())) // 2)
 
 
-def _together(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
+def _choose_batch(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
     """Return the id of the first document and of those after it that need the same work.
 
     A document with an earlier attempt goes alone: it may be why the worker was lost.
@@ -188,7 +188,7 @@ def _together(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
     return taken
 
 
-def _batch(ids: list[UUID]) -> Batch:
+def _load_batch(ids: list[UUID]) -> Batch:
     rows: Any = Document.objects.select_related("file").defer("text", "pages")
     documents: list[Document] = list(rows.filter(pk__in=ids).order_by("created_at", "pk"))
     models = ("embedding_model__provider", "next_embedding_model__provider")

@@ -57,7 +57,7 @@ def retry_document(document: Document) -> Document:
     )
     waiting.update(**AFRESH, updated_at=Now())
     transaction.on_commit(partial(enqueue_ingestion))
-    return _as_it_is(document)
+    return _reload(document)
 
 
 @transaction.atomic(durable=True)
@@ -72,7 +72,7 @@ def cancel_document(document: Document) -> Document:
     if not waiting.update(**ended, ended_at=Now(), updated_at=Now()):
         running = mine.filter(status=DocumentStatus.RUNNING, cancel_requested_at=None)
         running.update(cancel_requested_at=Now(), updated_at=Now())
-    return _as_it_is(document)
+    return _reload(document)
 
 
 @transaction.atomic(durable=True)
@@ -86,7 +86,7 @@ def answer(claim: IdempotencyRecord | None, placed: Placed) -> None:
     transaction.on_commit(partial(enqueue_ingestion))
 
 
-def _as_it_is(document: Document) -> Document:
+def _reload(document: Document) -> Document:
     loaded = document.get_deferred_fields()
     fields = [f.attname for f in document._meta.concrete_fields if f.attname not in loaded]
     document.refresh_from_db(fields=fields)

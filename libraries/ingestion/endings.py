@@ -37,7 +37,7 @@ AFRESH: Final[dict[str, Any]] = {
 """The columns of a document that somebody asked to index again: earlier attempts do not count."""
 
 
-def stand(document: Document) -> None:
+def make_ready_again(document: Document) -> None:
     """Make the document ready again with the chunks it has."""
     _update(document, **_ended_columns(DocumentStatus.READY), error="")
 

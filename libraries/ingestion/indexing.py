@@ -66,26 +66,26 @@ def _run(batch: Batch) -> None:
     So the fault of one document does not become the others'.
     """
     try:
-        stages.take(batch)
+        stages.run_stages(batch)
     except (OperationalError, InterfaceError):
         raise
     except ModelFault as fault:
-        _meet(fault, batch)
+        _handle_fault(fault, batch)
     except DecryptError as exc:
         for document in batch.documents:
             endings.fail(document, f"The embedding provider's key cannot be used: {exc}")
     except Exception:
         logger.exception("documents_broke", documents=[str(d.pk) for d in batch.documents])
-        if not _one_by_one(batch):
+        if not _run_one_by_one(batch):
             endings.fail(batch.documents[0], endings.INTERNAL)
 
 
-def _meet(fault: ModelFault, batch: Batch) -> None:
+def _handle_fault(fault: ModelFault, batch: Batch) -> None:
     """Put the documents off where waiting helps; else fail them with the provider's words."""
     error = fault.error
     if error.code in PASSING:
-        claims.rest(fault.model.pk, _put_off(batch, error))
-    elif not _one_by_one(batch):
+        claims.rest_model(fault.model.pk, _put_off(batch, error))
+    elif not _run_one_by_one(batch):
         endings.fail(batch.documents[0], error.message)
 
 
@@ -106,7 +106,7 @@ def _pause_seconds(document: Document, error: ProviderError) -> float:
     return float(min(FIRST_PAUSE_SECONDS * 2**waits, LONGEST_PAUSE_SECONDS))
 
 
-def _one_by_one(batch: Batch) -> bool:
+def _run_one_by_one(batch: Batch) -> bool:
     """Run each document alone. Returns False for a batch of one, which was tried alone already."""
     if len(batch.documents) < 2:
         return False

@@ -1,6 +1,6 @@
 """Store how far documents are: one statement for all that are worked on together.
 
-`note` checks each one's fence, and whether it was cancelled; `make_ready` relies on the locks of
+`store_progress` checks each one's fence, and whether it was cancelled; `make_ready` relies on the locks of
 `libraries.ingestion.publication`. Other ends of a document are in `libraries.ingestion.endings`.
 """
 
@@ -38,7 +38,7 @@ WHERE d.id = v.id
 """
 
 
-def note(works: Sequence[Work], stage: DocumentStage | None = None) -> set[UUID]:
+def store_progress(works: Sequence[Work], stage: DocumentStage | None = None) -> set[UUID]:
     """Store stage and numbers under the fences; return the ids of those that go on.
 
     The others were cancelled or lost to another worker. Without `stage` only numbers change.
@@ -75,7 +75,7 @@ def make_ready(works: Sequence[Work]) -> None:
 
 
 def store_content(works: Sequence[Work]) -> None:
-    """Store text, pages and type. The rows are locked, by `note` or for publication."""
+    """Store text, pages and type. The rows are locked, by `store_progress` or for publication."""
     if not works:
         return
     with connection.cursor() as cursor:

@@ -79,7 +79,7 @@ def _publish(
     wanted = [work for work in works if work.document.pk in ids]
     removed = {model_id: _remove_old(ids, model_id) for model_id in vectors}
     for model_id, spool in vectors.items():
-        _copy(works, ids, model_id, spool)
+        _copy_chunks(works, ids, model_id, spool)
     _lock_documents(wanted)
     current = _lock_library(library, wanted, set(vectors))
     for work in wanted:
@@ -96,13 +96,13 @@ def _remove_old(ids: set[UUID], model_id: UUID) -> int:
     return int(old.delete()[0])
 
 
-def _copy(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
+def _copy_chunks(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
     """Write all chunks of one model, piece by piece. Raises Gone."""
     spool.rewind()
     pieces = [(work, chunk) for work in works for chunk in work.chunks]
     for start in range(0, len(pieces), PIECE_ROWS):
         if start:
-            _look_up([work for work in works if work.document.pk in ids])
+            _check_unlocked([work for work in works if work.document.pk in ids])
         piece = pieces[start : start + PIECE_ROWS]
         vectors = spool.take(len(piece))
         write_chunks(
@@ -131,7 +131,7 @@ def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]"
     )
 
 
-def _look_up(works: Sequence[Work]) -> None:
+def _check_unlocked(works: Sequence[Work]) -> None:
     """Look, without a lock, whether documents were stopped or lost. Raises Gone."""
     running = Document.objects.filter(
         pk__in=[work.document.pk for work in works], status=RUNNING, cancel_requested_at=None

@@ -54,14 +54,14 @@ class ModelFault(Exception):
         self.error = error
 
 
-def take(batch: Batch) -> None:
+def run_stages(batch: Batch) -> None:
     """Take the batch through all stages. Documents that end on the way leave `batch.documents`.
 
     Raises ModelFault, DecryptError: those left are as they were after their last stage.
     """
     if not batch.models:  # a change of model was called off meanwhile
         for document in batch.documents:
-            endings.stand(document)
+            endings.make_ready_again(document)
         return
     _Pass(batch).drive()
 
@@ -72,8 +72,8 @@ class _Pass:
         self._works = [Work.on(document) for document in batch.documents]
 
     def drive(self) -> None:
-        self._each(DocumentStage.PARSED, self._read)
-        self._each(DocumentStage.CHUNKED, self._cut)
+        self._run_stage(DocumentStage.PARSED, self._read)
+        self._run_stage(DocumentStage.CHUNKED, self._cut)
         everyone = list(self._works)
         with contextlib.ExitStack() as spools:
             vectors = {m.pk: self._embed(everyone, m, spools) for m in self._batch.models}
@@ -85,7 +85,7 @@ class _Pass:
 
     # -- One document after the other ----------------------------------------------------------
 
-    def _each(self, stage: DocumentStage, step: Callable[[Work], None]) -> None:
+    def _run_stage(self, stage: DocumentStage, step: Callable[[Work], None]) -> None:
         """Take the step with every document, end those that cannot go on, store the new stage."""
         for work in list(self._works):
             try:
@@ -145,9 +145,9 @@ class _Pass:
                 break
             window = pieces[start : start + WINDOW_CHUNKS]
             spool.add(self._vectors(model, window))
-            _count(window, is_first=start == 0)
+            _count_embedded(window, is_first=start == 0)
             if len(pieces) > WINDOW_CHUNKS:
-                progress.note(self._works)
+                progress.store_progress(self._works)
         for work in self._works:
             work.timings[DocumentStage.EMBEDDED] = round((time.monotonic() - began) * 1_000)
         return spool
@@ -192,7 +192,7 @@ class _Pass:
     def _advance(self, stage: DocumentStage) -> None:
         """Store the new stage. Cancelled documents end here; another worker keeps what it has."""
         behind = [work for work in self._works if not work.has_reached(stage)]
-        still = progress.note(behind, stage) if behind else set()
+        still = progress.store_progress(behind, stage) if behind else set()
         for work in behind:
             work.stage = stage
             if work.document.pk not in still:
@@ -234,7 +234,7 @@ def _bytes_of(document: Document) -> bytes:
     raise Unreadable(FILE_GONE)
 
 
-def _count(window: Sequence[tuple[Work, Chunk]], *, is_first: bool) -> None:
+def _count_embedded(window: Sequence[tuple[Work, Chunk]], *, is_first: bool) -> None:
     """Count embedded chunks for the progress; with two models the second counts anew."""
     if is_first:
         for work, _ in window:

@@ -39,7 +39,7 @@ def add_from_url(
 
     Raises UnsafeAddress, FetchError, TooLarge, Invalid (all name `url`), Unavailable.
     """
-    with _blaming_url():
+    with _blame_url():
         fetched = fetch_url(url)
         given = DocumentSource(
             name=name or fetched.name,
@@ -83,7 +83,7 @@ def _enqueue(_: Placed) -> None:
 
 
 @contextmanager
-def _blaming_url() -> Iterator[None]:
+def _blame_url() -> Iterator[None]:
     try:
         yield
     except AmberError as error:

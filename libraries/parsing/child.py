@@ -21,10 +21,10 @@ from typing import Any, BinaryIO, Final
 
 from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
 from libraries.parsing.formats.any_document import read_any
-from libraries.parsing.formats.office_package import checked_parts
+from libraries.parsing.formats.office_package import check_parts
 from libraries.parsing.frames import frame, read_frame
 from libraries.parsing.kinds import Kind, zip_kind
-from libraries.parsing.result import ParsedText, Unreadable, joined_pages, refuse_long, storable
+from libraries.parsing.result import ParsedText, Unreadable, join_pages, make_storable, refuse_long
 
 IDLE_SECONDS: Final = 30.0
 COLLECTED_EVERY: Final = 20
@@ -104,7 +104,7 @@ def read_document(header: Mapping[str, str], content: bytes) -> ParsedText:
 
         page = markdown_of_web_page(content, url=header["url"], mime_type=header["mime_type"])
         if page is not None:
-            return ParsedText(storable(page), (), "text/markdown")
+            return ParsedText(make_storable(page), (), "text/markdown")
         parsed = read_document({**header, "kind": "ANY", "name": ""}, content)
         return replace(parsed, text=f"\n{parsed.text}", pages=())  # without a title
     if kind == "ANY":
@@ -113,12 +113,12 @@ def read_document(header: Mapping[str, str], content: bytes) -> ParsedText:
             return read
         kind, content = read.kind, read.content
     if kind == "PACKAGE":
-        kind = zip_kind(checked_parts(content)).name
+        kind = zip_kind(check_parts(content)).name
     found = Kind[kind]
     if found in (Kind.PDF, Kind.SLIDES):
-        text, pages = joined_pages(_pages_reader(found)(content))
+        text, pages = join_pages(_pages_reader(found)(content))
         return ParsedText(text, pages, found.value)
-    text = storable(_text_reader(found)(content))
+    text = make_storable(_text_reader(found)(content))
     refuse_long(len(text))
     return ParsedText(text, (), found.value)
 

@@ -59,7 +59,7 @@ class ChildPool:
         Raises Unreadable, ParserLost.
         """
         with self._places:
-            child = self._taken()
+            child = self._take_child()
             try:
                 reply, body = child.ask({"kind": kind, **said}, content, ends_at=self._ends_at())
             except TimeoutError:
@@ -86,7 +86,7 @@ class ChildPool:
     def _ends_at(self) -> float:
         return time.monotonic() + self._limits.wall_seconds
 
-    def _taken(self) -> ChildProcess:
+    def _take_child(self) -> ChildProcess:
         """Take a live child, or start one: those that waited too long have ended by themselves."""
         while True:
             with self._lock:

@@ -10,7 +10,7 @@ import codecs
 import re
 from typing import Final
 
-from libraries.parsing.legacy_encodings import likeliest
+from libraries.parsing.legacy_encodings import guess_codec
 from libraries.parsing.result import Unreadable
 
 NO_TEXT: Final = "The file contains no readable text: it is binary data of an unknown kind."
@@ -73,13 +73,13 @@ def _decode_marked(content: bytes, charset: str) -> str:
                 continue
     if _is_mostly_utf8(content):
         return content.decode("utf-8", errors="replace")
-    likely = likeliest(_telling_sample(content))
+    likely = guess_codec(_take_sample(content))
     if likely is None and _share_beyond_ascii(content) > _MOST_UNEXPLAINED:
         raise Unreadable(UNKNOWN_ENCODING)
     return content.decode(likely or "cp1252", errors="replace")
 
 
-def _telling_sample(content: bytes) -> bytes:
+def _take_sample(content: bytes) -> bytes:
     """Return a sample from the first byte that is not ASCII: it begins a character everywhere."""
     found = _BEYOND_ASCII.search(content)
     start = found.start() if found else 0

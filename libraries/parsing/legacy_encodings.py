@@ -136,7 +136,7 @@ _NEVER: Final = math.log(1e-6)
 _LEAST_USUAL_SHARE: Final = 0.5
 
 
-def likeliest(sample: bytes) -> str | None:
+def guess_codec(sample: bytes) -> str | None:
     """Return the codec, or None if none fits; `sample` may end in the middle of a character.
 
     Cost: 10 ms for 16 KB.

@@ -52,12 +52,12 @@ class ParsedText:
     mime_type: str
 
 
-def storable(text: str) -> str:
+def make_storable(text: str) -> str:
     """Return the text without what cannot be stored, with `\\n` as line ends."""
     return _NOT_STORED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def joined_pages(pages: Iterable[str]) -> tuple[str, tuple[int, ...]]:
+def join_pages(pages: Iterable[str]) -> tuple[str, tuple[int, ...]]:
     """Join the pages to one text, and tell where each begins in it.
 
     Stops reading at the limit. Raises Unreadable.
@@ -66,7 +66,7 @@ def joined_pages(pages: Iterable[str]) -> tuple[str, tuple[int, ...]]:
     starts: list[int] = []
     length = 0
     for page in pages:
-        page = storable(page).strip()
+        page = make_storable(page).strip()
         starts.append(length)
         parts.append(page)
         length += len(page) + len(PAGE_GAP)

@@ -140,7 +140,7 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
         for rank, (pk, similarity) in enumerate(retriever.hits, 1):
             vector_ranks[pk] = rank
             scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
-            stands_out = standing_out(retriever, similarity) * min(1.0, weight)
+            stands_out = measure_standout(retriever, similarity) * min(1.0, weight)
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
@@ -197,7 +197,7 @@ def agreement(text: KeywordResult, retriever: VectorResult) -> float:
     return ramp((by_vectors + by_words) / 2, 0.0, FULL_AGREEMENT)
 
 
-def standing_out(retriever: VectorResult, similarity: float) -> float:
+def measure_standout(retriever: VectorResult, similarity: float) -> float:
     """Return how far this similarity is above those of all other chunks, from 0 to 1."""
     if retriever.count < CROWD:
         return ramp(similarity, *SIMILARITY)

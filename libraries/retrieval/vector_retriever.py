@@ -72,16 +72,16 @@ def find_by_vector(asked: VectorQuery) -> VectorResult:
     """
     scope = asked.scope
     if scope.chunk_count <= EXACT_CHUNKS:
-        return _all_compared(asked)
-    found = _by_index(asked) if is_index_worth_it(scope) else None
+        return _compare_all(asked)
+    found = _search_index(asked) if is_index_worth_it(scope) else None
     if found is None:
-        found = _exactly(asked)
+        found = _scan_exactly(asked)
     sample = asked.sample or _first_chunks(scope)
     near = _similarities(asked, [*sample, *asked.compared])
     crowd = [near[pk] for pk in sample if pk in near]
     mean, deviation = (fmean(crowd), pstdev(crowd)) if crowd else (0.0, 0.0)
     others = {pk: near[pk] for pk in asked.compared if pk in near}
-    return _retriever(asked, found, others, (scope.chunk_count, mean, deviation))
+    return _build_result(asked, found, others, (scope.chunk_count, mean, deviation))
 
 
 def is_index_worth_it(scope: SearchScope) -> bool:
@@ -98,14 +98,14 @@ _Crowd = tuple[int, float, float]
 """Count, mean and deviation of the similarities of all chunks of a scope."""
 
 
-def _retriever(
+def _build_result(
     asked: VectorQuery, found: _Hits, others: dict[UUID, float], crowd: _Crowd
 ) -> VectorResult:
     is_lexical = asked.scope.model.provider.is_offline
     return VectorResult(found, *crowd, others, asked.lift, is_lexical)
 
 
-def _all_compared(asked: VectorQuery) -> VectorResult:
+def _compare_all(asked: VectorQuery) -> VectorResult:
     condition, values = condition_of(asked.scope)
     sql = _COMPARED.format(condition=condition, hits=HITS)
     rows = _fetch_rows(sql, [halfvec_text(asked.vector), *values, list(asked.compared)])
@@ -113,16 +113,16 @@ def _all_compared(asked: VectorQuery) -> VectorResult:
         return VectorResult()
     found = [row[:2] for row in rows if row[2]]
     others = {row[0]: row[1] for row in rows if not row[2]}
-    return _retriever(asked, found, others, rows[0][3:])
+    return _build_result(asked, found, others, rows[0][3:])
 
 
-def _exactly(asked: VectorQuery) -> _Hits:
+def _scan_exactly(asked: VectorQuery) -> _Hits:
     condition, values = condition_of(asked.scope)
     vector = halfvec_text(asked.vector)
     return _fetch_rows(_EXACT.format(condition=condition, hits=HITS), [vector, *values, vector])
 
 
-def _by_index(asked: VectorQuery) -> _Hits | None:
+def _search_index(asked: VectorQuery) -> _Hits | None:
     """Find chunks by the index; None if it did not find as many as there are."""
     scope, vector = asked.scope, halfvec_text(asked.vector)
     condition, values = condition_of(scope)

@@ -260,7 +260,7 @@ def test_a_busy_provider_is_waited_for(alice, fake_provider, fault):
 def wake(library: Any) -> None:
     from libraries.ingestion import claims
 
-    claims.rest(library.embedding_model_id, 0)
+    claims.rest_model(library.embedding_model_id, 0)
 
 
 def test_it_waits_longer_each_time(alice, fake_provider):

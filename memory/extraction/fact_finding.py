@@ -92,7 +92,7 @@ def find(
         known = _find_known(owner, said[:MAX_SAID_CHARS], extractor, assistant_id)
         texts = [memory.content for memory in known]
         decisions = decide(extractor.model, texts, messages, on_call=extractor.on_call)
-        learnt = _usable(decisions, known, messages, assistant_id)
+        learnt = _select_usable(decisions, known, messages, assistant_id)
     vectors = _embed_texts(extractor, [each.fact.content for each in learnt])
     return [replace(each, embedded=vector) for each, vector in zip(learnt, vectors, strict=True)]
 
@@ -151,7 +151,7 @@ def _find_explicit(
     ]
 
 
-def _usable(
+def _select_usable(
     decisions: Sequence[Decision],
     known: Sequence[Memory],
     messages: Sequence[ConversationText],

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from libraries.parsing.encodings import decode_text
-from libraries.parsing.formats.tables import separated_as_markdown
+from libraries.parsing.formats.tables import convert_separated
 from libraries.parsing.kinds import Kind, binary_kind, is_zip, language_of, text_kind
-from libraries.parsing.result import ParsedText, refuse_empty, refuse_long, storable
+from libraries.parsing.result import ParsedText, make_storable, refuse_empty, refuse_long
 
 EMPTY: Final = "The document is empty."
 
@@ -34,7 +34,7 @@ def read_any(content: bytes, *, name: str, mime_type: str) -> ParsedText | Reade
     kind = text_kind(text, name=name, mime_type=mime_type)
     if kind is Kind.HTML:
         return ReaderInput(kind.name, text.encode("utf-8", "replace"))
-    return _parsed_text(storable(text), kind, name)
+    return _parsed_text(make_storable(text), kind, name)
 
 
 def charset_of(content_type: str) -> str:
@@ -46,7 +46,7 @@ def charset_of(content_type: str) -> str:
 def _parsed_text(text: str, kind: Kind, name: str) -> ParsedText:
     refuse_empty(text, EMPTY)
     if kind is Kind.TABLE:
-        text = separated_as_markdown(text)
+        text = convert_separated(text)
         refuse_empty(text, EMPTY)
         refuse_long(len(text))
     mime_type = f"{kind}{language_of(name)}" if kind is Kind.SOURCE else kind.value

@@ -28,7 +28,7 @@ ENTITIES: Final = (
 _READ_BYTES: Final = 65_536
 
 
-def checked_parts(content: bytes) -> frozenset[str]:
+def check_parts(content: bytes) -> frozenset[str]:
     """Check the package and return the names of its parts. Raises Unreadable."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:

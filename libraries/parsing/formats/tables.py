@@ -28,7 +28,7 @@ def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
             is_first = False
 
 
-def separated_as_markdown(text: str) -> str:
+def convert_separated(text: str) -> str:
     """Convert a text of comma-, semicolon-, tab- or pipe-separated values.
 
     A table that csv gives up on (a quotation mark that is never closed) stays as it is.
