@@ -31,7 +31,7 @@ from libraries.api.schema import DOCUMENT_FILTERS
 from libraries.api.uploads import answered_once, is_form, read_upload, refuse_long_form
 from libraries.ingestion import document_services, url_services
 from libraries.ingestion.document_services import status_of
-from libraries.ingestion.intake import DocumentSource, Placed
+from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
 from libraries.wire import document_wire
 
@@ -201,7 +201,7 @@ def _add_from_url(request: Request, library: Library) -> Response:
     )
 
 
-def _wire(placed: Placed) -> dict[str, Any]:
+def _wire(placed: PlacedDocument) -> dict[str, Any]:
     return document_wire(placed.document)
 
 

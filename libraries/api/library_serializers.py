@@ -98,7 +98,7 @@ def _parse_json(data: Any) -> Any:
         raise serializers.ValidationError(_NO_METADATA)
 
 
-class _Told(serializers.Serializer[Any]):
+class _DocumentFields(serializers.Serializer[Any]):
     """The fields of a new document, however its content is sent."""
 
     path = serializers.CharField(
@@ -109,17 +109,17 @@ class _Told(serializers.Serializer[Any]):
     metadata = _Metadata(required=False, help_text="Searches can filter by it.")
 
 
-class DocumentUpload(_Told):
+class DocumentUpload(_DocumentFields):
     file = serializers.FileField(help_text="At most AMBER_MAX_UPLOAD_BYTES.")
     name = serializers.CharField(max_length=255, required=False, help_text="By default the file's.")
 
 
-class DocumentText(_Told):
+class DocumentText(_DocumentFields):
     name = serializers.CharField(max_length=255)
     text = serializers.CharField(trim_whitespace=False)
 
 
-class DocumentUrl(_Told):
+class DocumentUrl(_DocumentFields):
     url = serializers.CharField(max_length=2_000, help_text="Fetched now and by `refresh/`.")
     name = serializers.CharField(max_length=255, required=False, help_text="By default the URL's.")
 

@@ -11,7 +11,7 @@ from libraries.files.names import name_of_url
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedFile:
     """A fetched file. `mime_type` is the whole Content-Type; empty if none came."""
 
     data: bytes = field(repr=False)
@@ -19,7 +19,7 @@ class Fetched:
     mime_type: str
 
 
-def fetch_url(url: str) -> Fetched:
+def fetch_url(url: str) -> FetchedFile:
     """Fetch the file, in up to 30 s and without a database connection.
 
     Raises UnsafeAddress, FetchError, TooLarge, Invalid.
@@ -34,4 +34,4 @@ def fetch_url(url: str) -> Fetched:
         raise
     if not answer.is_success:
         raise Invalid(f"The address answers with status {answer.status}, not with a file.")
-    return Fetched(answer.body, name_of_url(url), answer.headers.get("content-type", ""))
+    return FetchedFile(answer.body, name_of_url(url), answer.headers.get("content-type", ""))

@@ -37,7 +37,7 @@ from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.git.tokens import decrypt_token
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
-from libraries.ingestion.intake import DocumentSource, IntakeResult, Placed
+from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library, Repository
 from libraries.parsing import ParserLost
 
@@ -195,7 +195,7 @@ class _Import:
             return
         self._count(placed.outcome)
 
-    def _hold(self, _: Placed | None = None) -> None:
+    def _hold(self, _: PlacedDocument | None = None) -> None:
         """Check the fence as the last step of a document's transaction. Raises Fenced.
 
         The row lock is held until the commit, so no other worker can claim the import in between.

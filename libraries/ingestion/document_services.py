@@ -15,7 +15,7 @@ from accounts.tenancy.idempotency import settle
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
 from libraries.ingestion.endings import AFRESH
-from libraries.ingestion.intake import DocumentSource, IntakeResult, Placed
+from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library
 from libraries.queue import enqueue_ingestion
 from libraries.wire import document_wire
@@ -23,7 +23,7 @@ from libraries.wire import document_wire
 
 def add_document(
     library: Library, given: DocumentSource, *, claim: IdempotencyRecord | None = None
-) -> Placed:
+) -> PlacedDocument:
     """Add a document as `intake.put` does, and settle the idempotency claim with it.
 
     Raises TooLarge, Invalid, Unavailable.
@@ -31,7 +31,7 @@ def add_document(
     return intake.put(library, given, also=partial(answer, claim))
 
 
-def status_of(placed: Placed) -> int:
+def status_of(placed: PlacedDocument) -> int:
     """Return 201 for a new document, and 200 for one that was there, whatever its content."""
     return 201 if placed.outcome is IntakeResult.NEW else 200
 
@@ -81,7 +81,8 @@ def delete_document(document: Document) -> None:
     remove_document(document.pk, library_id=document.library_id)
 
 
-def answer(claim: IdempotencyRecord | None, placed: Placed) -> None:
+def answer(claim: IdempotencyRecord | None, placed: PlacedDocument) -> None:
+    """Settle the idempotency claim; ingestion is enqueued when the transaction commits."""
     settle(claim, status=status_of(placed), answer=document_wire(placed.document))
     transaction.on_commit(partial(enqueue_ingestion))
 

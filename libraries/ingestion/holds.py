@@ -36,11 +36,13 @@ _held: dict[UUID, HoldEnd | None] = {}
 
 
 def hold(document_ids: Iterable[UUID]) -> None:
+    """Record that this process works on these documents, so that their leases are renewed."""
     with _lock:
         _held.update(dict.fromkeys(document_ids))
 
 
 def drop(document_ids: Iterable[UUID]) -> None:
+    """Stop renewing the leases of these documents."""
     with _lock:
         for pk in document_ids:
             _held.pop(pk, None)

@@ -66,7 +66,9 @@ class DocumentSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedDocument:
+    """A document, and whether it is new, the same as before, or has new content."""
+
     document: Document
     outcome: IntakeResult
 
@@ -87,8 +89,8 @@ def put(
     given: DocumentSource,
     *,
     into: UUID | None = None,
-    also: Callable[[Placed], None] = lambda _: None,
-) -> Placed:
+    also: Callable[[PlacedDocument], None] = lambda _: None,
+) -> PlacedDocument:
     """Store it and queue it for indexing, unless the library has it already.
 
     `into` names the document it is the content of, whatever its path. `also` runs inside the
@@ -122,20 +124,20 @@ def _place(
     given: DocumentSource,
     file: File,
     into: UUID | None,
-    also: Callable[[Placed], None],
-) -> Placed:
+    also: Callable[[PlacedDocument], None],
+) -> PlacedDocument:
     _one_at_a_time(library, str(into or given.path or given.content_hash))
     found = _find_document(library, given, into)
     if found is None and into is not None:
         raise Conflict("The document was deleted in the meantime.")
     if found is None:
-        placed = Placed(_new_document(library, given, file), IntakeResult.NEW)
+        placed = PlacedDocument(_new_document(library, given, file), IntakeResult.NEW)
     elif found.content_hash == given.content_hash:
         _try_again(found)
-        placed = Placed(found, IntakeResult.SAME)
+        placed = PlacedDocument(found, IntakeResult.SAME)
     else:
         _replace(found, given, file)
-        placed = Placed(found, IntakeResult.REPLACED)
+        placed = PlacedDocument(found, IntakeResult.REPLACED)
     also(placed)
     return placed
 

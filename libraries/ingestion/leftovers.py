@@ -22,6 +22,7 @@ FORGOTTEN_AT_ONCE: Final = 1_000
 
 
 def erase_leftovers() -> None:
+    """Delete the rows of deleted libraries and imports, and chunks of models no longer used."""
     for library in Library.objects.filter(deleted_at__isnull=False):
         _erase_library(library)
     for repository in Repository.objects.filter(deleted_at__isnull=False):

@@ -1,7 +1,8 @@
 """Store how far documents are: one statement for all that are worked on together.
 
-`store_progress` checks each one's fence, and whether it was cancelled; `make_ready` relies on the locks of
-`libraries.ingestion.publication`. Other ends of a document are in `libraries.ingestion.endings`.
+`store_progress` checks each one's fence, and whether it was cancelled; `make_ready` relies on the
+locks of `libraries.ingestion.publication`. Other ends of a document are in
+`libraries.ingestion.endings`.
 """
 
 from collections.abc import Sequence

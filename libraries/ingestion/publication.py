@@ -78,6 +78,7 @@ def _publish(
     began = time.monotonic()
     wanted = [work for work in works if work.document.pk in ids]
     removed = {model_id: _remove_old(ids, model_id) for model_id in vectors}
+    # Documents and library are locked only after the chunks are written, which may take minutes.
     for model_id, spool in vectors.items():
         _copy_chunks(works, ids, model_id, spool)
     _lock_documents(wanted)

@@ -17,7 +17,7 @@ from amber.lib.errors import AmberError, Conflict
 from libraries.files.url_fetching import fetch_url
 from libraries.ingestion import intake
 from libraries.ingestion.document_services import answer
-from libraries.ingestion.intake import DocumentSource, Placed
+from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, Library
 from libraries.queue import enqueue_ingestion
 
@@ -34,7 +34,7 @@ def add_from_url(
     path: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     claim: IdempotencyRecord | None = None,
-) -> Placed:
+) -> PlacedDocument:
     """Fetch an address and add its answer as a document.
 
     Raises UnsafeAddress, FetchError, TooLarge, Invalid (all name `url`), Unavailable.
@@ -55,7 +55,7 @@ def add_from_url(
     return intake.put(library, given, into=into, also=partial(answer, claim))
 
 
-def refresh_document(document: Document) -> Placed:
+def refresh_document(document: Document) -> PlacedDocument:
     """Fetch a document again. Raises Conflict if it has no address, else as `add_from_url`."""
     if document.repository_id is not None or not document.source:
         raise Conflict(OF_REPOSITORY if document.repository_id else NOT_FETCHED)
@@ -78,7 +78,7 @@ def _find_earlier(library: Library, url: str) -> UUID | None:
     return found
 
 
-def _enqueue(_: Placed) -> None:
+def _enqueue(_: PlacedDocument) -> None:
     transaction.on_commit(partial(enqueue_ingestion))
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from libraries.retrieval.ranking import Ranked
+from libraries.retrieval.ranking import RankedChunk
 
 JOINED_SHARE: Final = 0.5
 """Least share of the relevance of the chunk it would join: a neighbour of less only adds length."""
@@ -93,12 +93,12 @@ class ChunkText(NamedTuple):
 class ChunkHit:
     """A ranked chunk with its text."""
 
-    ranked: Ranked
+    ranked: RankedChunk
     chunk: ChunkText
 
 
 def hits_of(
-    ranked: Sequence[Ranked], library_ids: Sequence[UUID], *, at_once: int
+    ranked: Sequence[RankedChunk], library_ids: Sequence[UUID], *, at_once: int
 ) -> Iterator[ChunkHit]:
     """Yield the ranked chunks with their texts, in the order given.
 

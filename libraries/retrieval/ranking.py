@@ -104,7 +104,7 @@ class VectorResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedChunk:
     """A chunk in the fused ranking. A `score` of 1 means first in every retriever that counts.
 
     `relevance` is from 0 to 1, by the better of the retrievers.
@@ -128,7 +128,7 @@ class Weights:
     vectors: tuple[float, ...]
 
 
-def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
+def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[RankedChunk]:
     """Return all hits, best first; equal scores in the order of the words, then of ids."""
     weights = weigh(text, vectors)
     text_ranks = {hit.id: rank for rank, hit in enumerate(text.hits, 1)}
@@ -144,7 +144,9 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
-        Ranked(pk, score / best, min(1.0, relevances[pk]), text_ranks.get(pk), vector_ranks.get(pk))
+        RankedChunk(
+            pk, score / best, min(1.0, relevances[pk]), text_ranks.get(pk), vector_ranks.get(pk)
+        )
         for pk, score in scores.items()
     ]
     return sorted(ranked, key=lambda each: (-each.score, each.text_rank or len(scores), each.id))

@@ -28,7 +28,7 @@ from libraries.models import Library
 from libraries.retrieval import rerank
 from libraries.retrieval.keyword_retriever import find_by_words
 from libraries.retrieval.passages import ChunkHit, Passage, hits_of, passages_of
-from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, Ranked, VectorResult, fuse
+from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
 from libraries.retrieval.vector_retriever import VectorQuery, find_by_vector, prepare_connection
@@ -181,5 +181,5 @@ def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iter
 
 
 def _with_score(hit: ChunkHit, score: float) -> ChunkHit:
-    ranked: Ranked = replace(hit.ranked, score=score)
+    ranked: RankedChunk = replace(hit.ranked, score=score)
     return ChunkHit(ranked, hit.chunk)

@@ -78,18 +78,18 @@ def survey(library: Library) -> VectorSurvey:
     return found
 
 
-class Surveyed(NamedTuple):
+class SurveyResult(NamedTuple):
     """The part of a survey that search uses."""
 
     lifts: Mapping[str, float]
     sample: Sequence[UUID]
 
 
-def surveys_of(library_ids: Sequence[UUID], model_id: UUID) -> list[Surveyed]:
+def surveys_of(library_ids: Sequence[UUID], model_id: UUID) -> list[SurveyResult]:
     """Return the libraries' surveys of the model they are searched by now. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_SURVEYED, [list(library_ids), model_id])
-        return [Surveyed(orjson.loads(lifts), sample) for lifts, sample in cursor.fetchall()]
+        return [SurveyResult(orjson.loads(lifts), sample) for lifts, sample in cursor.fetchall()]
 
 
 _SURVEYED: Final = """
@@ -98,7 +98,7 @@ WHERE library_id = ANY(%s) AND embedding_model_id = %s
 """
 
 
-def lift_of(surveys: Iterable[Surveyed], query: str) -> float | None:
+def lift_of(surveys: Iterable[SurveyResult], query: str) -> float | None:
     """Return the mean lift for this question's script, or of all scripts if none has that one.
 
     None means that no library was surveyed yet.

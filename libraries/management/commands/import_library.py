@@ -27,7 +27,7 @@ from libraries.git.fetching import GitRefused
 from libraries.git.local import FolderReader, pack_local_commit
 from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.ingestion import intake
-from libraries.ingestion.intake import DocumentSource, Placed
+from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library
 from libraries.queue import enqueue_ingestion
 
@@ -122,5 +122,5 @@ class Command(BaseCommand):
         return dict(sorted(Counter(rows).items()))
 
 
-def _enqueue(_: Placed) -> None:
+def _enqueue(_: PlacedDocument) -> None:
     transaction.on_commit(partial(enqueue_ingestion))
