@@ -1,1 +1,1 @@
-"""Documents people give their assistants: files, libraries, chunks, vectors."""
+"""Store and index the documents people give their assistants: files, libraries, chunks, vectors."""

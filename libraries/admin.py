@@ -1,7 +1,7 @@
-"""Operators' pages: files, libraries with the state of their ingestion, documents, Git imports.
+"""Show operators files, libraries with the state of their ingestion, documents and Git imports.
 
-Never what files and documents say: their names and addresses are people's own words, as texts are;
-paths lead to the bytes. Read-only; what operators do is ask for an end or for another try.
+The pages never show what files and documents say: names and addresses are people's own words, as
+texts are, and paths lead to the bytes. They are read-only; operators can cancel work or retry it.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ class FileAdmin(ReadOnlyAdmin):
 
 
 def _documents(**of: Any) -> Coalesce:
-    """How many documents of a library are so: one index scan for each row of a page."""
+    """Count the documents of each library that match; one index scan for each row of a page."""
     rows = Document.objects.filter(library=OuterRef("pk"), **of).order_by()
     return Coalesce(Subquery(rows.values("library").annotate(n=Count("pk")).values("n")), 0)
 
@@ -163,18 +163,22 @@ class DocumentAdmin(ReadOnlyAdmin):
     def retry_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
         for document in documents:
             document_services.retry_document(document)
-        messages.success(request, "What failed, was cancelled or waits is taken again.")
+        messages.success(
+            request, "Documents that failed, were cancelled or were waiting are queued again."
+        )
 
     @admin.action(description="Cancel the chosen documents")
     def cancel_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
         for document in documents:
             document_services.cancel_document(document)
-        messages.success(request, "Asked for their end; what was searchable stays so.")
+        messages.success(
+            request, "Cancellation requested. What was searchable before stays searchable."
+        )
 
 
 @admin.register(Repository)
 class RepositoryAdmin(ReadOnlyAdmin):
-    """Addresses are people's own words, and so are the paths in `progress`."""
+    """Git imports, without addresses and paths in `progress`: those are people's own words."""
 
     actions = ("cancel_imports",)
 
@@ -220,11 +224,11 @@ class RepositoryAdmin(ReadOnlyAdmin):
     def cancel_imports(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
         for repository in repositories:
             services.cancel_import(repository)
-        messages.success(request, "Ended; what was imported stays.")
+        messages.success(request, "Imports cancelled. What was imported so far stays.")
 
     @admin.display
     def files(self, repository: Repository) -> str:
-        """What became of them."""
+        """Say how many files were new, changed, unchanged and removed."""
         names = ("new", "changed", "unchanged", "removed")
         counts = {name: repository.progress.get(name, 0) for name in names}
         return ", ".join(f"{count} {name}" for name, count in counts.items() if count)

@@ -1,4 +1,4 @@
-"""Django's name for the room `libraries`."""
+"""Django's configuration of the app `libraries`."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,7 @@
-"""Files, libraries, documents and their chunks. Vectors are untyped halfvec, indexed per model."""
+"""Define files, libraries, documents and their chunks.
+
+Vectors are untyped halfvec columns, with one index for each embedding model.
+"""
 
 from collections.abc import Sequence
 from typing import Self
@@ -28,9 +31,9 @@ from providers.models import EmbeddingModel
 
 
 class FileQuerySet(OwnedQuerySet):
-    """A file whose time is up is absent, although its row may still be there.
+    """Files, seen by their owners. One whose time is up is absent even while its row is there.
 
-    A key that is limited to an assistant sees the files it uploaded, and those that came of its turns.
+    A key that is limited to an assistant sees the files it uploaded and those of its turns.
     """
 
     def _seen_by(self, principal: Principal) -> Q:
@@ -44,7 +47,7 @@ class FileQuerySet(OwnedQuerySet):
 
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-"""What an uploaded image is kept as, re-encoded; nothing else has an image's type."""
+"""The types that uploaded images are re-encoded to; nothing else has an image's type."""
 
 
 def _unexpired() -> Q:
@@ -52,7 +55,7 @@ def _unexpired() -> Q:
 
 
 class File(TenantRow):
-    """Bytes somebody gave us. `path` is a random name in the storage and never shown.
+    """Bytes that somebody gave Amber. `path` is a random name in the storage and is never shown.
 
     `api_key` is the key it was uploaded with, or which asked the turn that brought it.
     """
@@ -98,7 +101,7 @@ class File(TenantRow):
 
 
 class LibraryQuerySet(SharedQuerySet):
-    """A deleted library is absent at once, although its rows go in batches.
+    """Libraries, as people see them. A deleted one is absent at once; its rows go in batches.
 
     A key that is limited to an assistant sees that assistant's library, where its user sees it, and
     changes none.
@@ -156,7 +159,7 @@ class Library(TenantRow):
 
 
 class DocumentStage(models.TextChoices):
-    """How far a document got."""
+    """The last stage of ingestion that a document has finished."""
 
     STORED = "stored"
     PARSED = "parsed"
@@ -188,17 +191,17 @@ class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[overr
 
 
 class RepositoryQuerySet(DocumentQuerySet):  # type: ignore[override]  # as_manager
-    """A deleted one is nobody's: it stays until its documents are gone."""
+    """Git imports, as people see them. A deleted one is absent while its documents are deleted."""
 
     def _seen_by(self, principal: Principal) -> Q:
         return super()._seen_by(principal) & Q(deleted_at__isnull=True)
 
 
 class Repository(TenantRow, Leased):
-    """A Git repository imported into a library. `commit` is the one that was last imported.
+    """A Git repository that is imported into a library. `commit` is the last one imported.
 
     `include` and `exclude` are globs over paths; an empty `include` means all that can be read.
-    `deleted_at`: its documents are on their way out, and it goes after them.
+    While `deleted_at` is set its documents are being deleted, and the row goes after them.
     """
 
     library = models.ForeignKey(Library, on_delete=models.CASCADE, related_name="repositories")
@@ -246,11 +249,11 @@ class Document(TenantRow, Leased):
     """One text in a library, and how far its ingestion is. `error` is for people.
 
     `text[pages[n - 1]:]` begins page n, where the format has pages. `timings` holds the
-    milliseconds of each finished stage. `not_before` keeps a document waiting, for a provider that
-    asked for patience. `source` is where it came from: an address, or empty.
+    milliseconds of each finished stage. `not_before` keeps a document waiting while its provider is
+    limiting requests. `source` is the address it came from, or empty.
     """
 
-    # An index of its own would be the beginning of two others.
+    # Two other indexes begin with this column: one of its own would only cost writes.
     library = models.ForeignKey(
         Library, on_delete=models.CASCADE, related_name="documents", db_index=False
     )
@@ -322,7 +325,7 @@ class DocumentChunk(TenantRow):
     and a model's dimensions cannot change while it has vectors.
     """
 
-    # Both are the beginning of another index.
+    # Other indexes begin with these columns.
     document = models.ForeignKey(
         Document, on_delete=models.CASCADE, related_name="chunks", db_index=False
     )
@@ -363,7 +366,7 @@ class DocumentChunk(TenantRow):
 
 
 class VectorSurvey(TenantRow):
-    """What a sample of a library's chunks tells about its vectors (`libraries.retrieval.survey`).
+    """What a sample of a library's chunks shows of its vectors (`libraries.retrieval.survey`).
 
     `lifts`: per script, how far chunks that share rare words lie nearer to each other than others
     do; 0 is chance, 1 as near as any. `sample` are those chunks.
@@ -382,7 +385,7 @@ class VectorSurvey(TenantRow):
 
 
 class Embedding(TenantRow):
-    """A vector we already paid for: a cache, never shared between organizations."""
+    """A vector that was paid for already: a cache, never shared between organizations."""
 
     embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="+")
     text_md5 = models.CharField(max_length=32)

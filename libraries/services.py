@@ -1,7 +1,8 @@
-"""Verbs that write libraries. Documents: `libraries.ingestion.document_services`.
+"""Create, change, reindex and delete libraries.
 
-Refuses embedding models that operators do not offer, and pieces larger than the model reads. A
-deleted library is gone at once for everybody; its rows go in batches (`libraries.ingestion.leftovers`).
+Refuses embedding models that operators do not offer, and chunks larger than the model reads. A
+deleted library is gone at once for everybody; `libraries.ingestion.leftovers` deletes its rows in
+batches. Documents have services of their own (`libraries.ingestion.document_services`).
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,9 @@ DEFAULT_NAME: Final = "My documents"
 def create_library(
     principal: Principal, *, fields: Mapping[str, Any], claim: IdempotencyRecord | None = None
 ) -> Library:
-    """Its creator is the acting user. Without `embedding_model` (an alias) it gets the default.
+    """Create a library of the acting user, with the default embedding model if none is named.
+
+    `fields` names the embedding model by its alias.
 
     Raises Forbidden for guests and for keys bound to an assistant, Invalid, Conflict, Unavailable.
     """
@@ -49,7 +52,7 @@ def create_library(
     _check_sizes(library, library.embedding_model)
     try:
         with transaction.atomic(durable=True):
-            _make_way(library)
+            _replace_default(library)
             library.save(force_insert=True)
             settle(claim, status=201, answer=library_wire(library))
     except IntegrityError:
@@ -58,10 +61,10 @@ def create_library(
 
 
 def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
-    """Another embedding model is taken in the background: search goes on with the current one.
+    """Change a library. To another embedding model it moves in the background.
 
-    Other sizes count for what is indexed from now on; `reindex_library` for the rest. Raises
-    Invalid, Conflict.
+    Search goes on with the current model until then. New sizes count for what is indexed from now
+    on; `reindex_library` applies them to the rest. Raises Invalid, Conflict.
     """
     changes = _resolve_fields(changes)
     model: EmbeddingModel | None = changes.pop("embedding_model", None)
@@ -70,10 +73,10 @@ def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
     _check_sizes(library, model or library.next_embedding_model or library.embedding_model)
     try:
         with transaction.atomic(durable=True):
-            _make_way(library)
+            _replace_default(library)
             library.save(update_fields=[*changes, "updated_at"])
             if model is not None:
-                _want(library, model)
+                _set_wanted_model(library, model)
     except IntegrityError:
         raise Conflict from None
     if library.next_embedding_model_id is not None and switching.finish_switch(library.pk):
@@ -83,7 +86,10 @@ def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
 
 @transaction.atomic(durable=True)
 def delete_library(library: Library) -> None:
-    """Gone for everybody now. What is being ingested stops at its next step."""
+    """Hide the library from everybody now; its rows go later.
+
+    Documents that are being ingested stop at their next step.
+    """
     Library.objects.filter(pk=library.pk).update(
         deleted_at=timezone.now(), default=False, updated_at=Now()
     )
@@ -94,9 +100,10 @@ def delete_library(library: Library) -> None:
 
 @transaction.atomic(durable=True)
 def reindex_library(library: Library) -> Library:
-    """Cut every document up anew, by the sizes the library has now; old pieces are found until then.
+    """Queue every document to be chunked anew, by the sizes the library has now.
 
-    What failed or was cancelled stays as it is: `retry` uses the new sizes too.
+    Old chunks are found until new ones replace them. Documents that failed or were cancelled stay
+    as they are: a retry uses the new sizes too.
     """
     documents = Document.objects.filter(library=library).exclude(
         status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED]
@@ -110,7 +117,10 @@ def reindex_library(library: Library) -> Library:
 
 
 def default_library(principal: Principal) -> Library:
-    """The one that takes what names no library; made if there is none. Raises as `create_library`."""
+    """Return the library that takes documents which name none; create it if there is none.
+
+    Raises as `create_library`.
+    """
     rows = Library.objects.visible_to(principal).filter(user=principal.user, default=True)
     found: Library | None = rows.first()
     if found is not None:
@@ -119,7 +129,7 @@ def default_library(principal: Principal) -> Library:
 
 
 def _resolve_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The alias of an embedding model as its row. Raises Invalid."""
+    """Replace the alias of an embedding model by its row. Raises Invalid for an unknown one."""
     resolved = dict(fields)
     alias = resolved.pop("embedding_model", None)
     if alias is None:
@@ -132,21 +142,21 @@ def _resolve_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_names(names: Mapping[str, EmbeddingModel]) -> str:
-    return f"There are: {', '.join(sorted(names))}." if names else "There is none."
+    return f"There are: {', '.join(sorted(names))}." if names else "There are none."
 
 
 def _check_sizes(library: Library, model: EmbeddingModel) -> None:
-    """Raises Invalid."""
+    """Raise Invalid unless the model reads such chunks and the overlap is smaller than they are."""
     if library.chunk_tokens > model.max_input_tokens:
         text = f"{model.alias} reads at most {model.max_input_tokens:,} tokens."
         raise Invalid(text, fields={"chunk_tokens": [text]})
     if library.overlap_tokens >= library.chunk_tokens:
-        text = "The overlap must be smaller than the pieces."
+        text = "The overlap must be smaller than the chunks."
         raise Invalid(text, fields={"overlap_tokens": [text]})
 
 
-def _make_way(library: Library) -> None:
-    """One default a person: a new one takes the place of the old."""
+def _replace_default(library: Library) -> None:
+    """Let a new default take the place of the person's old one."""
     if library.default:
         others = Library.objects.filter(
             organization_id=library.organization_id, user=library.user, default=True
@@ -154,8 +164,8 @@ def _make_way(library: Library) -> None:
         others.exclude(pk=library.pk).update(default=False, updated_at=Now())
 
 
-def _want(library: Library, model: EmbeddingModel) -> None:
-    """From now on, or no longer, on the way to this model."""
+def _set_wanted_model(library: Library, model: EmbeddingModel) -> None:
+    """Begin the switch to this model, or call off the one that is under way."""
     Library.objects.select_for_update(no_key=True).get(pk=library.pk)
     library.refresh_from_db(fields=["embedding_model", "next_embedding_model"])
     if model.pk == library.embedding_model_id:

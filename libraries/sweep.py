@@ -1,4 +1,4 @@
-"""Takes care of documents that nobody works on: lost workers, finished switches.
+"""Give back documents and Git imports whose workers were lost.
 
 Every statement is safe to run in several processes at once; one of them sweeps at a time.
 """
@@ -23,7 +23,7 @@ _BATCH: Final = 200
 
 
 def sweep_documents() -> None:
-    """Give back what lost workers held. At most _BATCH a call."""
+    """Give back the documents that lost workers held, at most _BATCH a call."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_SWEEP_LOCK])
@@ -38,7 +38,10 @@ def sweep_documents() -> None:
 
 @transaction.atomic
 def _give_back(document_id: UUID) -> None:
-    """One at a time. A row that is locked has a worker that is about to end its work."""
+    """End the lost attempt at one document, in a transaction of its own.
+
+    A row that is locked is skipped: its worker is alive and about to end its work.
+    """
     rows = Document.objects.expired().select_for_update(no_key=True, skip_locked=True)
     document = rows.defer("text", "pages").filter(pk=document_id).first()
     if document is not None:
@@ -47,7 +50,7 @@ def _give_back(document_id: UUID) -> None:
 
 
 def sweep_repositories() -> None:
-    """The same for imports of Git repositories."""
+    """Give back the Git imports that lost workers held."""
     Repository.objects.shorten_leases(settings.AMBER_LEASE_SECONDS)
     for pk in Repository.objects.expired().values_list("pk", flat=True)[:_BATCH]:
         with guard_row("sweep_repositories", repository_id=str(pk)), transaction.atomic():

@@ -1,7 +1,8 @@
-"""Celery's tasks for documents: a ring (`libraries.queue`) names nothing, the queue is in the database.
+"""Define Celery's tasks for documents; only workers import them.
 
-A worker that is rung takes documents for a while and then rings for whoever comes next, so that
-chores in the same queue have their turn too. Read by workers only.
+A message (`libraries.queue`) names no document, since the queue proper is in the database. A worker
+that gets one takes documents for a while and then enqueues another message, so that periodic jobs
+in the same queue have their turn too.
 """
 
 from typing import Final
@@ -29,5 +30,5 @@ def erase() -> None:
 
 @shared_task(name="libraries.import_repositories")
 def import_repositories() -> None:
-    """In threads of their own: an import waits for a server, and documents need not wait for it."""
-    import_threads.take(this_worker(), enqueue=enqueue_ingestion)
+    """Begin imports in threads of their own: documents need not wait for a Git server."""
+    import_threads.start_imports(this_worker(), enqueue=enqueue_ingestion)

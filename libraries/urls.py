@@ -1,4 +1,4 @@
-"""Addresses of files, libraries and documents, below /api/v1/."""
+"""Route the addresses of files, libraries and documents below /api/v1/."""
 
 from django.urls import path
 

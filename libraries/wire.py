@@ -1,4 +1,4 @@
-"""The wire forms of files, libraries, documents, chunks and imports: one form each, wherever they are shown."""
+"""Serialise files, libraries, documents, chunks and imports, each to one form."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def file_wire(file: File) -> dict[str, Any]:
 
 
 def library_wire(library: Library) -> dict[str, Any]:
-    """Reads its embedding models: select them with it."""
+    """Return the library's wire form. It reads both embedding models: select them with the row."""
     upcoming = library.next_embedding_model
     return {
         "id": str(library.pk),
@@ -39,7 +39,7 @@ def library_wire(library: Library) -> dict[str, Any]:
 
 
 def document_wire(document: Document) -> dict[str, Any]:
-    """Without its text. `progress` and `timings` as far as they are known."""
+    """Return the document's wire form, without its text."""
     return {
         "id": str(document.pk),
         "library_id": str(document.library_id),
@@ -84,7 +84,7 @@ def chunk_wire(chunk: DocumentChunk) -> dict[str, Any]:
 
 
 def repository_wire(repository: Repository) -> dict[str, Any]:
-    """Without its token."""
+    """Return the import's wire form, without its token."""
     return {
         "id": str(repository.pk),
         "library_id": str(repository.library_id),

@@ -1,1 +1,1 @@
-"""Durable facts about a user: remembered, recalled, corrected, forgotten."""
+"""Remember, recall, correct and forget durable facts about people."""

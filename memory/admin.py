@@ -1,4 +1,4 @@
-"""Operators' pages of memories: how many, of whom, and when the last one changed; never a text."""
+"""Show operators how many memories there are, of whom, and when the last changed; never a text."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from memory.models import Memory, OrganizationMemories, PersonMemories
 
 
 class _CountsAdmin(ReadOnlyAdmin):
-    """Counted for the rows of one page, by an index; nothing can be opened or changed."""
+    """Counts memories for the rows of one page, by an index; nothing can be opened or changed."""
 
     list_display_links = None
     whose: Q

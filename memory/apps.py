@@ -1,4 +1,4 @@
-"""Django's name for the room `memory`."""
+"""Django's configuration of the app `memory`."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Memory: one durable fact about a user, with the messages it rests on."""
+"""Define memories: durable facts about people, with the messages they rest on."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -12,7 +12,7 @@ from amber.lib.search.tsvector import TokenVectorField
 
 
 class MemoryQuerySet(OwnedQuerySet):
-    """A key bound to one assistant sees only what is kept for that assistant alone."""
+    """Memories, seen by their owners; a key of one assistant sees only those kept for it alone."""
 
     def _seen_by(self, principal: Principal) -> Q:
         seen = super()._seen_by(principal)
@@ -22,10 +22,11 @@ class MemoryQuerySet(OwnedQuerySet):
 
 
 class Memory(TenantRow):
-    """A fact. A superseded one keeps its row: `valid_until` ends it, `superseded_by` says by what.
+    """A fact about one user, or one guest of an organization.
 
-    `evidence` holds message ids and `assistant_id` an assistant's (plain ids: they live above).
-    Belongs to one user, or to one guest of an organization.
+    A superseded one keeps its row: `valid_until` ends it, `superseded_by` says by what. `evidence`
+    holds ids of messages and `assistant_id` an assistant's; both are plain ids, since those tables
+    belong to packages above this one.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
@@ -83,7 +84,7 @@ class Memory(TenantRow):
 
 
 class PersonMemories(Membership):
-    """A member, as operators count what is remembered of them."""
+    """A member, for the page on which operators count what is remembered of them."""
 
     class Meta:
         proxy = True
@@ -91,7 +92,7 @@ class PersonMemories(Membership):
 
 
 class OrganizationMemories(Organization):
-    """An organization, as operators count what is remembered in it."""
+    """An organization, for the page on which operators count what is remembered in it."""
 
     class Meta:
         proxy = True

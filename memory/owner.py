@@ -1,4 +1,4 @@
-"""Whose memories: one user's, or one guest's, in one organization."""
+"""Say whose memories are meant: one user's, or one guest's, in one organization."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from amber.lib.search.hybrid import pool_word
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Exactly one of `user_id` and `guest_id` is set."""
+    """The person whom memories belong to. Exactly one of `user_id` and `guest_id` is set."""
 
     organization_id: UUID
     user_id: UUID | None = None
@@ -24,12 +24,12 @@ class Owner:
     def asking(
         cls, organization_id: UUID, user_id: UUID | None, guest_id: str | None = None
     ) -> "Owner":
-        """Whoever asks, as a chat or a turn names them: a guest, where one is named."""
+        """Return the owner that a chat or a turn names: the guest, if it names one."""
         return cls(organization_id, None if guest_id else user_id, guest_id or None)
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As columns of a row, for filters and for new rows."""
+        """The owner as columns of a row, for filters and for new rows."""
         return {
             "organization_id": self.organization_id,
             "user_id": self.user_id,
@@ -38,7 +38,7 @@ class Owner:
 
     @property
     def condition(self) -> str:
-        """The same as SQL over `fields`. (`IS NOT DISTINCT FROM` would find no index.)"""
+        """The owner as SQL over `fields`. (`IS NOT DISTINCT FROM` would find no index.)"""
         if self.guest_id is not None:
             who = "guest_id = %(guest_id)s AND user_id IS NULL"
         else:
@@ -47,5 +47,5 @@ class Owner:
 
     @property
     def word(self) -> str:
-        """What all memories of this owner have in their index of words, and nobody else's."""
+        """The word that all memories of this owner have in their index, and nobody else's."""
         return pool_word(f"memory:{self.organization_id.hex}", self.guest_id or str(self.user_id))

@@ -1,6 +1,6 @@
-"""The verbs of a person over their own memories: add, edit, forget. Each is one transaction.
+"""Let people add, edit and forget their own memories. Each verb is one transaction.
 
-Whoever calls has embedded the text before: nothing here waits for a provider.
+The caller has embedded the text before: nothing here waits for a provider.
 """
 
 from collections.abc import Sequence
@@ -37,20 +37,20 @@ def add_memory(
     replaces: UUID | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> tuple[Memory, RememberResult]:
-    """See `memory.facts.facts.remember`."""
+    """Remember a fact as `memory.facts.facts.remember` does, and settle the idempotency claim."""
     memory, outcome = remember(owner, fact, embedded=embedded, replaces=replaces)
     settle(claim, status=status_of((memory, outcome)), answer=memory_wire(memory))
     return memory, outcome
 
 
 def status_of(added: tuple[Memory, RememberResult]) -> int:
-    """Of an answer to POST: nothing was made of what was known."""
+    """Return the HTTP status of a POST: 201 for a new memory, 200 for what was known already."""
     return 200 if added[1] is RememberResult.KNOWN else 201
 
 
 @transaction.atomic(durable=True)
 def edit_memory(memory: Memory, *, content: str, embedded: EmbeddedText | None = None) -> Memory:
-    """The owner's own words, in place.
+    """Replace a memory's text by the owner's own words, in place.
 
     Raises Invalid, also when another memory says the same; Conflict for one that was superseded,
     Missing for one that was forgotten meanwhile.
@@ -59,7 +59,7 @@ def edit_memory(memory: Memory, *, content: str, embedded: EmbeddedText | None =
     owner = owner_of(memory)
     memory = _lock_memory(memory)
     if memory.valid_until is not None:
-        raise Conflict("This memory was superseded; what took its place can be edited.")
+        raise Conflict("This memory was superseded. Edit the one that took its place.")
     same = valid_of(owner).filter(
         assistant_id=memory.assistant_id, content_md5=fingerprint(content)
     )
@@ -82,9 +82,9 @@ def forget_memory(memory: Memory) -> None:
 
 @transaction.atomic(durable=True)
 def forget_all(owner: Owner, *, assistant_id: UUID | None = None) -> int:
-    """Every memory of this owner (or of theirs for one assistant), the superseded ones too.
+    """Delete every memory of this owner, or those for one assistant, superseded ones too.
 
-    How many they were.
+    Returns how many there were.
     """
     lock_owner(owner)
     rows = Memory.objects.filter(**owner.fields)
@@ -94,7 +94,7 @@ def forget_all(owner: Owner, *, assistant_id: UUID | None = None) -> int:
 
 
 def _lock_memory(memory: Memory) -> Memory:
-    """As it is now, while nobody else writes its owner's memories. Raises Missing."""
+    """Lock the owner's memories and return this one as it is now. Raises Missing."""
     lock_owner(owner_of(memory))
     found: Memory | None = Memory.objects.filter(pk=memory.pk).first()
     if found is None:

@@ -1,4 +1,4 @@
-"""Addresses of memories, below /api/v1/."""
+"""Route the addresses of memories below /api/v1/."""
 
 from django.urls import path
 

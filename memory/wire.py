@@ -1,4 +1,4 @@
-"""The wire form of memories: one form, wherever they are shown."""
+"""Serialise memories, to one form wherever they are shown."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from memory.models import Memory
 
 
 def memory_wire(memory: Memory) -> dict[str, Any]:
-    """`superseded_by` is the id of the memory that took its place."""
+    """Return the memory's wire form. `superseded_by` is the memory that took its place."""
     return {
         "id": str(memory.pk),
         "content": memory.content,

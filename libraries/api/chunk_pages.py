@@ -1,4 +1,4 @@
-"""Pages of a document's chunks, from its beginning: `{"next", "previous", "results"}`, `?limit=`.
+"""Paginate a document's chunks from its beginning: `{"next", "previous", "results"}`, `?limit=`.
 
 A cursor is the order of the chunk after which (`a`) or before which (`b`) a page lies.
 """
@@ -17,7 +17,10 @@ _CURSOR: Final = re.compile(r"([ab])(\d{1,9})")
 
 class ByOrder(NewestFirst):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        """One query, of one row more than the page. Raises Invalid."""
+        """Return one page, in the order of the document.
+
+        One query, of one row more than the page. Raises Invalid for a cursor of another list.
+        """
         self._address = request.build_absolute_uri()
         self.limit = limit_of(request, default=self.default_limit, at_most=self.max_limit)
         way, place = _decode_cursor(request.query_params.get("cursor"))
@@ -32,13 +35,13 @@ class ByOrder(NewestFirst):
         return self.page
 
     def get_next_link(self) -> str | None:
-        """Towards the document's end."""
+        """Return the address of the next page, towards the document's end; None on the last."""
         if not self.page or (self._after and not self._has_more):
             return None
         return self._to(f"a{self.page[-1].order}")
 
     def get_previous_link(self) -> str | None:
-        """Towards its beginning; None on the first page."""
+        """Return the address of the page before, towards the beginning; None on the first."""
         if not self.page or self._is_first or not (self._after or self._has_more):
             return None
         return self._to(f"b{self.page[0].order}")
@@ -49,10 +52,10 @@ class ByOrder(NewestFirst):
 
 
 def _decode_cursor(cursor: str | None) -> tuple[str, int]:
-    """Raises Invalid."""
+    """Return the direction and the order to go on from. Raises Invalid."""
     if cursor is None:
         return "a", -1
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise Invalid(fields={"cursor": ["This is not a cursor of this list."]})
+        raise Invalid(fields={"cursor": ["This cursor does not belong to this list."]})
     return found[1], int(found[2])

@@ -1,4 +1,4 @@
-"""REST of documents and their chunks (docs/libraries.md): one view per address."""
+"""Serve the REST API of documents and their chunks (docs/libraries.md): one view per address."""
 
 import hashlib
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from libraries.api.schema import DOCUMENT_FILTERS
 from libraries.api.uploads import answered_once, is_form, read_upload, refuse_long_form
 from libraries.ingestion import document_services, url_services
 from libraries.ingestion.document_services import status_of
-from libraries.ingestion.intake import DocumentSource, Placed
+from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
 from libraries.wire import document_wire
 
@@ -55,19 +55,20 @@ class DocumentsView(GenericAPIView[Document]):
 
     @extend_schema(parameters=DOCUMENT_FILTERS, responses=DocumentSerializer(many=True))
     def get(self, request: Request, library_id: UUID) -> Response:
-        """The library's documents, newest first."""
+        """List the library's documents, newest first."""
         principal = principal_of(request)
         library = get_visible(Library, principal, library_id)
         rows = Document.objects.visible_to(principal).filter(library=library).defer(*LARGE)
-        page = self.paginate_queryset(rows.filter(**_filters(request.query_params)))
+        page = self.paginate_queryset(rows.filter(**_read_filters(request.query_params)))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(**_ADDED)
     def post(self, request: Request, library_id: UUID) -> Response:
-        """Give the library a document: upload a file, send a text, or name a URL to fetch.
+        """Add a document to the library: upload a file, send a text, or name a URL to fetch.
 
-        201 for a new one. 200 for one that is there: with the same content as it is, with another
-        content at the same `path` to be indexed anew. Images are refused.
+        Answers 201 for a new document, and 200 for one that the library has already: it stays as it
+        is if the content is the same, and is indexed anew if the content at its `path` is another.
+        Images are refused.
         """
         return _add_document(request, get_writable(Library, principal_of(request), library_id))
 
@@ -77,7 +78,7 @@ class DefaultDocumentsView(APIView):
 
     @extend_schema(**_ADDED)
     def post(self, request: Request) -> Response:
-        """Give a document to your default library, which is made if there is none."""
+        """Add a document to your default library, which is created if there is none."""
         refuse_long_form(request)
         return _add_document(request, services.default_library(principal_of(request)))
 
@@ -87,19 +88,19 @@ class DocumentView(GenericAPIView[Document]):
     bound_keys_may = ("GET",)
 
     def get(self, request: Request, document_id: UUID) -> Response:
-        """How far its ingestion is, and why it failed if it did."""
-        return Response(document_wire(_seen(request, document_id)))
+        """Show a document: how far its ingestion is, and why it failed if it did."""
+        return Response(document_wire(_load_document(request, document_id)))
 
     @extend_schema(request=DocumentChanges)
     def patch(self, request: Request, document_id: UUID) -> Response:
-        """Its name and metadata. Whoever may write the library; 403 for others who see it."""
+        """Change a document's name and metadata. 403 for those who may only read the library."""
         document = _writable_document(request, document_id)
         changes = validate_body(DocumentChanges, request, partial=True)
         return Response(document_wire(document_services.update_document(document, changes=changes)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, document_id: UUID) -> Response:
-        """With its chunks and its bytes, at any stage."""
+        """Delete a document with its chunks and its bytes, at any stage."""
         document_services.delete_document(_writable_document(request, document_id))
         return Response(status=204)
 
@@ -109,7 +110,7 @@ class DocumentTextView(APIView):
 
     @extend_schema(responses=DocumentTextSerializer)
     def get(self, request: Request, document_id: UUID) -> Response:
-        """The text that was read from it. 409 until it is there."""
+        """Show the text that was read from the document. 409 until there is one."""
         document = get_visible(Document, principal_of(request), document_id)
         if document.text is None:
             raise Conflict(document.error or "The document has not been read yet.")
@@ -123,9 +124,9 @@ class ChunksView(GenericAPIView[DocumentChunk]):
 
     @extend_schema(responses=ChunkSerializer(many=True))
     def get(self, request: Request, document_id: UUID) -> Response:
-        """The pieces that search finds, from the beginning of the document."""
+        """List the document's chunks, which search finds, from its beginning."""
         principal = principal_of(request)
-        document = _seen(request, document_id)
+        document = _load_document(request, document_id)
         model_id = document.library.embedding_model_id
         rows = DocumentChunk.objects.visible_to(principal).defer("vector", "search")
         page = self.paginate_queryset(rows.filter(document=document, embedding_model=model_id))
@@ -135,7 +136,7 @@ class ChunksView(GenericAPIView[DocumentChunk]):
 class RetryView(APIView):
     @extend_schema(request=None, responses=DocumentSerializer)
     def post(self, request: Request, document_id: UUID) -> Response:
-        """Try again what failed, was cancelled or waits. Anything else stays as it is."""
+        """Retry a document that failed, was cancelled or waits. Any other stays as it is."""
         document = document_services.retry_document(_writable_document(request, document_id))
         return Response(document_wire(document))
 
@@ -143,7 +144,7 @@ class RetryView(APIView):
 class DocumentRefreshView(APIView):
     @extend_schema(request=None, responses=DocumentSerializer)
     def post(self, request: Request, document_id: UUID) -> Response:
-        """Fetch it from its address again; if that says something else now, it is indexed anew.
+        """Fetch a document from its address again; if the content has changed, index it anew.
 
         409 `conflict` for a document that was not fetched from an address.
         """
@@ -154,12 +155,12 @@ class DocumentRefreshView(APIView):
 class DocumentCancelView(APIView):
     @extend_schema(request=None, responses=DocumentSerializer)
     def post(self, request: Request, document_id: UUID) -> Response:
-        """Stop its ingestion at the next step. What was searchable before stays so."""
+        """Cancel a document's ingestion. What was searchable before stays searchable."""
         document = document_services.cancel_document(_writable_document(request, document_id))
         return Response(document_wire(document))
 
 
-def _seen(request: Request, document_id: UUID) -> Document:
+def _load_document(request: Request, document_id: UUID) -> Document:
     return get_visible(Document, principal_of(request), document_id, without=LARGE)
 
 
@@ -167,7 +168,7 @@ def _writable_document(request: Request, document_id: UUID) -> Document:
     return get_writable(Document, principal_of(request), document_id, without=LARGE)
 
 
-_ONE_SOURCE: Final = "Give a text with its name, or a url; a file comes as a form."
+_ONE_SOURCE: Final = "Send either `text` with a name, or `url`; send a file as a form."
 
 
 def _add_document(request: Request, library: Library) -> Response:
@@ -176,7 +177,7 @@ def _add_document(request: Request, library: Library) -> Response:
         if ("url" in request.data) == ("text" in request.data):
             raise Invalid(fields={"text": [_ONE_SOURCE]})
         if "url" in request.data:
-            return _added_from_url(request, library)
+            return _add_from_url(request, library)
     given = _read_source(request)
     said = {"name": given.name, "path": given.path, "metadata": given.metadata}
     return answered_once(
@@ -188,7 +189,7 @@ def _add_document(request: Request, library: Library) -> Response:
     )
 
 
-def _added_from_url(request: Request, library: Library) -> Response:
+def _add_from_url(request: Request, library: Library) -> Response:
     fields = validate_body(DocumentUrl, request)
     user_id = principal_of(request).user_id
     return answered_once(
@@ -200,12 +201,12 @@ def _added_from_url(request: Request, library: Library) -> Response:
     )
 
 
-def _wire(placed: Placed) -> dict[str, Any]:
+def _wire(placed: PlacedDocument) -> dict[str, Any]:
     return document_wire(placed.document)
 
 
 def _read_source(request: Request) -> DocumentSource:
-    """Raises ValidationError."""
+    """Return what the request brings: a form's file or a JSON text. Raises ValidationError."""
     if is_form(request):
         fields = validate_body(DocumentUpload, request)
         upload = fields.pop("file")
@@ -220,12 +221,12 @@ def _read_source(request: Request) -> DocumentSource:
     )
 
 
-def _filters(asked: Mapping[str, str]) -> dict[str, str]:
-    """Raises Invalid for a status or stage there is not."""
+def _read_filters(asked: Mapping[str, str]) -> dict[str, str]:
+    """Translate the query parameters. Raises Invalid for an unknown status or stage."""
     known = {"status": DocumentStatus.values, "stage": DocumentStage.values}
     for name, values in known.items():
         if name in asked and asked[name] not in values:
-            raise Invalid(fields={name: [f"One of {', '.join(values)}."]})
+            raise Invalid(fields={name: [f"Must be one of {', '.join(values)}."]})
     filters = {name: asked[name] for name in known if name in asked}
     if prefix := asked.get("path_prefix", ""):
         filters["path__startswith"] = prefix

@@ -1,4 +1,4 @@
-"""The shapes of files: what comes in, and what goes out (`libraries.wire`)."""
+"""Define the shapes of files: what comes in, and what goes out (`libraries.wire`)."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ class FileUrlInput(serializers.Serializer[Any]):
 class FileSerializer(serializers.Serializer[File]):
     id = serializers.UUIDField()
     name = serializers.CharField()
-    mime_type = serializers.CharField(help_text="Decided from the bytes.")
+    mime_type = serializers.CharField(help_text="Detected from the bytes.")
     size = serializers.IntegerField(help_text="In bytes, as stored.")
     file_hash = serializers.CharField(help_text="SHA-256 of the stored bytes, in hexadecimal.")
-    url = serializers.CharField(allow_null=True, help_text="Where it was fetched from.")
-    expired_at = serializers.DateTimeField(allow_null=True, help_text="Gone from then on.")
+    url = serializers.CharField(allow_null=True, help_text="The URL it was fetched from.")
+    expired_at = serializers.DateTimeField(allow_null=True, help_text="When it is deleted.")
     created_at = serializers.DateTimeField()
 
     def to_representation(self, instance: File) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""REST of files (docs/files.md): one view per address, one service per verb."""
+"""Serve the REST API of files (docs/files.md): one view per address, one service per verb."""
 
 import hashlib
 from typing import Any
@@ -34,7 +34,7 @@ class FilesView(GenericAPIView[File]):
 
     @extend_schema(responses=FileSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """Your files, newest first."""
+        """List your files, newest first."""
         rows = File.objects.visible_to(principal_of(request)).defer("text")
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
@@ -48,7 +48,8 @@ class FilesView(GenericAPIView[File]):
     def post(self, request: Request) -> Response:
         """Store a file: upload it, or name a URL that Amber fetches.
 
-        Images are encoded anew, without metadata. 400 `unsafe_address` for a URL that is not public.
+        Images are re-encoded without their metadata. 400 `unsafe_address` for a URL that is not
+        public.
         """
         refuse_long_form(request)
         if is_form(request):
@@ -78,25 +79,25 @@ class FileView(APIView):
 
     @extend_schema(responses=FileSerializer)
     def get(self, request: Request, file_id: UUID) -> Response:
-        """What the file is, without its bytes."""
+        """Show a file, without its bytes."""
         return Response(file_wire(get_visible(File, principal_of(request), file_id)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, file_id: UUID) -> Response:
-        """The file and its bytes. Messages it was sent with stay, without it."""
+        """Delete a file and its bytes. Messages it was sent with stay, without it."""
         storage.delete_file(get_visible(File, principal_of(request), file_id))
         return Response(status=204)
 
 
 class HasSignature(BasePermission):
-    """Lets in whoever brings a link's signature; the view decides whether it is good."""
+    """Lets in every request with a link's signature; the view decides whether it is valid."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         return "signature" in request.query_params
 
 
 class AnyType(BaseContentNegotiation):
-    """An <img> asks for image/*, and gets what there is; errors are JSON all the same."""
+    """Accepts any Accept header: an <img> asks for image/*, and errors are JSON all the same."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         return parsers[0]
@@ -114,13 +115,16 @@ class FileContentView(APIView):
 
     @extend_schema(parameters=CONTENT_PARAMETERS, responses=CONTENT_RESPONSES)
     def get(self, request: Request, file_id: UUID) -> HttpResponseBase:
-        """The bytes, as a download. Also HEAD."""
+        """Download the file's bytes. HEAD is answered too."""
         inline = request.query_params.get("inline") == "1"
-        return file_response(request._request, _readable(request, file_id), inline=inline)
+        return file_response(request._request, _load_readable(request, file_id), inline=inline)
 
 
-def _readable(request: Request, file_id: UUID) -> File:
-    """A signature decides alone, whoever is signed in. Raises Missing."""
+def _load_readable(request: Request, file_id: UUID) -> File:
+    """Return the file, if the request may read it. Raises Missing.
+
+    Where there is a signature it decides alone, whoever is signed in.
+    """
     signature = request.query_params.get("signature")
     if signature is not None:
         return file_of_link(file_id, signature)

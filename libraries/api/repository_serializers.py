@@ -1,4 +1,4 @@
-"""The shapes of Git imports; nothing here writes rows."""
+"""Define the shapes of Git imports; nothing here writes rows."""
 
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ MAX_PATTERN_CHARS: Final = 200
 
 
 class PatternField(serializers.CharField):
-    """A pattern of paths; see `libraries.git.globs`."""
+    """A pattern of paths, as `libraries.git.globs` reads them."""
 
     def to_internal_value(self, data: Any) -> str:
         pattern = str(super().to_internal_value(data))
@@ -26,7 +26,7 @@ class PatternField(serializers.CharField):
 
 
 class RepositoryInput(serializers.Serializer[Any]):
-    git_url = serializers.CharField(max_length=2_000, help_text="Begins with https://.")
+    git_url = serializers.CharField(max_length=2_000, help_text="Must begin with https://.")
     ref = serializers.RegexField(
         r"\A(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]*\Z",
         max_length=255,
@@ -39,13 +39,14 @@ class RepositoryInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         write_only=True,
-        help_text="An access token that may read it, or `name:token`. Empty forgets the stored one.",
+        help_text="An access token that may read the repository, or `name:token`. An empty one "
+        "deletes the stored token.",
     )
     include = BoundedListField(
         child=PatternField(max_length=MAX_PATTERN_CHARS),
         max_length=MAX_PATTERNS,
         required=False,
-        help_text="Patterns of paths, as in .gitignore. Empty: all that can be read.",
+        help_text="Patterns of paths, as in .gitignore. If empty, every readable file is imported.",
     )
     exclude = BoundedListField(
         child=PatternField(max_length=MAX_PATTERN_CHARS),
@@ -56,7 +57,8 @@ class RepositoryInput(serializers.Serializer[Any]):
 
 class RepositoryProgress(serializers.Serializer[Any]):
     step = serializers.CharField(
-        required=False, help_text="`fetching`, `reading`, `done`; absent before it began."
+        required=False,
+        help_text="`fetching`, `reading` or `done`; absent before the import begins.",
     )
     new = serializers.IntegerField(required=False)
     changed = serializers.IntegerField(required=False)
@@ -65,10 +67,12 @@ class RepositoryProgress(serializers.Serializer[Any]):
     skipped = serializers.DictField(
         child=serializers.IntegerField(),
         required=False,
-        help_text="Files that are no documents, by reason.",
+        help_text="How many files were left out, by reason.",
     )
     refused = serializers.DictField(
-        child=serializers.CharField(), required=False, help_text="Some of them, with the words."
+        child=serializers.CharField(),
+        required=False,
+        help_text="Some of the refused files, each with the reason in words.",
     )
 
 
@@ -77,13 +81,13 @@ class RepositorySerializer(serializers.Serializer[Repository]):
     library_id = serializers.UUIDField()
     git_url = serializers.CharField()
     ref = serializers.CharField()
-    commit = serializers.CharField(help_text="The one that was imported last; empty before.")
+    commit = serializers.CharField(help_text="The last imported commit; empty before.")
     include = serializers.ListField(child=serializers.CharField())
     exclude = serializers.ListField(child=serializers.CharField())
     has_token = serializers.BooleanField()
     status = serializers.ChoiceField(DocumentStatus.choices)
     attempt = serializers.IntegerField()
-    error = serializers.CharField(help_text="Why it failed; for people.")
+    error = serializers.CharField(help_text="Why it failed, in words.")
     progress = RepositoryProgress()
     user_id = serializers.UUIDField(allow_null=True)
     created_at = serializers.DateTimeField()

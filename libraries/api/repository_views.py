@@ -1,4 +1,4 @@
-"""REST of Git imports (docs/libraries.md): start one, see how they go, cancel or delete it."""
+"""Serve the REST API of Git imports (docs/libraries.md): start, show, cancel and delete them."""
 
 from uuid import UUID
 
@@ -24,7 +24,7 @@ class RepositoriesView(GenericAPIView[Repository]):
 
     @extend_schema(responses=RepositorySerializer(many=True))
     def get(self, request: Request, library_id: UUID) -> Response:
-        """The repositories imported into this library and how their imports go, newest first."""
+        """List the repositories imported into this library, newest first, with their progress."""
         principal = principal_of(request)
         library = get_visible(Library, principal, library_id)
         rows = Repository.objects.visible_to(principal).filter(library=library)
@@ -37,7 +37,8 @@ class RepositoriesView(GenericAPIView[Repository]):
     def post(self, request: Request, library_id: UUID) -> Response:
         """Import a Git repository, or import it again: only what changed is indexed anew.
 
-        409 `conflict` while it is under way. 400 `unsafe_address` for an address that is not public.
+        409 `conflict` while an import of it is running. 400 `unsafe_address` for an address that is
+        not public.
         """
         principal = principal_of(request)
         library = get_writable(Library, principal, library_id)
@@ -56,12 +57,12 @@ class RepositoriesView(GenericAPIView[Repository]):
 class RepositoryView(APIView):
     @extend_schema(responses=RepositorySerializer)
     def get(self, request: Request, import_id: UUID) -> Response:
-        """How this import goes."""
+        """Show an import and its progress."""
         return Response(repository_wire(get_visible(Repository, principal_of(request), import_id)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, import_id: UUID) -> Response:
-        """Forget it with its token, at any stage. Its documents are deleted in the background."""
+        """Delete an import with its token; its documents are deleted in the background."""
         repository = get_writable(Repository, principal_of(request), import_id)
         services.delete_import(repository)
         return Response(status=204)
@@ -70,6 +71,6 @@ class RepositoryView(APIView):
 class CancelImportView(APIView):
     @extend_schema(request=None, responses=RepositorySerializer)
     def post(self, request: Request, import_id: UUID) -> Response:
-        """End it now. What was imported by then stays, and another import goes on from there."""
+        """Cancel an import. What was imported so far stays, and another import continues there."""
         repository = get_writable(Repository, principal_of(request), import_id)
         return Response(repository_wire(services.cancel_import(repository)))

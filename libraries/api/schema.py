@@ -1,4 +1,4 @@
-"""What OpenAPI says about files beyond their shapes: examples, headers, bytes."""
+"""Describe files in OpenAPI beyond their shapes: examples, headers, bytes."""
 
 from typing import Any, Final
 
@@ -32,19 +32,27 @@ FILE_EXAMPLES: Final = [
 
 DOCUMENT_FILTERS: Final = [
     OpenApiParameter("status", str, enum=DocumentStatus.values),
-    OpenApiParameter("stage", str, enum=DocumentStage.values, description="How far it got."),
-    OpenApiParameter("path_prefix", str, description="The path begins with this."),
+    OpenApiParameter(
+        "stage", str, enum=DocumentStage.values, description="The last finished stage."
+    ),
+    OpenApiParameter("path_prefix", str, description="Only paths that begin with this."),
 ]
 
 CONTENT_PARAMETERS: Final = [
     OpenApiParameter(
-        "inline", str, enum=["1"], description="Show an image in the page: no download."
+        "inline",
+        str,
+        enum=["1"],
+        description="Show an image in the page instead of downloading it.",
     ),
     OpenApiParameter(
-        "signature", str, description="Of a link made by Amber: stands in for the credential."
+        "signature", str, description="From a link made by Amber; replaces the credential."
     ),
     OpenApiParameter(
-        "If-None-Match", str, OpenApiParameter.HEADER, description="An `ETag` seen before."
+        "If-None-Match",
+        str,
+        OpenApiParameter.HEADER,
+        description="The `ETag` of an earlier answer.",
     ),
 ]
 CONTENT_RESPONSES: Final[dict[Any, Any]] = {
@@ -54,5 +62,5 @@ CONTENT_RESPONSES: Final[dict[Any, Any]] = {
         "`text/plain`, `text/markdown`, `text/csv`, `application/json`, or else "
         "`application/octet-stream`.",
     ),
-    304: OpenApiResponse(description="The bytes of this `ETag` are still right."),
+    304: OpenApiResponse(description="The bytes have not changed since this `ETag`."),
 }

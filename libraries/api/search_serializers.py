@@ -1,4 +1,4 @@
-"""The shapes of a search: what is asked, and the passages that come back."""
+"""Define the shapes of a search: the query, and the passages that come back."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from libraries.retrieval.passages import passage_wire
 from libraries.retrieval.search import DEFAULT_K, MAX_K, MIN_RELEVANCE, Passage
 
 MAX_QUERY_CHARS: Final = 4_000
-"""A long paragraph. More is a document, which nobody asks with."""
+"""A long paragraph. Anything longer is a document and not a question."""
 MAX_NAMED: Final = 100
 MAX_METADATA_BYTES: Final = 4_096
 
@@ -23,30 +23,34 @@ class FiltersInput(serializers.Serializer[Any]):
         max_length=1_000, required=False, allow_blank=True, trim_whitespace=False
     )
     metadata = serializers.DictField(
-        required=False, help_text="Documents whose metadata has these values under these keys."
+        required=False, help_text="Only documents whose metadata has these values under these keys."
     )
 
     def to_internal_value(self, data: Any) -> Any:
-        """A filter that does not exist must not find everything."""
+        """Refuse unknown filters: ignoring one would find everything."""
         value = super().to_internal_value(data)
         unknown = [name for name in data if name not in self.fields]
         if unknown:
             there = ", ".join(self.fields)
             raise serializers.ValidationError(
-                dict.fromkeys(unknown, f"There is no such filter. There are: {there}.")
+                dict.fromkeys(unknown, f"There is no such filter. Available: {there}.")
             )
         return value
 
     def validate_metadata(self, value: dict[str, Any]) -> dict[str, Any]:
         if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
-            raise serializers.ValidationError(f"At most {MAX_METADATA_BYTES:,} bytes.")
+            raise serializers.ValidationError(f"It may have at most {MAX_METADATA_BYTES:,} bytes.")
         return value
 
 
 class SearchInput(serializers.Serializer[Any]):
     query = serializers.CharField(max_length=MAX_QUERY_CHARS)
     k = serializers.IntegerField(
-        required=False, default=DEFAULT_K, min_value=1, max_value=MAX_K, help_text="Passages."
+        required=False,
+        default=DEFAULT_K,
+        min_value=1,
+        max_value=MAX_K,
+        help_text="The number of passages.",
     )
     filters = FiltersInput(required=False)
 
@@ -72,7 +76,7 @@ class FoundDocument(serializers.Serializer[Any]):
 
 
 class PassageSerializer(serializers.Serializer[Passage]):
-    number = serializers.IntegerField(help_text="From 1, best first.")
+    number = serializers.IntegerField(help_text="Counts from 1, best first.")
     chunk_ids = serializers.ListField(child=serializers.UUIDField())
     content = serializers.CharField(help_text="The document's text from `start` to `end`.")
     document = FoundDocument()
@@ -82,16 +86,16 @@ class PassageSerializer(serializers.Serializer[Passage]):
     page = serializers.IntegerField(allow_null=True)
     heading = serializers.CharField(allow_null=True)
     score = serializers.FloatField(
-        help_text="Fused; 1 is first by words and by meaning. With a reranker, its own."
+        help_text="1 for the first by words and by meaning. With a reranker, the reranker's score."
     )
     relevance = serializers.FloatField(
-        help_text=f"0 to 1; below {MIN_RELEVANCE} models are not shown it."
+        help_text=f"From 0 to 1; models are not shown passages below {MIN_RELEVANCE}."
     )
     vector_rank = serializers.IntegerField(
-        allow_null=True, help_text="Place among all chunks by meaning; null: not in the first 100."
+        allow_null=True, help_text="Rank among all chunks by meaning; null beyond the first 100."
     )
     text_rank = serializers.IntegerField(
-        allow_null=True, help_text="Place by words; null: none of the words, or far behind."
+        allow_null=True, help_text="Rank by words; null without any of the words, or far behind."
     )
 
     def to_representation(self, instance: Passage) -> dict[str, Any]:
@@ -101,5 +105,6 @@ class PassageSerializer(serializers.Serializer[Passage]):
 class FoundSerializer(serializers.Serializer[Any]):
     results = PassageSerializer(many=True)
     notes = serializers.ListField(
-        child=serializers.CharField(), help_text="Parts of the search that had to be left out."
+        child=serializers.CharField(),
+        help_text="Which parts of the search had to be left out, in words.",
     )

@@ -1,4 +1,4 @@
-"""REST of search (docs/retrieval.md): what a library finds, and why each passage is where it is."""
+"""Serve the REST API of search (docs/retrieval.md): passages, and why each is where it is."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,7 +23,7 @@ class LibrarySearchView(APIView):
 
     @extend_schema(request=SearchInput, responses=FoundSerializer)
     def post(self, request: Request, library_id: UUID) -> Response:
-        """Search a library by words and by meaning. 404 for a document it does not have."""
+        """Search a library by words and by meaning. 404 if a named document is not in it."""
         principal = principal_of(request)
         libraries = _libraries(principal, [library_id])
         return _answer(principal, libraries, validate_body(SearchInput, request))
@@ -38,7 +38,7 @@ class LibrariesSearchView(APIView):
         responses=FoundSerializer,
     )
     def post(self, request: Request) -> Response:
-        """Search several libraries at once. 404 if you do not see one of them."""
+        """Search several libraries at once. 404 if you cannot see one of them."""
         principal = principal_of(request)
         given = validate_body(LibrariesSearchInput, request)
         libraries = _libraries(principal, given.pop("library_ids"))
@@ -46,7 +46,7 @@ class LibrariesSearchView(APIView):
 
 
 def _libraries(principal: Principal, ids: Iterable[UUID]) -> list[Library]:
-    """One query. Raises Missing."""
+    """Return the libraries of these ids, by one query. Raises Missing if one is not visible."""
     wanted = set(ids)
     rows = Library.objects.visible_to(principal).filter(pk__in=wanted)
     libraries = list(rows.select_related("embedding_model__provider"))
@@ -66,7 +66,7 @@ def _answer(principal: Principal, libraries: list[Library], given: dict[str, Any
 
 
 def _check_documents(principal: Principal, libraries: list[Library], ids: set[UUID]) -> None:
-    """Raises Missing: a foreign document is as absent as one that never was."""
+    """Raise Missing for a foreign document, which is as absent as one that never was."""
     rows = Document.objects.visible_to(principal).filter(library__in=libraries, pk__in=ids)
     if rows.count() < len(ids):
         raise Missing

@@ -1,4 +1,4 @@
-"""How views take what people send: forms with one file, and a key that makes a POST happen once."""
+"""Read uploads in views: forms with one file, and a key that makes a POST happen once."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def refuse_long_form(request: Request) -> None:
-    """Before it is parsed, and written to the disk a second time. Raises TooLarge."""
+    """Raise TooLarge for a body that is too long, before it is parsed and written to the disk."""
     most = settings.AMBER_MAX_UPLOAD_BYTES + FORM_BYTES
     if int(request.META.get("CONTENT_LENGTH") or 0) > most:
         raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")
@@ -31,7 +31,10 @@ def is_form(request: Request) -> bool:
 
 
 def read_upload(upload: "UploadedFile[bytes]") -> tuple[str, bytes]:
-    """Its name and bytes. One byte too many is read, which is enough to be refused."""
+    """Return the upload's name and bytes.
+
+    At most one byte over the limit is read, which is enough to be refused.
+    """
     return upload.name or "", upload.read(settings.AMBER_MAX_UPLOAD_BYTES + 1)
 
 
@@ -43,7 +46,10 @@ def answered_once(
     wire: Callable[[T], Mapping[str, Any]],
     status: Callable[[T], int] = lambda _: 201,
 ) -> Response:
-    """What `work` made; the first answer again for an Idempotency-Key seen before."""
+    """Do the work once and answer with what it made.
+
+    For an Idempotency-Key seen before, the first answer is repeated.
+    """
     done = once(
         principal_of(request),
         route=f"{request.method} {request.path}",

@@ -1,6 +1,6 @@
-"""REST of libraries (docs/libraries.md): one view per address, one service per verb.
+"""Serve the REST API of libraries (docs/libraries.md): one view per address, one service per verb.
 
-Documents: `libraries.api.document_views`. Searching and importing: views of their own.
+Documents, searches and imports have view modules of their own.
 """
 
 from typing import Any
@@ -30,11 +30,11 @@ class LibrariesView(GenericAPIView[Library]):
     bound_keys_may = ("GET",)
 
     @extend_schema(
-        parameters=[OpenApiParameter("q", str, description="Part of the name or description.")],
+        parameters=[OpenApiParameter("q", str, description="Text in the name or description.")],
         responses=LibrarySerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """Libraries of the organization that are yours or shared, newest first."""
+        """List the libraries of the organization that are yours or shared, newest first."""
         rows = Library.objects.visible_to(principal_of(request)).select_related(*MODELS)
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
@@ -45,7 +45,7 @@ class LibrariesView(GenericAPIView[Library]):
         request=LibraryInput, responses={201: LibrarySerializer}, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request) -> Response:
-        """Make a library. 400 `unknown_model` for an embedding model that is not offered."""
+        """Create a library. 400 `unknown_model` for an embedding model that is not offered."""
         fields = validate_body(LibraryInput, request)
         return answered_once(
             request,
@@ -62,15 +62,15 @@ class LibraryView(GenericAPIView[Library]):
     bound_keys_may = ("GET",)
 
     def get(self, request: Request, library_id: UUID) -> Response:
-        """The library, and its documents by status."""
+        """Show a library, with its documents counted by status."""
         return Response(_library_to_wire(get_visible(Library, principal_of(request), library_id)))
 
     @extend_schema(request=LibraryInput)
     def patch(self, request: Request, library_id: UUID) -> Response:
-        """Its creator, and admins if it is shared. 403 for others who see it.
+        """Change a library. Its creator may, and admins if it is shared; 403 for other readers.
 
-        Another `embedding_model` is taken in the background; other sizes count for new documents,
-        and for all after `reindex/`.
+        The switch to another `embedding_model` happens in the background. New sizes apply to new
+        documents, and to all documents after `reindex/`.
         """
         library = get_writable(Library, principal_of(request), library_id)
         changes = validate_body(LibraryInput, request, partial=True)
@@ -78,7 +78,7 @@ class LibraryView(GenericAPIView[Library]):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, library_id: UUID) -> Response:
-        """With all its documents, also while they are ingested. Assistants stay, without it."""
+        """Delete a library with all its documents, even during ingestion. Assistants stay."""
         services.delete_library(get_writable(Library, principal_of(request), library_id))
         return Response(status=204)
 
@@ -88,7 +88,7 @@ class ReindexView(GenericAPIView[Library]):
 
     @extend_schema(request=None, responses={202: LibraryWithCounts})
     def post(self, request: Request, library_id: UUID) -> Response:
-        """Cut all documents up anew, by the library's sizes. What is found now is found until then."""
+        """Reindex all documents with the library's sizes. Until then, the old chunks are found."""
         library = get_writable(Library, principal_of(request), library_id)
         return Response(_library_to_wire(services.reindex_library(library)), status=202)
 

@@ -1,9 +1,10 @@
-"""What full text keeps of a chunk, and asks for: the words of `amber.lib.search.words`, as stems, counted.
+"""Count the words of chunks for full-text search, and pick those of a question.
 
-A chunk is found by its document's name and its headings too. Where a word stands is not kept, only
-how often it occurs: a lexeme's positions are 1, 2, … up to that number, and `ts_rank` of one word
-tells it (`occurrences_of`). One more lexeme names the library, so that the one GIN index of the
-table answers for one library as if it had an index of its own, however much others hold.
+Words are those of `amber.lib.search.words`, as stems; a chunk is found by its document's name and
+its headings too. Where a word stands is not kept, only how often it occurs: a lexeme's positions
+are 1, 2, … up to that number, and `occurrences_of` reads it from the `ts_rank` of one word. One
+more lexeme names the library, so that the one GIN index of the table answers for one library as if
+it had an index of its own, however much others hold.
 """
 
 import struct
@@ -23,7 +24,7 @@ MAX_COUNTED: Final = 32
 """BM25 gains under 1% from the 33rd occurrence."""
 
 MAX_ASKED: Final = 48
-"""A long question has two dozen; each is one look into the index."""
+"""A long question has two dozen words; each is one look into the index."""
 
 _POSITIONS: Final = [
     struct.pack(f">H{count}H", count, *range(1, count + 1)) for count in range(MAX_COUNTED + 1)
@@ -31,19 +32,19 @@ _POSITIONS: Final = [
 
 
 def library_word(library_id: UUID) -> str:
-    """No text has it: `=` is in no word."""
+    """Return the lexeme that stands for the library. No text has it: `=` is in no word."""
     return f"={library_id.hex}"
 
 
 def chunk_words(library_id: UUID, *texts: str) -> Counter[str]:
-    """How often each word occurs in the texts together; the library's own word once."""
+    """Count each word in the texts together; the library's own word counts once."""
     counted = Counter(stem(word) for text in texts for word in stored_words(text))
     counted[library_word(library_id)] = 1
     return counted
 
 
 def tsvector_bytes(counted: Mapping[str, int]) -> bytes:
-    """The binary form of a tsvector (`tsvectorrecv`), for COPY.
+    """Return the binary form of a tsvector (`tsvectorrecv`), for COPY.
 
     https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/tsvector.c
     """
@@ -56,8 +57,10 @@ def tsvector_bytes(counted: Mapping[str, int]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
-    """`literal`: as a tsquery. `tells`: false for words as "what" and "the". `is_pair`: two
-    characters of a script without spaces, which may be a word or the seam between two.
+    """A word of a question, with its `literal` as a tsquery.
+
+    `tells` is false for words such as "what" and "the". `is_pair` means two characters of a script
+    without spaces, which may be a word or the seam between two.
     """
 
     literal: str
@@ -66,7 +69,7 @@ class AskedWord:
 
 
 def words_asked(query: str) -> list[AskedWord]:
-    """The words of a question, each once; empty for none.
+    """Return the words of a question, each once; an empty list for none.
 
     A lone character of a script without spaces is a prefix.
     """
@@ -85,5 +88,5 @@ _TOLERANCE: Final = 1e-4
 
 
 def occurrences_of(rank: float) -> int:
-    """How often a word occurs, from `ts_rank('{1,1,1,1}', search, word)`; 0 for a rank of 0."""
+    """Return how often a word occurs, from `ts_rank('{1,1,1,1}', search, word)`; 0 for rank 0."""
     return 0 if rank <= 0 else bisect_left(_RANKS, rank - _TOLERANCE) + 1

@@ -1,4 +1,4 @@
-"""Chunks into their table by COPY, in the caller's transaction.
+"""Write chunks into their table by COPY, in the caller's transaction.
 
 Rows of chunks exist for what can be found, so each is written with its vector and its words, and
 is searchable when the transaction commits. The rows are packed here, while Postgres is busy with
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """One chunk. `vector` is (dimensions of the model,), normalised. By `name`, what its document
-    is called, it is found too.
+    """A chunk to be written. `vector` has shape (dimensions of the model,) and is normalised.
+
+    `name` is the document's, by which the chunk is found too.
     """
 
     organization_id: UUID
@@ -46,7 +47,10 @@ class ChunkRow:
 
 
 def write_chunks(rows: Iterable[ChunkRow]) -> int:
-    """One COPY; how many there were. Raises IntegrityError for vectors the model does not make."""
+    """Write the rows by one COPY and return their number.
+
+    Raises IntegrityError for vectors of a size that the model does not make.
+    """
     count = 0
     stamp = _INTEGER8.pack((datetime.now(UTC) - _EPOCH) // timedelta(microseconds=1))
     # psycopg's cursor itself: Django's wrapper does not translate the errors of a COPY.

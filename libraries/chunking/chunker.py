@@ -1,4 +1,4 @@
-"""A document's text to chunks of a size that can be embedded and shown: where to cut.
+"""Cut a document's text into chunks of a size that can be embedded and shown.
 
     chunks = chunk(text, size_tokens=400, overlap_tokens=40)
     assert text[chunks[0].start : chunks[0].end]      # its content, exactly
@@ -13,7 +13,7 @@ holds, but never over a heading and never more than half of it.
 Tokens are counted piece by piece and added up: each character of the text is counted at most three
 times, whatever the text. The sum is a little above the count of the whole.
 
-Pure and deterministic. Refuses nothing; a text without content has no chunks.
+The module is pure and deterministic. A text without content has no chunks.
 """
 
 from bisect import bisect_right
@@ -38,7 +38,7 @@ _WORD_CHARS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`text[start:end]` is its content, which neither begins nor ends with empty lines.
+    """A stretch of a text: `text[start:end]`, which neither begins nor ends with empty lines.
 
     `order` counts from 0. `page` is where it begins, from 1; None without pages. `heading` is the
     path of headings over all of it, as "Manual > Setup"; None outside headings. `tokens` is at
@@ -62,10 +62,11 @@ def chunk(
     mime_type: str = "",
     count: Count = count_text,
 ) -> list[Chunk]:
-    """Every character of `text` that is not white space is in some chunk; none is only white space.
+    """Return the chunks of `text`, in order.
 
-    `pages` are the offsets where pages begin. Source code (`mime_type` text/x-…) is not searched
-    for headings: its comments look like some. Cost: linear, about 2 s for 10 MB.
+    Every character that is not white space is in some chunk; no chunk is only white space. `pages`
+    are the offsets where pages begin. Source code (`mime_type` text/x-…) is not searched for
+    headings: its comments look like some. Cost: linear, about 2 s for 10 MB.
     """
     is_source = mime_type.startswith(SOURCE_PREFIX)
     gatherer = _Gatherer(text, size_tokens, overlap_tokens, count)
@@ -96,7 +97,7 @@ def _append(chunks: list[Chunk], text: str, held: list[Piece], pages: Sequence[i
 
 
 class _Gatherer:
-    """Pieces on their way to a chunk. The first `_repeated` of them the chunk before has, too."""
+    """Gathers pieces for the next chunk. The chunk before has the first `_repeated` of them too."""
 
     def __init__(self, text: str, size_tokens: int, overlap_tokens: int, count: Count) -> None:
         self._text = text
@@ -109,7 +110,7 @@ class _Gatherer:
         self._fresh_tokens = 0
 
     def add(self, piece: Piece) -> Iterator[list[Piece]]:
-        """The pieces of each chunk that is complete without this piece."""
+        """Take one more piece; yield the pieces of each chunk that is complete without it."""
         is_section = piece.boundary is Boundary.HEADING
         if is_section and self._fresh_tokens * _SMALL_PART >= self._size_tokens:
             yield self._held
@@ -125,7 +126,7 @@ class _Gatherer:
         self._fresh_tokens += piece.tokens
 
     def rest(self) -> list[Piece]:
-        """What is left at the end; empty if it is nothing new."""
+        """Return what is left at the end; empty if there is nothing new in it."""
         return self._held if self._repeated < len(self._held) else []
 
     def _hold(self, pieces: list[Piece], repeated: int) -> None:
@@ -143,7 +144,7 @@ class _Gatherer:
         return done
 
     def _best_position(self, following: Boundary) -> int:
-        """Where the boundary is strongest in the second half of a chunk; the last of equals."""
+        """Return where the second half has its strongest boundary; the last of equals."""
         best, best_boundary = len(self._held), following
         before = self._held_tokens
         for position in range(len(self._held) - 1, self._repeated, -1):
@@ -155,7 +156,7 @@ class _Gatherer:
         return best
 
     def _overlap(self, done: list[Piece]) -> list[Piece]:
-        """The last whole pieces of a chunk, or the end of the last one if that is a sentence."""
+        """Return the last whole pieces of a chunk, or the end of the last one if it is prose."""
         left = min(self._overlap_tokens, _tokens(done) // 2)
         begin = len(done)
         while begin > 1 and done[begin - 1].tokens <= left:
@@ -168,7 +169,7 @@ class _Gatherer:
         return done[begin:]
 
     def _end_of(self, piece: Piece, most_tokens: int) -> list[Piece]:
-        """The last words of a piece; none if they are too long."""
+        """Return the last words of a piece as a piece; none if they are too long."""
         chars = (piece.end - piece.start) * most_tokens // piece.tokens
         start = piece.end - chars
         space = self._text.find(" ", start, start + _WORD_CHARS)
@@ -184,14 +185,14 @@ def _tokens(pieces: Sequence[Piece]) -> int:
 
 
 def _common_path(pieces: Sequence[Piece]) -> Sequence[str]:
-    """The headings over all of the text; of headings alone, the last one's."""
+    """Return the headings over all of these pieces; of headings alone, the last one's."""
     paths = {piece.path for piece in pieces if piece.kind is not BlockKind.HEADING}
     levels = zip(*(paths or {pieces[-1].path}), strict=False)
     return [titles[0] for titles in takewhile(lambda titles: len(set(titles)) == 1, levels)]
 
 
 def _without_margins(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without empty lines around it. The indentation of its first line stays."""
+    """Narrow a stretch to what stands between empty lines, with its first line's indentation."""
     content = text[start:end]
     first = start + len(content) - len(content.lstrip())
     last = start + len(content.rstrip())

@@ -1,7 +1,7 @@
-"""The blocks of a Markdown text, or of source code: headings, paragraphs, items, tables, code.
+"""Split a Markdown text, or source code, into blocks: headings, paragraphs, items, tables, code.
 
 Blocks follow one another without gaps; white space belongs to the block before it. Each knows the
-headings it stands under. One pass over the lines.
+headings it stands under. The lines are read once.
 """
 
 import re
@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 MAX_TITLE_CHARS: Final = 120
-"""Of a heading in a path: it is stored with every chunk below it."""
+"""Limit of a heading in a path, which is stored with every chunk below it."""
 
 
 class BlockKind(Enum):
@@ -23,7 +23,10 @@ class BlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`text[start:end]`. `is_continued`: it belongs to the block before, as the next list item."""
+    """The stretch `text[start:end]`.
+
+    `is_continued` means that it belongs to the block before, as the next list item does.
+    """
 
     start: int
     end: int
@@ -57,7 +60,7 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 class _BlockReader:
-    """Holds the block that is being read: the lines after it may still be its own."""
+    """Holds the block that is being read, since the next lines may still belong to it."""
 
     def __init__(self) -> None:
         self._start = 0
@@ -66,7 +69,7 @@ class _BlockReader:
         self._is_continued = False
 
     def read(self, line: str, start: int) -> Iterator[Block]:
-        """One line; the block that ended before it, if any."""
+        """Read one line; yield the block that ended before it, if one did."""
         raise NotImplementedError
 
     def finish(self, end: int) -> Iterator[Block]:
@@ -75,7 +78,7 @@ class _BlockReader:
             yield Block(self._start, end, kind, self._path, self._is_continued)
 
     def _begin(self, kind: BlockKind, start: int, *, is_continued: bool = False) -> Iterator[Block]:
-        """White space in front of the first block is that block's."""
+        """Begin a block and yield the one before. White space before the first block is its own."""
         if self._kind is not None:
             yield from self.finish(start)
             self._start = start
@@ -83,7 +86,7 @@ class _BlockReader:
 
 
 class _SourceReader(_BlockReader):
-    """Source code: parts between blank lines. An indented part goes on with the one before."""
+    """Reads source code as parts between blank lines; an indented part continues the one before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,11 +105,11 @@ class _MarkdownReader(_BlockReader):
         self._titles: list[tuple[int, str]] = []
         self._fence = ""
         self._is_closed = True
-        """A blank line came, or what is read takes no further lines."""
+        """True after a blank line, and when the current block takes no further lines."""
         self._is_table = False
         self._is_item = False
         self._single_line: str | None = None
-        """The only line so far of a paragraph: a line below may make it a heading."""
+        """The only line so far of a paragraph, which an underline may still make a heading."""
 
     def read(self, line: str, start: int) -> Iterator[Block]:
         if self._fence:
@@ -166,7 +169,7 @@ class _MarkdownReader(_BlockReader):
 
 
 def _title(rest: str) -> str:
-    """Without the closing marks that a heading may have."""
+    """Return a heading's text without the closing marks that it may have."""
     title = rest.strip()
     unmarked = title.rstrip("#")
     return unmarked.rstrip() if not unmarked or unmarked[-1] in " \t" else title

@@ -1,4 +1,4 @@
-"""A text as a stream of pieces: what a chunk is put together from, and how well it can be cut there.
+"""Split a text into a stream of pieces, of which chunks are put together.
 
 Pieces follow one another without gaps, from the first character to the last. A piece is a sentence,
 a heading, a list item, a row of a table, a line of code, or a whole table or code block where that
@@ -33,7 +33,7 @@ class Boundary(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`text[start:end]`, white space behind it included. `path` are the headings above it."""
+    """The stretch `text[start:end]` with the white space behind it, under the headings `path`."""
 
     start: int
     end: int
@@ -44,11 +44,12 @@ class Piece:
 
 
 _MOST_CHARS_PER_TOKEN: Final = 20
-"""Longer ones are not counted before they are cut: so no character is counted more than thrice.
-Text has 1 to 5 characters a token; runs of spaces have more."""
+"""Longer pieces are cut before they are counted, so that no character is counted more than three
+times. Text has 1 to 5 characters a token; runs of spaces have more."""
 
 _BYTES_PER_CHARACTER: Final = 4
-"""At most, in UTF-8. A token holds at least one byte: so many characters surely fit."""
+"""The most that UTF-8 takes. A token holds at least one byte, so a window of a fourth as many
+characters as tokens surely fits."""
 
 # What may end a sentence, with the marks that close it. Every match is consumed, so that a run of
 # full stops costs its length and not its square.
@@ -61,7 +62,7 @@ _LEAST_SENTENCE_CHARS: Final = 8
 
 
 def pieces_of(text: str, *, size_tokens: int, count: Count, is_source: bool) -> Iterator[Piece]:
-    """Each of at most `size_tokens`, unless it is a single character of more."""
+    """Yield pieces of at most `size_tokens`, unless a single character has more."""
     cutter = _Cutter(text, size_tokens, count)
     was_heading = False
     for block in blocks_of(text, is_source=is_source):
@@ -73,7 +74,7 @@ def pieces_of(text: str, *, size_tokens: int, count: Count, is_source: bool) -> 
 
 
 def _front(block: Block, was_heading: bool) -> Boundary | None:
-    """The boundary in front of a block."""
+    """Return the boundary in front of a block."""
     if was_heading:
         return Boundary.BEHIND_HEADING
     if block.kind is BlockKind.HEADING:
@@ -104,7 +105,10 @@ class _Cutter:
             yield from self._fit_spans(self._lines(block.start, block.end), Boundary.LINE)
 
     def _fitting(self, start: int, end: int) -> int | None:
-        """Its tokens; None if they are more than a chunk holds, which is not always counted."""
+        """Return the number of tokens, or None if a chunk does not hold them.
+
+        Very long stretches are not counted.
+        """
         if end - start > self._size_tokens * _MOST_CHARS_PER_TOKEN:
             return None
         tokens = self._count(self._text[start:end])
@@ -134,7 +138,7 @@ class _Cutter:
         yield start, end
 
     def _windows(self, start: int, end: int, boundary: Boundary) -> Iterator[_Cut]:
-        """So short that each surely fits; they end behind a space where there is one."""
+        """Cut windows so short that each surely fits, behind a space where there is one."""
         while start < end:
             stop = min(start + self._window_chars, end)
             if stop < end:

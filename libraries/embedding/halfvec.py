@@ -1,4 +1,4 @@
-"""Vectors in the two forms of pgvector's `halfvec`: its text, and what `halfvec_send` gives.
+"""Convert vectors to and from pgvector's `halfvec`: its text, and what `halfvec_send` gives.
 
 Binary form: two big-endian 16-bit integers (dimensions, 0), then big-endian halves.
 https://github.com/pgvector/pgvector/blob/master/src/halfvec.c
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def halfvec_text(vector: "NDArray[Any]") -> str:
-    """For `%s::halfvec`. Five digits tell any two halves apart."""
+    """Return the text form, for `%s::halfvec`. Five digits tell any two halves apart."""
     values = vector.tolist()
     return "[" + ("%.5g," * len(values))[:-1] % tuple(values) + "]"
 
 
 def halfvec_bytes(vector: "NDArray[Any]") -> bytes:
-    """For a binary COPY."""
+    """Return the binary form, for COPY."""
     return struct.pack(">HH", len(vector), 0) + vector.astype(">f2").tobytes()
 
 
 def vector_of(sent: bytes) -> "NDArray[np.float32]":
-    """(dimensions,) float32, from `halfvec_send(column)`."""
+    """Read what `halfvec_send(column)` gave, as (dimensions,) float32."""
     import numpy as np
 
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)

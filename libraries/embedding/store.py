@@ -1,16 +1,16 @@
-"""Texts to vectors, each paid for once: a cache in front of the embedder, and its ledger.
+"""Embed texts, each paid for once: a cache in front of the embedder, and its ledger.
 
     vectors = embed_texts(texts, model=model, organization_id=organization_id)
 
 A text an organization had embedded before costs no provider call; organizations share nothing.
 What is missing goes to the provider in batches, some at once, and these are kept before the next
-are asked for: a caller that is killed or refused pays for the rest only. The built-in embedder is not
-cached: it is faster than the look-up.
+are asked for: a caller that is killed or refused pays for the rest only. The built-in embedder is
+not cached: it is faster than the look-up.
 
-Blocking, for threads of workers and of requests alike: the provider is spoken to on the process's
-event loop (`amber.lib.workers.thread_bridge`), so that connections are shared, and rows are written by the
-caller's thread. Refuses to retry beyond what `engine.provider.embedding` does: whoever calls knows whether
-to wait.
+Its functions block, for threads of workers and of requests alike. The provider is called on the
+process's event loop (`amber.lib.workers.thread_bridge`), so that connections are shared, and rows
+are written by the caller's thread. Does not retry beyond what `engine.provider.embedding` does:
+whoever calls knows whether to wait.
 """
 
 import asyncio
@@ -58,16 +58,16 @@ def embed_texts(
     api_key_id: UUID | None = None,
     turn_id: UUID | None = None,
 ) -> "Vectors":
-    """(n, dimensions) float32, L2-normalised, in the order of `texts`.
+    """Return the vectors of the texts in their order: (n, dimensions) float32, L2-normalised.
 
-    One query for what is known, then provider calls, with two inserts after each. Inside of a
-    transaction of the caller these belong to it. Raises ProviderError, DecryptError.
+    Costs one query for what is known, then provider calls, with two inserts after each batch.
+    Inside a transaction of the caller these belong to it. Raises ProviderError, DecryptError.
     """
     if model.provider.is_offline:
         return _embed_offline(engine_embedder(model), texts)
     payer = _Payer(model, organization_id, user_id, api_key_id, turn_id)
     keys = [_md5(text) for text in texts]
-    known = _read(payer, keys)
+    known = _read_cached(payer, keys)
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     if missing:
         retry_policy = RetryPolicy(
@@ -88,9 +88,9 @@ def embed_query(
     turn_id: UUID | None = None,
     timeout_seconds: float = QUERY_SECONDS,
 ) -> "NDArray[np.float32]":
-    """(dimensions,) float32, L2-normalised: of a question, which is not kept.
+    """Return the vector of a question, which is not cached: (dimensions,) float32, L2-normalised.
 
-    At most one provider call, without a second try. Raises ProviderError, DecryptError.
+    Costs at most one provider call, without a second try. Raises ProviderError, DecryptError.
     """
     if model.provider.is_offline:
         found: NDArray[np.float32] = _embed_offline(engine_embedder(model), [text])[0]
@@ -103,7 +103,7 @@ def embed_query(
 
 @dataclass(frozen=True, slots=True)
 class _Payer:
-    """Whose vectors these are, and on whose account."""
+    """Whose vectors these are, and whose account pays for them."""
 
     model: EmbeddingModel
     organization_id: UUID
@@ -129,16 +129,19 @@ class _Call:
 def _buy(
     payer: _Payer, missing: dict[str, str], retry_policy: RetryPolicy, *, is_kept: bool = True
 ) -> "Known":
-    """Vectors of the texts by key. Raises the first ProviderError, after keeping what came."""
+    """Return the vectors of the texts by key, bought from the provider.
+
+    What came is kept before the next calls. Raises the first ProviderError after that.
+    """
     known: Known = {}
-    for calls in _groups(missing):
+    for calls in _group_batches(missing):
         release_connections()
-        _ask(payer, calls, retry_policy)
+        _call_all(payer, calls, retry_policy)
         with transaction.atomic():
             for call in calls:
-                _account(payer, call)
+                _record_usage(payer, call)
                 if is_kept and call.vectors is not None:
-                    _keep(payer, call)
+                    _store_vectors(payer, call)
         known |= {key: vector for call in calls for key, vector in call.found()}
         failed = next((call.error for call in calls if call.error is not None), None)
         if failed is not None:
@@ -146,8 +149,8 @@ def _buy(
     return known
 
 
-def _groups(missing: dict[str, str]) -> Iterator[list[_Call]]:
-    """As many batches as a provider is asked for at once, again and again."""
+def _group_batches(missing: dict[str, str]) -> Iterator[list[_Call]]:
+    """Yield groups of as many batches as a provider is asked for at once."""
     keys = iter(missing)
     calls = [_Call({next(keys): text for text in batch}) for batch in batches([*missing.values()])]
     most = settings.AMBER_EMBEDDING_CONCURRENCY
@@ -155,8 +158,8 @@ def _groups(missing: dict[str, str]) -> Iterator[list[_Call]]:
         yield calls[start : start + most]
 
 
-def _ask(payer: _Payer, calls: Sequence[_Call], retry_policy: RetryPolicy) -> None:
-    """All at once, until the last is over."""
+def _call_all(payer: _Payer, calls: Sequence[_Call], retry_policy: RetryPolicy) -> None:
+    """Make the calls concurrently and return when the last has ended."""
 
     async def gather(_: RunInThread) -> None:
         await asyncio.gather(*(_call(payer, call, retry_policy) for call in calls))
@@ -165,7 +168,7 @@ def _ask(payer: _Payer, calls: Sequence[_Call], retry_policy: RetryPolicy) -> No
 
 
 async def _call(payer: _Payer, call: _Call, retry_policy: RetryPolicy) -> None:
-    """Fills the call in; a ProviderError too is left there."""
+    """Make one call and fill in its outcome; a ProviderError is stored there and not raised."""
 
     def count(usage: Usage) -> None:
         call.usage = usage
@@ -179,8 +182,8 @@ async def _call(payer: _Payer, call: _Call, retry_policy: RetryPolicy) -> None:
     call.latency_ms = round((time.monotonic() - began) * 1_000)
 
 
-def _account(payer: _Payer, call: _Call) -> None:
-    """One insert. A call that failed before it was counted is free."""
+def _record_usage(payer: _Payer, call: _Call) -> None:
+    """Write the call's ledger row, one insert. A call that failed without usage counts as free."""
     is_estimated = call.usage is None and call.error is None
     estimate = sum(map(len, call.texts.values())) // CHARS_PER_TOKEN if is_estimated else 0
     ledger.record(
@@ -218,14 +221,14 @@ WHERE organization_id = %s AND text_md5 = ANY(%s)
 
 
 def forget_texts(texts: Iterable[str], *, organization_id: UUID) -> None:
-    """Drop what the cache holds of these texts, for whoever must leave nothing behind."""
+    """Delete the cached vectors of these texts, for deletions that must leave nothing behind."""
     keys = [_md5(text) for text in texts]
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, [organization_id, keys])
 
 
-def _keep(payer: _Payer, call: _Call) -> None:
-    """One insert. Two that buy the same text at once both keep the first one's vector."""
+def _store_vectors(payer: _Payer, call: _Call) -> None:
+    """Cache the call's vectors, one insert. Of two that buy the same text at once, one is kept."""
     vectors = [halfvec_text(vector) for _, vector in call.found()]
     keys = list(call.texts)
     ids = [new_id() for _ in keys]
@@ -233,8 +236,8 @@ def _keep(payer: _Payer, call: _Call) -> None:
         cursor.execute(_KEEP, [payer.organization_id, payer.model.pk, ids, keys, vectors])
 
 
-def _read(payer: _Payer, keys: Sequence[str]) -> "Known":
-    """One query."""
+def _read_cached(payer: _Payer, keys: Sequence[str]) -> "Known":
+    """Read the cached vectors by key, one query."""
     with connection.cursor() as cursor:
         cursor.execute(_READ, [payer.organization_id, payer.model.pk, list(set(keys))])
         return {key: vector_of(sent) for key, sent in cursor}
@@ -249,7 +252,7 @@ def _stack_vectors(known: "Known", keys: Sequence[str], dimensions: int) -> "Vec
 
 
 def _embed_offline(embedder: Embedder, texts: Sequence[str]) -> "Vectors":
-    """Never waits, so any loop will do."""
+    """Embed with the built-in embedder, which never waits: any loop will do."""
     return run_on_loop(lambda _: embedder.embed(texts))
 
 

@@ -1,11 +1,11 @@
-"""One HNSW index for each embedding model whose chunks are many, built beside the running system.
+"""Keep one HNSW index for each embedding model that has many chunks.
 
     ((vector::halfvec(D)) halfvec_cosine_ops) WHERE embedding_model_id = '…'
 
-`tend_indexes` is a chore: it builds what is missing, drops what a killed build left behind (an
-INVALID index costs writes and serves nobody) and what no chunk uses any more. Until there is an
-index, search compares exactly. Building is CONCURRENTLY, so nobody waits for it; two that tend at
-once exclude each other by an advisory lock, which a second connection holds in an idle transaction,
+`tend_indexes` is a periodic job: it builds what is missing, drops what a killed build left behind
+(an INVALID index costs writes and serves nobody) and what no chunk uses any more. Until there is
+an index, search compares exactly. Indexes are built CONCURRENTLY, so nobody waits. An advisory
+lock keeps two workers from tending at once; a second connection holds it in an idle transaction,
 since PgBouncer in transaction mode keeps no locks of a session.
 
 Refuses models of more than MAX_DIMENSIONS. https://github.com/pgvector/pgvector#hnsw
@@ -25,14 +25,14 @@ from providers.models import EmbeddingModel
 logger = structlog.get_logger(__name__)
 
 MAX_DIMENSIONS: Final = 4_000
-"""Of an HNSW index over halfvec."""
+"""The most that an HNSW index over halfvec takes."""
 
 WORTH_AN_INDEX: Final = 10_000
 """Chunks of a model. Below that hardly any library is large enough for search to use it."""
 
 _PREFIX: Final = "chunk_hnsw_"
 _LOCK: Final = 0x616D_6265_7201
-"""Of pg_try_advisory_xact_lock: any number nobody else uses."""
+"""Key of the advisory lock: any number nobody else uses."""
 
 BUILD_MEMORY: Final = "256MB"
 """`maintenance_work_mem`: 200,000 vectors of 512 halves. Beyond it the build goes on, slower."""
@@ -43,7 +43,7 @@ def index_name(model_id: UUID) -> str:
 
 
 def rows_indexed(model: EmbeddingModel) -> int:
-    """About how many chunks the model's index holds; 0 if there is none that can be used."""
+    """Estimate how many chunks the model's index holds; 0 if there is no usable one."""
     with connection.cursor() as cursor:
         cursor.execute(_ROWS, [index_name(model.pk)])
         found: tuple[float] | None = cursor.fetchone()
@@ -51,22 +51,22 @@ def rows_indexed(model: EmbeddingModel) -> int:
 
 
 def tend_indexes() -> None:
-    """A chore. Returns at once if another worker is at it."""
-    with _sole() as is_sole:
+    """Build and drop indexes as needed. Returns at once if another worker is at it."""
+    with _try_lock() as is_sole:
         if not is_sole:
             return
-        for name, is_valid in _existing():
+        for name, is_valid in _list_indexes():
             if not is_valid:
                 logger.warning("index_left_unfinished", index=name)
-                _drop(name)
+                _drop_index(name)
         models = {index_name(model.pk): model for model in EmbeddingModel.objects.all()}
-        existing = {name for name, _ in _existing()}
+        existing = {name for name, _ in _list_indexes()}
         for name in existing:
             if name not in models or not _has_chunks(models[name]):
-                _drop(name)
+                _drop_index(name)
         for name in models.keys() - existing:
             if models[name].dimensions <= MAX_DIMENSIONS and _is_worth_it(models[name]):
-                _build(models[name])
+                _build_index(models[name])
 
 
 def _has_chunks(model: EmbeddingModel) -> bool:
@@ -74,12 +74,12 @@ def _has_chunks(model: EmbeddingModel) -> bool:
 
 
 def _is_worth_it(model: EmbeddingModel) -> bool:
-    """Counts no further than it must."""
+    """Return whether the model has chunks enough, counting no further than needed."""
     rows = DocumentChunk.objects.filter(embedding_model=model)
     return rows[:WORTH_AN_INDEX].count() == WORTH_AN_INDEX
 
 
-def _build(model: EmbeddingModel) -> None:
+def _build_index(model: EmbeddingModel) -> None:
     logger.info("index_build_started", model=model.alias)
     with connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = %s", [BUILD_MEMORY])
@@ -95,22 +95,25 @@ def _build(model: EmbeddingModel) -> None:
     logger.info("index_built", model=model.alias)
 
 
-def _drop(name: str) -> None:
+def _drop_index(name: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {connection.ops.quote_name(name)}")
 
 
-def _existing() -> list[tuple[str, bool]]:
-    """(name, can be used) of all indexes this module made."""
+def _list_indexes() -> list[tuple[str, bool]]:
+    """Return (name, is usable) of all indexes that this module made."""
     with connection.cursor() as cursor:
         cursor.execute(_INDEXES, [_PREFIX + "%"])
         return list(cursor.fetchall())
 
 
 @contextmanager
-def _sole() -> Iterator[bool]:
-    """Whether nobody else is inside. An idle transaction holds no snapshot, so that the build,
-    which waits for older ones, does not wait for this."""
+def _try_lock() -> Iterator[bool]:
+    """Take the advisory lock, and tell whether this caller got it.
+
+    The idle transaction holds no snapshot, so that the build, which waits for older snapshots, does
+    not wait for this one.
+    """
     guard: Any = connection.copy()
     try:
         guard.set_autocommit(False)

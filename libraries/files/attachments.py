@@ -1,6 +1,6 @@
-"""A file as the engine is given it: its name and kind, the address of its image.
+"""Turn files into the engine's attachments: name, type, and the address of an image.
 
-Refuses to judge: what becomes of it in a request is `engine.history.normaliser`'s business.
+What becomes of an attachment in a request is decided by `engine.history.normaliser`.
 """
 
 import base64
@@ -17,7 +17,7 @@ logger = structlog.get_logger(__name__)
 
 
 def attachment_of(file: File, *, vision: bool, text: str | None = None) -> Attachment:
-    """For a model that sees images (`vision`) or one that reads their names.
+    """Return the attachment, for a model that sees images (`vision`) or one that reads names.
 
     `text` is as much of the file's text as the model shall read.
     """
@@ -26,7 +26,7 @@ def attachment_of(file: File, *, vision: bool, text: str | None = None) -> Attac
 
 
 def _image_url(file: File) -> str:
-    """A signed link where the provider can reach us, else the bytes in a `data:` URL.
+    """Return a signed link where the provider can reach Amber, else the bytes in a `data:` URL.
 
     Empty when the bytes are gone: then the model reads the file's name.
     """

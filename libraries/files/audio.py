@@ -1,4 +1,4 @@
-"""Which bytes are sound, by the first of them: the formats that are spoken, recorded and shared."""
+"""Recognise sound by its first bytes, in the formats that are recorded and shared."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ _M4A: Final = b"ftypM4A "
 
 
 def audio_kind(content: bytes) -> tuple[str, str] | None:
-    """(suffix without a dot, type); None for what is no sound of a known kind."""
+    """Return (suffix without a dot, MIME type), or None for what is no known kind of sound."""
     if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
         return "wav", "audio/wav"
     if content.startswith(b"ID3"):
@@ -22,7 +22,10 @@ def audio_kind(content: bytes) -> tuple[str, str] | None:
 
 
 def _mpeg_frame(content: bytes) -> tuple[str, str] | None:
-    """Eleven set bits open a frame (ISO 11172-3); layer bits 01 are MP3's, 00 AAC's (ADTS)."""
+    """Recognise MP3 and AAC by the header of a frame.
+
+    Eleven set bits open a frame (ISO 11172-3); layer bits 01 are MP3's, 00 AAC's (ADTS).
+    """
     if len(content) < 4 or content[0] != 0xFF or content[1] & 0xE0 != 0xE0:
         return None
     if content[1] & 0xF6 == 0xF0:

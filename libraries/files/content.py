@@ -1,8 +1,8 @@
-"""What a file is: decided from its bytes, never from what its sender calls it.
+"""Decide what a file is from its bytes, never from what its sender calls it.
 
-Four kinds: images (encoded anew, shown in pages), texts (kept as sent, and decoded for models),
-sound, everything else (`application/octet-stream`). HTML and SVG are texts: no page of ours renders them.
-The decoders of images are imported with the first file.
+There are four kinds: images (re-encoded, shown in pages), texts (kept as sent, and decoded for
+models), sound, and everything else (`application/octet-stream`). HTML and SVG are texts: no page of
+Amber's renders them. The decoders of images are imported with the first file.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from django.conf import settings
 
 from amber.lib.errors import Invalid, TooLarge
 from libraries.files.audio import audio_kind
-from libraries.files.text import capped_text, decoded_text
+from libraries.files.text import capped_text, decode_file
 
 BINARY_TYPE: Final = "application/octet-stream"
 TEXT_TYPE: Final = "text/plain"
@@ -28,7 +28,7 @@ TEXT_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`data` is what is stored; `text` None: not a text."""
+    """A file's content as it is stored. `text` is None for what is not a text."""
 
     data: bytes
     mime_type: str
@@ -36,17 +36,20 @@ class Content:
 
 
 def read_content(name: str, data: bytes) -> Content:
-    """Raises TooLarge, Invalid (empty), UnusableImage. Cost: for images up to a second of CPU."""
+    """Recognise a file and prepare its bytes for the storage.
+
+    Raises TooLarge, Invalid (empty), UnusableImage. Cost: for images up to a second of CPU.
+    """
     if len(data) > settings.AMBER_MAX_UPLOAD_BYTES:
         raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")
     if not data:
         raise Invalid("The file is empty.")
-    from libraries.files.images import MIME_TYPES, announced_format, encoded_anew
+    from libraries.files.images import MIME_TYPES, detect_format, reencode
 
-    image_format = announced_format(data)
+    image_format = detect_format(data)
     if image_format is not None:
-        return Content(encoded_anew(data, image_format), MIME_TYPES[image_format])
-    text = decoded_text(data)
+        return Content(reencode(data, image_format), MIME_TYPES[image_format])
+    text = decode_file(data)
     if text is None:
         _, audio_type = audio_kind(data) or ("", BINARY_TYPE)
         return Content(data, audio_type)

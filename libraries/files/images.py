@@ -1,4 +1,4 @@
-"""Images, made anew: what somebody sent is decoded to pixels and encoded again.
+"""Re-encode images: what somebody sent is decoded to pixels and encoded again.
 
 Nothing else gets through: no metadata (EXIF with its places and dates, XMP, colour profiles,
 comments), no second frame, no bytes after the end. The turn that EXIF asks for is applied first.
@@ -67,11 +67,11 @@ _one_at_a_time = threading.Lock()
 
 
 class UnusableImage(Invalid):
-    """It begins like an image and is none, or is too large to decode."""
+    """The file begins like an image and is none, or is too large to decode."""
 
 
-def announced_format(data: bytes) -> str | None:
-    """Pillow's name of the format that the first bytes announce; None for anything else."""
+def detect_format(data: bytes) -> str | None:
+    """Return Pillow's name of the format that the first bytes announce; None for anything else."""
     if data.startswith(b"\xff\xd8\xff"):
         return "JPEG"
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -83,21 +83,21 @@ def announced_format(data: bytes) -> str | None:
     return None
 
 
-def encoded_anew(data: bytes, image_format: str) -> bytes:
-    """The first frame, upright, no side over AMBER_IMAGE_MAX_SIDE_PIXELS.
+def reencode(data: bytes, image_format: str) -> bytes:
+    """Re-encode the first frame, upright, with no side over AMBER_IMAGE_MAX_SIDE_PIXELS.
 
     Cost: up to a second of CPU. Raises UnusableImage.
     """
     with _one_at_a_time:
         try:
-            return _encoded_anew(data, image_format)
+            return _reencode(data, image_format)
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise _too_many_pixels() from None
         except _FAULTS:
             raise UnusableImage("The image is damaged, or of a kind Amber cannot read.") from None
 
 
-def _encoded_anew(data: bytes, image_format: str) -> bytes:
+def _reencode(data: bytes, image_format: str) -> bytes:
     longest = settings.AMBER_IMAGE_MAX_SIDE_PIXELS
     sent = Image.open(io.BytesIO(data), formats=[image_format])
     if sent.width * sent.height > MAX_PIXELS or max(sent.size) > MAX_SIDE_PIXELS:
@@ -105,7 +105,7 @@ def _encoded_anew(data: bytes, image_format: str) -> bytes:
     sent.draft(None, (longest, longest))
     sent.load()
     turn = _TURNS.get(sent.getexif().get(ExifTags.Base.Orientation, 1))
-    image = _in_stored_mode(sent if turn is None else sent.transpose(turn), image_format)
+    image = _convert_mode(sent if turn is None else sent.transpose(turn), image_format)
     if max(image.size) > longest:
         image = image.convert(_SMOOTH_MODES.get(image.mode, image.mode))
         image.thumbnail((longest, longest), Image.Resampling.LANCZOS)
@@ -116,7 +116,7 @@ def _encoded_anew(data: bytes, image_format: str) -> bytes:
     return made.getvalue()
 
 
-def _in_stored_mode(image: Image.Image, image_format: str) -> Image.Image:
+def _convert_mode(image: Image.Image, image_format: str) -> Image.Image:
     if image_format == "JPEG":
         return image if image.mode in ("L", "RGB") else image.convert("RGB")
     if image.mode in _STORED_MODES:

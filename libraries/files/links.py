@@ -1,4 +1,4 @@
-"""Links to images for model providers, who have no session: signed, and good for an hour or two.
+"""Sign links to images for model providers, who have no session; valid for one to two hours.
 
 The time in a link is that of the hour's beginning, so that a link stays the same for an hour: a
 provider's prefix cache then recognises the conversation that the link is part of.
@@ -28,7 +28,10 @@ class _Signer(signing.TimestampSigner):
 
 
 def signed_content_url(file: File) -> str:
-    """For an image, where AMBER_PUBLIC_URL is set. Raises ValueError otherwise."""
+    """Return the signed link of an image.
+
+    Raises ValueError for other files, and where AMBER_PUBLIC_URL is not set.
+    """
     if not settings.AMBER_PUBLIC_URL or not file.is_image:
         raise ValueError("Links are for images, and need AMBER_PUBLIC_URL.")
     signature = _signer().sign(str(file.pk)).partition(":")[2]
@@ -37,7 +40,10 @@ def signed_content_url(file: File) -> str:
 
 
 def file_of_link(file_id: UUID, signature: str) -> File:
-    """One query. Raises Missing: forged, too old, deleted, expired and no image are the same."""
+    """Return the image that a link is for, by one query.
+
+    Raises Missing alike for a forged or old link and for a file that is gone or no image.
+    """
     try:
         _signer().unsign(f"{file_id}:{signature}", max_age=LIFETIME)
     except signing.BadSignature:

@@ -1,4 +1,4 @@
-"""Names of files as people see them. They never touch a path: storage names are random."""
+"""Clean the names of files for people. They never touch a path: storage names are random."""
 
 from pathlib import PurePosixPath
 from typing import Final
@@ -6,14 +6,14 @@ from urllib.parse import unquote, urlsplit
 
 MAX_NAME_CHARS: Final = 255
 NAMELESS: Final = "file"
-# Longer endings are no endings, but sentences with a point.
+# What is longer is no suffix but a sentence with a full stop.
 _MAX_SUFFIX_CHARS: Final = 20
 
 
 def clean_name(given: str) -> str:
-    """The last part of a path of any system, on one line, printable, at most MAX_NAME_CHARS.
+    """Return the last part of a path, on one line, printable, at most MAX_NAME_CHARS.
 
-    Keeps the ending of a name it must cut. Never empty.
+    Keeps the suffix of a name it must cut. Never empty.
     """
     last = given.replace("\\", "/").rstrip("/").rpartition("/")[2]
     shown = "".join(char for char in last if char.isprintable() or char.isspace())
@@ -28,7 +28,10 @@ def clean_name(given: str) -> str:
 
 
 def name_of_url(url: str) -> str:
-    """Of the URL's last part; of its host, where that is empty. `url` is one that was fetched."""
+    """Name a file after its URL's last part, or after the host where that is empty.
+
+    `url` is one that was fetched.
+    """
     parts = urlsplit(url)
     last = unquote(parts.path.rpartition("/")[2])
     return clean_name(last or parts.hostname or NAMELESS)

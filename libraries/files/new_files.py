@@ -1,4 +1,4 @@
-"""Files in the making: bytes in the storage, and the row that is still to be saved.
+"""Prepare new files: write the bytes to the storage, and build the row that is still to be saved.
 
 Bytes are written before their row, so that a row always has its bytes; whoever fails to save the
 row erases them. Decides nothing about what the bytes are, and loads no code that looks into them.
@@ -24,7 +24,7 @@ def unsaved_file(
     api_key_id: UUID | None = None,
     expired_at: datetime | None = None,
 ) -> File:
-    """`name` is clean. Raises Unavailable."""
+    """Write the bytes and return the file's row, not saved. `name` is clean. Raises Unavailable."""
     return File(
         organization_id=organization_id,
         user_id=user_id,

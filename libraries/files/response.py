@@ -1,7 +1,8 @@
-"""The bytes of a file as an HTTP answer that no browser can be tricked with.
+"""Answer HTTP requests with the bytes of a file, so that no browser can be tricked with them.
 
-Our own content type, `nosniff`, a sandbox without sources, and a download: only images that we
-encoded ourselves may be shown inside a page. Caches keep them for one person and ask each time.
+The answer has Amber's own content type, `nosniff`, a sandbox without sources, and is a download:
+only images that Amber encoded may be shown inside a page. Caches keep it for one person and ask
+each time.
 
 Streams without holding a database connection, so that slow readers cost none.
 """
@@ -30,7 +31,9 @@ PIECE_BYTES: Final = 262_144
 
 
 def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> HttpResponseBase:
-    """200 with the bytes (without them for HEAD), or 304, or 412. `inline` counts for images only.
+    """Answer 200 with the bytes (without them for HEAD), 304 or 412.
+
+    `inline` counts for images only.
 
     Call it in the request's own thread: it returns that thread's database connections.
     Raises Missing if the storage has lost the bytes.
@@ -58,7 +61,10 @@ def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> 
 
 
 class _Pieces:
-    """Reads in threads: the event loop never waits for a disk. The response closes it."""
+    """Reads the bytes in threads, since the event loop must not wait for a disk.
+
+    The response closes it.
+    """
 
     def __init__(self, stored: StoredFile[bytes]) -> None:
         self._stored = stored

@@ -1,8 +1,8 @@
-"""Verbs that store and delete files: a row in the database, its bytes in the storage.
+"""Store files: a row in the database, its bytes in the storage.
 
-Bytes are written before their row and deleted after it, so that a row always has its bytes. What
-was written for a row that then failed is deleted at once; only a process that dies in between
-leaves bytes that nobody refers to.
+Bytes are written before their row, so that a row always has its bytes. What was written for a row
+that then failed is deleted at once; only a process that dies in between leaves bytes that nobody
+refers to.
 """
 
 from collections.abc import Iterator
@@ -35,13 +35,13 @@ def store_upload(
     at_most: int | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> File:
-    """Keep these bytes for the principal. `name` may be anything; it is cleaned.
+    """Store these bytes as a file of the principal. `name` may be anything; it is cleaned.
 
-    Raises TooLarge, Invalid (empty, or an image that is none), Unavailable (the storage is away), and
-    Conflict for somebody who has `at_most` files already.
+    Raises TooLarge, Invalid (empty, or a damaged image), Unavailable (the storage cannot be
+    reached), and Conflict for a principal who has `at_most` files already.
     """
     name = clean_name(name)
-    with _blaming("file"):
+    with _blame_field("file"):
         content = read_content(name, data)
     file = _build_file(principal, content, name=name, expired_at=expired_at)
     return _store_file(file, principal, claim=claim, at_most=at_most)
@@ -50,11 +50,11 @@ def store_upload(
 def store_from_url(
     principal: Principal, *, url: str, claim: IdempotencyRecord | None = None
 ) -> File:
-    """Fetch the address through the guarded client and keep what it answers.
+    """Fetch the address through the guarded client and store what it answers.
 
     Raises as `store_upload`, UnsafeAddress, and Invalid for an address that gives no file.
     """
-    with _blaming("url"):
+    with _blame_field("url"):
         fetched = fetch_url(url)
         content = read_content(fetched.name, fetched.data)
     file = _build_file(principal, content, name=fetched.name)
@@ -98,15 +98,15 @@ def _record(
     file: File, principal: Principal, claim: IdempotencyRecord | None, at_most: int | None
 ) -> None:
     if at_most is not None:
-        said = f"You have {at_most} files, which is as many as there may be."
+        said = f"You have reached the limit of {at_most} files. Delete one first."
         refuse_beyond(File, principal, at_most, said=said)
     file.save(force_insert=True)
     settle(claim, status=201, answer=file_wire(file))
 
 
 @contextmanager
-def _blaming(field: str) -> Iterator[None]:
-    """What goes wrong inside is the fault of this field of the request."""
+def _blame_field(field: str) -> Iterator[None]:
+    """Blame this field of the request for errors raised inside."""
     try:
         yield
     except AmberError as error:

@@ -1,6 +1,7 @@
-"""The bytes of files in the storage: written under random names, erased after their rows.
+"""Write the bytes of files under random names, and erase them after their rows.
 
-Loads neither image code nor the HTTP client, so that workers can delete files.
+Bytes go only when the transaction that deletes their row has committed, so that no row is ever
+without them. Loads neither image code nor the HTTP client, so that workers can delete files.
 """
 
 import secrets
@@ -27,14 +28,14 @@ DELETED_AT_ONCE: Final = 500
 
 @transaction.atomic(durable=True)
 def delete_file(file: File) -> None:
-    """Messages and documents that refer to it stay, without it."""
+    """Delete the file and its bytes. Messages and documents that refer to it stay, without it."""
     file.delete()
     transaction.on_commit(partial(erase_bytes, file.path))
 
 
 @transaction.atomic(durable=True)
 def delete_files(files: QuerySet[File]) -> int:
-    """Delete up to DELETED_AT_ONCE of these, and say how many: call it again until it is 0.
+    """Delete up to DELETED_AT_ONCE of these and return how many; call it again until it is 0.
 
     For expired files (`File.objects.expired()`), and before users or organizations are deleted:
     their cascade would leave the bytes.
@@ -48,7 +49,7 @@ def delete_files(files: QuerySet[File]) -> int:
 
 
 def drop_files(ids: Collection[UUID]) -> int:
-    """Delete these in the caller's transaction, and their bytes after it; how many there were."""
+    """Delete these in the caller's transaction, and their bytes after it; return their number."""
     rows = File.objects.filter(pk__in=ids).select_for_update().order_by("pk")
     paths = dict(rows.values_list("pk", "path"))
     File.objects.filter(pk__in=paths).delete()
@@ -58,7 +59,7 @@ def drop_files(ids: Collection[UUID]) -> int:
 
 
 def write_bytes(data: bytes) -> str:
-    """The random name it got. Raises Unavailable."""
+    """Write the bytes and return the random name they got. Raises Unavailable."""
     token = secrets.token_hex(16)
     path = f"{token[:2]}/{token[2:4]}/{token}"
     try:
@@ -67,11 +68,11 @@ def write_bytes(data: bytes) -> str:
         logger.exception("file_not_written", size=len(data))
         with suppress(OSError):
             default_storage.delete(path)
-        raise Unavailable("Files cannot be stored at the moment; try again.") from None
+        raise Unavailable("Files cannot be stored at the moment. Try again later.") from None
 
 
 def erase_bytes(path: str) -> None:
-    """A storage that is away keeps the bytes; the row is gone all the same."""
+    """Erase the bytes. If the storage cannot be reached they stay, although their row is gone."""
     try:
         default_storage.delete(path)
     except OSError:
@@ -79,6 +80,6 @@ def erase_bytes(path: str) -> None:
 
 
 def delete_expired_files() -> None:
-    """Rows and bytes, in batches."""
+    """Delete expired files with their bytes, in batches."""
     while delete_files(File.objects.expired()):
         pass

@@ -1,9 +1,9 @@
-"""The text of text-like files: which bytes are text, and in which encoding.
+"""Decide which bytes are text, and decode them.
 
-In this order: what a byte order mark says (UTF-8, UTF-16), UTF-8, GB18030 (which reads GBK and
-GB2312). Bytes that decode, but to control characters, are no text.
+Tried in this order: what a byte order mark says (UTF-8, UTF-16), UTF-8, GB18030 (which reads GBK
+and GB2312). Bytes that decode to control characters are no text.
 
-Refuses to guess further: Latin-1 would make a text of every file.
+Does not guess further: Latin-1 would make a text of every file.
 """
 
 import codecs
@@ -23,8 +23,8 @@ _NOT_IN_TEXTS: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _BINARY_STARTS: Final = (b"%PDF-",)
 
 
-def decoded_text(data: bytes) -> str | None:
-    """Without its byte order mark. None if this is no text."""
+def decode_file(data: bytes) -> str | None:
+    """Decode the bytes, without their byte order mark; None if they are no text."""
     if data.startswith(_BINARY_STARTS):
         return None
     marked = [encoding for mark, encoding in _MARKS if data.startswith(mark)]
@@ -38,7 +38,7 @@ def decoded_text(data: bytes) -> str | None:
 
 
 def capped_text(text: str) -> str:
-    """As much as a message may hold, AMBER_MAX_MESSAGE_CHARS; a last line says what is missing."""
+    """Cut the text to AMBER_MAX_MESSAGE_CHARS; a last line says how much is missing."""
     most = settings.AMBER_MAX_MESSAGE_CHARS
     if len(text) <= most:
         return text

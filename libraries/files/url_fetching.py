@@ -1,4 +1,4 @@
-"""What an address that somebody gave us answers: fetched through the guarded client."""
+"""Fetch files from addresses that people give, through the guarded client."""
 
 from dataclasses import dataclass, field
 
@@ -11,16 +11,19 @@ from libraries.files.names import name_of_url
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """`mime_type` is the whole Content-Type, since it may name the encoding; empty if none came."""
+class FetchedFile:
+    """A fetched file. `mime_type` is the whole Content-Type; empty if none came."""
 
     data: bytes = field(repr=False)
     name: str
     mime_type: str
 
 
-def fetch_url(url: str) -> Fetched:
-    """Up to 30 s, without a database connection. Raises UnsafeAddress, FetchError, TooLarge, Invalid."""
+def fetch_url(url: str) -> FetchedFile:
+    """Fetch the file, in up to 30 s and without a database connection.
+
+    Raises UnsafeAddress, FetchError, TooLarge, Invalid.
+    """
     most = settings.AMBER_MAX_UPLOAD_BYTES
     release_connections()
     try:
@@ -31,4 +34,4 @@ def fetch_url(url: str) -> Fetched:
         raise
     if not answer.is_success:
         raise Invalid(f"The address answers with status {answer.status}, not with a file.")
-    return Fetched(answer.body, name_of_url(url), answer.headers.get("content-type", ""))
+    return FetchedFile(answer.body, name_of_url(url), answer.headers.get("content-type", ""))

@@ -1,1 +1,1 @@
-"""Git repositories as sources: fetched under guard, unpacked in a child, read without a checkout."""
+"""Import Git repositories: fetch under guard, unpack in a child, read without a checkout."""

@@ -1,4 +1,4 @@
-"""Fetches one commit of a Git repository, without its history, as a pack of bounded size.
+"""Fetch one commit of a Git repository, without its history, as a pack of bounded size.
 
 dulwich speaks Git's smart HTTP protocol (https://git-scm.com/docs/protocol-v2); every request it
 makes goes through the guarded client. Nothing is unpacked here: a pack is a stranger's file.
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 FETCH_SECONDS: Final = 180.0
 MAX_REFS_BYTES: Final = 20_000_000
-"""Of the list of branches and tags; the largest repositories have some megabytes."""
+"""Limit of the list of branches and tags; the largest repositories have some megabytes."""
 MAX_TALK_BYTES: Final = 20_000_000
 _ADVERTISEMENT: Final = "application/x-git-upload-pack-advertisement"
 
 NOT_GIT: Final = "There is no Git repository at this address, or the token may not read it."
-NO_ACCESS: Final = "The repository wants a token that may read it."
+NO_ACCESS: Final = "The repository requires a token that may read it."
 BAD_TOKEN: Final = "The repository refuses the token."
-NOT_HTTPS: Final = "A repository's address begins with https://."
-HAS_PASSWORD: Final = "The address may not hold a user name or password; give a token."
-BROKEN: Final = "The server does not speak Git's protocol as it should."
+NOT_HTTPS: Final = "A repository's address must begin with https://."
+HAS_PASSWORD: Final = "The address must not contain a user name or password. Send a token instead."
+BROKEN: Final = "The server does not follow Git's protocol."
 TOO_LARGE: Final = "The repository is too large: one commit of it is over {most:,} bytes packed."
 
 
@@ -44,7 +44,10 @@ class GitRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FetchedPack:
-    """`commit` in hexadecimal, or the tag that names it; `pack` as it came, at its beginning."""
+    """A fetched pack: `pack` as it came, at its beginning, and `commit` in hexadecimal.
+
+    `commit` may be the tag that names the commit.
+    """
 
     commit: str
     pack: BinaryIO
@@ -52,7 +55,7 @@ class FetchedPack:
 
 
 def check_git_url(url: str) -> None:
-    """Raises Invalid, UnsafeAddress; both name `git_url`."""
+    """Check an address before it is fetched. Raises Invalid, UnsafeAddress; both name `git_url`."""
     host = url.partition("://")[2].partition("/")[0]
     if not url.startswith("https://") or not host:
         raise Invalid(NOT_HTTPS, fields={"git_url": [NOT_HTTPS]})
@@ -68,10 +71,10 @@ def check_git_url(url: str) -> None:
 def fetch_commit(
     url: str, *, ref: str, token: str, into: BinaryIO, max_bytes: int, max_file_bytes: int
 ) -> FetchedPack:
-    """The commit that `ref` names: a branch, a tag, a commit; empty for the default branch.
+    """Fetch the commit that `ref` names: a branch, a tag, a commit; empty for the default branch.
 
-    `into` takes the pack. Files over `max_file_bytes` are left out where the server can. Raises
-    GitRefused, UnsafeAddress, FetchError.
+    `into` takes the pack. Files over `max_file_bytes` are left out where the server can filter.
+    Raises GitRefused, UnsafeAddress, FetchError.
     """
     from dulwich.errors import GitProtocolError
 
@@ -93,13 +96,13 @@ def fetch_commit(
     except (AssertionError, LookupError, ValueError):
         raise GitRefused(BROKEN) from None
     if result.object_format not in (None, "sha1"):
-        raise GitRefused("Repositories with SHA-256 names are not read.")
+        raise GitRefused("Repositories with SHA-256 object names are not supported.")
     into.seek(0)
     return FetchedPack(choice.commit, into, received.bytes)
 
 
 class NothingHere:
-    """To a server's question what we have: nothing."""
+    """Tells a server that asks which objects are here already: none."""
 
     def __init__(self) -> None:
         self.shallow: set[bytes] = set()
@@ -115,7 +118,7 @@ class NothingHere:
 
 
 class CommitChoice:
-    """Which of a repository's commits is wanted. Raises GitRefused if it has none of that name."""
+    """Chooses the wanted commit of a repository. Raises GitRefused if it has none of that name."""
 
     def __init__(self, ref: str) -> None:
         self._ref = ref
@@ -140,7 +143,7 @@ class CommitChoice:
 
 
 class _Sink:
-    """Takes the pack. Raises GitRefused at the limit."""
+    """Writes the pack, and raises GitRefused at the limit."""
 
     def __init__(self, into: BinaryIO, most: int) -> None:
         self._into = into
@@ -156,7 +159,7 @@ class _Sink:
 
 @dataclass
 class _Answer:
-    """What dulwich wants to see of a response."""
+    """The part of a response that dulwich looks at."""
 
     content_type: str
     redirect_location: str
@@ -166,11 +169,11 @@ class _Answer:
 
 
 def _client(requester: "_Requester") -> "AbstractHttpGitClient":
-    """dulwich and its 14 MB are loaded by the first import of a process."""
+    """Return dulwich's client; its 14 MB are loaded by the first import of a process."""
     from dulwich.client import AbstractHttpGitClient
 
     class GuardedGitClient(AbstractHttpGitClient):
-        """dulwich's client with our requests. The token goes to the address's own origin only."""
+        """dulwich's client, sending Amber's guarded requests."""
 
         def _http_request(
             self,
@@ -187,7 +190,11 @@ def _client(requester: "_Requester") -> "AbstractHttpGitClient":
 
 @dataclass(frozen=True, slots=True)
 class _Requester:
-    """`bodies` closes all that was received: dulwich forgets one of them."""
+    """Where requests go and what they carry.
+
+    The token goes to the address's own origin only. `bodies` closes all that was received, since
+    dulwich forgets one of them.
+    """
 
     url: str
     token: str = field(repr=False)
@@ -195,7 +202,10 @@ class _Requester:
     bodies: ExitStack
 
     def authorization(self, url: str) -> dict[str, str]:
-        """Basic. GitHub, GitLab and Gitea take tokens under any name; others want `name:token`."""
+        """Return the Basic header, or none for another origin.
+
+        GitHub, GitLab and Gitea take tokens under any name; others require `name:token`.
+        """
         if not self.token or _origin(url) != _origin(self.url):
             return {}
         pair = self.token if ":" in self.token else f"x-access-token:{self.token}"
@@ -205,7 +215,7 @@ class _Requester:
 def _request(
     requester: _Requester, url: str, headers: Mapping[str, str], content: bytes | None
 ) -> tuple[_Answer, Callable[[int], bytes]]:
-    """One request. Its body goes to the disk: a pack may be larger than we want to hold."""
+    """Make one request. Its answer goes to the disk: a pack may be too large for memory."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the others)
     body = requester.bodies.enter_context(file)
     # Lines of the protocol around the pack, and what the server says of its progress.

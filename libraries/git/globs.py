@@ -1,8 +1,8 @@
-"""Which paths of a tree are meant: patterns as people know them from .gitignore.
+"""Select paths of a tree by patterns, as people know them from .gitignore.
 
-`*` and `?` stay inside a part of the path, `**` crosses parts. A pattern without a slash counts for
-a name at any depth (`*.md`, `node_modules`), one with a slash from the top (`docs/*.md`). What names
-a folder means all in it. Refuses negation (`!`).
+`*` and `?` stay inside a part of the path, `**` crosses parts. A pattern without a slash matches a
+name at any depth (`*.md`, `node_modules`), one with a slash from the top (`docs/*.md`). A pattern
+that names a folder matches all in it. Negation (`!`) is not supported.
 
 All patterns of a list are one nondeterministic automaton, whose states are the bits of one number:
 a path costs one step a character, whatever the patterns are. (Regular expressions backtrack:
@@ -14,13 +14,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 MAX_WILDCARDS: Final = 20
-"""Of one pattern. Nobody needs more, and each is another step for a path."""
+"""Limit of one pattern. Nobody needs more, and each is another step for a path."""
 
 _TOKENS: Final = re.compile(r"\*\*/|\*+|[^*]")
 
 
 def selector(include: Sequence[str], exclude: Sequence[str]) -> Callable[[str], bool]:
-    """Return whether a path (with `/`, from the top) is meant. An empty `include` means every path."""
+    """Return a function that tells whether a path (with `/`, from the top) is meant.
+
+    An empty `include` means every path.
+    """
     wanted, unwanted = _Automaton(include), _Automaton(exclude)
 
     def is_meant(path: str) -> bool:
@@ -34,7 +37,7 @@ def count_wildcards(pattern: str) -> int:
 
 
 class _Automaton:
-    """Bit n stands for state n: so many characters of a path have brought a pattern so far."""
+    """Bit n of a number stands for state n: how far a path has brought a pattern."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._states = 0

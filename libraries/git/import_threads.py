@@ -1,4 +1,4 @@
-"""Imports of this worker process, each in a thread of its own, few at once.
+"""Run the Git imports of this worker process, each in a thread of its own, few at once.
 
 A thread that dies with its process leaves a row whose lease runs out.
 """
@@ -13,13 +13,13 @@ from libraries.git import importing
 from libraries.models import Repository
 
 MAX_IMPORTS: Final = 2
-"""At once in one process: each holds a pack's worth of disk and a child of up to 1 GB."""
+"""Limit of one process: each import holds a pack's worth of disk and a child of up to 1 GB."""
 
 _places = threading.BoundedSemaphore(MAX_IMPORTS)
 
 
-def take(worker: Worker, *, enqueue: Callable[[], None]) -> None:
-    """Claim repositories that wait, and begin with them, as many as there are places for."""
+def start_imports(worker: Worker, *, enqueue: Callable[[], None]) -> None:
+    """Claim waiting repositories and begin to import them, as many as there are places for."""
     while not worker.is_draining and _places.acquire(blocking=False):
         try:
             repository = importing.claim(worker)
@@ -34,7 +34,7 @@ def take(worker: Worker, *, enqueue: Callable[[], None]) -> None:
 
 
 def _work(worker: Worker, repository: Repository, enqueue: Callable[[], None]) -> None:
-    """This one, and then others that wait."""
+    """Import this repository, and then others that wait."""
     try:
         following: Repository | None = repository
         while following is not None:

@@ -1,4 +1,4 @@
-"""Imports Git repositories: a row (`Repository`) is claimed, fetched, and its files become documents.
+"""Import Git repositories: claim a row (`Repository`), fetch it, make documents of its files.
 
 Files whose content changed since the last import are indexed anew, those that vanished are deleted
 with their chunks, the others are not touched. Each document is one transaction under the fence of
@@ -6,8 +6,8 @@ the repository's row, so a worker that was only slow stores nothing after anothe
 that was killed leaves a row that the sweep gives back, and what it stored is found unchanged.
 
 A file's `path` is its document's, unless another document of the library has that path: then the
-repository's name stands in front of it. Refuses nothing itself: what is wrong with a repository is
-told in its `error`, for people.
+repository's name stands in front of it. What is wrong with a repository is stored in its `error`,
+in words for people.
 """
 
 import os
@@ -37,22 +37,24 @@ from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.git.tokens import decrypt_token
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
-from libraries.ingestion.intake import DocumentSource, IntakeResult, Placed
+from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library, Repository
 from libraries.parsing import ParserLost
 
 logger = structlog.get_logger(__name__)
 
 PROGRESS_SECONDS: Final = 2.0
-WORKER_LOST: Final = "The workers that read this repository stopped too often. Import it again."
+WORKER_LOST: Final = (
+    "The import was interrupted too often because its workers stopped. Import the repository again."
+)
 
 
 def claim(worker: Worker) -> Repository | None:
-    """The next repository that waits, running now under a new fence.
+    """Claim the next waiting repository under a new fence; None if there is none.
 
-    First the organization that has the fewest running; of those, who has waited for longest.
+    The organization with the fewest running imports comes first; then the one that waited longest.
     """
-    for pk in _waiting().values_list("pk", flat=True)[:10]:
+    for pk in _waiting_rows().values_list("pk", flat=True)[:10]:
         claimed: Repository | None = Repository.objects.claim(
             pk, worker=worker.name, lease_seconds=settings.AMBER_LEASE_SECONDS
         )
@@ -62,10 +64,10 @@ def claim(worker: Worker) -> Repository | None:
 
 
 def is_anything_waiting() -> bool:
-    return _waiting().exists()
+    return _waiting_rows().exists()
 
 
-def _waiting() -> QuerySet[Repository]:
+def _waiting_rows() -> QuerySet[Repository]:
     running = Repository.objects.filter(status=RUNNING, organization=OuterRef("organization"))
     counted = running.order_by().values("organization").annotate(n=Count("pk")).values("n")
     rows: QuerySet[Repository] = Repository.objects.filter(
@@ -77,9 +79,9 @@ def _waiting() -> QuerySet[Repository]:
 
 
 def run(repository: Repository, *, enqueue: Callable[[], None] = lambda: None) -> None:
-    """Work on a claimed repository until it has ended. `ring` tells workers of new documents.
+    """Import a claimed repository until it has ended. `enqueue` wakes workers for new documents.
 
-    Without Postgres nothing can be written: the lease runs out, and it is claimed again.
+    Without Postgres nothing can be written: the lease runs out, and the row is claimed again.
     """
     with structlog.contextvars.bound_contextvars(
         organization_id=str(repository.organization_id), repository_id=str(repository.pk)
@@ -102,7 +104,7 @@ def run(repository: Repository, *, enqueue: Callable[[], None] = lambda: None) -
 
 
 def end_lost(repository: Repository) -> None:
-    """Its worker, or the process that unpacked it, is gone: again, if that is not the rule."""
+    """Queue an import again whose worker or child was lost; fail it after too many attempts."""
     if repository.attempt >= settings.AMBER_MAX_ATTEMPTS:
         _end(repository, DocumentStatus.FAILED, error=WORKER_LOST)
     else:
@@ -111,7 +113,7 @@ def end_lost(repository: Repository) -> None:
 
 @dataclass
 class _Tally:
-    """What is shown of an import, while it runs and after."""
+    """The counts that people see of an import, while it runs and after."""
 
     new: int = 0
     changed: int = 0
@@ -125,7 +127,7 @@ class _Tally:
 
 
 class _Import:
-    """One import. `check` raises Fenced once the row is no longer ours."""
+    """One import. `check` raises Fenced once this worker has lost the row."""
 
     def __init__(
         self, repository: Repository, check: Callable[[], None], enqueue: Callable[[], None]
@@ -193,12 +195,15 @@ class _Import:
             return
         self._count(placed.outcome)
 
-    def _hold(self, _: Placed | None = None) -> None:
-        """The last word inside a document's transaction. Raises Fenced."""
+    def _hold(self, _: PlacedDocument | None = None) -> None:
+        """Check the fence as the last step of a document's transaction. Raises Fenced.
+
+        The row lock is held until the commit, so no other worker can claim the import in between.
+        """
         Repository.objects.holding(self._repository.pk, self._repository.fence, "pk")
 
     def _refuse(self, path: str, why: str) -> None:
-        """A file that cannot be a document. As many are told as a person reads."""
+        """Count a file that cannot be a document; reasons are kept for as many as people read."""
         self._tally.skipped["refused"] = self._tally.skipped.get("refused", 0) + 1
         if len(self._tally.refused) < 20:
             self._tally.refused[path] = why
@@ -231,7 +236,7 @@ class _Import:
 
 
 class _Places:
-    """Which document a file of the repository is."""
+    """Knows which document each file of the repository is."""
 
     def __init__(self, repository: Repository) -> None:
         library = Document.objects.filter(library=repository.library_id)
@@ -244,7 +249,7 @@ class _Places:
         return self._front + file_path if file_path in self._taken else file_path
 
     def hashes(self) -> dict[str, str]:
-        """Of what is there and was not refused, by the file's path."""
+        """Return the content hash of each document that is there, by the file's path."""
         rows = dict(self._mine.values_list("path", "content_hash"))
         moved = {
             path.removeprefix(self._front): content_hash
@@ -258,7 +263,7 @@ class _Places:
 
 
 def repository_name(git_url: str) -> str:
-    """The last part of its address."""
+    """Return the last part of the address, as the repository's name."""
     return PurePosixPath(urlsplit(git_url).path).name.removesuffix(".git") or "repository"
 
 
@@ -268,6 +273,6 @@ def _end(repository: Repository, status: DocumentStatus, *, error: str = "", **m
 
 
 def _update(repository: Repository, **changes: Any) -> None:
-    """What is another worker's by now stays as it is."""
+    """Write columns under the fence: a row that another worker has by now stays as it is."""
     held = Repository.objects.filter(pk=repository.pk, fence=repository.fence, status=RUNNING)
     held.update(**changes, updated_at=Now())

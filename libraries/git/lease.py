@@ -1,7 +1,7 @@
-"""Keeps the lease of one repository while it is imported: fetching may take minutes.
+"""Keep the lease of one repository while it is imported: fetching may take minutes.
 
-A thread of its own renews it, since the thread that imports waits for a server meanwhile. Where the
-row is no longer ours, or its library was deleted, the next check raises Fenced.
+A thread of its own renews it, since the thread that imports waits for a server meanwhile. When the
+row was lost to another worker, or its library was deleted, the next check raises Fenced.
 """
 
 import threading
@@ -17,7 +17,7 @@ from libraries.models import Library, Repository
 
 @contextmanager
 def keep_lease(repository: Repository) -> Iterator[Callable[[], None]]:
-    """Renew until the block ends. What it gives raises Fenced once the row was lost."""
+    """Renew the lease until the block ends; yields a check that raises Fenced once it was lost."""
     is_lost = threading.Event()
 
     def renew() -> None:

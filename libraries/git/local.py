@@ -1,4 +1,4 @@
-"""The files of a folder, or of one commit of a local repository: for operators alone.
+"""Read the files of a folder, or of one commit of a local repository, for operators alone.
 
 Nothing a tenant says reaches this. Links are not followed, `.git` is not read.
 """
@@ -15,7 +15,7 @@ from libraries.git.readable import Skipped, is_safe_path, reason_to_skip
 
 
 class FolderReader:
-    """Iterates over the wanted files, by path; `skipped` counts by reason the others, after."""
+    """Iterates over the wanted files by path; afterwards `skipped` counts the others by reason."""
 
     def __init__(self, folder: Path, wanted: PathFilter) -> None:
         self._folder = folder
@@ -28,7 +28,7 @@ class FolderReader:
             name = path.relative_to(self._folder).as_posix()
             if not self._is_meant(name):
                 continue
-            reason, data = self._looked_at(path, name)
+            reason, data = self._inspect(path, name)
             if reason is None:
                 yield RepositoryFile(name, data)
             else:
@@ -40,7 +40,7 @@ class FolderReader:
             for name in sorted(files):
                 yield Path(parent, name)
 
-    def _looked_at(self, path: Path, name: str) -> tuple[Skipped | None, bytes]:
+    def _inspect(self, path: Path, name: str) -> tuple[Skipped | None, bytes]:
         if not is_safe_path(name):
             return Skipped.UNSAFE_PATH, b""
         if path.is_symlink() or not path.is_file():
@@ -52,7 +52,7 @@ class FolderReader:
 
 
 def pack_local_commit(folder: Path, *, ref: str, into: BinaryIO) -> FetchedPack:
-    """One commit of the repository in this folder, as if it was fetched. Raises GitRefused."""
+    """Pack one commit of the repository in this folder, as if it was fetched. Raises GitRefused."""
     from dulwich.client import LocalGitClient
     from dulwich.errors import NotGitRepository
 

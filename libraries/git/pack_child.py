@@ -1,4 +1,4 @@
-"""The process that unpacks a Git pack: `python -m libraries.git.pack_child`, started by `packs`.
+"""Unpack a Git pack in a child process: `python -m libraries.git.pack_child`, started by `packs`.
 
 Reads one request (the pack, and which files are wanted) and writes a frame for each file, then one
 with what was left out. Nothing is written to a disk; links and submodules are not followed, since
@@ -62,10 +62,7 @@ class _Tree:
                 self._commits[each.id] = each.object[1]
 
     def commit_and_root(self, name: str) -> tuple[str, bytes]:
-        """The commit of this name, or that a tag of this name names, and its tree.
-
-        Raises _Refused.
-        """
+        """Return the commit that this name or tag leads to, and its tree. Raises _Refused."""
         found = name.encode()
         for _ in range(MAX_DEPTH):
             leads_to = self._commits.get(found, b"")
@@ -75,7 +72,7 @@ class _Tree:
         raise _Refused(DAMAGED)
 
     def walk(self, tree: bytes, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-        """Paths and their entries, in Git's order. Raises _Refused."""
+        """Yield paths and their entries, in Git's order. Raises _Refused."""
         if depth > MAX_DEPTH or tree not in self._trees:
             raise _Refused(DAMAGED)
         for entry in self._trees[tree]:
@@ -86,13 +83,13 @@ class _Tree:
                 yield path, entry
 
     def content(self, sha: bytes) -> bytes | None:
-        """None for what the server left out for its size."""
+        """Return a file's bytes; None for what the server left out for its size."""
         blob = self._blobs.get(sha)
         return None if blob is None else b"".join(blob.chunked)
 
 
 class _PackUnpacker:
-    """Reads the wanted files. `skipped` counts those of them that are no documents."""
+    """Reads the wanted files. `skipped` counts those that are no documents, by reason."""
 
     def __init__(self, tree: _Tree, request: dict[str, Any]) -> None:
         self._tree = tree
@@ -103,7 +100,7 @@ class _PackUnpacker:
         self.skipped: Counter[str] = Counter()
 
     def files(self) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Headers and contents; unchanged ones come without. Raises _Refused."""
+        """Yield headers and contents; unchanged files come without content. Raises _Refused."""
         count = 0
         for path, entry in self._tree.walk(self._root):
             if not self._is_meant(path):
@@ -118,13 +115,13 @@ class _PackUnpacker:
             yield {"path": path, "is_same": is_same}, b"" if is_same else data
 
     def _read_wanted(self, path: str, entry: Any) -> bytes | None:
-        """None for what is no document, which is counted."""
-        reason, data = self._looked_at(path, entry)
+        """Return a document's bytes; None for any other file, which is counted."""
+        reason, data = self._inspect(path, entry)
         if reason is not None:
             self.skipped[reason.value] += 1
         return data if reason is None else None
 
-    def _looked_at(self, path: str, entry: Any) -> tuple[Skipped | None, bytes]:
+    def _inspect(self, path: str, entry: Any) -> tuple[Skipped | None, bytes]:
         if not is_safe_path(path):
             return Skipped.UNSAFE_PATH, b""
         if stat.S_ISLNK(entry.mode):

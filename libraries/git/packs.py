@@ -1,7 +1,7 @@
-"""The files of a fetched pack, one after the other, unpacked by a child process.
+"""Read the files of a fetched pack one after the other, unpacked by a child process.
 
-The parent holds one file at a time. What the end of the child says about a pack is what it says
-about a document (`parsing.child_process`).
+The parent holds one file at a time. The end of the child means the same for a pack as for a
+document (`parsing.child_process`).
 """
 
 import json
@@ -26,7 +26,10 @@ _PIECE_BYTES: Final = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class PathFilter:
-    """Which files. `known` are the SHA-256 of those that are there: they come without content."""
+    """Which files are wanted. `known` has the SHA-256 of those that are stored, by path.
+
+    A file that is known comes without content.
+    """
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
@@ -36,15 +39,18 @@ class PathFilter:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFile:
-    """`data` None: as it is known."""
+    """A file of a repository. `data` is None if the file has not changed."""
 
     path: str
     data: bytes | None
 
 
 class PackReader:
-    """Iterates over the files. Afterwards `skipped` counts by reason those that are no documents,
-    and `commit` is the one that was read."""
+    """Iterates over the wanted files.
+
+    Afterwards `skipped` counts those that are no documents, by reason, and `commit` is the one that
+    was read.
+    """
 
     def __init__(self, fetched: FetchedPack, wanted: PathFilter) -> None:
         self._fetched = fetched
@@ -53,7 +59,7 @@ class PackReader:
         self.commit = ""
 
     def __iter__(self) -> Iterator[RepositoryFile]:
-        """Raises GitRefused, ParserLost."""
+        """Yield the files. Raises GitRefused, ParserLost."""
         child = ChildProcess(
             [sys.executable, "-s", "-W", "ignore", *COMMAND, json.dumps(asdict(UNPACK_LIMITS))]
         )
@@ -86,7 +92,7 @@ def _pieces(pack: BinaryIO) -> Iterator[bytes]:
 
 
 def _refusal(ended: Exception) -> Exception:
-    """In the words for repositories."""
+    """Translate the end of the child into words for repositories."""
     if not isinstance(ended, Unreadable):
         return ended
     return GitRefused(TOO_MUCH if str(ended) in (TOO_BIG, TOO_SLOW) else DAMAGED)

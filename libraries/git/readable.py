@@ -1,4 +1,4 @@
-"""Which files of a tree are documents at all; and the reasons why others are left out."""
+"""Decide which files of a tree can be documents, and why others are left out."""
 
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -10,7 +10,7 @@ from libraries.parsing.result import Unreadable
 MAX_PATH_CHARS: Final = 1_000
 _OFFICE: Final = frozenset({".docx", ".pptx", ".xlsx"})
 _LOOKED_AT_BYTES: Final = 8_000
-"""As much as Git looks at to tell a binary file, by a NUL."""
+"""As much as Git searches for a NUL, which tells a binary file."""
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -24,7 +24,7 @@ class Skipped(StrEnum):
 
 
 def reason_to_skip(path: str, data: bytes) -> Skipped | None:
-    """None for what can be a document: text of any kind, PDFs, Office files."""
+    """Return why a file is no document; None for text of any kind, PDFs and Office files."""
     if not data.strip():
         return Skipped.EMPTY
     if is_zip(data):
@@ -40,7 +40,10 @@ def reason_to_skip(path: str, data: bytes) -> Skipped | None:
 
 
 def is_safe_path(path: str) -> bool:
-    """Relative, of plain parts, and short enough to be stored. No such path leads out of a tree."""
+    """Return whether a path is relative, of plain parts, and short enough to be stored.
+
+    No such path leads out of a tree.
+    """
     parts = path.split("/")
     return (
         len(path) <= MAX_PATH_CHARS

@@ -1,7 +1,7 @@
-"""Verbs of Git imports: begin one, cancel it, delete it with its documents. Workers do the work.
+"""Start, cancel and delete Git imports; workers do the work.
 
-The same repository and ref again is the same row, imported anew. A token that is not given again
-is kept; one that is given takes its place.
+The same repository and ref again is the same row, imported anew. A stored token is kept until
+another one is given.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,10 @@ from libraries.models import DocumentStatus, Library, Repository
 from libraries.queue import enqueue_erasure, enqueue_imports
 from libraries.wire import repository_wire
 
-UNDER_WAY: Final = "This repository is being imported already."
-GOING: Final = "The documents of an earlier import of this repository are being deleted. Try later."
+UNDER_WAY: Final = "This repository is already being imported."
+GOING: Final = (
+    "The documents of an earlier import of this repository are being deleted. Try again later."
+)
 
 
 def start_import(
@@ -39,13 +41,17 @@ def start_import(
     exclude: list[str] | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> Repository:
-    """Raises Invalid, UnsafeAddress (both name `git_url`), Conflict while it is under way."""
+    """Queue a repository to be imported, or imported again.
+
+    Raises Invalid, UnsafeAddress (both name `git_url`), and Conflict while an import is running or
+    the documents of an earlier one are being deleted.
+    """
     git_url = git_url.rstrip("/")
     check_git_url(git_url)
     changes = {"include": include or [], "exclude": exclude or [], "user_id": user_id}
     try:
         with transaction.atomic(durable=True):
-            repository = _row(library, git_url, ref)
+            repository = _get_or_build_row(library, git_url, ref)
             _queue(repository, changes, token)
             settle(claim, status=202, answer=repository_wire(repository))
             transaction.on_commit(partial(enqueue_imports))
@@ -56,7 +62,7 @@ def start_import(
 
 @transaction.atomic(durable=True)
 def cancel_import(repository: Repository) -> Repository:
-    """It ends here; what was imported by then stays. What has ended stays as it is."""
+    """End an import now; what was imported by then stays. An ended one stays as it is."""
     _end_now(repository)
     repository.refresh_from_db()
     return repository
@@ -64,14 +70,14 @@ def cancel_import(repository: Repository) -> Repository:
 
 @transaction.atomic(durable=True)
 def delete_import(repository: Repository) -> None:
-    """It ends and is gone; its documents go after it, in the background."""
+    """End an import and hide it; its documents are deleted in the background."""
     _end_now(repository)
     Repository.objects.filter(pk=repository.pk).update(deleted_at=Now(), token_sealed="")
     transaction.on_commit(partial(enqueue_erasure))
 
 
 def _end_now(repository: Repository) -> None:
-    """Under another fence: whoever works on it stores nothing more, and stops."""
+    """Cancel the row under a new fence: a worker that imports it stores nothing more, and stops."""
     live = Repository.objects.filter(pk=repository.pk, status__in=(QUEUED, RUNNING))
     live.update(
         status=DocumentStatus.CANCELLED,
@@ -85,8 +91,8 @@ def _end_now(repository: Repository) -> None:
     )
 
 
-def _row(library: Library, git_url: str, ref: str) -> Repository:
-    """The row there is, locked, or a new one that is not saved. Raises Conflict."""
+def _get_or_build_row(library: Library, git_url: str, ref: str) -> Repository:
+    """Return the existing row, locked, or a new one that is not saved. Raises Conflict."""
     rows = Repository.objects.select_for_update().filter(library=library)
     found: Repository | None = rows.filter(git_url=git_url, ref=ref).first()
     if found is None:

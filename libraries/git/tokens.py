@@ -1,11 +1,11 @@
-"""The access token of a Git repository, sealed for its row. Never shown, never logged."""
+"""Encrypt the access token of a Git repository for its row. It is never shown and never logged."""
 
 from amber.lib.secrets import decrypt, encrypt
 from libraries.models import Repository
 
 
 def encrypt_token(repository: Repository, token: str) -> None:
-    """Set the row's sealed token, without saving. Empty: the repository is public."""
+    """Set the row's encrypted token, without saving. An empty token means a public repository."""
     repository.token_sealed = (
         encrypt(
             token,
@@ -19,7 +19,7 @@ def encrypt_token(repository: Repository, token: str) -> None:
 
 
 def decrypt_token(repository: Repository) -> str:
-    """Empty where there is none. Raises DecryptError, SecretKeyError."""
+    """Return the token; empty if there is none. Raises DecryptError, SecretKeyError."""
     if not repository.token_sealed:
         return ""
     return decrypt(

@@ -1,11 +1,10 @@
-"""Which documents a worker takes next: fairly between organizations, several small ones at once.
+"""Claim the documents to work on next: fairly between organizations, several small ones at once.
 
 The organization with the fewest running documents comes first; of those, the one this process has
 not served for longest; then the one that waits for longest. So neither many workers nor a single
 one lets an organization's ten thousand documents hide another's one. What is taken together is of
-one library and wants the same work, so that it is embedded and written together.
-
-Refuses nothing and judges nothing: a row that others have locked is passed over.
+one library and needs the same work, so that it is embedded and written together. A row that others
+have locked is passed over.
 """
 
 import threading
@@ -27,16 +26,16 @@ from libraries.models import Document, DocumentStage, Library
 from providers.models import EmbeddingModel
 
 HELD_AT_ONCE: Final = 24
-"""Documents of one process at most; a claim takes half of what is free, so that each thread gets
-some: with two threads 12 and 6. Each batch costs a dozen statements, whatever its size; but a
-newcomer waits behind what is held."""
+"""Limit of one process. A claim takes half of what is free, so that each thread gets some: with two
+threads 12 and 6. Each batch costs a dozen statements, whatever its size; but a new document waits
+behind what is held."""
 BATCH_BYTES: Final = 256_000
-"""Of what is taken together: about 250 chunks. A larger document goes alone."""
+"""Limit of what is taken together: about 250 chunks. A larger document goes alone."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Documents of one library that want vectors of the same models. Never empty."""
+    """Documents of one library that need vectors of the same models. Never empty."""
 
     library: Library
     models: tuple[EmbeddingModel, ...]
@@ -49,20 +48,21 @@ _resting: dict[UUID, float] = {}
 """Embedding model -> time.monotonic() before which its provider wants no requests."""
 
 
-def rest(model_id: UUID, seconds: float) -> None:
-    """Take no documents for this model for so long: its provider asked for patience."""
+def rest_model(model_id: UUID, seconds: float) -> None:
+    """Take no documents for this model for so long: its provider limits requests or fails."""
     with _lock:
         _resting[model_id] = time.monotonic() + seconds
 
 
 def claim_batch(worker: str) -> Batch | None:
-    """Running now, under new fences, and held (`holds`). None when nobody's document waits.
+    """Claim the next documents under new fences, and hold them (`holds`).
 
-    Cost: one query that looks at each waiting organization once, and six for the batch.
+    Returns None when nobody's document waits. Cost: one query that looks at each waiting
+    organization once, and six for the batch.
     """
-    resting = _resting_now()
-    for organization_id in _in_turn(resting):
-        batch = _claim_of(organization_id, worker, resting)
+    resting = _list_resting()
+    for organization_id in _order_organizations(resting):
+        batch = _claim_from(organization_id, worker, resting)
         if batch is not None:
             with _lock:
                 _served[organization_id] = time.monotonic()
@@ -72,8 +72,8 @@ def claim_batch(worker: str) -> Batch | None:
 
 
 def is_anything_waiting() -> bool:
-    """Whether a claim would find something. One query."""
-    return _claimable(_resting_now()).exists()
+    """Return whether a claim would find something. One query."""
+    return _claimable(_list_resting()).exists()
 
 
 # One index probe an organization (index document_queue), whatever the length of its queue.
@@ -106,8 +106,8 @@ ORDER BY 2, oldest.created_at
 """
 
 
-def _in_turn(resting: Sequence[UUID]) -> list[UUID]:
-    """The organizations whose documents wait, in the order in which they are served."""
+def _order_organizations(resting: Sequence[UUID]) -> list[UUID]:
+    """Return the organizations whose documents wait, in the order in which they are served."""
     with connection.cursor() as cursor:
         cursor.execute(_WAITING, {"resting": list(resting)})
         waiting = cursor.fetchall()
@@ -118,7 +118,7 @@ def _in_turn(resting: Sequence[UUID]) -> list[UUID]:
     return [organization_id for organization_id, _ in ranked]
 
 
-def _resting_now() -> list[UUID]:
+def _list_resting() -> list[UUID]:
     now = time.monotonic()
     with _lock:
         for model_id in [pk for pk, until in _resting.items() if until <= now]:
@@ -140,7 +140,7 @@ def _claimable(resting: Sequence[UUID]) -> QuerySet[Document]:
 
 
 @transaction.atomic
-def _claim_of(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Batch | None:
+def _claim_from(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Batch | None:
     waiting = (
         _claimable(resting)
         .filter(organization_id=organization_id)
@@ -149,7 +149,7 @@ def _claim_of(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Ba
         .order_by("created_at", "pk")
         .values_list("pk", "library_id", "stage", "attempt", "bytes")
     )
-    ids = _together(list(waiting[: _most_at_once()]))
+    ids = _choose_batch(list(waiting[: _most_at_once()]))
     if not ids:
         return None
     Document.objects.filter(pk__in=ids).update(
@@ -162,17 +162,17 @@ def _claim_of(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> Ba
         not_before=None,
         updated_at=Now(),
     )
-    return _batch(ids)
+    return _load_batch(ids)
 
 
 def _most_at_once() -> int:
     return max(1, (HELD_AT_ONCE - len(holds.held_ids())) // 2)
 
 
-def _together(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
-    """Ids of the first, and of those after it that fit to it.
+def _choose_batch(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
+    """Return the id of the first document and of those after it that need the same work.
 
-    What a worker was lost with goes alone: it may be why.
+    A document with an earlier attempt goes alone: it may be why the worker was lost.
     """
     taken: list[UUID] = []
     first: tuple[UUID, bool, bool] | None = None
@@ -188,7 +188,7 @@ def _together(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:
     return taken
 
 
-def _batch(ids: list[UUID]) -> Batch:
+def _load_batch(ids: list[UUID]) -> Batch:
     rows: Any = Document.objects.select_related("file").defer("text", "pages")
     documents: list[Document] = list(rows.filter(pk__in=ids).order_by("created_at", "pk"))
     models = ("embedding_model__provider", "next_embedding_model__provider")
@@ -198,7 +198,7 @@ def _batch(ids: list[UUID]) -> Batch:
 
 
 def models_wanted(library: Library, stage: str) -> tuple[EmbeddingModel, ...]:
-    """The models a document needs vectors of.
+    """Return the models that a document needs vectors of.
 
     A queued document at stage `ready` has those of the library's current model, and is embedded
     anew for the next one. Any other gets both, so that it can be found before and after.

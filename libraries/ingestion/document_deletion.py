@@ -1,4 +1,4 @@
-"""Takes a document out of its library: the row, its chunks, its bytes, and the library's count."""
+"""Delete a document from its library: the row, its chunks and bytes, and its share of the count."""
 
 from uuid import UUID
 
@@ -10,7 +10,11 @@ from libraries.models import Document, DocumentChunk, Library
 
 @transaction.atomic
 def remove_document(document_id: UUID, *, library_id: UUID) -> None:
-    """Whoever works on it finds it gone and writes nothing. Nothing happens if it is gone."""
+    """Delete a document with its chunks and bytes; nothing happens if it is gone already.
+
+    A worker that has it finds it gone and writes nothing. Locks come in the one order of
+    `libraries.ingestion.publication`: the document first, then its library.
+    """
     held = Document.objects.select_for_update().filter(pk=document_id)
     file_id = held.values_list("file_id", flat=True).first()
     library = Library.objects.select_for_update(no_key=True).get(pk=library_id)

@@ -1,6 +1,6 @@
-"""Verbs that write documents: give, rename, retry, cancel, delete, at any stage.
+"""Add, change, retry, cancel and delete documents, at any stage of their ingestion.
 
-What a verb may not wait for (a parser, a provider, a worker) it asks for and leaves to the queue.
+Nothing here waits for a parser, a provider or a worker: such work is left to the queue.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from accounts.tenancy.idempotency import settle
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
 from libraries.ingestion.endings import AFRESH
-from libraries.ingestion.intake import DocumentSource, IntakeResult, Placed
+from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library
 from libraries.queue import enqueue_ingestion
 from libraries.wire import document_wire
@@ -23,19 +23,22 @@ from libraries.wire import document_wire
 
 def add_document(
     library: Library, given: DocumentSource, *, claim: IdempotencyRecord | None = None
-) -> Placed:
-    """See `intake.put`. Raises TooLarge, Invalid, Unavailable."""
+) -> PlacedDocument:
+    """Add a document as `intake.put` does, and settle the idempotency claim with it.
+
+    Raises TooLarge, Invalid, Unavailable.
+    """
     return intake.put(library, given, also=partial(answer, claim))
 
 
-def status_of(placed: Placed) -> int:
-    """201 for a new document; 200 for one that was there, with the same content or another."""
+def status_of(placed: PlacedDocument) -> int:
+    """Return 201 for a new document, and 200 for one that was there, whatever its content."""
     return 201 if placed.outcome is IntakeResult.NEW else 200
 
 
 @transaction.atomic(durable=True)
 def update_document(document: Document, *, changes: Mapping[str, Any]) -> Document:
-    """Its name and metadata: nothing is indexed anew."""
+    """Change a document's name and metadata; nothing is indexed anew."""
     for name, value in changes.items():
         setattr(document, name, value)
     document.save(update_fields=[*changes, "updated_at"])
@@ -44,21 +47,24 @@ def update_document(document: Document, *, changes: Mapping[str, Any]) -> Docume
 
 @transaction.atomic(durable=True)
 def retry_document(document: Document) -> Document:
-    """From its last finished stage, at once. What runs or is ready stays as it is."""
+    """Queue a document again, to go on from its last finished stage.
+
+    One that is running or ready stays as it is.
+    """
     waiting = Document.objects.filter(
         pk=document.pk,
         status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED, DocumentStatus.QUEUED],
     )
     waiting.update(**AFRESH, updated_at=Now())
     transaction.on_commit(partial(enqueue_ingestion))
-    return _as_it_is(document)
+    return _reload(document)
 
 
 @transaction.atomic(durable=True)
 def cancel_document(document: Document) -> Document:
-    """One that waits ends here; one that is worked on stops at its next step.
+    """Cancel a document: one that waits ends now, one that is running stops at its next step.
 
-    What was searchable before stays so. What has ended stays as it is.
+    What was searchable before stays searchable. A document that has ended stays as it is.
     """
     mine = Document.objects.filter(pk=document.pk)
     waiting = mine.filter(status=DocumentStatus.QUEUED)
@@ -66,21 +72,22 @@ def cancel_document(document: Document) -> Document:
     if not waiting.update(**ended, ended_at=Now(), updated_at=Now()):
         running = mine.filter(status=DocumentStatus.RUNNING, cancel_requested_at=None)
         running.update(cancel_requested_at=Now(), updated_at=Now())
-    return _as_it_is(document)
+    return _reload(document)
 
 
 @transaction.atomic(durable=True)
 def delete_document(document: Document) -> None:
-    """The row, its chunks and its bytes. Whoever works on it finds it gone and writes nothing."""
+    """Delete the row, its chunks and its bytes. A worker that has it writes nothing more."""
     remove_document(document.pk, library_id=document.library_id)
 
 
-def answer(claim: IdempotencyRecord | None, placed: Placed) -> None:
+def answer(claim: IdempotencyRecord | None, placed: PlacedDocument) -> None:
+    """Settle the idempotency claim; ingestion is enqueued when the transaction commits."""
     settle(claim, status=status_of(placed), answer=document_wire(placed.document))
     transaction.on_commit(partial(enqueue_ingestion))
 
 
-def _as_it_is(document: Document) -> Document:
+def _reload(document: Document) -> Document:
     loaded = document.get_deferred_fields()
     fields = [f.attname for f in document._meta.concrete_fields if f.attname not in loaded]
     document.refresh_from_db(fields=fields)

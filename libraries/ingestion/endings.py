@@ -1,4 +1,4 @@
-"""How the work on a document ends without making it ready: given back, put off, failed, cancelled.
+"""End the work on a document without new chunks: give it back, put it off, fail or cancel it.
 
 Each is one UPDATE with the fence in its condition: what another worker holds by now stays as it is.
 What was searchable before stays searchable in all of them.
@@ -14,8 +14,10 @@ from django.db.models.functions import Greatest, Now
 from amber.lib.database.lease import RUNNING
 from libraries.models import Document, DocumentStatus
 
-WORKER_LOST: Final = "The workers that read this document stopped too often. Try it again."
-INTERNAL: Final = "Amber failed with this document. The log of the worker has the details."
+WORKER_LOST: Final = (
+    "Indexing was interrupted too often because its workers stopped. Retry the document."
+)
+INTERNAL: Final = "An internal error occurred with this document. The worker's log has the details."
 
 WAITING: Final[dict[str, Any]] = {
     "status": DocumentStatus.QUEUED,
@@ -32,22 +34,22 @@ AFRESH: Final[dict[str, Any]] = {
     "cancel_requested_at": None,
     "started_at": None,
 }
-"""The same of one that somebody asked for: nothing is held against it."""
+"""The columns of a document that somebody asked to index again: earlier attempts do not count."""
 
 
-def stand(document: Document) -> None:
-    """Ready, with the chunks it has."""
+def make_ready_again(document: Document) -> None:
+    """Make the document ready again with the chunks it has."""
     _update(document, **_ended_columns(DocumentStatus.READY), error="")
 
 
 def give_back(documents: Iterable[Document]) -> None:
-    """Another worker goes on where this one was; the attempt does not count."""
+    """Queue the documents for another worker to go on with; the attempt does not count."""
     for document in documents:
         _update(document, **WAITING, attempt=_uncount_attempt())
 
 
 def put_off(document: Document, *, seconds: float, why: str) -> None:
-    """It waits, says why, and is taken again after `seconds`; the attempt does not count."""
+    """Let the document wait for `seconds`, and say why; the attempt does not count."""
     waits = int(document.progress.get("waits", 0)) + 1
     _update(
         document,
@@ -60,7 +62,7 @@ def put_off(document: Document, *, seconds: float, why: str) -> None:
 
 
 def fail(document: Document, why: str) -> None:
-    """`why` is for people. It stays at its stage: a retry goes on from there."""
+    """Fail the document, which keeps its stage: a retry goes on from there. `why` is for people."""
     _update(document, **_ended_columns(DocumentStatus.FAILED), error=why)
 
 
@@ -82,9 +84,9 @@ def _update(document: Document, **changes: Any) -> None:
 
 
 def end_lost(document: Document, *, most_attempts: int) -> None:
-    """Its worker's lease has run out: again, unless it was cancelled or has cost too many workers.
+    """Queue a document again whose worker's lease ran out.
 
-    `document` is locked and as it is now.
+    It ends if it was cancelled, or has cost too many workers. `document` is locked and current.
     """
     if document.cancel_requested_at is not None:
         cancel(document)

@@ -1,8 +1,8 @@
-"""The documents this process is working on, and whether one of them shall stop.
+"""Record which documents this process is working on, and which of them must stop.
 
-A thread of the worker's renews all their leases in one statement and learns from it what was cancelled
-or is another's (`keep`); the thread that works on a document looks here between two steps. Nothing
-here works on documents.
+A thread of the worker renews all their leases in one statement and learns from it what was
+cancelled or lost (`keep`); the thread that works on a document looks here between two steps.
+Nothing here works on documents.
 """
 
 import enum
@@ -16,7 +16,7 @@ from libraries.models import Document, DocumentStatus
 
 
 class HoldEnd(enum.Enum):
-    """Why a running document is stopped from outside."""
+    """The reason why a running document is stopped from outside."""
 
     CANCELLED = "cancelled"
     RELEASED = "released"
@@ -24,7 +24,7 @@ class HoldEnd(enum.Enum):
 
 
 class Stopped(Exception):
-    """Raised between two steps; the work goes no further."""
+    """The work on a document goes no further; raised between two steps."""
 
     def __init__(self, reason: HoldEnd) -> None:
         super().__init__(reason.value)
@@ -36,11 +36,13 @@ _held: dict[UUID, HoldEnd | None] = {}
 
 
 def hold(document_ids: Iterable[UUID]) -> None:
+    """Record that this process works on these documents, so that their leases are renewed."""
     with _lock:
         _held.update(dict.fromkeys(document_ids))
 
 
 def drop(document_ids: Iterable[UUID]) -> None:
+    """Stop renewing the leases of these documents."""
     with _lock:
         for pk in document_ids:
             _held.pop(pk, None)
@@ -52,7 +54,7 @@ def held_ids() -> list[UUID]:
 
 
 def stop(document_id: UUID, reason: HoldEnd) -> None:
-    """Ask for the end of a document's work; nothing happens when it is not worked on here."""
+    """Ask for the end of a document's work; nothing happens if this process does not have it."""
     with _lock:
         if document_id in _held and _held[document_id] is None:
             _held[document_id] = reason
@@ -69,7 +71,7 @@ def is_stopped(document_id: UUID) -> bool:
 
 
 def check(document_id: UUID) -> None:
-    """Raises Stopped."""
+    """Raise Stopped if the document must stop."""
     with _lock:
         reason = _held.get(document_id)
     if reason is not None:
@@ -77,7 +79,7 @@ def check(document_id: UUID) -> None:
 
 
 def keep(worker: str) -> None:
-    """Renew the leases of this process, stop what was cancelled or lost. Two statements at most."""
+    """Renew this process's leases and stop what was cancelled or lost; two statements at most."""
     mine = held_ids()
     if not mine:
         return

@@ -1,7 +1,7 @@
-"""Indexes what waits, batch after batch. The stages themselves: `libraries.ingestion.stages`.
+"""Index the documents that wait, batch after batch, by `libraries.ingestion.stages`.
 
-The outer boundary of ingestion: whatever a document or a provider does, the document reaches a
-state, in words for people, and the worker lives.
+This is the outer boundary of ingestion: whatever a document or a provider does, the document
+reaches a state, with an error in words for people, and the worker lives.
 """
 
 import time
@@ -28,11 +28,11 @@ PASSING: Final = frozenset(
 FIRST_PAUSE_SECONDS: Final = 10.0
 LONGEST_PAUSE_SECONDS: Final = 600.0
 LONGEST_REST_SECONDS: Final = 60.0
-"""For the documents that have not asked yet: one of them finds out whether the provider is back."""
+"""For the other documents of the model: one of them finds out whether the provider is back."""
 
 
 def work(worker: Worker, *, seconds: float) -> bool:
-    """Index what waits, for about so long. True when there may be more."""
+    """Index waiting documents for about so long. Return whether there may be more."""
     deadline = time.monotonic() + seconds
     while not worker.is_draining and time.monotonic() < deadline:
         batch = claims.claim_batch(worker.name)
@@ -43,7 +43,7 @@ def work(worker: Worker, *, seconds: float) -> bool:
 
 
 def run(batch: Batch) -> None:
-    """Work on claimed documents until each is ready, or has ended or waits for another reason.
+    """Work on claimed documents until each is ready, has ended, or waits again.
 
     Without Postgres nothing can be written: the leases run out, and the documents are taken again.
     """
@@ -61,50 +61,53 @@ def run(batch: Batch) -> None:
 
 
 def _run(batch: Batch) -> None:
-    """A fault of one document must not be the others': what fails together is tried one by one."""
+    """Take the batch through its stages; if it fails together, its documents are tried one by one.
+
+    So the fault of one document does not become the others'.
+    """
     try:
-        stages.take(batch)
+        stages.run_stages(batch)
     except (OperationalError, InterfaceError):
         raise
     except ModelFault as fault:
-        _meet(fault, batch)
+        _handle_fault(fault, batch)
     except DecryptError as exc:
         for document in batch.documents:
-            endings.fail(document, f"The key of the embedding model's provider: {exc}")
+            endings.fail(document, f"The embedding provider's key cannot be used: {exc}")
     except Exception:
         logger.exception("documents_broke", documents=[str(d.pk) for d in batch.documents])
-        if not _one_by_one(batch):
+        if not _run_one_by_one(batch):
             endings.fail(batch.documents[0], endings.INTERNAL)
 
 
-def _meet(fault: ModelFault, batch: Batch) -> None:
-    """Wait where that helps; else the provider's words are the document's error."""
+def _handle_fault(fault: ModelFault, batch: Batch) -> None:
+    """Put the documents off where waiting helps; else fail them with the provider's words."""
     error = fault.error
     if error.code in PASSING:
-        claims.rest(fault.model.pk, _put_off(batch, error))
-    elif not _one_by_one(batch):
+        claims.rest_model(fault.model.pk, _put_off(batch, error))
+    elif not _run_one_by_one(batch):
         endings.fail(batch.documents[0], error.message)
 
 
 def _put_off(batch: Batch, error: ProviderError) -> float:
-    """How long the first of them waits, in seconds."""
+    """Put the documents off. Returns how long the first of them waits, in seconds."""
     pauses = [_pause_seconds(document, error) for document in batch.documents]
     for document, seconds in zip(batch.documents, pauses, strict=True):
-        why = f"{error.message} Amber tries again by itself."
+        why = f"{error.message} Amber will try again automatically."
         endings.put_off(document, seconds=seconds, why=why)
     return min(min(pauses), LONGEST_REST_SECONDS)
 
 
 def _pause_seconds(document: Document, error: ProviderError) -> float:
-    """What the provider asks for, else twice as long each time."""
+    """Return the pause that the provider asks for; without one, it doubles each time."""
     if error.retry_after_seconds is not None:
         return min(error.retry_after_seconds, LONGEST_PAUSE_SECONDS)
     waits = min(int(document.progress.get("waits", 0)), 10)
     return float(min(FIRST_PAUSE_SECONDS * 2**waits, LONGEST_PAUSE_SECONDS))
 
 
-def _one_by_one(batch: Batch) -> bool:
-    """False where there is only one, which was tried alone already."""
+def _run_one_by_one(batch: Batch) -> bool:
+    """Run each document alone. Returns False for a batch of one, which was tried alone already."""
     if len(batch.documents) < 2:
         return False
     for document in batch.documents:

@@ -1,5 +1,4 @@
-"""What somebody gives to a library becomes a document: a new one, the one it is already, or the
-new content of an old one.
+"""Make a document of what is added to a library: a new one, the existing one, or its new content.
 
 With a `path`, the path says which document it is; without one, the content does. The bytes are kept
 as a file that nobody owns: it is seen through its document alone, and goes with it.
@@ -32,10 +31,10 @@ _IMAGES: Final = re.compile(
     rb"|RIFF....WEBP|....ftyp(heic|heix|mif1|avif)",
     re.DOTALL,
 )
-"""How JPEG, PNG, GIF, TIFF, icons, WebP, HEIC and AVIF begin."""
+"""Matches how JPEG, PNG, GIF, TIFF, icons, WebP, HEIC and AVIF begin."""
 NO_IMAGES: Final = (
-    "This is an image. Libraries hold texts: give them the document it was made from, or send the "
-    "image in a chat with a model that sees."
+    "This is an image. Libraries hold texts: add the document it was made from, or send the image "
+    "in a chat whose model reads images."
 )
 
 
@@ -47,7 +46,10 @@ class IntakeResult(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSource:
-    """What came, and from where. `path` None: the content alone says which document it is."""
+    """A document's content and where it came from.
+
+    Without a `path` the content alone says which document it is.
+    """
 
     name: str
     data: bytes = field(repr=False)
@@ -64,13 +66,15 @@ class DocumentSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedDocument:
+    """A document, and whether it is new, the same as before, or has new content."""
+
     document: Document
     outcome: IntakeResult
 
 
 def check(given: DocumentSource) -> None:
-    """Raises TooLarge, Invalid (empty, an image)."""
+    """Raise TooLarge or Invalid (empty, an image) for what cannot be a document."""
     most = settings.AMBER_MAX_UPLOAD_BYTES
     if len(given.data) > most:
         raise TooLarge(f"A document may have at most {most:,} bytes.")
@@ -85,14 +89,14 @@ def put(
     given: DocumentSource,
     *,
     into: UUID | None = None,
-    also: Callable[[Placed], None] = lambda _: None,
-) -> Placed:
+    also: Callable[[PlacedDocument], None] = lambda _: None,
+) -> PlacedDocument:
     """Store it and queue it for indexing, unless the library has it already.
 
     `into` names the document it is the content of, whatever its path. `also` runs inside the
-    transaction. What failed or was cancelled before is tried again. Nobody
-    is rung for: the caller rings, after all it puts. Raises as `check`, Unavailable, and Conflict
-    for an `into` that is gone.
+    transaction. What failed or was cancelled before is tried again. No message is enqueued: the
+    caller does that after all it puts. Raises as `check`, Unavailable, and Conflict for an `into`
+    that is gone.
     """
     check(given)
     file = unsaved_file(
@@ -120,26 +124,26 @@ def _place(
     given: DocumentSource,
     file: File,
     into: UUID | None,
-    also: Callable[[Placed], None],
-) -> Placed:
+    also: Callable[[PlacedDocument], None],
+) -> PlacedDocument:
     _one_at_a_time(library, str(into or given.path or given.content_hash))
     found = _find_document(library, given, into)
     if found is None and into is not None:
         raise Conflict("The document was deleted in the meantime.")
     if found is None:
-        placed = Placed(_new_document(library, given, file), IntakeResult.NEW)
+        placed = PlacedDocument(_new_document(library, given, file), IntakeResult.NEW)
     elif found.content_hash == given.content_hash:
         _try_again(found)
-        placed = Placed(found, IntakeResult.SAME)
+        placed = PlacedDocument(found, IntakeResult.SAME)
     else:
         _replace(found, given, file)
-        placed = Placed(found, IntakeResult.REPLACED)
+        placed = PlacedDocument(found, IntakeResult.REPLACED)
     also(placed)
     return placed
 
 
 def _one_at_a_time(library: Library, identity: str) -> None:
-    """Two that give the same document to the same library at once make one document."""
+    """Take the document's advisory lock: two that add it at once make one document."""
     digest = hashlib.sha256(f"{library.pk} {identity}".encode()).digest()
     key = int.from_bytes(digest[:8], signed=True)
     with connection.cursor() as cursor:
@@ -147,7 +151,7 @@ def _one_at_a_time(library: Library, identity: str) -> None:
 
 
 def _find_document(library: Library, given: DocumentSource, into: UUID | None) -> Document | None:
-    """The document this is, locked."""
+    """Return the document that the library has already, locked; None if it has none."""
     rows = Document.objects.filter(library=library).defer("text", "pages")
     if into is not None:
         rows = rows.filter(pk=into)
@@ -179,7 +183,7 @@ def _new_document(library: Library, given: DocumentSource, file: File) -> Docume
 
 
 def _replace(document: Document, given: DocumentSource, file: File) -> None:
-    """New content. Whoever works on the old one finds it queued and stops.
+    """Give a document new content. A worker on the old one finds it queued, and stops.
 
     The old text and its chunks stay until the new ones take their place (`progress.replaces`).
     """
@@ -219,7 +223,10 @@ def _change(document: Document, changes: Mapping[str, Any]) -> None:
 
 
 def delete_document_files(file_ids: list[UUID | None]) -> None:
-    """Rows now, bytes after the commit. Only files that belong to nobody: documents' own."""
+    """Delete documents' own files: rows now, bytes after the commit.
+
+    Only files that belong to nobody are deleted; people's own files stay.
+    """
     files = File.objects.filter(
         pk__in=[pk for pk in file_ids if pk is not None], user=None, guest_id=None
     )

@@ -1,5 +1,4 @@
-"""Erases what nobody can see any more, in batches: deleted libraries and imports, chunks of dropped
-models.
+"""Delete what nobody can see any more: deleted libraries and imports, chunks of dropped models.
 
 Each batch is a transaction of its own, so no lock is held for long and a killed worker's work is
 not lost. Called again for what is left; two at once do no harm.
@@ -20,10 +19,11 @@ from libraries.models import Document, DocumentChunk, Library, Repository
 CHUNKS_AT_ONCE: Final = 5_000
 DOCUMENTS_AT_ONCE: Final = 500
 FORGOTTEN_AT_ONCE: Final = 1_000
-"""Chunks whose texts are read to find their vectors in the cache."""
+"""Chunks of one batch whose texts are read to find their vectors in the cache."""
 
 
 def erase_leftovers() -> None:
+    """Delete the rows of deleted libraries and imports, and chunks of models no longer used."""
     for library in Library.objects.filter(deleted_at__isnull=False):
         _erase_library(library)
     for repository in Repository.objects.filter(deleted_at__isnull=False):
@@ -34,7 +34,10 @@ def erase_leftovers() -> None:
 
 
 def _erase_library(library: Library) -> None:
-    """Chunks, documents with their bytes, then the library: what refers to it stays, without it."""
+    """Delete the chunks, the documents with their bytes, then the library itself.
+
+    What refers to the library stays, without it.
+    """
     while _erase_with_vectors(library):
         pass
     while _erase_documents(library.pk):
@@ -44,7 +47,7 @@ def _erase_library(library: Library) -> None:
 
 
 def _erase_import(repository: Repository) -> None:
-    """Its documents one by one, as people delete them, then the import itself."""
+    """Delete the import's documents one by one, as people do, then the import itself."""
     documents = Document.objects.filter(repository=repository)
     while ids := list(documents.values_list("pk", flat=True)[:DOCUMENTS_AT_ONCE]):
         for pk in ids:
@@ -55,7 +58,7 @@ def _erase_import(repository: Repository) -> None:
 
 @transaction.atomic
 def _erase_with_vectors(library: Library) -> int:
-    """The vectors are dropped from the cache, too: of a deleted library nothing stays."""
+    """Delete a batch of chunks with their cached vectors: nothing of a deleted library stays."""
     chunks = DocumentChunk.objects.filter(library=library)
     found = dict(chunks.values_list("pk", "content")[:FORGOTTEN_AT_ONCE])
     forget_texts(found.values(), organization_id=library.organization_id)
@@ -64,7 +67,10 @@ def _erase_with_vectors(library: Library) -> int:
 
 @transaction.atomic
 def _erase_dropped(library_id: UUID, model_id: UUID) -> int:
-    """Under the library's lock: it may begin to want the model again."""
+    """Delete a batch of a dropped model's chunks.
+
+    Under the library's lock, since the library may switch back to the model meanwhile.
+    """
     wanted = Q(embedding_model=model_id) | Q(next_embedding_model=model_id)
     rows = Library.objects.select_for_update(no_key=True).filter(pk=library_id)
     if rows.exclude(wanted).first() is None:

@@ -1,7 +1,8 @@
-"""Stores how far documents are: one statement for all that are worked on together.
+"""Store how far documents are: one statement for all that are worked on together.
 
-`note` asks for each one's fence, and whether somebody wants it to stop; `make_ready` relies on the
-locks of `libraries.ingestion.publication`. Ending a document otherwise: `libraries.ingestion.endings`.
+`store_progress` checks each one's fence, and whether it was cancelled; `make_ready` relies on the
+locks of `libraries.ingestion.publication`. Other ends of a document are in
+`libraries.ingestion.endings`.
 """
 
 from collections.abc import Sequence
@@ -38,8 +39,11 @@ WHERE d.id = v.id
 """
 
 
-def note(works: Sequence[Work], stage: DocumentStage | None = None) -> set[UUID]:
-    """Ids of those that are still ours and go on. `stage` None: it stays, only numbers change."""
+def store_progress(works: Sequence[Work], stage: DocumentStage | None = None) -> set[UUID]:
+    """Store stage and numbers under the fences; return the ids of those that go on.
+
+    The others were cancelled or lost to another worker. Without `stage` only numbers change.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             _NOTE,
@@ -55,7 +59,10 @@ def note(works: Sequence[Work], stage: DocumentStage | None = None) -> set[UUID]
 
 
 def make_ready(works: Sequence[Work]) -> None:
-    """Their rows are locked. New content is told together with the chunks that count in it."""
+    """Mark the documents ready; the caller has locked their rows.
+
+    New content is stored now, together with the chunks that hold offsets into it.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             _READY,
@@ -69,7 +76,7 @@ def make_ready(works: Sequence[Work]) -> None:
 
 
 def store_content(works: Sequence[Work]) -> None:
-    """Text, pages and kind. Their rows are locked: by `note`, or for publication."""
+    """Store text, pages and type. The rows are locked, by `store_progress` or for publication."""
     if not works:
         return
     with connection.cursor() as cursor:

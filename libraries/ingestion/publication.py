@@ -1,4 +1,4 @@
-"""The transaction that makes documents searchable: chunks with their vectors, or none of them.
+"""Make documents searchable in one transaction: all chunks with their vectors, or none of them.
 
 Rows of chunks exist for what can be found and for nothing else, so search need not ask how far a
 document is. Old chunks of a document go in the transaction that brings the new ones. The fence is
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PIECE_ROWS: Final = 256
-"""Chunks of one COPY. Between two it is looked whether somebody wants the documents to stop."""
+"""Chunks of one COPY. Between two of them the documents are checked for cancellation."""
 
 LOCK_TIMEOUT: Final = "20s"
-"""Longer than anything that is alive holds what this waits for."""
+"""Longer than any live worker holds the locks that this waits for."""
 
 
 class Outdated(Exception):
-    """The library changed its embedding model meanwhile: begin again, with the models it wants."""
+    """The library changed its embedding model meanwhile: begin again, with the current models."""
 
 
 class Gone(Exception):
-    """These documents were stopped or are another's; the rest can be published without them."""
+    """These documents were stopped or lost; the rest can be published without them."""
 
     def __init__(self, document_ids: set[UUID]) -> None:
         super().__init__(document_ids)
@@ -50,7 +50,7 @@ class Gone(Exception):
 
 
 class Occupied(Exception):
-    """A worker that is paused, or on a machine that is gone, has not let go of a document yet."""
+    """A worker that is paused, or on a machine that is gone, still holds a document's lock."""
 
 
 def publish(
@@ -78,8 +78,9 @@ def _publish(
     began = time.monotonic()
     wanted = [work for work in works if work.document.pk in ids]
     removed = {model_id: _remove_old(ids, model_id) for model_id in vectors}
+    # Documents and library are locked only after the chunks are written, which may take minutes.
     for model_id, spool in vectors.items():
-        _copy(works, ids, model_id, spool)
+        _copy_chunks(works, ids, model_id, spool)
     _lock_documents(wanted)
     current = _lock_library(library, wanted, set(vectors))
     for work in wanted:
@@ -96,13 +97,13 @@ def _remove_old(ids: set[UUID], model_id: UUID) -> int:
     return int(old.delete()[0])
 
 
-def _copy(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
-    """All rows of one model, piece by piece. Raises Gone."""
+def _copy_chunks(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
+    """Write all chunks of one model, piece by piece. Raises Gone."""
     spool.rewind()
     pieces = [(work, chunk) for work in works for chunk in work.chunks]
     for start in range(0, len(pieces), PIECE_ROWS):
         if start:
-            _look_up([work for work in works if work.document.pk in ids])
+            _check_unlocked([work for work in works if work.document.pk in ids])
         piece = pieces[start : start + PIECE_ROWS]
         vectors = spool.take(len(piece))
         write_chunks(
@@ -131,8 +132,8 @@ def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]"
     )
 
 
-def _look_up(works: Sequence[Work]) -> None:
-    """Between two pieces, without a lock. Raises Gone."""
+def _check_unlocked(works: Sequence[Work]) -> None:
+    """Look, without a lock, whether documents were stopped or lost. Raises Gone."""
     running = Document.objects.filter(
         pk__in=[work.document.pk for work in works], status=RUNNING, cancel_requested_at=None
     )
@@ -147,7 +148,10 @@ def _look_up(works: Sequence[Work]) -> None:
 
 
 def _lock_documents(works: Sequence[Work]) -> None:
-    """The fence. Raises Gone."""
+    """Lock the documents and check their fences. Raises Gone.
+
+    This is the fence: another worker that claimed one meanwhile has given it a new number.
+    """
     fences = {work.document.pk: work.document.fence for work in works}
     rows = Document.objects.filter(pk__in=fences, status=RUNNING, cancel_requested_at=None)
     locked = rows.select_for_update(no_key=True).order_by("pk").values_list("pk", "fence")
@@ -157,7 +161,7 @@ def _lock_documents(works: Sequence[Work]) -> None:
 
 
 def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> UUID:
-    """The id of its current model. Raises Gone, Outdated."""
+    """Lock the library and return the id of its current model. Raises Gone, Outdated."""
     rows = Library.objects.select_for_update(no_key=True, of=("self",))
     related = ("embedding_model", "next_embedding_model")
     now = rows.select_related(*related).filter(pk=library.pk, deleted_at=None).first()

@@ -1,4 +1,4 @@
-"""The stages of ingestion: claimed documents are read, cut up, embedded and published.
+"""Take claimed documents through the stages: parse them, chunk them, embed and publish them.
 
     stored -> parsed -> chunked -> embedded -> ready
 
@@ -7,7 +7,7 @@ the text is not parsed again, and vectors that were paid for are in the cache
 (`libraries.embedding.store`). Cutting a text up is pure, so pieces are not stored on the way; the
 rows of chunks appear at once, in the last transaction (`libraries.ingestion.publication`).
 
-Ends documents that cannot be read or shall stop. What a provider does wrong is the caller's.
+Ends documents that cannot be read or must stop. Faults of a provider are left to the caller.
 """
 
 import contextlib
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WINDOW_CHUNKS: Final = 512
-"""Embedded between two looks at the world: four requests of a provider's usual batch."""
+"""Chunks embedded between two checks for cancellation: four of a provider's usual batches."""
 FILE_GONE: Final = "The file this document was made from is gone. Upload it again."
-OCCUPIED: Final = "Another worker has not let go of this document yet."
+OCCUPIED: Final = "Another worker still holds this document. Amber will try again automatically."
 OCCUPIED_SECONDS: Final = 30.0
-NO_TEXT: Final = "There is no text in this document."
+NO_TEXT: Final = "This document contains no text."
 
 
 class ModelFault(Exception):
@@ -54,14 +54,14 @@ class ModelFault(Exception):
         self.error = error
 
 
-def take(batch: Batch) -> None:
+def run_stages(batch: Batch) -> None:
     """Take the batch through all stages. Documents that end on the way leave `batch.documents`.
 
     Raises ModelFault, DecryptError: those left are as they were after their last stage.
     """
     if not batch.models:  # a change of model was called off meanwhile
         for document in batch.documents:
-            endings.stand(document)
+            endings.make_ready_again(document)
         return
     _Pass(batch).drive()
 
@@ -72,8 +72,8 @@ class _Pass:
         self._works = [Work.on(document) for document in batch.documents]
 
     def drive(self) -> None:
-        self._each(DocumentStage.PARSED, self._read)
-        self._each(DocumentStage.CHUNKED, self._cut)
+        self._run_stage(DocumentStage.PARSED, self._read)
+        self._run_stage(DocumentStage.CHUNKED, self._cut)
         everyone = list(self._works)
         with contextlib.ExitStack() as spools:
             vectors = {m.pk: self._embed(everyone, m, spools) for m in self._batch.models}
@@ -85,8 +85,8 @@ class _Pass:
 
     # -- One document after the other ----------------------------------------------------------
 
-    def _each(self, stage: DocumentStage, step: Callable[[Work], None]) -> None:
-        """Take the step with every document, end those that cannot go on, store how far it is."""
+    def _run_stage(self, stage: DocumentStage, step: Callable[[Work], None]) -> None:
+        """Take the step with every document, end those that cannot go on, store the new stage."""
         for work in list(self._works):
             try:
                 holds.check(work.document.pk)
@@ -102,7 +102,7 @@ class _Pass:
         self._advance(stage)
 
     def _read(self, work: Work) -> None:
-        """The text: of an earlier attempt, or parsed now. Raises Unreadable, ParserLost."""
+        """Get the text, of an earlier attempt or parsed now. Raises Unreadable, ParserLost."""
         document = work.document
         if work.has_reached(DocumentStage.PARSED):
             document.refresh_from_db(fields=["text", "pages"])
@@ -117,7 +117,7 @@ class _Pass:
         work.text, work.pages, work.mime_type = parsed.text, parsed.pages, parsed.mime_type
 
     def _cut(self, work: Work) -> None:
-        """Raises Unreadable."""
+        """Chunk the text. Raises Unreadable if there is none."""
         library = self._batch.library
         with work.time_stage(DocumentStage.CHUNKED):
             work.chunks = chunk(
@@ -135,7 +135,7 @@ class _Pass:
     def _embed(
         self, works: list[Work], model: EmbeddingModel, spools: contextlib.ExitStack
     ) -> VectorSpool:
-        """The vectors of all their pieces, in order; fewer once all are stopped. Raises ModelFault."""
+        """Embed all their chunks, in order; fewer once all are stopped. Raises ModelFault."""
         began = time.monotonic()
         spool = spools.enter_context(contextlib.closing(VectorSpool(model.dimensions)))
         pieces = [(work, piece) for work in works for piece in work.chunks]
@@ -145,9 +145,9 @@ class _Pass:
                 break
             window = pieces[start : start + WINDOW_CHUNKS]
             spool.add(self._vectors(model, window))
-            _count(window, is_first=start == 0)
+            _count_embedded(window, is_first=start == 0)
             if len(pieces) > WINDOW_CHUNKS:
-                progress.note(self._works)
+                progress.store_progress(self._works)
         for work in self._works:
             work.timings[DocumentStage.EMBEDDED] = round((time.monotonic() - began) * 1_000)
         return spool
@@ -169,7 +169,7 @@ class _Pass:
             raise ModelFault(model, error) from error
 
     def _publish(self, everyone: list[Work], vectors: dict[UUID, VectorSpool]) -> None:
-        """Again without those that others stopped or took meanwhile, until it succeeds."""
+        """Publish, again and again without those that were stopped or lost, until it succeeds."""
         while self._works:
             ids = {work.document.pk for work in self._works}
             try:
@@ -190,9 +190,9 @@ class _Pass:
 
     @transaction.atomic
     def _advance(self, stage: DocumentStage) -> None:
-        """Those that somebody stopped end here, those that another worker has are left to it."""
+        """Store the new stage. Cancelled documents end here; another worker keeps what it has."""
         behind = [work for work in self._works if not work.has_reached(stage)]
-        still = progress.note(behind, stage) if behind else set()
+        still = progress.store_progress(behind, stage) if behind else set()
         for work in behind:
             work.stage = stage
             if work.document.pk not in still:
@@ -209,7 +209,9 @@ class _Pass:
                 self._stop(work, stopped.reason)
 
     def _stop(self, work: Work, reason: HoldEnd) -> None:
-        """What another worker has by now stays as it is: each of these asks for the fence."""
+        """End the work on a document. Each of these checks the fence, so that a document which
+        another worker has by now stays as it is.
+        """
         if reason is HoldEnd.RELEASED:
             endings.give_back([work.document])
         elif reason is HoldEnd.CANCELLED:
@@ -222,7 +224,7 @@ class _Pass:
 
 
 def _bytes_of(document: Document) -> bytes:
-    """Raises Unreadable."""
+    """Read the document's bytes from the storage. Raises Unreadable if they are gone."""
     try:
         if document.file is not None:
             with default_storage.open(document.file.path) as stored:
@@ -232,8 +234,8 @@ def _bytes_of(document: Document) -> bytes:
     raise Unreadable(FILE_GONE)
 
 
-def _count(window: Sequence[tuple[Work, Chunk]], *, is_first: bool) -> None:
-    """With two models the second counts again."""
+def _count_embedded(window: Sequence[tuple[Work, Chunk]], *, is_first: bool) -> None:
+    """Count embedded chunks for the progress; with two models the second counts anew."""
     if is_first:
         for work, _ in window:
             work.embedded = 0

@@ -1,4 +1,4 @@
-"""Changing the embedding model of a library: search goes on with the old one until all have both.
+"""Switch the embedding model of a library, while search goes on with the old one.
 
 While `next_embedding_model` is set, the library's documents are embedded for it by the ordinary
 queue. When no document waits any more and none that can be found would be lost, one transaction
@@ -21,7 +21,7 @@ logger = structlog.get_logger(__name__)
 
 
 def begin_switch(library: Library, model: EmbeddingModel) -> None:
-    """Queue what is ready for the new model. `library` is locked by the caller's transaction."""
+    """Queue ready documents for the new model. `library` is locked by the caller's transaction."""
     library.next_embedding_model = model
     library.save(update_fields=["next_embedding_model", "updated_at"])
     ready = Document.objects.filter(library=library, status=DocumentStatus.READY)
@@ -29,7 +29,7 @@ def begin_switch(library: Library, model: EmbeddingModel) -> None:
 
 
 def call_off_switch(library: Library) -> None:
-    """Everything stays with the current model. `library` is locked by the caller's transaction."""
+    """Stay with the current model. `library` is locked by the caller's transaction."""
     library.next_embedding_model = None
     library.save(update_fields=["next_embedding_model", "updated_at"])
     waiting = Document.objects.filter(library=library, stage=DocumentStage.READY)
@@ -40,7 +40,10 @@ def call_off_switch(library: Library) -> None:
 
 @transaction.atomic
 def finish_switch(library_id: UUID) -> bool:
-    """Make the next model the current one, if every document that can be found has its vectors."""
+    """Make the next model the current one if every document that can be found has its vectors.
+
+    Returns whether it did.
+    """
     rows = Library.objects.filter(pk=library_id, deleted_at=None).select_for_update(no_key=True)
     library = rows.filter(next_embedding_model__isnull=False).first()
     if library is None or _is_unfinished(library):
@@ -59,14 +62,17 @@ def finish_switch(library_id: UUID) -> bool:
 
 
 def finish_switches() -> None:
-    """Those whose last document was finished by a worker that then died. For the sweep."""
+    """Finish switches whose worker died after the last document; called by the sweep."""
     rows = Library.objects.filter(next_embedding_model__isnull=False, deleted_at=None)
     for library_id in rows.values_list("pk", flat=True):
         finish_switch(library_id)
 
 
 def _is_unfinished(library: Library) -> bool:
-    """A document that failed for the new model can still be found by the old one: it holds all up."""
+    """Return whether a document still waits, or failed for the new model and would be lost.
+
+    The latter can be found by the old model only, so it holds up the whole switch.
+    """
     documents = Document.objects.filter(library=library)
     if documents.filter(status__in=[QUEUED, RUNNING]).exists():
         return True

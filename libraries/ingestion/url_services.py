@@ -1,6 +1,6 @@
-"""Documents that are what an address answers: fetched when they are given, again when asked.
+"""Add documents from addresses, and refresh them: fetch what the address answers.
 
-The address is the document's `source` and says which document it is: given again, it is fetched
+The address is the document's `source` and says which document it is: added again, it is fetched
 anew into the same one. What it answered before stays searchable until the new text takes its place.
 """
 
@@ -17,12 +17,12 @@ from amber.lib.errors import AmberError, Conflict
 from libraries.files.url_fetching import fetch_url
 from libraries.ingestion import intake
 from libraries.ingestion.document_services import answer
-from libraries.ingestion.intake import DocumentSource, Placed
+from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, Library
 from libraries.queue import enqueue_ingestion
 
-OF_REPOSITORY: Final = "This document is from a Git repository: import that again."
-NOT_FETCHED: Final = "This document was not fetched from an address: give it again."
+OF_REPOSITORY: Final = "This document comes from a Git repository. Import the repository again."
+NOT_FETCHED: Final = "This document was not fetched from an address. Upload it again instead."
 
 
 def add_from_url(
@@ -34,9 +34,12 @@ def add_from_url(
     path: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     claim: IdempotencyRecord | None = None,
-) -> Placed:
-    """Raises UnsafeAddress, FetchError, TooLarge, Invalid (all name `url`), Unavailable."""
-    with _blaming_url():
+) -> PlacedDocument:
+    """Fetch an address and add its answer as a document.
+
+    Raises UnsafeAddress, FetchError, TooLarge, Invalid (all name `url`), Unavailable.
+    """
+    with _blame_url():
         fetched = fetch_url(url)
         given = DocumentSource(
             name=name or fetched.name,
@@ -52,8 +55,8 @@ def add_from_url(
     return intake.put(library, given, into=into, also=partial(answer, claim))
 
 
-def refresh_document(document: Document) -> Placed:
-    """Fetch it again. Raises Conflict if it has no address, else as `add_from_url`."""
+def refresh_document(document: Document) -> PlacedDocument:
+    """Fetch a document again. Raises Conflict if it has no address, else as `add_from_url`."""
     if document.repository_id is not None or not document.source:
         raise Conflict(OF_REPOSITORY if document.repository_id else NOT_FETCHED)
     fetched = fetch_url(document.source)
@@ -69,18 +72,18 @@ def refresh_document(document: Document) -> Placed:
 
 
 def _find_earlier(library: Library, url: str) -> UUID | None:
-    """The document that this address was given as before."""
+    """Return the id of the document that was added from this address before, or None."""
     rows = Document.objects.filter(library=library, source=url, path=None, repository=None)
     found: UUID | None = rows.order_by("created_at").values_list("pk", flat=True).first()
     return found
 
 
-def _enqueue(_: Placed) -> None:
+def _enqueue(_: PlacedDocument) -> None:
     transaction.on_commit(partial(enqueue_ingestion))
 
 
 @contextmanager
-def _blaming_url() -> Iterator[None]:
+def _blame_url() -> Iterator[None]:
     try:
         yield
     except AmberError as error:

@@ -1,4 +1,4 @@
-"""What a worker knows of a document while it indexes it: text, pieces, vectors, times.
+"""Hold what a worker knows of a document while it indexes it: text, chunks, vectors, times.
 
 Vectors wait in a file once they are many, so that a very large document costs disk and not memory.
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_BYTES_IN_MEMORY: Final = 8_000_000
-"""Of one spool: 2,600 vectors of 1,536 halves."""
+"""Limit of one spool: 2,600 vectors of 1,536 halves."""
 
 _ORDER: Final = list(DocumentStage)
 
 
 @dataclass(slots=True)
 class Work:
-    """One document on its way. `stage` is the last one that need not be done again."""
+    """One document that is being indexed. `stage` is the last one that need not be done again."""
 
     document: Document
     stage: DocumentStage
@@ -38,8 +38,10 @@ class Work:
 
     @classmethod
     def on(cls, document: Document) -> "Work":
-        """New content of a document that can be found is read again from its bytes: until it can
-        be found itself, the stored text is that of the old chunks.
+        """Begin the work on a document at the stage that earlier attempts reached.
+
+        New content of a searchable document is always read from its bytes: until it is published,
+        the stored text is that of the old chunks.
         """
         replaces = bool(document.progress.get("replaces"))
         stage = DocumentStage.STORED if replaces else DocumentStage(document.stage)
@@ -54,12 +56,12 @@ class Work:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """For people: how many pieces there are, and how many have their vectors."""
+        """Count the chunks, and those that have their vectors, for people to see."""
         return {"chunks": len(self.chunks), "embedded": self.embedded}
 
     @property
     def progress(self) -> dict[str, Any]:
-        """While it is on its way: also what the next attempt must know."""
+        """Return the counts, and what the next attempt must know."""
         return self.counts | ({"replaces": True} if self.replaces else {})
 
     @contextmanager
@@ -70,21 +72,21 @@ class Work:
 
 
 class VectorSpool:
-    """Vectors in the order in which they were added, as halves: what the column keeps of them."""
+    """Vectors in the order in which they were added, as halves, which is what the column stores."""
 
     def __init__(self, dimensions: int) -> None:
         self._dimensions = dimensions
         self._file = tempfile.SpooledTemporaryFile(max_size=MOST_BYTES_IN_MEMORY)  # noqa: SIM115  (see close)
 
     def add(self, vectors: "NDArray[np.float32]") -> None:
-        """(n, dimensions)."""
+        """Add vectors of shape (n, dimensions)."""
         self._file.write(vectors.astype("<f2").tobytes())
 
     def rewind(self) -> None:
         self._file.seek(0)
 
     def take(self, rows: int) -> "NDArray[np.float16]":
-        """(rows, dimensions), the next ones."""
+        """Return the next vectors, of shape (rows, dimensions)."""
         import numpy as np
 
         data = self._file.read(rows * self._dimensions * 2)

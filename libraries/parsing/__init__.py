@@ -1,4 +1,4 @@
-"""Documents of many formats to text with its structure: headings, tables and code as Markdown.
+"""Parse documents of many formats to text with its structure: Markdown headings, tables, code.
 
     parsed = parse(content, name="report.docx", mime_type="")
 

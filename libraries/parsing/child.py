@@ -1,4 +1,4 @@
-"""The process that opens documents: `python -m libraries.parsing.child`, started by `child_pool`.
+"""Open documents in a child process: `python -m libraries.parsing.child`, started by `child_pool`.
 
 It reads one document after the other from its standard input and writes texts to its output, under
 the limits of `confinement`. Parsers are loaded with the first document that needs them. What a
@@ -21,16 +21,16 @@ from typing import Any, BinaryIO, Final
 
 from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
 from libraries.parsing.formats.any_document import read_any
-from libraries.parsing.formats.office_package import checked_parts
+from libraries.parsing.formats.office_package import check_parts
 from libraries.parsing.frames import frame, read_frame
 from libraries.parsing.kinds import Kind, zip_kind
-from libraries.parsing.result import ParsedText, Unreadable, joined_pages, refuse_long, storable
+from libraries.parsing.result import ParsedText, Unreadable, join_pages, make_storable, refuse_long
 
 IDLE_SECONDS: Final = 30.0
 COLLECTED_EVERY: Final = 20
-"""Documents. Parsers tie their objects into circles: Word documents kept 1 MB each."""
+"""Documents between two collections: parsers make cycles of objects, of 1 MB a Word document."""
 TOO_BIG_FOR_MEMORY: Final = (
-    "The document needs more memory to be read than a document may have. Split it up."
+    "Reading the document needs more memory than a document may use. Split it up."
 )
 _NOT_LOADED: Final = ("django", "numpy", "openai", "pandas")
 
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _answer(replies: BinaryIO, header: Mapping[str, str], content: bytes) -> bool:
-    """Whether the process may go on: after want of memory it is better to begin anew."""
+    """Answer one request. Returns whether the process may go on: not after it ran out of memory."""
     reply: dict[str, Any]
     body, may_go_on = b"", True
     try:
@@ -80,7 +80,10 @@ def _answer(replies: BinaryIO, header: Mapping[str, str], content: bytes) -> boo
 
 
 def _peak_kilobytes() -> int:
-    """Resident at most; 0 where the system does not say. (`ru_maxrss` begins with the parent's.)"""
+    """Return the peak of resident memory; 0 where the system does not tell.
+
+    `ru_maxrss` would begin with the parent's.
+    """
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
@@ -89,16 +92,19 @@ def _peak_kilobytes() -> int:
 
 
 def read_document(header: Mapping[str, str], content: bytes) -> ParsedText:
-    """Read what `header["kind"]` says: a name of `Kind`, PACKAGE for a zip whose parts will tell, ANY
-    for what nobody has looked at (with `name` and `mime_type`), or WEB_PAGE for what `web_page` sends
-    (with `url` and `mime_type`). Raises Unreadable."""
+    """Read a document as what `header["kind"]` says. Raises Unreadable.
+
+    It is a name of `Kind`, PACKAGE for a zip whose parts will tell, ANY for what nobody has looked
+    at (with `name` and `mime_type`), or WEB_PAGE for what `web_page` sends (with `url` and
+    `mime_type`).
+    """
     kind = header["kind"]
     if kind == "WEB_PAGE":
         from libraries.parsing.formats.web_page_text import markdown_of_web_page
 
         page = markdown_of_web_page(content, url=header["url"], mime_type=header["mime_type"])
         if page is not None:
-            return ParsedText(storable(page), (), "text/markdown")
+            return ParsedText(make_storable(page), (), "text/markdown")
         parsed = read_document({**header, "kind": "ANY", "name": ""}, content)
         return replace(parsed, text=f"\n{parsed.text}", pages=())  # without a title
     if kind == "ANY":
@@ -107,12 +113,12 @@ def read_document(header: Mapping[str, str], content: bytes) -> ParsedText:
             return read
         kind, content = read.kind, read.content
     if kind == "PACKAGE":
-        kind = zip_kind(checked_parts(content)).name
+        kind = zip_kind(check_parts(content)).name
     found = Kind[kind]
     if found in (Kind.PDF, Kind.SLIDES):
-        text, pages = joined_pages(_pages_reader(found)(content))
+        text, pages = join_pages(_pages_reader(found)(content))
         return ParsedText(text, pages, found.value)
-    text = storable(_text_reader(found)(content))
+    text = make_storable(_text_reader(found)(content))
     refuse_long(len(text))
     return ParsedText(text, (), found.value)
 

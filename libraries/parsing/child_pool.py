@@ -1,4 +1,4 @@
-"""Child processes that open documents, kept warm for the next one; the parent's side.
+"""Keep child processes that open documents, warm for the next one; the parent's side.
 
 A child is started when none waits (0.1 s with its parsers), reads up to DOCUMENTS_PER_CHILD
 documents, and ends by itself when it has waited for long. It is killed, with all it may have
@@ -6,11 +6,11 @@ started, when a document takes longer than it may. What a child's end means:
 
     it raised                          the document is damaged
     CPU time, wall time                the document takes too long
-    want of memory                     the document is too big
+    out of memory                      the document is too big
     a crash in a parser's C code       the document is damaged
     killed by somebody else            ParserLost: not the document's fault
 
-Refuses to read the document itself: bytes go in, text comes out, both of bounded length.
+The parent never reads the document itself: bytes go in, text comes out, both of bounded length.
 """
 
 import atexit
@@ -28,9 +28,9 @@ from libraries.parsing.result import ParsedText, Unreadable
 
 DOCUMENTS_PER_CHILD: Final = 200
 MAX_CHILDREN: Final = 4
-"""At once in one process, each of up to 1 GB; further callers wait."""
+"""Limit of one process, each child of up to 1 GB; further callers wait."""
 MAX_WAITING: Final = 2
-"""Kept warm, as many as an ingest worker reads documents at once; one holds 15 to 60 MB."""
+"""Children kept warm: as many as an ingest worker reads documents at once; each 15 to 60 MB."""
 MAX_RESIDENT_KILOBYTES: Final = 200_000
 """A child that once needed more is not kept: its memory would stay."""
 
@@ -54,9 +54,12 @@ class ChildPool:
         self._places = threading.BoundedSemaphore(MAX_CHILDREN)
 
     def parse(self, content: bytes, *, kind: str, **said: str) -> ParsedText:
-        """`kind` and what is `said` of it is told to the child. Raises Unreadable, ParserLost."""
+        """Parse a document in a child, which gets `kind` and what is `said` of it.
+
+        Raises Unreadable, ParserLost.
+        """
         with self._places:
-            child = self._taken()
+            child = self._take_child()
             try:
                 reply, body = child.ask({"kind": kind, **said}, content, ends_at=self._ends_at())
             except TimeoutError:
@@ -83,8 +86,8 @@ class ChildPool:
     def _ends_at(self) -> float:
         return time.monotonic() + self._limits.wall_seconds
 
-    def _taken(self) -> ChildProcess:
-        """One that lives: those that waited too long have ended by themselves."""
+    def _take_child(self) -> ChildProcess:
+        """Take a live child, or start one: those that waited too long have ended by themselves."""
         while True:
             with self._lock:
                 child = self._waiting.pop() if self._waiting else None
@@ -119,5 +122,5 @@ atexit.register(_pool.close)
 
 
 def parse_in_child(content: bytes, *, kind: str, **said: str) -> ParsedText:
-    """As `ChildPool.parse`, with the process's children."""
+    """Parse a document as `ChildPool.parse` does, with this process's children."""
     return _pool.parse(content, kind=kind, **said)

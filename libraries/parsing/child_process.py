@@ -1,9 +1,9 @@
-"""A process of little power, seen from the process that started it.
+"""Run a process of little power, seen from the process that starts it.
 
 It is started in a session of its own with an empty environment, talks in frames (`frames`), and is
-killed with all it may have started. What its end means is told here once, for all who use one.
+killed with all it may have started. `verdict` says what its end means, for all who use one.
 
-Refuses to wait without an end, and to take an answer of any length.
+Never waits without a deadline, and never takes an answer of unbounded length.
 """
 
 import json
@@ -23,8 +23,8 @@ from libraries.parsing.result import MAX_TEXT_CHARS, ParserLost, Unreadable
 
 DAMAGED: Final = "The document is damaged or incomplete and cannot be read."
 TOO_SLOW: Final = "The document takes too long to read. Split it up, or save it in a simpler form."
-TOO_BIG: Final = "The document needs more memory to be read than a document may have. Split it up."
-LOST: Final = "The process that read the document was ended from outside."
+TOO_BIG: Final = "Reading the document needs more memory than a document may use. Split it up."
+LOST: Final = "The process that read the document was stopped from outside."
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _MAX_HEADER_BYTES: Final = 1_000_000
@@ -40,7 +40,7 @@ class ChildEnded(Exception):
 
 
 class ChildProcess:
-    """One process. Used by one thread at a time."""
+    """One child process, used by one thread at a time."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.documents = 0
@@ -53,7 +53,7 @@ class ChildProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=_ROOT,
-            # Nothing of ours: addresses and keys are in there.
+            # The parent's environment holds addresses and keys: none of it may get in.
             env={"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "MALLOC_ARENA_MAX": "1"},
             start_new_session=True,
         )
@@ -72,7 +72,7 @@ class ChildProcess:
         return self._process.pid
 
     def ask(self, header: dict[str, Any], body: bytes, *, ends_at: float) -> tuple[Any, bytes]:
-        """Raises ChildEnded, TimeoutError."""
+        """Send a frame and return the answer. Raises ChildEnded, TimeoutError."""
         self.documents += 1
         self.send(header, [body], body_bytes=len(body), ends_at=ends_at)
         return self.receive(ends_at=ends_at)
@@ -80,20 +80,20 @@ class ChildProcess:
     def send(
         self, header: dict[str, Any], body: Iterable[bytes], *, body_bytes: int, ends_at: float
     ) -> None:
-        """Raises ChildEnded, TimeoutError."""
+        """Send a frame whose body comes in parts. Raises ChildEnded, TimeoutError."""
         self._write(memoryview(frame_head(header, body_bytes)), ends_at)
         for part in body:
             self._write(memoryview(part), ends_at)
 
     def receive(self, *, ends_at: float) -> tuple[Any, bytes]:
-        """The next frame. Raises ChildEnded, TimeoutError."""
+        """Return the next frame. Raises ChildEnded, TimeoutError."""
         header_bytes, body_bytes = lengths(self._read(PREFIX_BYTES, ends_at))
         if header_bytes > _MAX_HEADER_BYTES or body_bytes > _MAX_BODY_BYTES:
             raise ChildEnded
         return json.loads(self._read(header_bytes, ends_at)), self._read(body_bytes, ends_at)
 
     def end(self, grace_seconds: float = 0.0) -> int:
-        """Kill it and its group, if it lives longer than that; its return code."""
+        """Wait so long for the child, then kill it and its group. Returns its return code."""
         if self._process.returncode is not None and self._errors.closed:
             return self._process.returncode
         with suppress(subprocess.TimeoutExpired):
@@ -134,7 +134,10 @@ class ChildProcess:
 
 
 def _await(pipe: int, event: int, ends_at: float) -> None:
-    """Raises TimeoutError. `poll` and not `select`: it has no highest descriptor."""
+    """Wait for a pipe. Raises TimeoutError.
+
+    With `poll`, since `select` has a highest descriptor.
+    """
     poll = select.poll()
     poll.register(pipe, event)
     if not poll.poll(max(ends_at - time.monotonic(), 0.0) * 1_000):
@@ -142,8 +145,8 @@ def _await(pipe: int, event: int, ends_at: float) -> None:
 
 
 def verdict(child: ChildProcess) -> Exception:
-    """What the end of a child says about its document."""
-    # Its output is closed before its code is there.
+    """Return the error that the end of a child means for its document."""
+    # The output is closed a moment before the return code can be read.
     code = child.end(grace_seconds=_EXIT_SECONDS)
     words = child.last_words
     if words.startswith(("MemoryError", "lxml.etree.XMLSyntaxError: Memory")):

@@ -1,10 +1,10 @@
-"""What a parser's process may not do. Called in the child, before it reads a byte of a document.
+"""Confine a parser's process, called in the child before it reads a byte of a document.
 
-Enforced by the kernel: address space, CPU time, wall time, no file longer than its own complaints,
-no core dump; no network at all where the kernel lets us make an empty network namespace (root, or
-unprivileged user namespaces). Where it does not, and in any case, Python's audit hook refuses
-sockets, new processes, writing to files and foreign functions: that stops what a parsing library
-would do by mistake or by feature, not code that has broken into the process.
+The kernel enforces limits of address space, CPU time and wall time, no file longer than the trace
+of an error, no core dump, and no network at all where it lets us make an empty network namespace
+(root, or unprivileged user namespaces). In any case Python's audit hook refuses sockets, new
+processes, writing to files and foreign functions: that stops what a parsing library would do by
+mistake or by feature, not code that has broken into the process.
 
 Not enforced: which files may be read. The environment is empty, so secrets given in it are not
 there.
@@ -47,7 +47,7 @@ _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEN
 
 @dataclass(frozen=True, slots=True)
 class ParserLimits:
-    """Of one document; the address space is the process's."""
+    """Limits of one document; the address space is the process's."""
 
     cpu_seconds: int = 20
     wall_seconds: int = 60
@@ -55,7 +55,7 @@ class ParserLimits:
 
 
 def confine(limits: ParserLimits) -> None:
-    """For the rest of this process's life."""
+    """Confine this process for the rest of its life."""
     _limit(resource.RLIMIT_AS, limits.address_space_bytes)
     _limit(resource.RLIMIT_FSIZE, _MOST_STDERR_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
@@ -74,7 +74,7 @@ def allow_one_document(limits: ParserLimits) -> None:
 
 
 def leave_network() -> bool:
-    """Whether the process now is in a network namespace of its own, without an interface."""
+    """Move into a network namespace without an interface. Returns whether the kernel allowed it."""
     libc = ctypes.CDLL(None, use_errno=True)
     unshare = getattr(libc, "unshare", None)  # Linux only
     if unshare is None:
@@ -83,7 +83,7 @@ def leave_network() -> bool:
 
 
 def _limit(what: int, value: int) -> None:
-    """Never above what the process was given."""
+    """Lower a limit, never above what the process was given."""
     _, hard = resource.getrlimit(what)
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)

@@ -1,7 +1,7 @@
-"""Bytes to text, whatever encoding they are in, or the finding that they are no text.
+"""Decode bytes to text, whatever encoding they are in, or find that they are no text.
 
-In this order: what a byte order mark says (UTF-8, 16, 32), UTF-16 without a mark, UTF-8, what the
-document says of itself, and then the likeliest of the legacy encodings (`legacy_encodings`).
+Tried in this order: what a byte order mark says (UTF-8, 16, 32), UTF-16 without a mark, UTF-8, what
+the document says of itself, and the likeliest of the legacy encodings (`legacy_encodings`).
 
 Refuses bytes whose characters would be control characters: they are no text.
 """
@@ -10,12 +10,12 @@ import codecs
 import re
 from typing import Final
 
-from libraries.parsing.legacy_encodings import likeliest
+from libraries.parsing.legacy_encodings import guess_codec
 from libraries.parsing.result import Unreadable
 
-NO_TEXT: Final = "The file holds no text that can be read: it is binary data of an unknown kind."
+NO_TEXT: Final = "The file contains no readable text: it is binary data of an unknown kind."
 UNKNOWN_ENCODING: Final = (
-    "The text is in an encoding that is not recognised. Save it as UTF-8 and upload it again."
+    "The encoding of the text is not recognised. Save it as UTF-8 and upload it again."
 )
 
 _MARKS: Final = (  # UTF-32 first: its little-endian mark begins with UTF-16's
@@ -33,7 +33,7 @@ _MOST_UNEXPLAINED: Final = 0.1
 _BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 _LEAST_USUAL: Final = 0.9
-"""A tenth are symbols, emoji and what the sample cut in two."""
+"""The remaining tenth are symbols, emoji and what the sample cut in two."""
 # A whole column of characters, U+xx00, is ASCII in the other byte order; but for three common ones.
 _USUAL: Final = re.compile(
     r"[\t\n\r -~]|[\u4e00\u6700\u3000]|"
@@ -53,7 +53,7 @@ _CHARSETS: Final = re.compile(
 
 
 def decode_text(content: bytes, *, charset: str = "") -> str:
-    """`charset` is what the sender named, if anything. Raises Unreadable."""
+    """Decode a text. `charset` is what the sender named, if anything. Raises Unreadable."""
     text = _decode_marked(content, charset)
     controls = len(_CONTROLS.findall(text))
     if controls > _MOST_CONTROLS * len(text):
@@ -73,14 +73,14 @@ def _decode_marked(content: bytes, charset: str) -> str:
                 continue
     if _is_mostly_utf8(content):
         return content.decode("utf-8", errors="replace")
-    likely = likeliest(_telling_sample(content))
+    likely = guess_codec(_take_sample(content))
     if likely is None and _share_beyond_ascii(content) > _MOST_UNEXPLAINED:
         raise Unreadable(UNKNOWN_ENCODING)
     return content.decode(likely or "cp1252", errors="replace")
 
 
-def _telling_sample(content: bytes) -> bytes:
-    """From the first byte on that is not ASCII: it begins a character in every encoding."""
+def _take_sample(content: bytes) -> bytes:
+    """Return a sample from the first byte that is not ASCII: it begins a character everywhere."""
     found = _BEYOND_ASCII.search(content)
     start = found.start() if found else 0
     return content[start : start + _SAMPLE_BYTES]
@@ -92,9 +92,10 @@ def _share_beyond_ascii(content: bytes) -> float:
 
 
 def _unmarked_utf16(content: bytes) -> str:
-    """The byte order in which nearly all characters are of some script; in the other few are.
+    """Return the byte order of UTF-16 without a mark; empty if the bytes are something else.
 
-    Line ends and spaces bring a NUL byte; without any, GBK's pairs could be taken for Korean ones.
+    In the right one nearly all characters are of some script, in the other few are. Line ends and
+    spaces bring a NUL byte; without any, GBK's pairs could be taken for Korean ones.
     """
     sample = content[:_SAMPLE_BYTES]
     if len(content) % 2 or b"\0" not in sample:
@@ -126,7 +127,7 @@ def _known_codec(name: str) -> str:
 
 
 def _is_mostly_utf8(content: bytes) -> bool:
-    """A broken character or a cut end in a text of others that only UTF-8 explains."""
+    """Return whether nearly all is UTF-8, but for a broken character or a cut end."""
     sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="replace")
     broken = sample.count("\ufffd")
     whole = sum(char > "\x7f" for char in sample) - broken

@@ -1,4 +1,4 @@
-"""How parent and child talk: frames of a JSON header and bytes, each length-prefixed."""
+"""Write and read the frames in which parent and child talk: a JSON header and bytes."""
 
 import json
 import struct
@@ -9,24 +9,24 @@ PREFIX_BYTES: Final = _LENGTHS.size
 
 
 def frame_head(header: dict[str, Any], body_bytes: int) -> bytes:
-    """What goes in front of a body of so many bytes."""
+    """Return what goes in front of a body of so many bytes."""
     encoded = json.dumps(header).encode()
     return _LENGTHS.pack(len(encoded), body_bytes) + encoded
 
 
 def frame(header: dict[str, Any], body: bytes) -> tuple[bytes, bytes]:
-    """To be written one after the other: the body is not copied."""
+    """Return head and body, to be written one after the other: the body is not copied."""
     return frame_head(header, len(body)), body
 
 
 def lengths(prefix: bytes) -> tuple[int, int]:
-    """Of header and body, in bytes."""
+    """Return the lengths of header and body, in bytes."""
     header, body = _LENGTHS.unpack(prefix)
     return header, body
 
 
 def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """Blocks. None where the stream ended."""
+    """Read the next frame, blocking; None when the stream has ended."""
     prefix = stream.read(PREFIX_BYTES)
     if len(prefix) < PREFIX_BYTES:
         return None

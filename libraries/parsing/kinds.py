@@ -1,7 +1,7 @@
-"""What a document is: its first bytes decide, then its name, then what its sender called it.
+"""Decide what a document is: by its first bytes, then its name, then what its sender called it.
 
-Refuses by name what it knows and cannot read, each with its own words. What has no known bytes and
-decodes as text is text.
+Refuses known formats that cannot be read, each with its own words. What has no known first bytes
+and decodes as text is text.
 """
 
 import re
@@ -14,7 +14,10 @@ from libraries.parsing.result import Unreadable
 
 
 class Kind(StrEnum):
-    """The value is what parsing answers as `mime_type`; of source code `text/x-<language>`."""
+    """The kinds of documents. A value is the `mime_type` of what was parsed.
+
+    Source code has `text/x-<language>`.
+    """
 
     PDF = "application/pdf"
     WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -34,13 +37,15 @@ SOUND: Final = "This is a sound or video file. Upload its transcript instead."
 PROGRAM: Final = "This is an executable program, not a document."
 ARCHIVE: Final = "This is an archive. Unpack it and upload the documents in it."
 OLD_OFFICE: Final = (
-    "This is an Office file of the old kind (.doc, .xls, .ppt), or one with a password. "
+    "This is an Office file in the old format (.doc, .xls, .ppt), or one with a password. "
     "Save it without a password as .docx, .xlsx or .pptx."
 )
-OPEN_DOCUMENT: Final = "OpenDocument files are not read. Save it as .docx, .xlsx, .pptx or PDF."
-BOOK: Final = "EPUB files are not read. Convert it to PDF, HTML or text."
-RICH_TEXT: Final = "RTF files are not read. Save it as .docx or PDF."
-POSTSCRIPT: Final = "PostScript is not read. Convert it to PDF."
+OPEN_DOCUMENT: Final = (
+    "OpenDocument files are not supported. Save it as .docx, .xlsx, .pptx or PDF."
+)
+BOOK: Final = "EPUB files are not supported. Convert it to PDF, HTML or text."
+RICH_TEXT: Final = "RTF files are not supported. Save it as .docx or PDF."
+POSTSCRIPT: Final = "PostScript files are not supported. Convert it to PDF."
 DATABASE: Final = "This is a database file. Export its tables as CSV."
 FONT: Final = "This is a font, not a document."
 
@@ -99,9 +104,10 @@ _HTML: Final = re.compile(
 
 
 def binary_kind(content: bytes) -> Kind | None:
-    """A format that bytes announce; None if the content must be a text. Raises Unreadable.
+    """Return the kind that the bytes announce, or None if the content must be a text.
 
-    A zip is answered as None too: `zip_kind` knows by its parts.
+    None for a zip too, which `zip_kind` knows by its parts. Raises Unreadable for known formats
+    that cannot be read.
     """
     if b"%PDF-" in content[:_PDF_WITHIN_BYTES]:
         return Kind.PDF
@@ -121,7 +127,7 @@ def is_zip(content: bytes) -> bool:
 
 
 def zip_kind(parts: frozenset[str]) -> Kind:
-    """By the names of its parts. Raises Unreadable."""
+    """Return the kind of a zip by the names of its parts. Raises Unreadable."""
     for part, kind in _BY_PART.items():
         if part in parts:
             return kind
@@ -133,7 +139,7 @@ def zip_kind(parts: frozenset[str]) -> Kind:
 
 
 def text_kind(text: str, *, name: str, mime_type: str) -> Kind:
-    """Of a text. A page is a page whatever it is called, unless its name says source code."""
+    """Return the kind of a text. HTML is HTML whatever it is called, unless that is source code."""
     if language_of(name):
         return Kind.SOURCE
     if _HTML.match(text[:10_000]):
@@ -147,7 +153,7 @@ def is_html_type(content_type: str) -> bool:
 
 
 def language_of(name: str) -> str:
-    """The language of source code by its name; empty if it is none."""
+    """Return the language of source code by its file's name; empty for other files."""
     last = PurePosixPath(name.replace("\\", "/")).name.lower()
     return LANGUAGES.get(last) or LANGUAGES.get(_suffix(name), "")
 

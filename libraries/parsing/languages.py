@@ -1,4 +1,4 @@
-"""Which endings and names of files are source code, and in which language."""
+"""List which suffixes and names of files are source code, and in which language."""
 
 from typing import Final
 

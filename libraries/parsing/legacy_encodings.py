@@ -1,4 +1,4 @@
-"""The likeliest of the encodings from before Unicode, for bytes that say nothing of themselves.
+"""Guess the likeliest encoding from before Unicode, for bytes that declare none.
 
 Each encoding in which the bytes decode is judged by how usual the characters would be: a naive
 Bayes over a few classes of characters (the frequent rows of GB 2312 or Big5, kana, letters with
@@ -19,7 +19,7 @@ _GREEK: Final = "αβγδεζηθικλμνξοπρστυφχψω"
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Characters that make up `share` of the texts: given, or all of the rows (lead bytes)."""
+    """Characters that make up `share` of the texts: `letters`, or all of the rows (lead bytes)."""
 
     share: float
     letters: str = ""
@@ -37,8 +37,11 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Encoding:
-    """`prior` is how much likelier than others it is before a byte was read, as a logarithm;
-    `ascii_share` how much of such a text is ASCII."""
+    """An encoding and what texts in it look like.
+
+    `prior` is how much likelier than others it is before a byte was read, as a logarithm;
+    `ascii_share` is how much of such a text is ASCII.
+    """
 
     codec: str
     groups: tuple[_Group, ...]
@@ -128,13 +131,13 @@ _ENCODINGS: Final = (
     _Encoding("cp1256", (_Group(0.95, "ابتثجحخدذرزسشصضطظعغفقكلمنهويةىأإآءئؤ،؟"),), ascii_share=0.2),
 )
 _NEVER: Final = math.log(1e-6)
-"""A character outside an encoding's groups: one text in a hundred has one, of 10,000 possible."""
+"""Share of a character outside an encoding's groups: one text in a hundred has one, of 10,000."""
 
 _LEAST_USUAL_SHARE: Final = 0.5
 
 
-def likeliest(sample: bytes) -> str | None:
-    """The codec, None if none will do; `sample` may end in the middle of a character.
+def guess_codec(sample: bytes) -> str | None:
+    """Return the codec, or None if none fits; `sample` may end in the middle of a character.
 
     Cost: 10 ms for 16 KB.
     """
@@ -148,7 +151,10 @@ def likeliest(sample: bytes) -> str | None:
 
 
 def _log_likelihood(sample: bytes, encoding: _Encoding) -> float:
-    """Minus infinity where the bytes do not decode, or to characters hardly anybody writes."""
+    """Return the logarithm of how likely the bytes are in this encoding.
+
+    Minus infinity where they do not decode, or decode to characters that hardly anybody writes.
+    """
     text = sample.decode(encoding.codec, errors="replace")
     foreign = [char for char in text if char > "\x7f"]
     usual = _log_shares(encoding)

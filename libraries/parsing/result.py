@@ -1,7 +1,7 @@
-"""What parsing gives, what it refuses with, and how pages become one text with offsets.
+"""Define what parsing gives and refuses with, and join pages to one text with offsets.
 
-Text as it may be stored: line ends are `\\n`; NUL and other control characters and lone surrogates
-are gone (Postgres and the providers refuse them). Offsets are counted after that.
+Text is made fit to be stored: line ends are `\\n`; NUL and other control characters and lone
+surrogates are gone (Postgres and the providers refuse them). Offsets are counted after that.
 """
 
 import re
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_TEXT_CHARS: Final = 20_000_000
-"""Of one document: ten times a very long book. What is longer is data, not reading matter."""
+"""Limit of one document: ten times a very long book. What is longer is data, not reading matter."""
 
 MAX_PAGE_CHARS: Final = 2_000_000
-"""Of a web page's HTML. Measured: 4 s of CPU for this many characters of short paragraphs, growing
-linearly."""
+"""Limit of a web page's HTML. Measured: 4 s of CPU for this many characters of short paragraphs,
+growing linearly."""
 PAGE_TOO_LARGE: Final = f"The page has more than {MAX_PAGE_CHARS:,} characters of HTML."
 
 PAGE_GAP: Final = "\n\n"
@@ -39,7 +39,9 @@ class ParserLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ParsedText:
-    """`pages`: the offset in `text` where each page begins; empty where the format has no pages.
+    """A document's text.
+
+    `pages` are the offsets in `text` where pages begin; empty where the format has no pages.
 
     `mime_type` is what the content is, whatever its sender said. `text/x-<language>` is source
     code, verbatim; what is not `text/plain`, source or a PDF is Markdown.
@@ -50,18 +52,21 @@ class ParsedText:
     mime_type: str
 
 
-def storable(text: str) -> str:
-    """`text` without what cannot be stored; line ends as `\\n`."""
+def make_storable(text: str) -> str:
+    """Return the text without what cannot be stored, with `\\n` as line ends."""
     return _NOT_STORED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def joined_pages(pages: Iterable[str]) -> tuple[str, tuple[int, ...]]:
-    """One text, and where each page begins in it. Stops reading at the limit. Raises Unreadable."""
+def join_pages(pages: Iterable[str]) -> tuple[str, tuple[int, ...]]:
+    """Join the pages to one text, and tell where each begins in it.
+
+    Stops reading at the limit. Raises Unreadable.
+    """
     parts: list[str] = []
     starts: list[int] = []
     length = 0
     for page in pages:
-        page = storable(page).strip()
+        page = make_storable(page).strip()
         starts.append(length)
         parts.append(page)
         length += len(page) + len(PAGE_GAP)
@@ -72,7 +77,7 @@ def joined_pages(pages: Iterable[str]) -> tuple[str, tuple[int, ...]]:
 
 
 def refuse_long(chars: int) -> None:
-    """Raises Unreadable."""
+    """Raise Unreadable for more than MAX_TEXT_CHARS."""
     if chars > MAX_TEXT_CHARS:
         raise Unreadable(
             f"The document has more than {MAX_TEXT_CHARS:,} characters of text. Split it up."
@@ -80,6 +85,6 @@ def refuse_long(chars: int) -> None:
 
 
 def refuse_empty(text: str, why: str) -> None:
-    """Raises Unreadable."""
+    """Raise Unreadable, with `why`, for a text that is only white space."""
     if not text or text.isspace():
         raise Unreadable(why)

@@ -1,8 +1,8 @@
-"""A web page read in a child process: the parent's side of `web_page_text`.
+"""Read web pages in child processes: the parent's side of `web_page_text`.
 
     page = read_web_page(body, url="https://example.com/", mime_type="text/html; charset=gbk")
 
-The children are the same as documents' and have less time: somebody waits for the answer.
+The children are the same as for documents but have less time: somebody waits for the answer.
 """
 
 import atexit
@@ -17,17 +17,20 @@ atexit.register(_pool.close)
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """`text` is Markdown, or a text that is no HTML as it came; either may be empty."""
+    """A page that was read. `text` is Markdown, or the original of a text that is not HTML.
+
+    Either field may be empty.
+    """
 
     title: str
     text: str
 
 
 def read_web_page(content: bytes, *, url: str, mime_type: str) -> WebPage:
-    """Return the page. Blocks, for at most 20 s and however long others are before.
+    """Read the page. Blocks for at most 20 s, and while earlier callers occupy all children.
 
-    `url` is where it came from, for its relative links; `mime_type` the Content-Type it came with.
-    What is not said to be HTML may look like it. Raises Unreadable, ParserLost.
+    `url` is where it came from, for its relative links; `mime_type` is its Content-Type. What is
+    not declared as HTML may look like it. Raises Unreadable, ParserLost.
     """
     parsed = _pool.parse(content, kind="WEB_PAGE", url=url, mime_type=mime_type)
     title, _, text = parsed.text.partition("\n")

@@ -1,9 +1,9 @@
-"""How well search finds what it should in a library: recall, MRR, nDCG, and how long it takes.
+"""Measure how well search finds what it should in a library: recall, MRR, nDCG and latency.
 
-Counted over documents: a document's place is that of its first passage. Recall@k is the share of a
-question's documents among the first k; MRR 1 / the place of the first; nDCG@10 as in
+Documents are counted: a document's place is that of its first passage. Recall@k is the share of a
+question's documents among the first k; MRR is 1 / the place of the first; nDCG@10 is as in
 https://en.wikipedia.org/wiki/Discounted_cumulative_gain, with gains 2^grade - 1. Each is the mean
-over the questions. The latency is that of `search` as callers have it, with the question's
+over the questions. The latency is that of `search` as callers see it, with the question's
 embedding.
 """
 
@@ -21,12 +21,15 @@ from libraries.retrieval.search import BOTH_RETRIEVERS, MAX_K, SearchResult, sea
 
 DEPTHS: Final = (1, 5, 10)
 PASSAGES: Final = MAX_K
-"""Asked for, so that enough documents are among them."""
+"""How many are asked for, so that enough documents are among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """One question. `found` are the documents by the set's names for them, best first."""
+    """What search found for one question.
+
+    `found` are the documents by the set's names for them, best first.
+    """
 
     question: str
     grades: Mapping[str, float]
@@ -37,7 +40,7 @@ class EvaluationResult:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """`recall` by depth, in percent; `mrr` and `ndcg_10` 0 to 1."""
+    """The means over all questions: `recall` by depth in percent, `mrr` and `ndcg_10` 0 to 1."""
 
     questions: int
     recall: dict[int, float]
@@ -56,8 +59,11 @@ def evaluate(
     *,
     retrievers: Collection[str] = BOTH_RETRIEVERS,
 ) -> list[EvaluationResult]:
-    """Ask all questions, in order. A document the library has not is one that is not found.
-    Raises QuestionSetError if it has none of them."""
+    """Ask all questions, in order.
+
+    A document that the library does not have counts as not found. Raises QuestionSetError if it has
+    none of them.
+    """
     names = _names(library, questions)
     outcomes = []
     for question in questions:
@@ -73,7 +79,7 @@ def evaluate(
 
 
 def summary(outcomes: Sequence[EvaluationResult]) -> Evaluation:
-    """Of at least one outcome."""
+    """Return the means over at least one outcome."""
     latencies = sorted(outcome.latency_ms for outcome in outcomes)
     return Evaluation(
         questions=len(outcomes),
@@ -108,13 +114,16 @@ def _gain(grades: Iterable[float]) -> float:
 
 
 def _documents(found: SearchResult, names: Mapping[UUID, str]) -> list[str]:
-    """Each once, in the order of their first passages; those the set does not name by their ids."""
+    """Return each document once, in the order of first passages.
+
+    Documents that the set does not name are named by their ids.
+    """
     ids = dict.fromkeys(passage.document.id for passage in found.passages)
     return [names.get(pk, str(pk)) for pk in ids]
 
 
 def _names(library: Library, questions: Sequence[JudgedQuestion]) -> dict[UUID, str]:
-    """The set's name of each document it names: its id, its path, or else its name."""
+    """Return the set's name of each document that it names, by id, path or name."""
     wanted = {name for question in questions for name in question.grades}
     names: dict[UUID, str] = {}
     rows = Document.objects.filter(library=library).values_list("pk", "path", "name")

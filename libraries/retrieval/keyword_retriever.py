@@ -1,4 +1,4 @@
-"""What the words of a question find: BM25 over the chunks of some libraries, by the GIN index.
+"""Find chunks by the words of a question: BM25 over some libraries, by the GIN index.
 
     score = sum over words of idf · tf (k1 + 1) / (tf + k1 (1 - b + b · length / mean length))
     idf = ln(1 + (N - n + 0.5) / (n + 0.5))
@@ -28,17 +28,18 @@ B: Final = 0.75
 """The textbook's values; none was fitted."""
 
 MOST_HITS: Final = 3_000
-"""Of one word. A library of so many chunks is ranked exactly; in a larger one such a word is common."""
+"""Limit of one word. Libraries of so many chunks are ranked exactly; in larger ones such a word is
+common."""
 
 CANDIDATES: Final = 100
 
 ABSENT_PAIR: Final = 0.5
-"""What a pair of characters that no chunk has is of a question, beside an absent word: every second
+"""Weight of a pair of characters that no chunk has, where an absent word has 1: every second pair
 is a seam. With it Chinese and English questions reach the same coverage: 5% less than 0.35."""
 
 
 def find_by_words(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
-    """At most CANDIDATES hits. One query; none for a question without words."""
+    """Find at most CANDIDATES hits, best first. One query; none for a question without words."""
     words = words_asked(query)
     scopes = [scope for scope in scopes if scope.library_ids]
     if not words or not scopes:
@@ -79,7 +80,7 @@ def _rank_rows(
 def _shares(
     idfs: Sequence[float], counts: Mapping[int, int], words: Sequence[AskedWord]
 ) -> list[float]:
-    """What each word is of the question: its rarity, if it tells something (or none of them does)."""
+    """Return each word's share of the question: its rarity, if it tells something or none does."""
     any_tells = any(word.tells for word in words)
     return [
         idf
@@ -92,7 +93,10 @@ def _shares(
 def _idfs(
     occurrences: Sequence[Sequence[int]], counts: Mapping[int, int], total: int
 ) -> list[float]:
-    """A word that was not counted to the end weighs no more than among the chosen chunks."""
+    """Return the idf of each word.
+
+    A word that was not counted to the end weighs no more than it does among the chosen chunks.
+    """
     idfs = []
     for number, counted in counts.items():
         idf = _idf(counted, total)

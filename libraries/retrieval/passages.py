@@ -1,4 +1,4 @@
-"""Chunks that search ranked, as passages to read and cite: neighbours joined, offsets exact.
+"""Make passages to read and cite of the chunks that search ranked, with exact offsets.
 
     passage.content == document.text[passage.start : passage.end]
 
@@ -13,13 +13,13 @@ from uuid import UUID
 
 from django.db import connection
 
-from libraries.retrieval.ranking import Ranked
+from libraries.retrieval.ranking import RankedChunk
 
 JOINED_SHARE: Final = 0.5
-"""Of the relevance of the chunk it would join: less, and it only makes the passage longer."""
+"""Least share of the relevance of the chunk it would join: a neighbour of less only adds length."""
 
 MAX_JOINED: Final = 4
-"""Chunks of one passage: with the usual 400 tokens, two pages."""
+"""Limit of chunks in one passage: with the usual 400 tokens, two pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class PassageDocument:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`number` counts from 1, best first. `page` is where it begins; ranks and scores are those of
-    its best chunk.
+    """A stretch of a document that search found. `number` counts from 1, best first.
 
-    `score`: 1 is first in every retriever that counts, or the reranker's own. `relevance`: 0 to 1, to be
-    held against a threshold.
+    `page` is where it begins; ranks and scores are those of its best chunk. A `score` of 1 means
+    first in every retriever that counts; with a reranker it is the reranker's. `relevance` is from
+    0 to 1, to be compared with a threshold.
     """
 
     number: int
@@ -73,7 +73,7 @@ def passage_wire(passage: Passage) -> dict[str, Any]:
 
 
 class ChunkText(NamedTuple):
-    """What a passage is made of; `name` and `path` are the document's."""
+    """A chunk as passages need it; `name` and `path` are the document's."""
 
     id: UUID
     document_id: UUID
@@ -93,15 +93,18 @@ class ChunkText(NamedTuple):
 class ChunkHit:
     """A ranked chunk with its text."""
 
-    ranked: Ranked
+    ranked: RankedChunk
     chunk: ChunkText
 
 
 def hits_of(
-    ranked: Sequence[Ranked], library_ids: Sequence[UUID], *, at_once: int
+    ranked: Sequence[RankedChunk], library_ids: Sequence[UUID], *, at_once: int
 ) -> Iterator[ChunkHit]:
-    """In the order given; rows that are gone meanwhile, or not of these libraries, are left out.
-    One query for each `at_once` that are taken."""
+    """Yield the ranked chunks with their texts, in the order given.
+
+    Rows that are gone meanwhile, or not of these libraries, are left out. One query for each
+    `at_once` that are taken.
+    """
     for start in range(0, len(ranked), at_once):
         part = ranked[start : start + at_once]
         with connection.cursor() as cursor:
@@ -119,7 +122,7 @@ WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
 
 
 def passages_of(hits: Iterable[ChunkHit], *, count: int) -> list[Passage]:
-    """At most `count`, best first. One more query if joined chunks do not touch."""
+    """Return at most `count` passages, best first. One more query if joined chunks do not touch."""
     groups: list[list[ChunkHit]] = []
     for hit in hits:
         group = _neighbours(groups, hit)
@@ -137,7 +140,7 @@ def passages_of(hits: Iterable[ChunkHit], *, count: int) -> list[Passage]:
 
 
 def _neighbours(groups: Iterable[list[ChunkHit]], hit: ChunkHit) -> list[ChunkHit] | None:
-    """The passage this chunk continues, before or behind."""
+    """Return the passage that this chunk continues, before or behind; None if there is none."""
     for group in groups:
         orders = [other.chunk.order for other in group]
         is_near = min(orders) - 1 <= hit.chunk.order <= max(orders) + 1
@@ -170,7 +173,7 @@ def _passage(number: int, group: Sequence[ChunkHit], content: str) -> Passage:
 
 
 def _contents(groups: Sequence[Sequence[ChunkHit]]) -> list[str]:
-    """What stands between two chunks that do not touch (white space) is read from the document."""
+    """Return each group's text, with what the document has between chunks that do not touch."""
     sorted_groups = [sorted((h.chunk for h in group), key=lambda c: c.order) for group in groups]
     gaps = {
         (before.document_id, before.end, after.start): ""
@@ -192,7 +195,7 @@ def _join_chunks(chunks: Sequence[ChunkText], gaps: Mapping[tuple[UUID, int, int
 
 
 def _read(gaps: Collection[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int], str]:
-    """One query, or none for none."""
+    """Read the gaps from the documents' texts; one query, or none for none."""
     if not gaps:
         return {}
     ids, starts, ends = (list(column) for column in zip(*gaps, strict=True))

@@ -1,4 +1,4 @@
-"""Questions with the documents that answer them, to measure search with: three forms of files.
+"""Read questions with the documents that answer them, to measure search; three forms of files.
 
 - Amber's own, one JSON file. `documents` are ids, paths or names; a mapping grades them:
 
@@ -10,7 +10,7 @@
 - SQuAD's, one JSON file, as it is (https://rajpurkar.github.io/SQuAD-explorer/) or flat, as CMRC's:
   each paragraph is a document, which its questions must find.
 
-Pure but for reading the files. Raises QuestionSetError for what is none of these.
+Raises QuestionSetError for what is none of these.
 """
 
 import json
@@ -22,17 +22,17 @@ from typing import Any, Final
 
 EXPECTED: Final = (
     'Amber\'s own is {"questions": [{"question": "…", "documents": ["path or name", …]}, …]}; '
-    "BEIR's folders and SQuAD's files are read, too."
+    "BEIR's folders and SQuAD's files can be read too."
 )
 
 
 class QuestionSetError(Exception):
-    """The text says what is wrong with the file."""
+    """The file cannot be used; the text says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetDocument:
-    """`path` is what questions name it by."""
+    """A document of a set. `path` is what questions name it by."""
 
     path: str
     name: str
@@ -41,7 +41,10 @@ class SetDocument:
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """`grades`: how well each of these documents answers it, above 0; others do not."""
+    """A question. `grades` say how well each of these documents answers it, above 0.
+
+    Other documents do not answer it.
+    """
 
     text: str
     grades: Mapping[str, float]
@@ -54,7 +57,7 @@ class QuestionSet:
 
 
 def read_question_set(path: Path) -> QuestionSet:
-    """Of whichever form the file or folder has."""
+    """Read a file or folder of any of the forms. Raises QuestionSetError."""
     try:
         return _read(path)
     except OSError as error:
@@ -120,7 +123,7 @@ def _squad(said: Any) -> QuestionSet:
 
 
 def _paragraphs(said: Any) -> Iterator[tuple[str, str, list[str]]]:
-    """(title, text, its questions)."""
+    """Yield (title, text, questions) of each paragraph."""
     for article in said if isinstance(said, list) else said["data"]:
         for each in article.get("paragraphs", [article]):
             text = each.get("context") or each["context_text"]

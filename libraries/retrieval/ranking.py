@@ -1,11 +1,11 @@
-"""From what words found and what vectors found to one ranking: weighted reciprocal rank fusion.
+"""Fuse what words found and what vectors found to one ranking: weighted reciprocal rank fusion.
 
-    score(chunk) = sum over retrievers of weight(retriever) / (K + rank of the chunk in that retriever)
+    score(chunk) = sum over retrievers of weight(retriever) / (K + rank of the chunk in it)
 
 (Cormack et al., https://plg.uwaterloo.ca/~gvcormac/cormacksigir09-rrf.pdf). Equal weights let a
-weak retriever drag a strong one: an embedder that knows only English ruins Chinese, vectors that mean
-nothing ruin everything. So the weights follow how far each retriever can be trusted for this question,
-from what can be seen without knowing the answer:
+weak retriever drag a strong one: an embedder that knows only English ruins Chinese, vectors that
+mean nothing ruin everything. So the weights follow how far each retriever can be trusted for this
+question, from what can be seen without knowing the answer:
 
 - **Coverage**: how much of the question's rare words the words' first hit holds. Little: the words
   have found nothing, and count for little.
@@ -15,13 +15,13 @@ from what can be seen without knowing the answer:
 - **Decisiveness**: how far the words' first hit stands out of the second. A part number or a rare
   name decides alone; then the vectors' ranking adds noise.
 - **Prior**: what a survey of the library says about its vectors for this script
-  (`libraries.retrieval.survey`), and whether they are lexical themselves: then they know less than the words
-  do, and nothing else.
+  (`libraries.retrieval.survey`), and whether they are lexical themselves: then they know less than
+  the words do, and nothing else.
 
 K is small (2, where web search takes 60), since with a flat K even a slight weight reorders a sharp
 list; retrievers are cut at a hundred hits. What this reaches is in docs/retrieval.md.
 
-Pure. Refuses to decide what is relevant enough: `relevance` is for callers to compare.
+The module is pure. It does not decide what is relevant enough: callers compare `relevance`.
 """
 
 import math
@@ -32,24 +32,25 @@ from uuid import UUID
 
 K: Final = 2
 FIRST_HITS: Final = 10
-"""Of each retriever, to look at how far the other agrees."""
+"""Hits of each retriever that are looked at for how far the other agrees."""
 
 COVERAGE: Final = (0.05, 0.2)
-"""Share of the question's rare words that counts as nothing found, and as found."""
+"""Shares of the question's rare words that count as nothing found, and as found."""
 FULL_AGREEMENT: Final = 0.8
-"""Two good retrievers never agree wholly: 0.8 to 0.9 where both know the language, 0 where one does not."""
+"""Two good retrievers never agree wholly: 0.8 to 0.9 where both know the language, 0 where one does
+not."""
 UNDECIDED: Final = 0.2
-"""By so much the first hit may stand out of the second without deciding anything."""
+"""The first hit may stand out of the second by so much without deciding anything."""
 MEANING_WEIGHT: Final = 1.5
-"""Of vectors that are trusted wholly, where the words' is 1: they found what the words found and more,
-which words cannot do."""
+"""Weight of vectors that are trusted wholly, where the words' is 1: they find what the words find
+and more, which words cannot do."""
 LEXICAL_WEIGHT: Final = 0.2
-"""Of an embedder of hashed words beside words that are counted and weighed exactly."""
+"""Weight of an embedder of hashed words beside words that are counted and weighed exactly."""
 DECIDED_POWER: Final = 3
 """The vectors' weight falls by this power of what the words left undecided."""
 CHANCE_LIFT, FULL_LIFT = 0.1, 0.7
-"""Of a survey: 0 for random vectors, 0.4 for an English embedder on Chinese, 0.7 and more for those
-that know the script."""
+"""Lifts in a survey: 0 for random vectors, 0.4 for an English embedder on Chinese, 0.7 and more for
+those that know the script."""
 
 STANDOUT: Final = (3.0, 7.0)
 """Standard deviations above the mean similarity that count as irrelevant, and as relevant."""
@@ -61,7 +62,10 @@ SIMILARITY: Final = (0.35, 0.75)
 
 @dataclass(frozen=True, slots=True)
 class TextHit:
-    """`coverage`: the share of the question's words it holds, by rarity; 0 to 1."""
+    """A chunk that words found. `coverage` is the share of the question's words it holds.
+
+    Words count by rarity; the share is from 0 to 1.
+    """
 
     id: UUID
     score: float
@@ -70,7 +74,7 @@ class TextHit:
 
 @dataclass(frozen=True, slots=True)
 class KeywordResult:
-    """What words found, best first. `floor`: no chunk that is not among the hits scores more."""
+    """The chunks that words found, best first. No other chunk scores more than `floor`."""
 
     hits: Sequence[TextHit] = ()
     floor: float = 0.0
@@ -78,12 +82,11 @@ class KeywordResult:
 
 @dataclass(frozen=True, slots=True)
 class VectorResult:
-    """What the vectors of one model found: (chunk, cosine), best first.
+    """The chunks that the vectors of one model found: (chunk, cosine), best first.
 
-    `mean` and `deviation` are of all `count` chunks' similarities, measured or
-    estimated. `others` are the
-    similarities of the words' first hits, where they belong to this model. `lift`: a survey's, None
-    if there was none. `is_lexical`: an embedder that knows no meaning.
+    `mean` and `deviation` are of all `count` chunks' similarities, measured or estimated. `others`
+    are the similarities of the words' first hits, where they belong to this model. `lift` is a
+    survey's, None if there was none. `is_lexical` marks an embedder that knows no meaning.
     """
 
     hits: Sequence[tuple[UUID, float]] = ()
@@ -101,8 +104,11 @@ class VectorResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """`score`: 1 is first in every retriever that counts. `relevance`: 0 to 1, by the better of the retrievers."""
+class RankedChunk:
+    """A chunk in the fused ranking. A `score` of 1 means first in every retriever that counts.
+
+    `relevance` is from 0 to 1, by the better of the retrievers.
+    """
 
     id: UUID
     score: float
@@ -113,14 +119,17 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How far each retriever counts, from 0 to 1 or MEANING_WEIGHT; `vectors` in the order of the retrievers."""
+    """How far each retriever counts, from 0 to 1 or MEANING_WEIGHT.
+
+    `vectors` are in the order of the vector results.
+    """
 
     text: float
     vectors: tuple[float, ...]
 
 
-def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
-    """All hits, best first. Equal scores: the better by words, then by id."""
+def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[RankedChunk]:
+    """Return all hits, best first; equal scores in the order of the words, then of ids."""
     weights = weigh(text, vectors)
     text_ranks = {hit.id: rank for rank, hit in enumerate(text.hits, 1)}
     coverages = {hit.id: hit.coverage for hit in text.hits}
@@ -131,18 +140,20 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[Ranked]:
         for rank, (pk, similarity) in enumerate(retriever.hits, 1):
             vector_ranks[pk] = rank
             scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
-            stands_out = standing_out(retriever, similarity) * min(1.0, weight)
+            stands_out = measure_standout(retriever, similarity) * min(1.0, weight)
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
-        Ranked(pk, score / best, min(1.0, relevances[pk]), text_ranks.get(pk), vector_ranks.get(pk))
+        RankedChunk(
+            pk, score / best, min(1.0, relevances[pk]), text_ranks.get(pk), vector_ranks.get(pk)
+        )
         for pk, score in scores.items()
     ]
     return sorted(ranked, key=lambda each: (-each.score, each.text_rank or len(scores), each.id))
 
 
 def weigh(text: KeywordResult, vectors: Sequence[VectorResult]) -> Weights:
-    """Never all zero: without words that found something the vectors count, as little as they may."""
+    """Weigh the retrievers. Never all zero: where words found nothing, vectors count a little."""
     if not text.hits:
         return Weights(0.0, tuple(max(retriever.prior, _LEAST) for retriever in vectors))
     found = ramp(text.hits[0].coverage, *COVERAGE)
@@ -160,13 +171,16 @@ _LEAST: Final = 1e-6
 
 
 def decisiveness(text: KeywordResult) -> float:
-    """0: the first two hits are equally good. 1: nothing comes near the first."""
+    """Return 0 if the first two hits are equally good, up to 1 if nothing comes near the first."""
     first, *rest = (hit.score for hit in text.hits[:2])
     return 1.0 - (rest[0] / first if rest else 0.0)
 
 
 def agreement(text: KeywordResult, retriever: VectorResult) -> float:
-    """0: no more than chance. 1: as much as two good retrievers do. 1 also if there is nothing to compare."""
+    """Return how far both agree: 0 no more than by chance, 1 as much as two good retrievers do.
+
+    Returns 1 as well if there is nothing to compare.
+    """
     others = retriever.others or {}
     common = [hit for hit in text.hits[:FIRST_HITS] if hit.id in others]
     if not common or not retriever.hits:
@@ -185,8 +199,8 @@ def agreement(text: KeywordResult, retriever: VectorResult) -> float:
     return ramp((by_vectors + by_words) / 2, 0.0, FULL_AGREEMENT)
 
 
-def standing_out(retriever: VectorResult, similarity: float) -> float:
-    """0 to 1: how far this similarity is from those of all the other chunks."""
+def measure_standout(retriever: VectorResult, similarity: float) -> float:
+    """Return how far this similarity is above those of all other chunks, from 0 to 1."""
     if retriever.count < CROWD:
         return ramp(similarity, *SIMILARITY)
     rest = retriever.count - 1
@@ -200,11 +214,11 @@ def standing_out(retriever: VectorResult, similarity: float) -> float:
 
 
 def ramp(value: float, low: float, high: float) -> float:
-    """0 up to `low`, 1 from `high` on, straight between."""
+    """Return 0 up to `low`, 1 from `high` on, and a straight line between."""
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def _lift(values: Sequence[float], best: Sequence[float], background: float) -> float:
-    """How far above the background the values lie, where the best possible is 1."""
+    """Return how far above the background the values lie, where the best possible is 1."""
     most = sum(best) / len(best) - background
     return (sum(values) / len(values) - background) / most if most > 0 else 0.0

@@ -1,4 +1,4 @@
-"""A second opinion on what search found: an HTTP reranker of the operator's, if there is one.
+"""Ask the operator's HTTP reranker, if there is one, for the order of what search found.
 
     AMBER_RERANK_URL      the whole address, as https://reranker.example/v1/rerank
     AMBER_RERANK_MODEL    named: Jina's and Cohere's form (vLLM, LiteLLM, Xinference too); empty:
@@ -21,13 +21,13 @@ from amber.lib.egress.operator_hosts import policy_trusting
 from amber.lib.egress.policy import UnsafeAddress
 
 TIMEOUT_SECONDS: Final = 3.0
-"""Forty chunks take a small cross-encoder on a CPU about two; a question does not wait longer."""
+"""A small cross-encoder on a CPU takes about two for forty chunks; questions do not wait longer."""
 
 MAX_BYTES: Final = 1_000_000
 
 
 class RerankError(Exception):
-    """No order that can be used. The text is for operators."""
+    """The reranker gave no usable order. The text is for operators."""
 
 
 def is_configured() -> bool:
@@ -35,7 +35,10 @@ def is_configured() -> bool:
 
 
 def rerank(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
-    """(place in `texts`, score), best first; every text once. One request. Raises RerankError."""
+    """Return (place in `texts`, score), best first, every text once.
+
+    One request. Raises RerankError.
+    """
     url = settings.AMBER_RERANK_URL
     key = settings.AMBER_RERANK_API_KEY
     try:
@@ -63,7 +66,10 @@ def _body(query: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _order(answer: Any, count: int) -> list[tuple[int, float]]:
-    """Texts the service left out come last, in the order they had. Raises RerankError."""
+    """Read the order; texts that the service left out come last, as they were.
+
+    Raises RerankError.
+    """
     rows: Any = answer.get("results") if isinstance(answer, Mapping) else answer
     try:
         scores = {int(row["index"]): _score(row) for row in rows}

@@ -1,4 +1,4 @@
-"""Which chunks a search looks at: libraries the caller sees, and within them what filters leave.
+"""Decide which chunks a search looks at: those of the caller's libraries that filters leave.
 
 Everything a stranger may name (ids, paths, metadata) becomes a bound parameter of the ORM here;
 the retrievers get ids.
@@ -16,7 +16,10 @@ from providers.models import EmbeddingModel
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What is left out is not asked. `metadata`: these keys of the document have these values."""
+    """Conditions on documents; empty ones do not count.
+
+    `metadata` means that these keys of the document have these values.
+    """
 
     document_ids: Sequence[UUID] = ()
     path_prefix: str = ""
@@ -28,9 +31,9 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Chunks of one embedding model. `document_ids` None: of all documents of the libraries.
+    """The chunks of one embedding model in some libraries; `document_ids` None means all documents.
 
-    `chunk_count` is how many there are; with filters counted no further than COUNTED.
+    `chunk_count` is how many there are; with filters they are counted no further than COUNTED.
     """
 
     model: EmbeddingModel
@@ -40,11 +43,14 @@ class SearchScope:
 
 
 COUNTED: Final = 20_000
-"""Beyond this it makes no difference which way is taken."""
+"""Beyond this the count makes no difference to how search goes about it."""
 
 
 def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[SearchScope]:
-    """One for each embedding model the libraries use now. Two queries with filters, else none."""
+    """Return a scope for each embedding model that the libraries use now.
+
+    With filters it costs two queries, else none.
+    """
     by_model = sorted(libraries, key=lambda library: library.embedding_model_id)
     groups = [list(group) for _, group in groupby(by_model, key=lambda lib: lib.embedding_model_id)]
     if not filters:
@@ -82,7 +88,7 @@ def _filter_scope(libraries: Sequence[Library], document_ids: tuple[UUID, ...]) 
 
 
 def condition_of(scope: SearchScope) -> tuple[str, list[Any]]:
-    """SQL over the chunks' columns, and its values."""
+    """Return a condition in SQL over the chunks' columns, and its values."""
     sql = "embedding_model_id = %s AND library_id = ANY(%s)"
     values: list[Any] = [scope.model.pk, list(scope.library_ids)]
     if scope.document_ids is not None:

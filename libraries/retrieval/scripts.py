@@ -1,4 +1,4 @@
-"""Which script a text is mostly written in. Pure.
+"""Tell which script a text is mostly written in.
 
 Scripts as Unicode names them (UAX #24); those that one language mixes are one here.
 """
@@ -30,7 +30,10 @@ _LATIN_SHARE: Final = 4
 
 
 def script_of(text: str) -> str:
-    """The name of the script, or "other". A few names in Latin letters do not make Chinese Latin."""
+    """Return the name of the script, or "other".
+
+    A few names in Latin letters do not make a Chinese text Latin.
+    """
     looked_at = text[:LOOKED_AT_CHARS]
     counts = {name: len(pattern.findall(looked_at)) for name, pattern in _EACH.items()}
     counts["latin"] = -(-counts["latin"] // _LATIN_SHARE)

@@ -1,15 +1,15 @@
-"""Search in libraries, by words and by meaning at once.
+"""Search libraries, by words and by meaning at once.
 
     found = search(libraries, "How do I bleed the pump?", k=5)
     found.passages[0].content
 
-Words (`word_arm`) and vectors (`vector_arm`, one retriever for each embedding model in use) are asked,
-their rankings are fused by how far each can be trusted for this question (`ranking`), an operator's
-reranker may have the last word (`rerank`), and neighbours become passages (`passages`).
+Words (`keyword_retriever`) and vectors (`vector_retriever`, once for each embedding model in use)
+are asked, their rankings are fused by how far each can be trusted for this question (`ranking`), an
+operator's reranker may have the last word (`rerank`), and neighbours become passages (`passages`).
 
 The caller brings libraries it may see, with their `embedding_model` and its provider selected;
-nothing outside of them is found. Blocking; refuses to fail because a provider or the reranker does:
-what was left out is in `notes`.
+nothing outside of them is found. Searching blocks. It does not fail because a provider or the
+reranker does: what was left out is in `notes`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from libraries.models import Library
 from libraries.retrieval import rerank
 from libraries.retrieval.keyword_retriever import find_by_words
 from libraries.retrieval.passages import ChunkHit, Passage, hits_of, passages_of
-from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, Ranked, VectorResult, fuse
+from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
 from libraries.retrieval.vector_retriever import VectorQuery, find_by_vector, prepare_connection
@@ -59,15 +59,15 @@ MAX_K: Final = 50
 RERANKED: Final = 40
 """Chunks shown to a reranker: where the right one is not among them, it is mostly not found."""
 
-NOT_EMBEDDED: Final = "The embedding model did not answer; words alone were searched."
+NOT_EMBEDDED: Final = "The embedding model did not answer, so only words were searched."
 
 MIN_RELEVANCE: Final = 0.3
-"""Below it nothing that was found is worth showing to a model; see docs/retrieval.md."""
+"""Passages below it are not worth showing to a model; see docs/retrieval.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """`notes`: in plain words, which part of the search had to be left out."""
+    """The passages found. `notes` say in plain words which part of the search was left out."""
 
     passages: list[Passage]
     notes: list[str]
@@ -87,11 +87,11 @@ def search(
     user_id: UUID | None = None,
     retrievers: Collection[str] = BOTH_RETRIEVERS,
 ) -> SearchResult:
-    """At most `k` passages, best first.
+    """Find at most `k` passages, best first.
 
     `query_vectors`, by the id of the embedding model, spare the call of a provider; `user_id` is
-    who pays for one. `retrievers`: "words", "vectors" or both, to see what each does alone. Costs four to
-    eleven queries, and for each model a second of waiting for a provider at most.
+    who pays for one. `retrievers` are "words", "vectors" or both, to see what each does alone.
+    Costs four to eleven queries, and for each model a second of waiting for a provider at most.
     """
     scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
     if not scopes or not query.strip():
@@ -114,7 +114,7 @@ def search(
 
 @dataclass(frozen=True, slots=True)
 class _QueryRunner:
-    """Gets a question's vectors, or a note why not."""
+    """Gets a question's vectors, or adds a note why there is none."""
 
     organization_id: UUID
     user_id: UUID | None
@@ -124,7 +124,7 @@ class _QueryRunner:
     def vectors(
         self, scopes: Sequence[SearchScope], known: "QueryVectors"
     ) -> "dict[UUID, NDArray[np.float32]]":
-        """By model; at most one provider call for each that is not known."""
+        """Return the vectors by model; at most one provider call for each that is not known."""
         found = dict(known)
         for scope in scopes:
             if scope.model.pk not in found:
@@ -151,7 +151,7 @@ def _vector_results(
     vectors: "Mapping[UUID, NDArray[np.float32]]",
     words: KeywordResult,
 ) -> list[VectorResult]:
-    """One for each model the question has a vector of. One query and `find_by_vector` each."""
+    """Find chunks with each of the question's vectors; one query and `find_by_vector` for each."""
     retrievers = []
     for scope in scopes:
         if scope.model.pk in vectors:
@@ -168,18 +168,18 @@ def _vector_results(
 
 
 def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iterator[ChunkHit]:
-    """The first RERANKED in the reranker's order, with its scores; as they were if it fails."""
+    """Yield the first RERANKED in the reranker's order and scores; as they were if it fails."""
     shown = list(islice(hits, RERANKED))
     try:
         order = rerank.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
         yield from (_with_score(shown[place], score) for place, score in order)
     except rerank.RerankError as error:
         logger.warning("reranker_failed", reason=str(error))
-        notes.append("The reranker did not answer; the order is the one without it.")
+        notes.append("The reranker did not answer, so results are in their original order.")
         yield from shown
     yield from hits
 
 
 def _with_score(hit: ChunkHit, score: float) -> ChunkHit:
-    ranked: Ranked = replace(hit.ranked, score=score)
+    ranked: RankedChunk = replace(hit.ranked, score=score)
     return ChunkHit(ranked, hit.chunk)

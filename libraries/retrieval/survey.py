@@ -1,13 +1,14 @@
-"""How far a library's vectors mean anything, script by script, learnt from a sample of its chunks.
+"""Measure how far a library's vectors mean anything, script by script, from a sample of its chunks.
 
 Chunks that share rare words are mostly about the same; if the vectors are any good for a script,
 such chunks lie nearer to each other than others do. The *lift* is how much nearer, where 1 is as
 near as any pairs lie: random vectors 0.0, an English embedder on Chinese about 0.4, embedders that
 know the script 0.7 to 1. It needs no provider call and no questions. Search takes it as the prior
-of a vector retriever (`libraries.retrieval.ranking`), and the sample as a crowd to compare similarities with.
+of a vector retriever (`libraries.retrieval.ranking`), and the sample as a crowd to compare
+similarities with.
 
-`survey_libraries` is a chore: a library is surveyed again when it has grown by half, shrunk by half,
-or changed its model.
+`survey_libraries` is a periodic job: a library is surveyed again when it has grown by half, shrunk
+by half, or changed its model.
 """
 
 import math
@@ -32,16 +33,16 @@ SAMPLE: Final = 120
 """7,140 pairs: random vectors then show a lift of at most 0.1."""
 
 LEAST: Final = 20
-"""Chunks of one script; of fewer nothing is said."""
+"""Least chunks of one script; fewer tell nothing."""
 
 NEAREST_SHARE: Final = 50
-"""The fiftieth part of all pairs that share most."""
+"""One pair in so many counts as sharing most."""
 
 AT_ONCE: Final = 50
 
 
 def survey_libraries() -> None:
-    """A chore: the libraries that changed most since they were looked at, some at a time."""
+    """Survey libraries that changed much since their last survey, at most AT_ONCE a call."""
     changed = (
         Q(survey=None)
         | ~Q(survey__embedding_model=F("embedding_model"))
@@ -54,7 +55,7 @@ def survey_libraries() -> None:
 
 
 def survey(library: Library) -> VectorSurvey:
-    """Look at a sample of the library's chunks now, and remember. Three queries."""
+    """Survey a sample of the library's chunks now and store the result. Three queries."""
     rows = _sample_rows(library)
     by_script = defaultdict(list)
     for row in rows:
@@ -77,18 +78,18 @@ def survey(library: Library) -> VectorSurvey:
     return found
 
 
-class Surveyed(NamedTuple):
-    """What search uses of a survey."""
+class SurveyResult(NamedTuple):
+    """The part of a survey that search uses."""
 
     lifts: Mapping[str, float]
     sample: Sequence[UUID]
 
 
-def surveys_of(library_ids: Sequence[UUID], model_id: UUID) -> list[Surveyed]:
-    """Of the vectors the libraries are searched by now. One query."""
+def surveys_of(library_ids: Sequence[UUID], model_id: UUID) -> list[SurveyResult]:
+    """Return the libraries' surveys of the model they are searched by now. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_SURVEYED, [list(library_ids), model_id])
-        return [Surveyed(orjson.loads(lifts), sample) for lifts, sample in cursor.fetchall()]
+        return [SurveyResult(orjson.loads(lifts), sample) for lifts, sample in cursor.fetchall()]
 
 
 _SURVEYED: Final = """
@@ -97,10 +98,10 @@ WHERE library_id = ANY(%s) AND embedding_model_id = %s
 """
 
 
-def lift_of(surveys: Iterable[Surveyed], query: str) -> float | None:
-    """For this question's script, over the libraries; that of all scripts if it has none there.
+def lift_of(surveys: Iterable[SurveyResult], query: str) -> float | None:
+    """Return the mean lift for this question's script, or of all scripts if none has that one.
 
-    None: nobody has looked yet.
+    None means that no library was surveyed yet.
     """
     script = script_of(query)
     known = [each.lifts for each in surveys if each.lifts]
@@ -110,7 +111,7 @@ def lift_of(surveys: Iterable[Surveyed], query: str) -> float | None:
 
 
 def lift(words: Sequence[Sequence[str]], vectors: "Sequence[NDArray[np.float32]]") -> float:
-    """0: chunks that share words lie no nearer than others. 1: as near as any two. O(n²)."""
+    """Return 0 if chunks that share words lie no nearer than others, 1 if as near as any. O(n²)."""
     import numpy as np
 
     apart = np.triu_indices(len(words), 1)
@@ -124,7 +125,7 @@ def lift(words: Sequence[Sequence[str]], vectors: "Sequence[NDArray[np.float32]]
 
 
 def _word_cosines(words: Sequence[Sequence[str]]) -> "NDArray[np.float32]":
-    """Cosines of the chunks by their words, weighed by rarity."""
+    """Return the cosines of the chunks by their words, weighed by rarity."""
     import numpy as np
 
     having: Mapping[str, int] = Counter(word for each in words for word in set(each))
@@ -149,7 +150,7 @@ WHERE library_id = %s AND embedding_model_id = %s ORDER BY md5(id::text) LIMIT %
 
 
 def _sample_rows(library: Library) -> list[_Row]:
-    """The same chunks each time, as long as there are no others."""
+    """Sample chunks: the same ones each time, as long as there are no others."""
     with connection.cursor() as cursor:
         cursor.execute(_SAMPLED, [library.pk, library.embedding_model_id, SAMPLE])
         return list(cursor.fetchall())

@@ -1,5 +1,6 @@
-"""What the vector of a question finds, by one of two ways; together with `vector_index` the only
-SQL over vectors.
+"""Find chunks by the vector of a question, in one of two ways.
+
+Only this module and `vector_index` have SQL over vectors.
 
 Exact: similarities to all chunks of the scope; no cast, so that no index is thought of. By the HNSW
 index of the model: the cast, and the model's id as a literal, are what makes the partial index
@@ -29,22 +30,24 @@ if TYPE_CHECKING:
 
 HITS: Final = 100
 EXACT_CHUNKS: Final = 3_000
-"""Up to so many an exact scan is as fast as the index can be."""
+"""Up to so many chunks an exact scan is as fast as the index can be."""
 
 INDEX_COST: Final = 30
-"""A chunk the index walks past costs as much as so many in an exact scan."""
+"""A chunk that the index walks past costs as much as so many in an exact scan."""
 
 MAX_SCANNED: Final = 40_000
 """`hnsw.max_scan_tuples`: an exact scan takes over where the index has to walk further."""
 
 FIRST_CHUNKS: Final = 100
-"""Taken for a sample until a survey has taken a better one."""
+"""Chunks taken as a sample until a survey has a better one."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """A question's vector for one scope. `compared` are chunks that words found, `sample` some of
-    the scope, whose similarities tell the mean and the spread where not all are compared.
+    """A question's vector for one scope.
+
+    `compared` are chunks that words found. `sample` are some of the scope, whose similarities tell
+    the mean and the spread where not all are compared.
     """
 
     scope: SearchScope
@@ -55,29 +58,34 @@ class VectorQuery:
 
 
 def prepare_connection() -> None:
-    """For this transaction, which the retrievers need: how the index is walked, and no compiling of
-    statements that take milliseconds. One query."""
+    """Set, for this transaction, how the index is walked, and turn off JIT. One query.
+
+    JIT would compile statements that take milliseconds.
+    """
     _fetch_rows(_SETTINGS, [])
 
 
 def find_by_vector(asked: VectorQuery) -> VectorResult:
-    """At most HITS. One query for a small scope, two to six for others. Inside of a transaction."""
+    """Find at most HITS chunks, inside a transaction after `prepare_connection`.
+
+    One query for a small scope, two to six for others.
+    """
     scope = asked.scope
     if scope.chunk_count <= EXACT_CHUNKS:
-        return _all_compared(asked)
-    found = _by_index(asked) if is_index_worth_it(scope) else None
+        return _compare_all(asked)
+    found = _search_index(asked) if is_index_worth_it(scope) else None
     if found is None:
-        found = _exactly(asked)
+        found = _scan_exactly(asked)
     sample = asked.sample or _first_chunks(scope)
     near = _similarities(asked, [*sample, *asked.compared])
     crowd = [near[pk] for pk in sample if pk in near]
     mean, deviation = (fmean(crowd), pstdev(crowd)) if crowd else (0.0, 0.0)
     others = {pk: near[pk] for pk in asked.compared if pk in near}
-    return _retriever(asked, found, others, (scope.chunk_count, mean, deviation))
+    return _build_result(asked, found, others, (scope.chunk_count, mean, deviation))
 
 
 def is_index_worth_it(scope: SearchScope) -> bool:
-    """At most one query, of the catalogue."""
+    """Estimate whether the index is cheaper than an exact scan; at most one query."""
     if scope.chunk_count <= EXACT_CHUNKS:
         return False
     indexed = rows_indexed(scope.model)
@@ -90,14 +98,14 @@ _Crowd = tuple[int, float, float]
 """Count, mean and deviation of the similarities of all chunks of a scope."""
 
 
-def _retriever(
+def _build_result(
     asked: VectorQuery, found: _Hits, others: dict[UUID, float], crowd: _Crowd
 ) -> VectorResult:
     is_lexical = asked.scope.model.provider.is_offline
     return VectorResult(found, *crowd, others, asked.lift, is_lexical)
 
 
-def _all_compared(asked: VectorQuery) -> VectorResult:
+def _compare_all(asked: VectorQuery) -> VectorResult:
     condition, values = condition_of(asked.scope)
     sql = _COMPARED.format(condition=condition, hits=HITS)
     rows = _fetch_rows(sql, [halfvec_text(asked.vector), *values, list(asked.compared)])
@@ -105,17 +113,17 @@ def _all_compared(asked: VectorQuery) -> VectorResult:
         return VectorResult()
     found = [row[:2] for row in rows if row[2]]
     others = {row[0]: row[1] for row in rows if not row[2]}
-    return _retriever(asked, found, others, rows[0][3:])
+    return _build_result(asked, found, others, rows[0][3:])
 
 
-def _exactly(asked: VectorQuery) -> _Hits:
+def _scan_exactly(asked: VectorQuery) -> _Hits:
     condition, values = condition_of(asked.scope)
     vector = halfvec_text(asked.vector)
     return _fetch_rows(_EXACT.format(condition=condition, hits=HITS), [vector, *values, vector])
 
 
-def _by_index(asked: VectorQuery) -> _Hits | None:
-    """None if the index did not find as many as there are."""
+def _search_index(asked: VectorQuery) -> _Hits | None:
+    """Find chunks by the index; None if it did not find as many as there are."""
     scope, vector = asked.scope, halfvec_text(asked.vector)
     condition, values = condition_of(scope)
     sql = _NEAREST.format(condition=condition, dimensions=int(scope.model.dimensions), hits=HITS)
@@ -127,14 +135,14 @@ def _by_index(asked: VectorQuery) -> _Hits | None:
 
 
 def _similarities(asked: VectorQuery, ids: Sequence[UUID]) -> dict[UUID, float]:
-    """Of those that belong to the scope."""
+    """Return the similarities of those chunks that belong to the scope."""
     condition, values = condition_of(asked.scope)
     sql = _SIMILARITIES.format(condition=condition)
     return dict(_fetch_rows(sql, [halfvec_text(asked.vector), list(ids), *values]))
 
 
 def _first_chunks(scope: SearchScope) -> list[UUID]:
-    """Until there is a survey, which samples better."""
+    """Return some chunks of the scope, until there is a survey, which samples better."""
     condition, values = condition_of(scope)
     rows = _fetch_rows(_FIRST.format(condition=condition, sample=FIRST_CHUNKS), values)
     return [row[0] for row in rows]

@@ -1,4 +1,4 @@
-"""Files of a test go into a folder of their own; a local server has some to be fetched."""
+"""Give each test a folder of its own for files, and a local server with files to fetch."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Documents of every format, made when they are needed, good and bad ones."""
+"""Make documents of every format, good and bad ones, when they are needed."""
 
 import io
 import zipfile

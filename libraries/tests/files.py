@@ -1,4 +1,4 @@
-"""Files to send, and how to send them."""
+"""Make files and send them."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""A real Git server on 127.0.0.1, over TLS, with a token; and repositories to serve.
+"""Run a real Git server on 127.0.0.1, over TLS, with a token; and make repositories to serve.
 
 `tls.test` is its name. dulwich's own server needs nothing installed; Git's `http-backend` is the
 one that most of the world runs.

@@ -1,4 +1,4 @@
-"""Libraries and documents of a test, and a worker that works when it is told to."""
+"""Make libraries and documents for tests, and a worker that works when it is told to."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -95,20 +95,20 @@ def assert_chunked(document: Any, model: EmbeddingModel | None = None) -> None:
 
 
 def assert_counted(library: Any) -> None:
-    """`chunk_count` is how many chunks search looks at."""
+    """Assert that `chunk_count` is how many chunks search looks at."""
     library.refresh_from_db()
     rows = DocumentChunk.objects.filter(library=library, embedding_model=library.embedding_model_id)
     assert library.chunk_count == rows.count()
 
 
 def expire(document: Any) -> None:
-    """Its worker has been silent for longer than its lease."""
+    """Let the document's lease run out, as if its worker had been silent."""
     past = timezone.now() - timedelta(seconds=1)
     Document.objects.filter(pk=document.pk).update(lease_until=past)
 
 
 class Killed(BaseException):
-    """What a test raises where a worker is killed: nothing may catch it."""
+    """Stands for the kill of a worker: nothing may catch it."""
 
 
 def kill() -> None:
@@ -119,7 +119,7 @@ def kill() -> None:
 def struck(
     monkeypatch: Any, target: str, act: Callable[[], object], *, call: int = 1
 ) -> Iterator[None]:
-    """`act` happens in front of a call of this function, as if another process did it."""
+    """Let `act` happen before a call of this function, as if another process did it."""
     module, _, name = target.rpartition(".")
     real = getattr(import_module(module), name)
     calls = count(1)
@@ -135,7 +135,7 @@ def struck(
 
 
 def beside(act: Callable[[], object]) -> None:
-    """With a database connection of its own. Raises what it raises."""
+    """Call `act` with a database connection of its own. Raises what it raises."""
 
     def run() -> None:
         try:

@@ -1,4 +1,4 @@
-"""A small set of questions in two languages, made by rule: every document answers one of each kind.
+"""Make a small set of questions in two languages: every document answers one of each kind.
 
 Twenty things with a name, a number, a colour and a place of their own, described in English and in
 Chinese; questions in each language, by part number, and by words that only the right text combines.

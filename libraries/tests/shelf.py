@@ -1,4 +1,4 @@
-"""Documents that are ready to be found, put there without the pipeline."""
+"""Make documents that are ready to be found, without the pipeline."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -7,10 +7,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from libraries.models import Document, File, Library
 from libraries.tests.files import SVG, picture
 from libraries.tests.ledger import ALL, assert_chunked, ingest, new_library, new_model, text_of
-from libraries.tests.rings import heard
+from libraries.tests.rings import enqueued
 from tests.personas import Persona, api
 
-__all__ = ["heard"]
+__all__ = ["enqueued"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,8 +21,8 @@ def library(bob):
 
 
 @pytest.fixture(autouse=True)
-def rings(heard):
-    return heard
+def messages(enqueued):
+    return enqueued
 
 
 def to(library: Library) -> str:
@@ -37,7 +37,7 @@ def upload(
 
 
 class TestText:
-    def test_it_is_queued_and_the_worker_is_rung_for(self, bob, library, rings):
+    def test_it_is_queued_and_a_worker_is_told(self, bob, library, messages):
         answer = api(bob).post(to(library), {"name": "notes.md", "text": "# Notes\n\nMilk."})
         assert answer.status_code == 201
         document = Document.objects.get()
@@ -65,7 +65,7 @@ class TestText:
             "started_at": None,
             "ended_at": None,
         }
-        assert rings == ["libraries.ingest"]
+        assert messages == ["libraries.ingest"]
         ingest()
         body = api(bob).get(f"/api/v1/documents/{document.pk}/").json()
         assert (body["status"], body["stage"], body["chunked"]) == ("ready", "ready", True)
@@ -157,7 +157,7 @@ class TestUpload:
 
 
 class TestAgain:
-    def test_the_same_content_is_the_same_document(self, bob, library, media, rings):
+    def test_the_same_content_is_the_same_document(self, bob, library, media, messages):
         first = upload(bob, library, b"Milk.", "a.txt")
         second = upload(bob, library, b"Milk.", "b.txt")
         assert (first.status_code, second.status_code) == (201, 200)

@@ -10,7 +10,7 @@ from libraries.ingestion import intake, leftovers
 from libraries.ingestion.document_deletion import remove_document
 from libraries.models import Document, DocumentChunk, File, Repository
 from libraries.tests.ledger import assert_counted, ingest, new_document, new_library
-from libraries.tests.rings import heard
+from libraries.tests.rings import enqueued
 from libraries.tests.test_import_repositories import (
     FILES,
     allowed,
@@ -26,14 +26,14 @@ from libraries.tests.test_import_repositories import (
 )
 from tests.personas import Persona, api
 
-__all__ = ["allowed", "certificate", "heard", "library", "server", "source"]
+__all__ = ["allowed", "certificate", "enqueued", "library", "server", "source"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def rings(heard):
-    return heard
+def messages(enqueued):
+    return enqueued
 
 
 def address(repository: Any) -> str:
@@ -125,12 +125,12 @@ def test_operators_cancel_too(bob, library, server, admin_client):
 # -- Deleting --------------------------------------------------------------------------------------
 
 
-def test_its_documents_go_with_it_and_no_others(bob, library, server, rings):
+def test_its_documents_go_with_it_and_no_others(bob, library, server, messages):
     repository = imported(bob, library, server.url("pumps.git"), token="a-token")
     mine = new_document(library, "My own.")
     ingest()
     assert delete(bob, repository).status_code == 204
-    assert "libraries.erase" in rings
+    assert "libraries.erase" in messages
     assert api(bob).get(address(repository)).status_code == 404
     assert api(bob).get(f"/api/v1/libraries/{library.pk}/import/").json()["results"] == []
     assert Repository.objects.get().token_sealed == ""

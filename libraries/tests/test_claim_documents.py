@@ -136,11 +136,11 @@ def test_what_waits_for_a_time_or_a_provider_is_passed_over(alice):
     later, now = queue(library, 2)
     queue(resting, 1)
     Document.objects.filter(pk=later).update(not_before=timezone.now() + timedelta(seconds=60))
-    claims.rest(resting.embedding_model_id, 60)
+    claims.rest_model(resting.embedding_model_id, 60)
     assert claimed() == [now]
     assert not claims.is_anything_waiting()
     Document.objects.filter(pk=later).update(not_before=timezone.now())
-    claims.rest(resting.embedding_model_id, 0)
+    claims.rest_model(resting.embedding_model_id, 0)
     assert claims.is_anything_waiting()
     assert len(claimed()) == 1
     assert len(claimed()) == 1
@@ -149,7 +149,7 @@ def test_what_waits_for_a_time_or_a_provider_is_passed_over(alice):
 def test_a_library_on_its_way_to_a_resting_model_is_passed_over(alice):
     library = new_library(alice, next_embedding_model=new_model())
     queue(library, 1)
-    claims.rest(library.next_embedding_model_id, 60)
+    claims.rest_model(library.next_embedding_model_id, 60)
     assert claimed() == []
 
 
@@ -249,7 +249,7 @@ def test_the_sweep_gives_back_what_a_lost_worker_held(alice):
     sweep.sweep_documents()
     states = dict(Document.objects.values_list("pk", "status"))
     assert states == {again: "queued", cancelled: "cancelled", worn_out: "failed"}
-    assert "stopped too often" in Document.objects.get(pk=worn_out).error
+    assert "interrupted too often" in Document.objects.get(pk=worn_out).error
     assert Document.objects.get(pk=again).attempt == 1
 
 

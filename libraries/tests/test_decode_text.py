@@ -4,23 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libraries.files.text import capped_text, decoded_text
+from libraries.files.text import capped_text, decode_file
 
 WORDS = "Straße, 东京，café: 1 €\r\n\tend\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 def test_reads_the_encodings_people_use(encoding):
-    assert decoded_text(WORDS.encode(encoding)) == WORDS
+    assert decode_file(WORDS.encode(encoding)) == WORDS
 
 
 @pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
 def test_reads_either_order_of_bytes(mark):
-    assert decoded_text(("\ufeff" + WORDS).encode(mark)) == WORDS
+    assert decode_file(("\ufeff" + WORDS).encode(mark)) == WORDS
 
 
 def test_reads_gbk():
-    assert decoded_text("中文文本，逗号。".encode("gbk")) == "中文文本，逗号。"
+    assert decode_file("中文文本，逗号。".encode("gbk")) == "中文文本，逗号。"
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,16 @@ def test_reads_gbk():
     ],
 )
 def test_other_bytes_are_no_text(data):
-    assert decoded_text(data) is None
+    assert decode_file(data) is None
 
 
 def test_noise_is_no_text():
-    assert decoded_text(random.Random(7).randbytes(500)) is None
+    assert decode_file(random.Random(7).randbytes(500)) is None
 
 
 @given(st.text())
 def test_what_is_written_in_utf8_is_read_or_refused(text):
-    decoded = decoded_text(text.encode())
+    decoded = decode_file(text.encode())
     assert decoded is None or decoded == text.removeprefix("\ufeff")
     if text.isprintable() and not text.startswith("%PDF-"):
         assert decoded == text
@@ -55,7 +55,7 @@ def test_what_is_written_in_utf8_is_read_or_refused(text):
 
 @given(st.binary())
 def test_what_is_read_can_be_stored(data):
-    text = decoded_text(data)
+    text = decode_file(data)
     assert text is None or ("\0" not in text and text.encode().decode() == text)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, PngImagePlugin
 
-from libraries.files.images import UnusableImage, announced_format, encoded_anew
+from libraries.files.images import UnusableImage, detect_format, reencode
 from libraries.tests.files import opened, picture
 
 FORMATS = ["JPEG", "PNG", "GIF", "WEBP"]
@@ -23,9 +23,9 @@ def made(image: Image.Image, name: str, **options: Any) -> bytes:
 
 
 def anew(data: bytes) -> Image.Image:
-    name = announced_format(data)
+    name = detect_format(data)
     assert name is not None
-    return opened(encoded_anew(data, name))
+    return opened(reencode(data, name))
 
 
 def png(width: int, height: int, body: bytes) -> bytes:
@@ -83,20 +83,20 @@ def test_drops_all_metadata(name):
         xmp=b"<x:xmpmeta>somewhere</x:xmpmeta>",
     )
     assert b"Maker of cameras" in sent
-    kept = encoded_anew(sent, name)
+    kept = reencode(sent, name)
     for word in (b"Maker", b"profile", b"somewhere", b"Exif", b"ICC", b"xmp"):
         assert word not in kept
     assert not opened(kept).getexif()
 
 
 def test_drops_comments_and_texts():
-    gif = encoded_anew(picture("GIF", comment=b"a comment"), "GIF")
+    gif = reencode(picture("GIF", comment=b"a comment"), "GIF")
     assert b"a comment" not in gif
     info = PngImagePlugin.PngInfo()
     info.add_text("Author", "somebody")
     png_text = made(Image.new("RGB", (2, 2)), "PNG", pnginfo=info)
     assert b"somebody" in png_text
-    assert b"somebody" not in encoded_anew(png_text, "PNG")
+    assert b"somebody" not in reencode(png_text, "PNG")
 
 
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "WEBP"])
@@ -164,7 +164,7 @@ def test_takes_every_mode_of_jpeg(mode):
 )
 def test_refuses_bombs_before_decoding(width, height):
     with pytest.raises(UnusableImage, match="40 million"):
-        encoded_anew(png(width, height, b"\0" * 10_000), "PNG")
+        reencode(png(width, height, b"\0" * 10_000), "PNG")
 
 
 def test_refuses_a_text_that_swells():
@@ -174,20 +174,20 @@ def test_refuses_a_text_that_swells():
     chunk = struct.pack(">I", len(data)) + b"zTXt" + data
     chunk += struct.pack(">I", zlib.crc32(b"zTXt" + data))
     with pytest.raises(UnusableImage):
-        encoded_anew(sent[:33] + chunk + sent[33:], "PNG")
+        reencode(sent[:33] + chunk + sent[33:], "PNG")
 
 
 def test_a_format_is_what_the_bytes_say():
-    assert [announced_format(picture(name)) for name in FORMATS] == FORMATS
+    assert [detect_format(picture(name)) for name in FORMATS] == FORMATS
     for other in (b"", b"RIFF1234WAVE", b"<svg>", b"BM", picture("BMP"), picture("TIFF")):
-        assert announced_format(other) is None
+        assert detect_format(other) is None
 
 
 def test_an_announced_format_is_the_only_one_tried():
     with pytest.raises(UnusableImage):
-        encoded_anew(picture("BMP"), "PNG")
+        reencode(picture("BMP"), "PNG")
     with pytest.raises(UnusableImage):
-        encoded_anew(picture("GIF"), "JPEG")
+        reencode(picture("GIF"), "JPEG")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -202,6 +202,6 @@ def test_broken_images_are_refused_or_repaired(name, seed, cut):
     if cut:
         del sent[chance.randrange(12, len(sent)) :]
     try:
-        opened(encoded_anew(bytes(sent), name))
+        opened(reencode(bytes(sent), name))
     except UnusableImage:
         pass

@@ -155,7 +155,7 @@ def test_every_question_finds_its_document(library, retrievers, tmp_path):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("library", ["random"], indirect=True)
-def test_one_arm_can_be_asked_alone(library, tmp_path):
+def test_one_retriever_can_be_asked_alone(library, tmp_path):
     """Or nobody would see that these vectors mean nothing."""
     questions = read_question_set(written(tmp_path, "q.json", question_set())).questions
     alone = summary(evaluate(library, questions, retrievers=["vectors"]))

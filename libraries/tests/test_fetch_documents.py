@@ -7,10 +7,10 @@ import pytest
 from amber.lib.tests.local_server import LocalServer, say, send_to
 from libraries.models import Document
 from libraries.tests.ledger import ALL, ingest, new_document, new_library
-from libraries.tests.rings import heard
+from libraries.tests.rings import enqueued
 from tests.personas import Persona, api
 
-__all__ = ["heard"]
+__all__ = ["enqueued"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,8 +23,8 @@ def library(bob):
 
 
 @pytest.fixture(autouse=True)
-def rings(heard):
-    return heard
+def messages(enqueued):
+    return enqueued
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def refresh(persona: Persona, document: Any) -> Any:
     return api(persona).post(f"/api/v1/documents/{document.pk}/refresh/")
 
 
-def test_what_the_address_says_becomes_a_document(bob, library, url, rings):
+def test_what_the_address_says_becomes_a_document(bob, library, url, messages):
     answer = give(bob, library, url)
     assert answer.status_code == 201, answer.content
     body = answer.json()
     assert (body["name"], body["source"], body["status"]) == ("pumps.html", url, "queued")
-    assert rings == ["libraries.ingest"]
+    assert messages == ["libraries.ingest"]
     ingest()
     document = Document.objects.get()
     assert document.text == "# Pumps\n\nThe pump is blue."
@@ -128,12 +128,12 @@ def document(bob, library, url):
     return Document.objects.get()
 
 
-def test_a_changed_page_is_indexed_anew(bob, document, server, rings):
+def test_a_changed_page_is_indexed_anew(bob, document, server, messages):
     server.routes["/docs/pumps.html"] = say(PAGE.replace(b"blue", b"red"))
-    rings.clear()
+    messages.clear()
     answer = refresh(bob, document)
     assert (answer.status_code, answer.json()["status"]) == (200, "queued")
-    assert rings == ["libraries.ingest"]
+    assert messages == ["libraries.ingest"]
     document.refresh_from_db()
     assert "blue" in document.text, "it is searchable until the new text is"
     ingest()

@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from libraries.models import Document
 from libraries.tests.git_server import Repository as GitRepository
 from libraries.tests.ledger import ingest, new_library
-from libraries.tests.rings import heard
+from libraries.tests.rings import enqueued
 
-__all__ = ["heard"]
+__all__ = ["enqueued"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,10 +23,10 @@ def library(bob):
 
 
 @pytest.fixture(autouse=True)
-def worker(heard, monkeypatch):
+def worker(enqueued, monkeypatch):
     """Works whenever the command waits."""
     monkeypatch.setattr(time, "sleep", lambda _: ingest())
-    return heard
+    return enqueued
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from libraries.models import Document, DocumentChunk, Repository
 from libraries.tests.git_server import HAS_GIT, GitServer
 from libraries.tests.git_server import Repository as GitRepository
 from libraries.tests.ledger import ALL, assert_counted, ingest, new_document, new_library
-from libraries.tests.rings import heard
+from libraries.tests.rings import enqueued
 from tests.personas import Persona, api
 
-__all__ = ["heard"]
+__all__ = ["enqueued"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,8 +38,8 @@ def library(bob):
 
 
 @pytest.fixture(autouse=True)
-def rings(heard):
-    return heard
+def messages(enqueued):
+    return enqueued
 
 
 @pytest.fixture
@@ -121,11 +121,11 @@ def test_files_become_documents_at_their_paths(
         assert document.mime_type == "text/x-python"
 
 
-def test_the_answer_says_how_it_goes_and_nothing_of_the_token(bob, library, server, rings):
+def test_the_answer_says_how_it_goes_and_nothing_of_the_token(bob, library, server, messages):
     url = server.url("pumps.git")
     answer = ask(bob, library, url, ref="main", token="secret-token", include=["*.md"])
     assert answer.status_code == 202
-    assert "libraries.import_repositories" in rings
+    assert "libraries.import_repositories" in messages
     body = answer.json()
     assert (body["status"], body["ref"], body["has_token"]) == ("queued", "main", True)
     assert body["include"] == ["*.md"]
@@ -265,7 +265,7 @@ def test_a_token_opens_and_is_kept(bob, library, locked):
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [({}, "wants a token"), ({"token": "wrong"}, "refuses the token")],
+    [({}, "requires a token"), ({"token": "wrong"}, "refuses the token")],
     ids=["none", "wrong"],
 )
 def test_without_the_right_token_it_says_so(bob, library, locked, more, said):
@@ -484,19 +484,19 @@ def wait_for_imports() -> None:
 def test_a_worker_imports_all_that_waits_a_few_at_once(bob, library, server):
     for name in ("pumps.git", "a.git", "b.git", "c.git"):
         ask(bob, library, server.url(name))
-    rings: list[str] = []
-    import_threads.take(Worker("w1"), enqueue=lambda: rings.append("ring"))
+    messages: list[str] = []
+    import_threads.start_imports(Worker("w1"), enqueue=lambda: messages.append("message"))
     running = [thread for thread in threading.enumerate() if thread.name == "import"]
     assert len(running) <= import_threads.MAX_IMPORTS
     wait_for_imports()
     statuses = dict(Repository.objects.values_list("git_url", "status"))
     assert statuses.pop(server.url("pumps.git")) == "ready"
     assert set(statuses.values()) == {"failed"}
-    assert rings
+    assert messages
 
 
 def test_a_worker_that_is_going_begins_nothing(bob, library, server):
     ask(bob, library, server.url("pumps.git"))
-    import_threads.take(Worker("w1", is_draining=True), enqueue=lambda: None)
+    import_threads.start_imports(Worker("w1", is_draining=True), enqueue=lambda: None)
     wait_for_imports()
     assert Repository.objects.get().status == "queued"

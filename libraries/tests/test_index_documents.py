@@ -136,7 +136,7 @@ def test_what_kills_every_worker_is_given_up(library, monkeypatch):
         sweep.sweep_documents()
     document.refresh_from_db()
     assert (document.status, document.attempt) == ("failed", 3)
-    assert document.error.startswith("The workers that read this document stopped too often.")
+    assert document.error.startswith("Indexing was interrupted too often")
 
 
 def test_a_worker_that_was_only_slow_writes_nothing(library, monkeypatch):
@@ -241,7 +241,7 @@ def test_a_busy_provider_is_waited_for(alice, fake_provider, fault):
     ingest()
     document.refresh_from_db()
     assert (document.status, document.stage, document.attempt) == ("queued", "chunked", 0)
-    assert document.error.endswith("Amber tries again by itself.")
+    assert document.error.endswith("Amber will try again automatically.")
     assert document.progress["waits"] == 1
     wait = document.not_before - timezone.now()
     assert timedelta(0) < wait <= timedelta(seconds=1 if fault == "fake-429-retry-after" else 10)
@@ -260,7 +260,7 @@ def test_a_busy_provider_is_waited_for(alice, fake_provider, fault):
 def wake(library: Any) -> None:
     from libraries.ingestion import claims
 
-    claims.rest(library.embedding_model_id, 0)
+    claims.rest_model(library.embedding_model_id, 0)
 
 
 def test_it_waits_longer_each_time(alice, fake_provider):

@@ -4,12 +4,12 @@ import pytest
 
 from libraries.models import Document, DocumentChunk, File, Library
 from libraries.tests.ledger import ALL, ingest, new_document, new_library, new_model
-from libraries.tests.rings import heard
+from libraries.tests.rings import enqueued
 from tests.personas import api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-__all__ = ["heard"]
+__all__ = ["enqueued"]
 
 
 def one(library: Library) -> str:
@@ -166,7 +166,7 @@ class TestChange:
         library.refresh_from_db()
         assert (library.chunk_tokens, library.overlap_tokens) == (60, 10)
 
-    def test_another_model_is_taken_in_the_background(self, bob, heard):
+    def test_another_model_is_taken_in_the_background(self, bob, enqueued):
         library = new_library(bob)
         new_document(library)
         ingest()
@@ -177,9 +177,9 @@ class TestChange:
             "next",
         )
         assert body["documents"]["queued"] == 1
-        assert "libraries.ingest" in heard
+        assert "libraries.ingest" in enqueued
 
-    def test_reindexing_queues_all(self, bob, heard):
+    def test_reindexing_queues_all(self, bob, enqueued):
         library = new_library(bob)
         for _ in range(2):
             new_document(library)
@@ -187,16 +187,16 @@ class TestChange:
         answer = api(bob).post(f"{one(library)}reindex/")
         assert answer.status_code == 202
         assert answer.json()["documents"]["queued"] == 2
-        assert heard == ["libraries.ingest"]
+        assert enqueued == ["libraries.ingest"]
 
 
 class TestDelete:
-    def test_it_is_gone_at_once_for_everybody(self, bob, heard):
+    def test_it_is_gone_at_once_for_everybody(self, bob, enqueued):
         library = new_library(bob, default=True)
         document = new_document(library)
         ingest()
         assert api(bob).delete(one(library)).status_code == 204
-        assert heard == ["libraries.erase"]
+        assert enqueued == ["libraries.erase"]
         for address in (one(library), f"/api/v1/documents/{document.pk}/"):
             assert api(bob).get(address).status_code == 404
         assert api(bob).get(ALL).json()["results"] == []

@@ -10,10 +10,10 @@ from libraries.tests.ledger import (
     new_library,
     text_of,
 )
-from libraries.tests.rings import heard
+from libraries.tests.rings import enqueued
 from tests.personas import api
 
-__all__ = ["heard"]
+__all__ = ["enqueued"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -118,7 +118,7 @@ def test_metadata_with_a_number_beyond_64_bits_is_shown(bob, library, document):
     assert listed["results"][0]["metadata"] == {"n": 1e30}
 
 
-def test_cancel_ends_what_waits_and_leaves_what_ended(bob, library, document, heard):
+def test_cancel_ends_what_waits_and_leaves_what_ended(bob, library, document, enqueued):
     waiting = new_document(library)
     for _ in range(2):
         answer = api(bob).post(address(waiting, "cancel/"))
@@ -132,7 +132,7 @@ def test_cancel_ends_what_waits_and_leaves_what_ended(bob, library, document, he
     assert running.cancel_requested_at is not None
 
 
-def test_retry_tries_again_at_once(bob, library, document, heard):
+def test_retry_tries_again_at_once(bob, library, document, enqueued):
     failed = new_document(library)
     Document.objects.filter(pk=failed.pk).update(
         status="failed", stage="chunked", attempt=3, error="broken"
@@ -144,7 +144,7 @@ def test_retry_tries_again_at_once(bob, library, document, heard):
         0,
         "",
     )
-    assert heard == ["libraries.ingest"]
+    assert enqueued == ["libraries.ingest"]
     assert api(bob).post(address(document, "retry/")).json()["status"] == "ready"
 
 

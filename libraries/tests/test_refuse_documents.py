@@ -47,10 +47,10 @@ def test_an_empty_document_says_so(content):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"<html><body><script>x</script></body></html>", "The page holds no text."),
-        (docx_of([]), "The document holds no text."),
-        (pptx_of([("", "", "")][:0]), "The presentation holds no text."),
-        (xlsx_of({"Sheet": []}), "The workbook holds no values."),
+        (b"<html><body><script>x</script></body></html>", "The page contains no text."),
+        (docx_of([]), "The document contains no text."),
+        (pptx_of([("", "", "")][:0]), "The presentation contains no text."),
+        (xlsx_of({"Sheet": []}), "The workbook contains no values."),
         (pdf_of([]), "The PDF has no pages."),
         (b",,\n,,\n", "The document is empty."),
     ],

@@ -150,5 +150,5 @@ def test_without_its_answer_the_order_is_the_fused_one_and_that_is_said(service,
     service.status = 503
     found = search([library], "cats sleep", k=3)
     settings.AMBER_RERANK_URL = ""
-    assert found.notes == ["The reranker did not answer; the order is the one without it."]
+    assert found.notes == ["The reranker did not answer, so results are in their original order."]
     assert found.passages == search([library], "cats sleep", k=3).passages

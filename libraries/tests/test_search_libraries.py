@@ -248,7 +248,7 @@ def test_words_alone_when_the_question_cannot_be_embedded(alice, fake_provider, 
     found = search([library], "cats sleep", k=3)
     assert len(found.passages) == 1
     assert (found.passages[0].text_rank, found.passages[0].vector_rank) == (1, None)
-    assert found.notes == ["The embedding model did not answer; words alone were searched."]
+    assert found.notes == ["The embedding model did not answer, so only words were searched."]
 
 
 def test_a_given_vector_spares_the_provider(alice, fake_provider):

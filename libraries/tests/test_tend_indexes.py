@@ -133,7 +133,7 @@ def test_the_guard_is_gone_after_a_failure(library, monkeypatch):
         raise RuntimeError("disk full")
 
     with monkeypatch.context() as patched, pytest.raises(RuntimeError):
-        patched.setattr(vector_index, "_build", fail)
+        patched.setattr(vector_index, "_build_index", fail)
         tend_indexes()
     tend_indexes()
     assert len(indexes()) == 1
@@ -147,14 +147,14 @@ def by_index(library, monkeypatch):
     """Every search goes by the index, and says so."""
     tend_indexes()
     used: list[bool] = []
-    real = vector_retriever._by_index
+    real = vector_retriever._search_index
 
     def noted(asked: Any) -> Any:
         retriever = real(asked)
         used.append(retriever is not None)
         return retriever
 
-    monkeypatch.setattr(vector_retriever, "_by_index", noted)
+    monkeypatch.setattr(vector_retriever, "_search_index", noted)
     monkeypatch.setattr(vector_retriever, "EXACT_CHUNKS", 10)
     monkeypatch.setattr(vector_retriever, "INDEX_COST", 0)
     monkeypatch.setattr(vector_retriever, "HITS", 20)

@@ -1,4 +1,4 @@
-"""The shapes of memories on the wire."""
+"""Define the shapes of memories on the wire."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ MAX_FOUND: Final = 50
 
 
 class MemorySerializer(serializers.ModelSerializer[Memory]):
-    """`superseded_by` is the id of the memory that took its place."""
+    """A memory. `superseded_by` is the id of the memory that took its place."""
 
     superseded_by = serializers.UUIDField(
         source="superseded_by_id", read_only=True, allow_null=True
@@ -40,7 +40,7 @@ class MemorySerializer(serializers.ModelSerializer[Memory]):
 
 
 class MemoryInput(serializers.Serializer[Any]):
-    """`assistant_id`: only that assistant is told of it."""
+    """A memory to add. With `assistant_id`, only that assistant is told of it."""
 
     content = serializers.CharField(max_length=MAX_CONTENT_CHARS)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
@@ -56,7 +56,7 @@ class MemoryQuery(serializers.Serializer[Any]):
 
 
 class FoundMemorySerializer(serializers.Serializer[Any]):
-    """`relevance`: 0 to 1."""
+    """A memory that was found, with its `relevance` from 0 to 1."""
 
     memory = MemorySerializer()
     relevance = serializers.FloatField()

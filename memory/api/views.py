@@ -1,4 +1,4 @@
-"""REST of memories (docs/memory.md): one's own and nobody else's. One view per address."""
+"""Serve the REST API of one's own memories (docs/memory.md): one view per address."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -41,7 +41,7 @@ from memory.wire import memory_wire
 
 LARGE: Final = ("vector", "search")
 _OF_ASSISTANT: Final = OpenApiParameter(
-    "assistant_id", OpenApiTypes.UUID, description="Only those kept for this assistant alone."
+    "assistant_id", OpenApiTypes.UUID, description="Only memories kept for this assistant alone."
 )
 
 
@@ -51,13 +51,13 @@ class MemoriesView(GenericAPIView[Memory]):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("all", str, enum=["true"], description="Superseded ones, too."),
+            OpenApiParameter("all", str, enum=["true"], description="Include superseded ones."),
             _OF_ASSISTANT,
         ],
         responses=MemorySerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """What is known of you, newest first."""
+        """List what is remembered about you, newest first."""
         rows = _mine(principal_of(request))
         if not _flag(request, "all"):
             rows = rows.filter(valid_until__isnull=True)
@@ -72,7 +72,7 @@ class MemoriesView(GenericAPIView[Memory]):
         parameters=[IDEMPOTENCY_KEY],
     )
     def post(self, request: Request) -> Response:
-        """Have something remembered. 200 with the memory that says so already."""
+        """Add a memory. 200 with the existing memory if one says the same already."""
         principal = principal_of(request)
         given = validate_body(MemoryInput, request)
         owner = Owner.of(principal)
@@ -96,9 +96,9 @@ class MemoriesView(GenericAPIView[Memory]):
         responses={200: ForgottenSerializer},
     )
     def delete(self, request: Request) -> Response:
-        """Forget everything, superseded memories too. It cannot be undone: `?confirm=true`."""
+        """Forget everything, also superseded memories, for good. Needs `?confirm=true`."""
         if not _flag(request, "confirm"):
-            said = "This forgets everything; say ?confirm=true to mean it."
+            said = "This forgets everything. Add ?confirm=true to confirm it."
             raise Invalid(said, fields={"confirm": [said]})
         principal = principal_of(request)
         deleted = services.forget_all(Owner.of(principal), assistant_id=principal.assistant_id)
@@ -110,13 +110,13 @@ class MemoryView(GenericAPIView[Memory]):
     bound_keys_may = ("GET",)
 
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """One memory."""
+        """Show a memory."""
         memory = get_visible(Memory, principal_of(request), memory_id, without=LARGE)
         return Response(memory_wire(memory))
 
     @extend_schema(request=MemoryChanges)
     def patch(self, request: Request, memory_id: UUID) -> Response:
-        """Put it in your own words. 409 for one that was superseded."""
+        """Put a memory in your own words. 409 for one that was superseded."""
         principal = principal_of(request)
         memory = get_writable(Memory, principal, memory_id, without=LARGE)
         content = validate_body(MemoryChanges, request)["content"]
@@ -127,7 +127,7 @@ class MemoryView(GenericAPIView[Memory]):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, memory_id: UUID) -> Response:
-        """Forget it, and what it superseded."""
+        """Forget a memory, and those it superseded."""
         services.forget_memory(
             get_writable(Memory, principal_of(request), memory_id, without=LARGE)
         )
@@ -139,7 +139,7 @@ class MemorySearchView(APIView):
 
     @extend_schema(request=MemoryQuery, responses=FoundMemoriesSerializer)
     def post(self, request: Request) -> Response:
-        """What an assistant would be told of a question, best first, with its relevance."""
+        """Search the memories an assistant would be told for a question, best first."""
         principal = principal_of(request)
         given = validate_body(MemoryQuery, request)
         owner = Owner.of(principal)
@@ -164,7 +164,7 @@ class MemoryExportView(APIView):
 
     @extend_schema(responses=ExportedMemoriesSerializer)
     def get(self, request: Request) -> StreamingHttpResponse:
-        """All of them, superseded ones too, as one JSON document."""
+        """Export all your memories, superseded ones too, as one JSON document."""
         rows = _mine(principal_of(request))
         return json_response({"memories": in_batches(rows, _as_wire)}, filename="memories.json")
 
@@ -179,7 +179,10 @@ def _mine(principal: Principal) -> QuerySet[Memory]:
 
 
 def _scope(principal: Principal, assistant_id: UUID | None) -> UUID | None:
-    """A key of one assistant keeps what it is told for that one. Raises Invalid."""
+    """Return the assistant that a new memory is for, or None for all. Raises Invalid.
+
+    What is added with a key of one assistant is kept for that assistant.
+    """
     if principal.assistant_id is not None:
         assistant_id = assistant_id or principal.assistant_id
     if assistant_id is not None and not sees_assistant(principal, assistant_id):
@@ -188,15 +191,15 @@ def _scope(principal: Principal, assistant_id: UUID | None) -> UUID | None:
 
 
 def _flag(request: Request, name: str) -> bool:
-    """Raises Invalid."""
+    """Read a query parameter that is true or false; false without it. Raises Invalid."""
     given = request.query_params.get(name)
     if given not in (None, "true", "false"):
-        raise Invalid(fields={name: ["true or false."]})
+        raise Invalid(fields={name: ["Must be true or false."]})
     return given == "true"
 
 
 def _assistant_id(request: Request) -> UUID | None:
-    """Raises Invalid."""
+    """Read the id of an assistant from the query, or None. Raises Invalid."""
     given = request.query_params.get("assistant_id")
     try:
         return UUID(given) if given else None

@@ -1,4 +1,4 @@
-"""Explicit statements: what a person asked to be remembered, in so many words. Pure.
+"""Find explicit statements: what a person asked to be remembered, in so many words.
 
 All that extraction finds without a language model ("remember that …", "记住…"); it understands
 nothing else.
@@ -26,7 +26,7 @@ MAX_STATEMENT_CHARS: Final = 500
 
 
 def explicit_statements(text: str) -> list[str]:
-    """What follows "remember that" and the like, in order; questions are none."""
+    """Return what follows "remember that" and the like, in order; questions are left out."""
     found = []
     for match in _STATEMENT.finditer(text):
         said = match["said"].strip(" \t,，:：")

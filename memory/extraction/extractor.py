@@ -1,4 +1,4 @@
-"""Asks a model what of a conversation is worth knowing for good, and reads its decisions.
+"""Ask a model what of a conversation is worth remembering, and read its decisions.
 
 The model is shown what is known already and what was said, both numbered. What it answers is
 checked for form alone; `memory.extraction.fact_finding` decides what of it counts.
@@ -27,7 +27,7 @@ logger = structlog.get_logger(__name__)
 
 MAX_SAID_CHARS: Final = 12_000
 MAX_ANSWER_CHARS: Final = 1_500
-"""Of an answer, which is shown only so that the person's words are understood."""
+"""Limit of an answer, which is shown only so that the person's words are understood."""
 
 MAX_FACTS: Final = 10
 MAX_OUTPUT_TOKENS: Final = 1_000
@@ -65,7 +65,7 @@ class ConversationText:
 
 
 class Decision(BaseModel):
-    """What the model decided about one fact."""
+    """The model's decision about one fact."""
 
     action: Literal["add", "update", "supersede", "none"] = "add"
     content: str = Field(default="", max_length=MAX_CONTENT_CHARS)
@@ -90,7 +90,10 @@ def decide(
     *,
     on_call: Callable[[ExtractionCall], None],
 ) -> list[Decision]:
-    """One call; a second one for a provider that knows no JSON mode. Raises ProviderError."""
+    """Ask the model and return its decisions. Raises ProviderError.
+
+    One call, and a second one for a provider that knows no JSON mode.
+    """
     request = ModelRequest(
         messages=[
             {"role": "system", "content": PROMPT},
@@ -122,7 +125,7 @@ def _line(message: ConversationText) -> str:
 
 
 def _answer(model: Model, request: ModelRequest, on_call: Callable[[ExtractionCall], None]) -> str:
-    """The whole reply; no database connection is held meanwhile. Raises ProviderError."""
+    """Return the whole reply, holding no database connection meanwhile. Raises ProviderError."""
     retried: list[ProviderError] = []
     release_connections()
     began = time.monotonic()
@@ -164,9 +167,10 @@ async def _reply(
 
 
 def _decisions(answer: str) -> list[Decision]:
-    """From the first brace to the last: models like to wrap JSON in a fence or a sentence.
+    """Read the decisions of an answer.
 
-    An answer that is no such JSON decides nothing, and a decision of another form is left out.
+    Its JSON goes from the first brace to the last, since models like to wrap it in a fence or a
+    sentence. An answer without such JSON decides nothing; a decision of another form is left out.
     """
     try:
         told = orjson.loads(answer[answer.find("{") : answer.rfind("}") + 1])

@@ -1,15 +1,14 @@
-"""Reads what a person said and finds the durable facts about them.
+"""Find the durable facts about a person in what they said.
 
 Only what the person said counts: a fact without one of their messages as evidence is dropped, so
 that recalled text, prompts, tool results and the assistant's own words never become memories. A
-model decides (`memory.extraction.extractor`); with the offline model only explicit statements are found
-(`memory.extraction.explicit_statements`).
+model decides (`memory.extraction.extractor`); with the offline model only explicit statements are
+found (`memory.extraction.explicit_statements`).
 
     for learnt in find(owner, messages, extractor=…):
         keep(owner, learnt)
 
-Refuses to choose what it is shown: the caller gives the messages, and an embedder and a model of
-the owner's.
+The caller chooses the messages, and brings an embedder and a model on the owner's account.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 logger = structlog.get_logger(__name__)
 
 MAX_KNOWN: Final = 30
-"""How many of the owner's memories the model is shown: those near to what was said, and the newest."""
+"""Memories that the model is shown: those near to what was said, and the newest."""
 
 KNOWN_TOKENS: Final = 2_000
 MIN_CONFIDENCE: Final = 0.5
@@ -51,10 +50,10 @@ MIN_CONFIDENCE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """What extraction works with. `embed` returns (n, D) float32 and may raise ProviderError.
+    """The model and the embedder that extraction works with.
 
-    `model` is None for the offline model: then explicit statements are all that is found. `on_call`
-    hears of each call of the model.
+    `embed` returns (n, D) float32 and may raise ProviderError. `model` is None for the offline
+    model: then explicit statements are all that is found. `on_call` gets each call of the model.
     """
 
     model: Model | None
@@ -79,10 +78,10 @@ def find(
     extractor: Extractor,
     assistant_id: UUID | None = None,
 ) -> list[LearntFact]:
-    """What there is to keep. At most two calls of the model and two of the embedder.
+    """Return the facts to keep. At most two calls of the model and two of the embedder.
 
-    `assistant_id`: whose own memories count too, beside those for all. Without a working embedder
-    words alone find what is known. Raises ProviderError when the model fails.
+    The own memories of the assistant `assistant_id` count as known, beside those for all. Without a
+    working embedder words alone find what is known. Raises ProviderError when the model fails.
     """
     said = "\n".join(message.text for message in messages if message.by_user).strip()
     if not said:
@@ -93,18 +92,18 @@ def find(
         known = _find_known(owner, said[:MAX_SAID_CHARS], extractor, assistant_id)
         texts = [memory.content for memory in known]
         decisions = decide(extractor.model, texts, messages, on_call=extractor.on_call)
-        learnt = _usable(decisions, known, messages, assistant_id)
+        learnt = _select_usable(decisions, known, messages, assistant_id)
     vectors = _embed_texts(extractor, [each.fact.content for each in learnt])
     return [replace(each, embedded=vector) for each, vector in zip(learnt, vectors, strict=True)]
 
 
 def keep(owner: Owner, learnt: LearntFact) -> tuple[Memory, RememberResult]:
-    """See `memory.facts.facts.remember`."""
+    """Keep a fact that was found, as `memory.facts.facts.remember` does."""
     return remember(owner, learnt.fact, embedded=learnt.embedded, replaces=learnt.replaces)
 
 
 def _embed_texts(extractor: Extractor, texts: Sequence[str]) -> list[EmbeddedText | None]:
-    """None where the embedder fails: the memory gets its vector later."""
+    """Embed the texts; None where the embedder fails: such a memory gets its vector later."""
     if not texts:
         return []
     try:
@@ -118,7 +117,7 @@ def _embed_texts(extractor: Extractor, texts: Sequence[str]) -> list[EmbeddedTex
 def _find_known(
     owner: Owner, said: str, extractor: Extractor, assistant_id: UUID | None
 ) -> list[Memory]:
-    """The memories that what was said may repeat, refine or contradict, within KNOWN_TOKENS."""
+    """Return the memories that may be repeated, refined or contradicted, within KNOWN_TOKENS."""
     (asked,) = _embed_texts(extractor, [said])
     near = recall(
         owner,
@@ -143,7 +142,7 @@ def _find_known(
 def _find_explicit(
     messages: Sequence[ConversationText], assistant_id: UUID | None
 ) -> list[LearntFact]:
-    """Explicit statements."""
+    """Return explicit statements as facts."""
     return [
         LearntFact(Fact(statement, [message.id], told_to=assistant_id))
         for message in messages
@@ -152,13 +151,13 @@ def _find_explicit(
     ]
 
 
-def _usable(
+def _select_usable(
     decisions: Sequence[Decision],
     known: Sequence[Memory],
     messages: Sequence[ConversationText],
     assistant_id: UUID | None,
 ) -> list[LearntFact]:
-    """Those that rest on something the user said, with the memory they replace."""
+    """Return the facts that rest on something the user said, with the memory they replace."""
     usable = []
     for decision in decisions:
         numbers = [n for n in decision.evidence if 1 <= n <= len(messages)]

@@ -1,4 +1,4 @@
-"""Which messages memories rest on, for whoever deletes messages.
+"""Tell which messages memories rest on, and withdraw messages that are being deleted.
 
 A memory outlives its evidence: it is the person's, who sees and deletes it. A guest has no such
 list, so a guest's memory goes with the last message it rests on.
@@ -25,13 +25,16 @@ RETURNING id, cardinality(evidence)
 
 
 def evidence_of(owner: Owner) -> set[UUID]:
-    """All messages that this owner's memories rest on. One query."""
+    """Return the ids of all messages that this owner's memories rest on. One query."""
     held = Memory.objects.filter(**owner.fields).values_list("evidence", flat=True)
     return {message_id for ids in held for message_id in ids}
 
 
 def withdraw_evidence(owner: Owner, ids: Collection[UUID]) -> None:
-    """These messages are going; in the caller's transaction."""
+    """Remove these messages, which are being deleted, in the caller's transaction.
+
+    A guest's memories that rest on nothing else are deleted.
+    """
     if not ids:
         return
     lock_owner(owner)

@@ -1,9 +1,9 @@
-"""When two statements say the same, and when one makes the other untrue. Pure.
+"""Decide when two statements say the same, and when one makes the other untrue.
 
 Two texts can be near to each other and say the opposite ("my PIN is 1234", "my PIN is 1235"): so
 nearness alone never makes them the same. Numbers and negations must agree too. And two texts about
-the same thing can both be true ("my cat is old", "my cat is black"): so only what has one value at a
-time, and a plain denial, contradicts.
+the same thing can both be true ("my cat is old", "my cat is black"): so only what has one value at
+a time, and a plain denial, contradicts.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _MINE = r"(?:my|the user['’]s|user['’]s)"
 _MANY = (
     r"friend|colleague|brother|sister|son|daughter|child|kid|cousin|uncle|aunt|neighbou?r|student"
 )
-"""Of whom people have several: a second name is no correction."""
+"""People of whom one has several: a second name is no correction."""
 
 _ME = r"(?:i|the user|user)"
 _SINGLE = (
@@ -37,7 +37,7 @@ _SINGLE = (
     r"nationality|native language|mother tongue|time ?zone|height|weight|blood type|shoe size|"
     r"(?:favou?rite|preferred) [\w ]{2,40}?"
 )
-"""What a person, or a thing of theirs, has one of at a time."""
+"""What a person, or a thing that belongs to them, has one of at a time."""
 
 _SUBJECTS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -57,21 +57,21 @@ _SUBJECTS: Final = tuple(
 
 
 def fingerprint(statement: str) -> str:
-    """MD5 of what is said, without case, punctuation and spaces: equal for the same words."""
+    """Return the MD5 of the words without case and punctuation: equal for the same words."""
     return hashlib.md5(
         _plain(statement).encode("utf-8", "replace"), usedforsecurity=False
     ).hexdigest()
 
 
 def can_be_same(one: str, other: str) -> bool:
-    """Whether nearness may make these the same: they agree in every number and in negation."""
+    """Return whether nearness may make these the same: all numbers and negation must agree."""
     return _NUMBERS.findall(one) == _NUMBERS.findall(other) and bool(
         _NEGATIONS.search(one.casefold())
     ) == bool(_NEGATIONS.search(other.casefold()))
 
 
 def contradicts(one: str, other: str) -> bool:
-    """Whether they cannot both hold: another value of a thing that has one, or a denial."""
+    """Return whether both cannot be true: another value of a thing that has one, or a denial."""
     if fingerprint(one) == fingerprint(other):
         return False
     subject = subject_of(one)
@@ -79,7 +79,7 @@ def contradicts(one: str, other: str) -> bool:
 
 
 def subject_of(statement: str) -> str | None:
-    """What a statement gives the one value of, as "my favourite colour is blue"; None for others."""
+    """Return what a statement gives the one value of, as "my favourite colour is blue", or None."""
     text = " ".join(statement.strip().split())
     for pattern in _SUBJECTS:
         found = pattern.match(text)
@@ -92,7 +92,7 @@ def subject_of(statement: str) -> str | None:
 
 
 _SAYING: Final = frozenset({"named", "subject", "named_zh", "subject_zh"})
-"""Patterns whose words say which thing it is; the others are of one thing each."""
+"""Groups whose words say which thing it is; the others stand for one thing each."""
 
 
 def _plain(statement: str) -> str:
@@ -100,13 +100,13 @@ def _plain(statement: str) -> str:
 
 
 def _denies(one: str, other: str) -> bool:
-    """ "I eat meat" and "I don't eat meat", "我吃肉" and "我不吃肉"."""
+    """Return whether one denies the other: "I eat meat", "I don't eat meat"; "我吃肉", "我不吃肉"."""
     said, denied = _core(one), _core(other)
     return said[0] == denied[0] and said[1] != denied[1]
 
 
 def _core(statement: str) -> tuple[str, bool]:
-    """The words without negation and endings, and whether there was a negation."""
+    """Return the stemmed words without negation, and whether there was a negation."""
     text = unicodedata.normalize("NFKC", statement).casefold()
     rest = re.sub(r"[不没]", "", _DENIALS.sub(" ", text))
     words = (word for word in _plain(rest).split() if word not in _AUXILIARIES)

@@ -1,8 +1,8 @@
-"""What is known of an owner, and how a fact comes to be known.
+"""Remember facts about an owner, and query what is known.
 
 Writers of one owner's memories take turns (an advisory lock), so that the same fact told ten times
-at once is one row; a constraint holds what the lock promises. A fact that is superseded keeps its
-row. Whoever calls has embedded the text before: nothing here waits for a provider.
+at once is one row; a constraint enforces what the lock promises. A fact that is superseded keeps
+its row. The caller has embedded the text before: nothing here waits for a provider.
 """
 
 import enum
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_CONTENT_CHARS = 2_000
-"""A fact is a sentence or two; what is longer belongs into a library."""
+"""A fact is a sentence or two; longer texts belong in a library."""
 
 MAX_EVIDENCE = 50
-"""What is said again every day needs no longer list."""
+"""A fact that is repeated every day needs no longer list."""
 
 MAX_COMPARED = 2_000
-"""More memories than people have."""
+"""More memories than one person has."""
 
 
 class RememberResult(enum.Enum):
@@ -45,10 +45,10 @@ class RememberResult(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is to be remembered. `evidence` are ids of the messages it rests on.
+    """A fact to be remembered. `evidence` are the ids of the messages it rests on.
 
-    `assistant_id`: the only assistant it is for. `told_to`: the assistant that heard it, whose own
-    memories it may make untrue, too.
+    `assistant_id` is the only assistant it is for. `told_to` is the assistant that heard it, whose
+    own memories it may make untrue too.
     """
 
     content: str
@@ -60,7 +60,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedText:
-    """A text's vector and the model it is of."""
+    """A text's vector, and the model that made it."""
 
     vector: "NDArray[np.float32]"
     model_id: UUID
@@ -74,11 +74,11 @@ def remember(
     embedded: EmbeddedText | None = None,
     replaces: UUID | None = None,
 ) -> tuple[Memory, RememberResult]:
-    """Keep a fact unless it is known; then its evidence grows.
+    """Keep a fact. If it is known already, only its evidence grows.
 
-    `replaces`: an older memory that this one contradicts or makes more exact, if the caller knows;
-    else what its words contradict. That one is ended, not deleted, and the new one takes its scope.
-    Raises Invalid for no text, or too much.
+    `replaces` is an older memory that this one contradicts or makes more exact, if the caller
+    knows; else it is what the fact's words contradict. That one is ended, not deleted, and the new
+    one takes its scope. Raises Invalid for no text, or too much.
     """
     content = check_content(fact.content)
     lock_owner(owner)
@@ -99,12 +99,12 @@ def remember(
 
 
 def valid_of(owner: Owner) -> QuerySet[Memory]:
-    """What holds now."""
+    """Return the memories that are valid now."""
     return Memory.objects.filter(**owner.fields, valid_until__isnull=True)
 
 
 def known_to(owner: Owner, assistant_id: UUID | None) -> QuerySet[Memory]:
-    """What this assistant is told of: what holds for all of them, and for it alone."""
+    """Return what this assistant is told: memories for all assistants, and for it alone."""
     return valid_of(owner).filter(Q(assistant_id__isnull=True) | Q(assistant_id=assistant_id))
 
 
@@ -113,24 +113,24 @@ def owner_of(memory: Memory) -> Owner:
 
 
 def check_content(content: str) -> str:
-    """The text as it is stored. Raises Invalid for none, or too much."""
+    """Return the text as it is stored. Raises Invalid for none, or too much."""
     content = content.replace("\0", "").strip()
     if not content:
         raise Invalid(fields={"content": ["A memory needs some text."]})
     if len(content) > MAX_CONTENT_CHARS:
-        said = f"A memory has at most {MAX_CONTENT_CHARS} characters."
+        said = f"A memory may have at most {MAX_CONTENT_CHARS:,} characters."
         raise Invalid(fields={"content": [said]})
     return content
 
 
 def lock_owner(owner: Owner) -> None:
-    """Until this transaction ends nobody else writes this owner's memories."""
+    """Lock the owner's memories against other writers until this transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [owner.word])
 
 
 def _find_contradicted(owner: Owner, fact: Fact) -> list[Memory]:
-    """Those that it makes untrue, as far as words alone tell, newest first. One query.
+    """Return the memories that a fact makes untrue, as far as words tell, newest first. One query.
 
     A fact for one assistant changes nothing that others are told.
     """
@@ -144,7 +144,10 @@ def _find_contradicted(owner: Owner, fact: Fact) -> list[Memory]:
 def _find_same(
     valid: QuerySet[Memory], content: str, embedded: EmbeddedText | None, *, but: Sequence[Memory]
 ) -> Memory | None:
-    """The memory that says the same already; those to be replaced only in the same words."""
+    """Return the memory that says the same already, or None.
+
+    Those to be replaced (`but`) count only if they have the same words.
+    """
     same = valid.filter(content_md5=fingerprint(content)).first()
     if same is not None or embedded is None:
         return same
@@ -156,7 +159,7 @@ def _find_same(
 
 
 def _grow_evidence(known: Sequence[UUID], more: Sequence[UUID]) -> list[UUID]:
-    """Each once, in order; of too many the first, and the newest."""
+    """Add evidence, each id once and in order; of too many, the first and the newest are kept."""
     ids = list(dict.fromkeys([*known, *more]))
     return ids if len(ids) <= MAX_EVIDENCE else [ids[0], *ids[1 - MAX_EVIDENCE :]]
 
@@ -177,14 +180,14 @@ def _new(owner: Owner, fact: Fact, embedded: EmbeddedText | None) -> Memory:
 
 
 def set_index(memory: Memory, owner: Owner, embedded: EmbeddedText | None) -> None:
-    """What the memory is found by."""
+    """Set the columns that the memory is found by."""
     memory.search = index_text(memory.content, owner.word)
     memory.vector = embedded.vector if embedded else None
     memory.embedding_model_id = embedded.model_id if embedded else None
 
 
 def _end(old: Sequence[Memory], *, by: Memory) -> None:
-    """Before their successor is written: the constraint allows one valid row for the same words."""
+    """End memories, before their successor is written: valid rows may not have the same words."""
     for memory in old:
         if memory.pk != by.pk:
             memory.valid_until = timezone.now()

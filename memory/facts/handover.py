@@ -1,4 +1,4 @@
-"""Memories that change hands: a guest signs up, and what was learnt of them is theirs from then on."""
+"""Hand memories over: a guest signs up, and what was learnt of them becomes the user's."""
 
 from typing import Final
 
@@ -9,9 +9,10 @@ from memory.owner import Owner
 
 
 def hand_over(giver: Owner, taker: Owner) -> int:
-    """Every memory of the giver becomes the taker's, the superseded ones too; how many did.
+    """Give every memory of the giver to the taker, superseded ones too. Returns how many.
 
-    What the taker is known to be in the same words is not kept twice. Call it inside a transaction.
+    A fact that is known of the taker in the same words is not kept twice. Call it inside a
+    transaction.
     """
     for owner in sorted((giver, taker), key=lambda each: each.word):
         lock_owner(owner)
@@ -30,7 +31,7 @@ _COMPARED: Final = ("pk", "assistant_id", "content_md5")
 
 
 def _give(memory: Memory, taker: Owner) -> None:
-    """The words it is found by name the owner: it is indexed anew."""
+    """Give one memory. It is indexed anew, since its index names the owner."""
     memory.user_id, memory.guest_id = taker.user_id, taker.guest_id
     memory.search = index_text(memory.content, taker.word)
     memory.save(update_fields=["user", "guest_id", "search", "updated_at"])

@@ -1,8 +1,8 @@
-"""Vectors of memories and of questions about them: paid for, accounted, and kept with their memory alone.
+"""Embed memories and questions about them, and account for the calls.
 
-No cache: what a person forgets is to leave nothing behind. Refuses to hold up a request: there the
-embedder gets a few seconds and one try, and without it words must do (`embed_waiting` sees to what
-has no vector yet).
+There is no cache: a vector is kept with its memory alone, so that what a person forgets leaves
+nothing behind. Requests are not held up: there the embedder gets a few seconds and one try, and
+without it words must do; `embed_waiting` embeds later what has no vector yet.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 logger = structlog.get_logger(__name__)
 
 REQUEST_SECONDS: Final = 2.0
-"""A person waits no longer for a vector; words find much of what there is."""
+"""People wait no longer for a vector; words find much of what there is."""
 
 CHARS_PER_TOKEN: Final = 4
 """OpenAI's rule of thumb, where a provider does not count."""
@@ -54,9 +54,10 @@ def embed(
     model: EmbeddingModel,
     retry_policy: RetryPolicy | None = None,
 ) -> "Vectors":
-    """(n, dimensions) float32, L2-normalised. One provider call a batch, and its ledger row.
+    """Return the texts' vectors: (n, dimensions) float32, L2-normalised.
 
-    Gives the thread's connections back while it waits. Raises ProviderError, DecryptError.
+    One provider call a batch, and a ledger row. Gives the thread's database connections back while
+    it waits. Raises ProviderError, DecryptError.
     """
     texts = [tokens.beginning(text, model.max_input_tokens, model.encoding) for text in texts]
     used: list[Usage] = []
@@ -86,7 +87,7 @@ def embed(
 
 
 def embedded_or_none(text: str, *, owner: Owner) -> EmbeddedText | None:
-    """For a request: the text's vector, or None where the embedder fails or takes long."""
+    """Return the text's vector for a request, or None where the embedder fails or takes long."""
     retry_policy = RetryPolicy(first_token_seconds=REQUEST_SECONDS, retries=0)
     try:
         model = default_embedding_model()
@@ -98,10 +99,10 @@ def embedded_or_none(text: str, *, owner: Owner) -> EmbeddedText | None:
 
 
 def embed_waiting() -> None:
-    """Give valid memories that have none, or one of another model than the default, their vector.
+    """Embed valid memories that have no vector, or one of another model than the default.
 
-    In batches until nothing is left or the embedder fails. Running it twice at once costs money
-    and does no harm.
+    Goes on in batches until nothing is left or the embedder fails. Running it twice at once costs
+    money and does no harm.
     """
     try:
         model = default_embedding_model()
@@ -120,7 +121,7 @@ class _Waiting:
 
 
 def _embed_some(model: EmbeddingModel) -> int:
-    """How many were written. Raises ProviderError, DecryptError."""
+    """Embed one batch and return how many were written. Raises ProviderError, DecryptError."""
     other = Q(embedding_model_id__isnull=True)  # two ranges of the index, not a scan for <>
     other |= Q(embedding_model_id__lt=model.pk) | Q(embedding_model_id__gt=model.pk)
     rows = Memory.objects.filter(other, valid_until__isnull=True)
@@ -139,7 +140,7 @@ def _embed_some(model: EmbeddingModel) -> int:
 
 
 def _embed_of(owner: Owner, some: Sequence[_Waiting], model: EmbeddingModel) -> int:
-    """Those whose text is still the same: what was edited meanwhile waits for the next time."""
+    """Store vectors where the text is still the same; what was edited meanwhile waits."""
     vectors = embed([each.content for each in some], owner=owner, model=model)
     return sum(
         Memory.objects.filter(pk=each.pk, content_md5=each.content_md5).update(

@@ -1,4 +1,4 @@
-"""Which memory somebody means by words of their own: one, if that is clear, else the candidates."""
+"""Find the memory that somebody means by words of their own, or the candidates for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from memory.recall.embedding import embedded_or_none
 from memory.recall.recall import recall
 
 CLEAR_RELEVANCE: Final = 0.5
-"""Half of what was said, by weight of its words, is in the memory."""
+"""A clear match holds half of what was said, by weight of its words."""
 
 CLEAR_LEAD: Final = 0.75
-"""The next best memory is at most this share as relevant."""
+"""After a clear match the next best memory is at most this share as relevant."""
 
 MAX_CANDIDATES: Final = 10
 _TOKENS: Final = 2_000
@@ -24,14 +24,17 @@ _TOKENS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryMatches:
-    """`candidates` (best first) are what may be meant where nothing is clear."""
+    """The memory that is clearly meant, or else the `candidates`, best first."""
 
     clear: Memory | None = None
     candidates: Sequence[Memory] = ()
 
 
 def matching(owner: Owner, words: str, *, assistant_id: UUID | None = None) -> MemoryMatches:
-    """The same words are always clear. At most one call of the embedder, and four queries."""
+    """Find what the words mean; a memory with the same words is always clear.
+
+    At most one call of the embedder, and four queries.
+    """
     same = known_to(owner, assistant_id).filter(content_md5=fingerprint(words)).first()
     if same is not None:
         return MemoryMatches(same)

@@ -1,6 +1,7 @@
-"""Finds what is known of a person that matters to a question; nothing is a valid outcome.
+"""Recall what is known of a person that matters to a question; nothing is a valid outcome.
 
-By words and by meaning, over what holds now, in at most three queries. `engine.context.recall` decides.
+Searches valid memories by words and by meaning, in at most three queries; `engine.context.recall`
+decides what matters.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -31,9 +32,9 @@ def recall(
     vector: "NDArray[np.float32] | None" = None,
     model_id: UUID | None = None,
 ) -> dict[Memory, float]:
-    """The memories that matter with their relevance, best first, within the budget.
+    """Return the memories that matter with their relevance, best first, within the budget.
 
-    Those of all assistants and of this one. Without a vector, by words alone.
+    Those for all assistants and for this one count. Without a vector, words alone find them.
     """
     relevant = _relevant(_known_to(owner, assistant_id), question, vector, model_id)
     rows = Memory.objects.filter(pk__in=relevant).defer("vector", "search").in_bulk()
@@ -51,7 +52,7 @@ def search(
     vector: "NDArray[np.float32] | None" = None,
     model_id: UUID | None = None,
 ) -> dict[Memory, float]:
-    """As `recall`, but so many, and of all assistants, or of one alone."""
+    """Return at most `limit` memories as `recall` does, but of all assistants, or of one alone."""
     pool = _all_of(owner) if only_assistant_id is None else _only_of(owner, only_assistant_id)
     relevant = _relevant(pool, query, vector, model_id)
     best = list(relevant)[:limit]

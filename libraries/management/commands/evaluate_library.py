@@ -1,7 +1,7 @@
 """Measure how well search finds what it should in a library (docs/retrieval.md).
 
 With --load the set's documents are put into the library first and indexed by this process. The
-library is surveyed before it is asked, as the chore would do later.
+library is surveyed before it is searched, as the periodic job would do later.
 """
 
 import json
@@ -25,7 +25,7 @@ from libraries.retrieval.survey import survey
 
 WORK_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.2
-"""While another worker has the last documents, or a provider asked for patience."""
+"""Pause while another worker has the last documents, or a provider limits requests."""
 
 
 class Command(BaseCommand):
@@ -33,14 +33,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("library", help="The id of the library.")
-        parser.add_argument("questions", type=Path, help="A JSON file, or a folder of BEIR's form.")
-        parser.add_argument("--load", action="store_true", help="Put the set's documents in first.")
+        parser.add_argument("questions", type=Path, help="A JSON file, or a BEIR folder.")
+        parser.add_argument("--load", action="store_true", help="Load the set's documents first.")
         parser.add_argument(
             "--retrievers",
             "--arms",
             choices=["both", *BOTH_RETRIEVERS, "each"],
             default="each",
-            help="Default: each.",
+            help="Which retrievers to measure. Default: each of them, and both together.",
         )
         parser.add_argument("--out", type=Path, help="Where to write the JSON.")
 
@@ -92,7 +92,7 @@ def _library(pk: str) -> Library:
 
 
 def load(library: Library, questions: QuestionSet) -> None:
-    """Put the documents in and index them; returns when none waits. Raises QuestionSetError."""
+    """Put the documents in and index them until none waits. Raises QuestionSetError."""
     for each in questions.documents:
         if each.text.strip():
             data = each.text.encode()

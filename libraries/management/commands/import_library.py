@@ -1,4 +1,4 @@
-"""Gives a library the files of a folder, or of a commit of a local Git repository.
+"""Import the files of a folder, or of a commit of a local Git repository, into a library.
 
     manage.py import_library <library id> ./manuals --include '*.md' --exclude drafts
     manage.py import_library <library id> ./project --ref v2.1 --prefix project
@@ -27,7 +27,7 @@ from libraries.git.fetching import GitRefused
 from libraries.git.local import FolderReader, pack_local_commit
 from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.ingestion import intake
-from libraries.ingestion.intake import DocumentSource, Placed
+from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library
 from libraries.queue import enqueue_ingestion
 
@@ -36,21 +36,21 @@ LOOK_SECONDS: Final = 2.0
 
 
 class Command(BaseCommand):
-    help = "Give a library the files of a folder or of a local Git repository."
+    help = "Import the files of a folder or of a local Git repository into a library."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("library", type=UUID, help="its id")
+        parser.add_argument("library", type=UUID, help="The id of the library.")
         parser.add_argument("folder", type=Path)
         parser.add_argument("--include", action="append", default=[], metavar="PATTERN")
         parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN")
-        parser.add_argument("--ref", help="read this branch, tag or commit, and not the files")
-        parser.add_argument("--prefix", default="", help="stands in front of every path")
-        parser.add_argument("--no-wait", action="store_true", help="leave when all is stored")
+        parser.add_argument("--ref", help="Read this branch, tag or commit, not the files.")
+        parser.add_argument("--prefix", default="", help="Put this before every path.")
+        parser.add_argument("--no-wait", action="store_true", help="Do not wait for indexing.")
 
     def handle(self, **options: Any) -> None:
         library = Library.objects.filter(pk=options["library"]).first()
         if library is None:
-            raise CommandError("There is no such library.")
+            raise CommandError("There is no library with this id.")
         if not options["folder"].is_dir():
             raise CommandError(f"There is no folder {options['folder']}.")
         self._outcomes: Counter[str] = Counter()
@@ -102,7 +102,7 @@ class Command(BaseCommand):
         self.stdout.write(", ".join(said) or "Nothing to import.")
 
     def _wait(self) -> int:
-        """Until every document has ended; how many failed."""
+        """Wait until every document has ended, and return how many failed."""
         told: dict[str, int] = {}
         while True:
             counts = self._counts()
@@ -122,5 +122,5 @@ class Command(BaseCommand):
         return dict(sorted(Counter(rows).items()))
 
 
-def _enqueue(_: Placed) -> None:
+def _enqueue(_: PlacedDocument) -> None:
     transaction.on_commit(partial(enqueue_ingestion))

@@ -1,23 +1,23 @@
-"""Documents that nobody has looked at yet: what they are, and their text. What the child does first.
+"""Find out what a document is, and read it if it is a text: the first step of the child.
 
-Refuses to open PDFs, Office files and HTML itself: it says which of the child's readers does. Runs in
-the child because telling what a text is costs time that its writer chooses.
+Does not open PDFs, Office files and HTML itself, but says which of the child's readers does. Runs
+in the child because recognising a text costs time that its writer can choose.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 from libraries.parsing.encodings import decode_text
-from libraries.parsing.formats.tables import separated_as_markdown
+from libraries.parsing.formats.tables import convert_separated
 from libraries.parsing.kinds import Kind, binary_kind, is_zip, language_of, text_kind
-from libraries.parsing.result import ParsedText, refuse_empty, refuse_long, storable
+from libraries.parsing.result import ParsedText, make_storable, refuse_empty, refuse_long
 
 EMPTY: Final = "The document is empty."
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderInput:
-    """What another reader of the child is to be given: its name, and the bytes."""
+    """The input for another reader of the child: its name, and the bytes."""
 
     kind: str
     content: bytes
@@ -34,7 +34,7 @@ def read_any(content: bytes, *, name: str, mime_type: str) -> ParsedText | Reade
     kind = text_kind(text, name=name, mime_type=mime_type)
     if kind is Kind.HTML:
         return ReaderInput(kind.name, text.encode("utf-8", "replace"))
-    return _parsed_text(storable(text), kind, name)
+    return _parsed_text(make_storable(text), kind, name)
 
 
 def charset_of(content_type: str) -> str:
@@ -46,7 +46,7 @@ def charset_of(content_type: str) -> str:
 def _parsed_text(text: str, kind: Kind, name: str) -> ParsedText:
     refuse_empty(text, EMPTY)
     if kind is Kind.TABLE:
-        text = separated_as_markdown(text)
+        text = convert_separated(text)
         refuse_empty(text, EMPTY)
         refuse_long(len(text))
     mime_type = f"{kind}{language_of(name)}" if kind is Kind.SOURCE else kind.value

@@ -1,4 +1,4 @@
-"""What libraries raise when an Office file is broken, told apart from want of memory."""
+"""Translate what libraries raise when an Office file is broken, apart from a lack of memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,10 @@ _BROKEN: Final = (AttributeError, BadZipFile, LookupError, LxmlError, TypeError,
 
 @contextmanager
 def damage_means(message: str, *errors: type[Exception]) -> Iterator[None]:
-    """`errors` are the library's own. Raises Unreadable with the message, MemoryError."""
+    """Raise Unreadable with the message for damage found inside, or MemoryError.
+
+    `errors` are the library's own.
+    """
     try:
         yield
     except ParseError as error:

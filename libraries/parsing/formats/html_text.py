@@ -1,7 +1,7 @@
-"""HTML as Markdown: headings, paragraphs, lists, tables and code; no links, pictures or styles.
+"""Convert HTML to Markdown: headings, paragraphs, lists, tables and code; no links or pictures.
 
-Of a page that marks its main part, that part. What a browser would not show (scripts, `hidden`,
-`display: none`) is not read either.
+If a page marks its main part, only that part is read. What a browser would not show (scripts,
+`hidden`, `display: none`) is left out.
 """
 
 import re
@@ -13,7 +13,7 @@ from lxml import html
 from libraries.parsing.formats.tables import table_lines
 from libraries.parsing.result import Unreadable
 
-EMPTY: Final = "The page holds no text."
+EMPTY: Final = "The page contains no text."
 TOO_DEEP: Final = "The page is nested too deeply to be read."
 
 _SKIPPED: Final = frozenset(
@@ -42,7 +42,7 @@ _WIDE_LINE_END: Final = re.compile(rf"(?<={_WIDE})[ \t]*\r?\n\s*(?={_WIDE})")
 
 
 def markdown_of_html(content: bytes) -> str:
-    """`content` is UTF-8, whatever it says of itself. Raises Unreadable."""
+    """Convert a page. `content` is UTF-8, whatever it declares. Raises Unreadable."""
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True)
     page = html.document_fromstring(content, parser=parser, ensure_head_body=True)
     if any("xcessive depth" in entry.message for entry in parser.error_log):
@@ -61,7 +61,7 @@ def markdown_of_html(content: bytes) -> str:
 
 
 def _main_part(page: Any) -> Any:
-    """The one `<main>` or `<article>`, if it holds text; else the whole page."""
+    """Return the only `<main>` or `<article>`, if it holds text; else the whole page."""
     for path in (".//main", ".//*[@role='main']", ".//article"):
         found = page.findall(path)
         if len(found) == 1 and found[0].text_content().strip():
@@ -80,7 +80,7 @@ class _Writer:
         self._prefix = ""
 
     def walk(self, element: Any, depth: int = 0) -> None:
-        """`element` and what is in it; its tail is the caller's."""
+        """Write `element` and what is in it; its tail is the caller's."""
         if not isinstance(element.tag, str) or element.tag in _SKIPPED or _is_hidden(element):
             return
         if depth > _MOST_DEPTH:
@@ -156,7 +156,7 @@ class _Writer:
 
 
 def inline_text(text: str) -> str:
-    """White space as a browser shows it; a vertical tab stands for a line break."""
+    """Collapse white space as a browser does; a vertical tab stands for a line break."""
     text = _SPACE.sub(" ", _WIDE_LINE_END.sub("", text))
     return "\n".join(line.strip() for line in text.split("\v")).strip()
 
@@ -166,7 +166,10 @@ def _is_hidden(element: Any) -> bool:
 
 
 def _is_data(table: Any) -> bool:
-    """Not one that only arranges a page: no tables in it, and more than one cell in some row."""
+    """Return whether a table holds data, and does not only arrange a page.
+
+    Then it has no tables in it, and some row has more than one cell.
+    """
     if table.find(".//table") is not None:
         return False
     return any(len(row.findall("td")) + len(row.findall("th")) > 1 for row in table.iter("tr"))

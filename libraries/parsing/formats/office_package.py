@@ -1,4 +1,4 @@
-"""Looks over a zip before any parser opens it: its sizes, its passwords, its document types.
+"""Check a zip before any parser opens it: its sizes, its passwords, its document types.
 
 Refuses members over 200 MB or packed more than a hundredfold, and XML with a document type: Office
 Open XML has none (ECMA-376 part 2, 6.2.5), and entities are declared nowhere else.
@@ -21,15 +21,15 @@ _RATIO_FROM_BYTES: Final = 1_000_000
 
 DAMAGED: Final = "The file is damaged or incomplete: its parts cannot be unpacked."
 LOCKED: Final = "The file is protected by a password. Save it without one."
-BOMB: Final = "The file unpacks to far more than its size. Such files are not opened."
+BOMB: Final = "The file unpacks to far more than its size and is not opened."
 ENTITIES: Final = (
     "The file declares XML entities, which Office files do not have. It is not opened."
 )
 _READ_BYTES: Final = 65_536
 
 
-def checked_parts(content: bytes) -> frozenset[str]:
-    """The names of the parts. Raises Unreadable."""
+def check_parts(content: bytes) -> frozenset[str]:
+    """Check the package and return the names of its parts. Raises Unreadable."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
             members = package.infolist()
@@ -56,11 +56,11 @@ def _refuse_bombs(members: list[zipfile.ZipInfo]) -> None:
 
 
 class _RootReached(Exception):
-    """The first element: document types stand before it."""
+    """The parser has reached the first element, before which a document type would stand."""
 
 
 def _refuse_document_type(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Reads up to the first element. Broken XML is the parser's to judge."""
+    """Read up to the first element. Broken XML is left to the real parser."""
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _on_document_type
     parser.StartElementHandler = _on_element

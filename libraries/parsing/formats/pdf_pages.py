@@ -1,7 +1,7 @@
-"""PDFs, page by page, with pypdf.
+"""Read the text of PDFs page by page, with pypdf.
 
 Refuses PDFs with a password, without text (scans), and over MAX_PAGES. pypdf has limits of its own
-and at some of them goes on with less text and only a warning: that is a refusal here.
+and at some of them goes on with less text and only a warning: such a PDF is refused here.
 """
 
 import io
@@ -20,10 +20,10 @@ DAMAGED: Final = "The PDF is damaged or incomplete and cannot be read."
 LOCKED: Final = "The PDF is protected by a password. Save it without one."
 NO_PAGES: Final = "The PDF has no pages."
 SCANNED: Final = (
-    "The PDF holds no text, only images of pages. Run text recognition (OCR) on it first."
+    "The PDF contains no text, only images of pages. Run text recognition (OCR) on it first."
 )
 TOO_MANY_PAGES: Final = f"The PDF has more than {MAX_PAGES:,} pages. Split it up."
-BOMB: Final = "The PDF unpacks to far more than a document may hold. It is not read."
+BOMB: Final = "The PDF unpacks to far more than a document may contain and is not read."
 
 # Whatever pypdf runs into while it follows references that a broken file has made up.
 _BROKEN: Final = (
@@ -51,7 +51,7 @@ class _Warnings(logging.Handler):
 
 
 def pages_of_pdf(content: bytes) -> Iterator[str]:
-    """The text of each page; pages without text are empty. Raises Unreadable."""
+    """Yield the text of each page; pages without text are empty. Raises Unreadable."""
     warnings = _Warnings()
     logging.getLogger("pypdf").addHandler(warnings)
     try:

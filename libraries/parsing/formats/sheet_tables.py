@@ -1,4 +1,4 @@
-"""Workbooks: each sheet a heading and a Markdown table of the values its cells showed last."""
+"""Convert workbooks: each sheet becomes a heading and a Markdown table of its last shown values."""
 
 import datetime
 import io
@@ -14,16 +14,16 @@ from libraries.parsing.formats.tables import table_lines
 from libraries.parsing.result import Unreadable, refuse_long
 
 MAX_ROWS: Final = 200_000
-"""Of a workbook, empty ones between others included. About what the CPU time is enough for."""
+"""Limit of a workbook, empty rows between others included: about what the CPU time allows."""
 
 DAMAGED: Final = "The workbook is damaged or incomplete and cannot be read."
-EMPTY: Final = "The workbook holds no values."
+EMPTY: Final = "The workbook contains no values."
 TOO_MANY_ROWS: Final = f"The workbook has more than {MAX_ROWS:,} rows. Split it up."
 _MIDNIGHT: Final = datetime.time()
 
 
 def markdown_of_sheets(content: bytes) -> str:
-    """Raises Unreadable."""
+    """Convert a workbook. Raises Unreadable."""
     with damage_means(DAMAGED, InvalidFileException, ElementTree.ParseError):
         workbook = load_workbook(
             io.BytesIO(content), read_only=True, data_only=True, keep_links=False

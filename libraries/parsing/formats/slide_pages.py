@@ -1,4 +1,4 @@
-"""Slides as pages: the title as heading, text, tables, and what the speaker notes say."""
+"""Convert slides to pages: the title as heading, then text, tables and speaker notes."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -15,12 +15,12 @@ from libraries.parsing.result import Unreadable
 MAX_SLIDES: Final = 2_000
 
 DAMAGED: Final = "The presentation is damaged or incomplete and cannot be read."
-EMPTY: Final = "The presentation holds no text."
+EMPTY: Final = "The presentation contains no text."
 TOO_MANY_SLIDES: Final = f"The presentation has more than {MAX_SLIDES:,} slides. Split it up."
 
 
 def pages_of_slides(content: bytes) -> Iterator[str]:
-    """The Markdown of each slide. Raises Unreadable."""
+    """Yield the Markdown of each slide. Raises Unreadable."""
     with damage_means(DAMAGED, PythonPptxError):
         slides = Presentation(io.BytesIO(content)).slides
     if len(slides) > MAX_SLIDES:
@@ -50,7 +50,7 @@ def _slide_markdown(slide: Slide) -> str:
 
 
 def _shape_blocks(shapes: Iterable[Any]) -> Iterator[str]:
-    """In the order of the file, which is from back to front; groups are opened."""
+    """Yield the blocks in the order of the file, which is from back to front; groups are opened."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _shape_blocks(shape.shapes)

@@ -1,4 +1,4 @@
-"""Rows of cells as a Markdown table, and texts of separated values as rows."""
+"""Write rows of cells as a Markdown table, and convert texts of separated values."""
 
 import csv
 import io
@@ -11,9 +11,9 @@ _MOST_FIELD_CHARS: Final = 1_000_000
 
 
 def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of one Markdown table; the first row is its header. Rows without content are left out.
+    """Yield the lines of one Markdown table, whose header is the first row.
 
-    Empty cells at the end of a row are, too: such a row is as wide as its content.
+    Rows without content are left out, and so are empty cells at the end of a row.
     """
     is_first = True
     for row in rows:
@@ -28,10 +28,10 @@ def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
             is_first = False
 
 
-def separated_as_markdown(text: str) -> str:
-    """A text of comma-, semicolon-, tab- or pipe-separated values.
+def convert_separated(text: str) -> str:
+    """Convert a text of comma-, semicolon-, tab- or pipe-separated values.
 
-    A table that csv gives up on (a quotation mark that is never closed) stays the text it is.
+    A table that csv gives up on (a quotation mark that is never closed) stays as it is.
     """
     # Above csv's own limit of 131,072: a cell may hold an article.
     csv.field_size_limit(_MOST_FIELD_CHARS)
@@ -43,12 +43,12 @@ def separated_as_markdown(text: str) -> str:
 
 
 def _cell(value: str) -> str:
-    """On one line, and without a bar that would end the cell."""
+    """Return the value on one line, with bars escaped, which would end the cell."""
     return " ".join(value.split()).replace("|", "\\|")
 
 
 def _delimiter(text: str) -> str:
-    """The one that stands in the first line most often, counted outside quotation marks."""
+    """Return the delimiter that the first line has most often, outside quotation marks."""
     first = text[:_SNIFFED_CHARS].lstrip().partition("\n")[0]
     outside = "".join(first.split('"')[::2])
     return max(_DELIMITERS, key=outside.count)

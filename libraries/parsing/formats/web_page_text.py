@@ -1,8 +1,8 @@
-"""The main part of a web page as Markdown with its links, by trafilatura: what the child does.
+"""Extract the main part of a web page as Markdown with its links, by trafilatura, in the child.
 
-Other than `html_text`, which keeps all that a document says, this leaves out what surrounds a
-page's text: menus, banners, advertisements. Loads trafilatura (28 MB); see `web_page` for the
-parent's side.
+Unlike `html_text`, which keeps all that a document says, this leaves out what surrounds a page's
+text: menus, banners, advertisements. Loads trafilatura (28 MB); see `web_page` for the parent's
+side.
 """
 
 import re
@@ -38,10 +38,10 @@ def _config() -> ConfigParser:
 
 
 def markdown_of_web_page(content: bytes, *, url: str, mime_type: str) -> str | None:
-    """Return a page's title, which may be empty, and in the lines after it its text, which may be, too.
+    """Return a page's title in the first line, and its text after it; either may be empty.
 
-    None: it is no HTML, which `mime_type` (a Content-Type) need not say. Links become absolute, by
-    the page's own `<base>` if it has one. Raises Unreadable.
+    Returns None for what is not HTML, whatever `mime_type` (a Content-Type) says. Links become
+    absolute, by the page's own `<base>` if it has one. Raises Unreadable.
     """
     text = decode_text(content, charset=charset_of(mime_type))
     if not is_html_type(mime_type) and not _LOOKS_LIKE_HTML.match(text):

@@ -1,4 +1,4 @@
-"""Word documents as Markdown: headings by their style, lists, tables, footnotes at the end.
+"""Convert Word documents to Markdown: headings by style, lists, tables, footnotes at the end.
 
 Text that was deleted or moved away under tracked changes is left out; page headers and footers too.
 python-docx opens the package; its elements are walked here, since its own objects look every
@@ -21,7 +21,7 @@ from libraries.parsing.formats.tables import table_lines
 from libraries.parsing.result import Unreadable
 
 DAMAGED: Final = "The document is damaged or incomplete and cannot be read."
-EMPTY: Final = "The document holds no text."
+EMPTY: Final = "The document contains no text."
 
 _PARAGRAPH: Final = qn("w:p")
 _TABLE: Final = qn("w:tbl")
@@ -40,7 +40,7 @@ _MOST_STYLE_STEPS: Final = 20
 
 
 def markdown_of_word(content: bytes) -> str:
-    """Raises Unreadable."""
+    """Convert a document. Raises Unreadable."""
     with damage_means(DAMAGED, PythonDocxError, OpcError):
         document = Document(io.BytesIO(content))
         styles = _Styles(document.styles.element)
@@ -52,7 +52,7 @@ def markdown_of_word(content: bytes) -> str:
 
 
 class _Styles:
-    """What the styles of paragraphs mean. Word's own names are English in every language."""
+    """Knows what the styles of paragraphs mean. Word's own names are English in every language."""
 
     def __init__(self, element: Any) -> None:
         self._levels: dict[str, int] = {}
@@ -62,7 +62,7 @@ class _Styles:
             self._read(style)
 
     def level(self, paragraph: Any) -> int:
-        """Of a heading, 1 to 6; 0 for text."""
+        """Return the level of a heading, 1 to 6; 0 for text."""
         key = next((key for key in self._ancestry(paragraph) if key in self._levels), "")
         return min(self._levels.get(key, 0), 6)
 
@@ -84,7 +84,10 @@ class _Styles:
             self._lists.add(key)
 
     def _ancestry(self, paragraph: Any) -> Iterator[str]:
-        """Bounded: styles of a broken file may be based on one another in a circle."""
+        """Yield the paragraph's style and those it is based on.
+
+        Bounded: the styles of a broken file may be based on one another in a circle.
+        """
         key = _value(paragraph.find(_PROPERTIES), "w:pStyle")
         for _ in range(_MOST_STYLE_STEPS):
             if not key:
@@ -94,7 +97,7 @@ class _Styles:
 
 
 def _blocks(parent: Any, styles: _Styles) -> Iterator[str]:
-    """Items of a list stay together: they are one block."""
+    """Yield the blocks; the items of a list stay together as one block."""
     items: list[str] = []
     for element in _block_elements(parent):
         if element.tag == _PARAGRAPH and (item := _item(element, styles)) is not None:
@@ -109,7 +112,7 @@ def _blocks(parent: Any, styles: _Styles) -> Iterator[str]:
 
 
 def _block_elements(parent: Any) -> Iterator[Any]:
-    """Paragraphs and tables in their order; content controls are opened."""
+    """Yield paragraphs and tables in their order; content controls are opened."""
     for element in parent:
         if element.tag in (_PARAGRAPH, _TABLE):
             yield element
@@ -126,7 +129,7 @@ def _paragraph(element: Any, styles: _Styles) -> str:
 
 
 def _item(element: Any, styles: _Styles) -> str | None:
-    """None outside lists. A heading with a number is a heading."""
+    """Return a list item's line; None outside lists. A heading with a number is a heading."""
     numbering = element.find(f"{_PROPERTIES}/{qn('w:numPr')}")
     if styles.level(element) or (numbering is None and not styles.is_list(element)):
         return None
@@ -143,7 +146,9 @@ def _table(element: Any) -> str:
 
 
 def _cells(row: Any) -> Iterator[str]:
-    """A cell over several columns is followed by empty ones; one merged upwards is empty."""
+    """Yield the cells. One over several columns is followed by empty ones; one merged upwards is
+    empty.
+    """
     for cell in row.iter(qn("w:tc")):
         properties = f"{qn('w:tcPr')}/"
         merged = cell.find(properties + qn("w:vMerge"))
