@@ -1,4 +1,4 @@
-"""What the code of every room keeps to (docs/architecture.md); read from its syntax trees."""
+"""What the code of every app keeps to (docs/architecture.md); read from its syntax trees."""
 
 import ast
 from collections.abc import Iterator
