@@ -88,10 +88,8 @@ def migrate() -> None:
 
 def demo_organization(admin: User) -> Organization:
     """The administrator's first organization that is not their personal one."""
-    client_tools = Organization.objects.filter(memberships__user=admin, personal=False)
-    return client_tools.order_by("created_at").first() or services.create_organization(
-        admin, name="Demo"
-    )
+    joined = Organization.objects.filter(memberships__user=admin, personal=False)
+    return joined.order_by("created_at").first() or services.create_organization(admin, name="Demo")
 
 
 def demo_assistant(admin: User, organization: Organization) -> None:
