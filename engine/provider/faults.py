@@ -34,7 +34,7 @@ _PLAIN_WORDS: dict[ProviderErrorCode, str] = {
     "provider_lost": "The connection to the model provider was lost.",
     "provider_malformed": "The model provider sent something that cannot be read.",
     "provider_rejected": "The model provider refused the request.",
-    "provider_auth": "The model provider refused our credentials.",
+    "provider_auth": "The model provider refused Amber's credentials.",
     "context_too_long": "The conversation is longer than the model's context.",
 }
 
