@@ -1,4 +1,4 @@
-"""What every test may use, in the order it is needed: services, Django, people, tools."""
+"""Load the fixtures of every test in the order they are needed: services, Django, people, tools."""
 
 pytest_plugins = [
     "tests.services",

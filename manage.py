@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Amber's commands, with the environment of this installation.
+"""Run Amber's commands in the environment of this installation.
 
 Beside Django's commands there is `up`, which runs everything and never loads Django: the
 process that stays is a small supervisor. Every other command finds the secrets and the database
-of this folder's last `up`, so `manage.py create_account` works in a second terminal. What the
-environment says already is not changed, then `.env` counts, then what `up` remembers.
+of this folder's last `up`, so `manage.py create_account` works in a second terminal. The
+environment comes first, then `.env`, then what `up` remembers.
 """
 
 import os

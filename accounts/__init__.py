@@ -1,1 +1,1 @@
-"""Who may do what: organizations, users, memberships, keys, and the one door to a tenant's row."""
+"""Decide who may do what: organizations, users, keys, and the one door to a tenant's row."""

@@ -1,4 +1,4 @@
-"""Operators' pages: users, organizations with their members, API keys, invitations.
+"""Give operators pages of users, organizations with their members, API keys and invitations.
 
 Hashes of keys and tokens are never shown, and keys are never made here: a key acts for the person
 who makes it. Revoking is an action of one service call per key.
@@ -23,7 +23,7 @@ from amber.lib.operator_pages import PagedAdmin, ReadOnlyAdmin
 
 
 class NewUserForm(UserCreationForm):
-    """Their personal organization comes with the first login."""
+    """Asks for no organization: a personal one is created at the first login."""
 
     class Meta:
         model = User
@@ -32,7 +32,7 @@ class NewUserForm(UserCreationForm):
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
         if User.objects.filter(email__iexact=email).exists():
-            raise forms.ValidationError("There is an account with this address.")
+            raise forms.ValidationError("An account with this address exists already.")
         return email
 
 
@@ -57,7 +57,7 @@ class UserAdmin(DjangoUserAdmin, PagedAdmin):  # type: ignore[misc,type-arg]
     filter_horizontal = ("groups",)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Whoever is disabled invites nobody, also after they come back."""
+        """Delete the open invitations of a disabled user: they must not count after a return."""
         super().save_model(request, obj, form, change)
         if not obj.is_active:
             Invitation.objects.filter(invited_by=obj).end()
@@ -68,7 +68,7 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
-    """Django's, in the look of the other pages."""
+    """Django's page for groups, in the look of the other pages."""
 
 
 class MembershipInline(TabularInline):
@@ -82,7 +82,7 @@ class MembershipInline(TabularInline):
 
 @admin.register(Organization)
 class OrganizationAdmin(PagedAdmin):
-    """Deleting is the owners' verb: the row itself goes last, in the background."""
+    """Deletes as owners do: at once out of sight, the row itself last, in the background."""
 
     list_display = ("name", "slug", "personal", "retention_days", "created_at", "deleted_at")
     list_filter = ("personal",)
@@ -102,12 +102,12 @@ class OrganizationAdmin(PagedAdmin):
     inlines = (MembershipInline,)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """A personal one goes with its account."""
+        """Refuse personal organizations, which are deleted with their account."""
         is_kept = obj is not None and obj.personal
         return not is_kept and super().has_delete_permission(request, obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Their names: all that is in them would be too much to read, let alone to show."""
+        """Return names only: all the rows in them would be too many to load, let alone to show."""
         return [str(organization) for organization in objs], {}, set(), []
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
@@ -128,7 +128,7 @@ class OrganizationAdmin(PagedAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnlyAdmin):
-    """The ledger and rotated keys point at keys: they are revoked, not deleted."""
+    """Revokes keys and never deletes them: the ledger and rotated keys point at them."""
 
     list_display = (
         "name",
@@ -163,5 +163,5 @@ class InvitationAdmin(ReadOnlyAdmin):
     exclude = ("token_sha256",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Deleting withdraws it."""
+        """Allow deleting, which withdraws the invitation."""
         return bool(PagedAdmin.has_delete_permission(self, request, obj))

@@ -1,4 +1,4 @@
-"""Django's name for the room `accounts`."""
+"""Django's configuration of the app `accounts`."""
 
 from importlib import import_module
 from typing import Final
@@ -10,14 +10,14 @@ _HEADINGS: Final = {
     "allauth.socialaccount": "Signing in elsewhere",
     "django.contrib.auth": "Operators' rights",
 }
-"""What other apps' pages in the admin are called; two would be "Accounts" otherwise."""
+"""Headings of other apps' pages in the admin; two would read "Accounts" otherwise."""
 
 
 class AccountsConfig(AppConfig):
     name = "accounts"
 
     def ready(self) -> None:
-        """drf-spectacular knows the extensions that have been imported; workers do without."""
+        """Import extensions of drf-spectacular, which finds only imported ones."""
         if apps.is_installed("drf_spectacular"):
             import_module("accounts.api.schema")
         for label, heading in _HEADINGS.items():

@@ -1,7 +1,7 @@
-"""The end of an account, or of an organization: nobody gets in any more, by session or by key.
+"""Close an account or an organization: nobody gets in any more, by session or by key.
 
-What it leaves behind is deleted elsewhere, later; this is what must hold at once, in the transaction
-of whoever closes it.
+Their rows are deleted elsewhere, later. This is what must hold at once, in the transaction of
+whoever closes them.
 """
 
 from django.db import transaction
@@ -13,15 +13,18 @@ from amber.lib.errors import Conflict
 
 
 def close_account(user: User) -> None:
-    """Raises Conflict while the user is the only owner of a shared organization."""
+    """Disable the user and end their memberships and invitations.
+
+    Raises Conflict while the user is the only owner of a shared organization.
+    """
     with transaction.atomic():
         shared = Organization.objects.filter(memberships__user=user, personal=False)
         locked = list(shared.select_for_update(no_key=True, of=("self",)).order_by("pk"))
         alone = [each.name for each in locked if not _has_other_owner(each, user)]
         if alone:
             raise Conflict(
-                f"You are the only owner of {', '.join(alone)}: make somebody else owner, or delete "
-                "it first."
+                f"You are the only owner of {', '.join(alone)}. Make somebody else an owner, or "
+                "delete it first."
             )
         Membership.objects.filter(user=user, organization__in=locked).delete()
         Invitation.objects.filter(invited_by=user).end()
@@ -29,7 +32,7 @@ def close_account(user: User) -> None:
 
 
 def close_organization(organization: Organization) -> None:
-    """Every credential counts through a membership: without members none does."""
+    """Hide the organization and end its memberships, without which no credential counts."""
     with transaction.atomic():
         Organization.objects.filter(pk=organization.pk).update(deleted_at=timezone.now())
         for model in (Membership, Invitation):
@@ -38,7 +41,7 @@ def close_organization(organization: Organization) -> None:
 
 
 def _has_other_owner(organization: Organization, user: User) -> bool:
-    """Or is not owned by this user at all."""
+    """Return whether somebody else owns it, or this user does not."""
     owners = Membership.objects.filter(organization=organization, role=Role.OWNER)
     mine = owners.filter(user=user).exists()
     return not mine or owners.exclude(user=user).exists()

@@ -1,4 +1,4 @@
-"""Organizations, users and keys, and `visible_to`: the only door to a tenant's row."""
+"""Store organizations, users and keys, and define `visible_to`: the only door to a tenant's row."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
@@ -35,14 +35,14 @@ class OrganizationQuerySet(models.QuerySet["Organization"]):
     """A person sees the organizations they are in; a key its own; a guest none."""
 
     def visible_to(self, principal: Principal) -> Self:
-        """Each row carries `role`, the asker's own there."""
+        """Return what the principal sees; each row carries `role`, the caller's in it."""
         mine = Q(memberships__user_id=principal.user_id, memberships__user_id__isnull=False)
         if principal.key is not None:
             mine &= Q(pk=principal.organization_id)
         return self.filter(mine).annotate(role=F("memberships__role"))
 
     def writable_by(self, principal: Principal) -> Self:
-        """Keys never administer; elsewhere the role in that organization counts."""
+        """Return what an owner or admin may change; keys may change none."""
         seen = self.visible_to(principal)
         return seen.none() if principal.key else seen.filter(role__in=[Role.OWNER, Role.ADMIN])
 
@@ -50,7 +50,7 @@ class OrganizationQuerySet(models.QuerySet["Organization"]):
 class Organization(Row):
     """The tenant. `retention_days` None keeps chats until they are deleted.
 
-    `deleted_at`: nobody is in it any more, and what is in it is being deleted.
+    With `deleted_at` it has no members any more, and its rows are being deleted.
     """
 
     name = models.CharField(max_length=200)
@@ -128,8 +128,11 @@ class TenantQuerySet(models.QuerySet[Any]):
 
 
 class OwnedQuerySet(TenantQuerySet):
-    """Rows of one user (or guest): nobody else reads them. What a guest's row names as its `user` is
-    whose key the guest came by, who does not read it either."""
+    """Rows of one user (or guest), which nobody else reads.
+
+    A guest's row names as its `user` the owner of the key that the guest came by, who does not read
+    it either.
+    """
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.guest_id is not None:
@@ -153,13 +156,13 @@ class SharedQuerySet(TenantQuerySet):
 
 
 class TenantRow(Row):
-    """Abstract: a row of one organization."""
+    """A row of one organization; abstract."""
 
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="+")
 
     seen_by_person: ClassVar[bool] = False
-    """Whether which rows a person sees, signed in or with an unbound key, hangs on who they are and in
-    which organization, and on nothing else of the principal."""
+    """Whether the user and the organization alone decide which rows a person sees, signed in or
+    with an unbound key. `accounts.tenancy.access` then builds the statement only once."""
 
     class Meta:
         abstract = True
@@ -200,7 +203,7 @@ class InvitationQuerySet(MemberQuerySet):
         return self._written_by(principal)
 
     def open(self) -> Self:
-        """Those that can be accepted: whoever sent them may still give the role."""
+        """Return those that can be accepted: their sender may still give the role."""
         inviter = Membership.objects.filter(
             organization=OuterRef("organization"),
             user=OuterRef("invited_by"),
@@ -222,7 +225,7 @@ class InvitationQuerySet(MemberQuerySet):
 
 
 class Invitation(TenantRow):
-    """An email asked to join; the token is shown once and only its hash is kept."""
+    """An email address invited to join; the token is shown once and only its hash is kept."""
 
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
@@ -256,7 +259,7 @@ class ApiKeyQuerySet(TenantQuerySet):
         return Q() if principal.is_admin else Q(user_id=principal.user_id)
 
     def _written_by(self, principal: Principal) -> Q:
-        """Whoever changes or rotates a key can act as its user: that user alone."""
+        """Limit changes to the key's user: whoever changes or rotates a key can act as them."""
         return Q(user_id=principal.user_id) & self._seen_by(principal)
 
     def live(self) -> Self:
@@ -265,20 +268,20 @@ class ApiKeyQuerySet(TenantQuerySet):
         )
 
     def same_as(self, key: "ApiKey") -> Self:
-        """The key itself, and those it was rotated from or to."""
+        """Return the key itself, and those it was rotated from or to."""
         first_id = key.lineage_id or key.pk
         return self.filter(Q(pk=first_id) | Q(lineage_id=first_id))
 
     def first_ids(self, ids: Collection[UUID]) -> dict[UUID, UUID]:
-        """Of each of these keys the first it was rotated from. One query."""
+        """Map each of these keys to the first one it was rotated from. One query."""
         rotated = self.filter(pk__in=ids, lineage_id__isnull=False)
         return {pk: pk for pk in ids} | dict(rotated.values_list("pk", "lineage_id"))
 
 
 def made_with(principal: Principal) -> Q:
-    """What a key that is limited to an assistant sees of its user's rows: those with its `api_key`.
+    """Limit a key of one assistant to those of its user's rows that name it as `api_key`.
 
-    A key it was rotated from or to counts as the same one. Everybody else sees all that is theirs.
+    A key it was rotated from or to counts as the same one. Other principals are not limited.
     """
     if principal.key is None or not principal.is_bound_key:
         return Q()
@@ -286,7 +289,7 @@ def made_with(principal: Principal) -> Q:
 
 
 class Scope(models.TextChoices):
-    """What a key may be used for; docs/accounts.md has the table. A key without scopes: for all."""
+    """What a key may be used for (docs/accounts.md). A key without scopes has them all."""
 
     READ = "read", "GET under /api/v1"
     WRITE = "write", "every other method under /api/v1"
@@ -296,9 +299,10 @@ class Scope(models.TextChoices):
 class ApiKey(TenantRow):
     """A credential that acts for its creator; shown once, kept as a SHA-256.
 
-    `assistant_id` (a plain id: assistants live above) limits it to one assistant. `prefix` is the
-    beginning of the key, so that people recognise it. `scopes` are names of docs/accounts.md.
-    `lineage_id` is the id of the first key it was rotated from, and null for a first one.
+    `assistant_id` (a plain id: `assistants` is a layer above) limits it to one assistant. `prefix`
+    is the beginning of the key, so that people recognise it. `scopes` are names of
+    docs/accounts.md. `lineage_id` is the id of the first key it was rotated from, and null for a
+    first one.
     """
 
     name = models.CharField(max_length=200)
@@ -334,9 +338,9 @@ class ApiKey(TenantRow):
 
 
 class IdempotencyRecord(TenantRow):
-    """The first answer to a POST that starts work, kept 24 h (design 5.10).
+    """The first answer to a POST that starts work, kept for 24 hours (docs/accounts.md).
 
-    `status` is null while the first request is still unanswered.
+    `status` is null until the first request is answered.
     """
 
     principal = models.CharField(max_length=240)

@@ -1,4 +1,4 @@
-"""Who is asking: the answer of the one authenticator, and all that authorisation may look at."""
+"""Represent the caller: the result of authentication, and all that authorisation may look at."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ class BrowserSession:
 class Principal:
     """A user in an organization, by session or by key; or a guest of one public assistant.
 
-    `user` is the acting user: a key acts for its creator, a guest for nobody (None). `session` is set
-    for whoever came with one. `assistant_id` limits a key or a guest to one assistant; `guest_epoch` is
-    that of a guest's token.
+    `user` is the acting user: a key acts for its creator, a guest for nobody (None). `session` is
+    set if the request came with one. `assistant_id` limits a key or a guest to one assistant;
+    `guest_epoch` is that of a guest's token.
     """
 
     organization_id: UUID
@@ -41,17 +41,17 @@ class Principal:
 
     @property
     def is_admin(self) -> bool:
-        """Owner or admin of the organization, themself: a key never administers."""
+        """Whether this is an owner or admin in person: a key never administers."""
         return self.key is None and self.role in ("owner", "admin")
 
     @property
     def is_bound_key(self) -> bool:
-        """A key that is limited to one assistant; such keys stand in web pages for all to read."""
+        """Whether this is a key of one assistant; such keys stand in web pages for all to read."""
         return self.key is not None and self.assistant_id is not None
 
     @property
     def label(self) -> str:
-        """One string per asker, for idempotency and rate limits."""
+        """One string per caller, for idempotency and rate limits."""
         if self.guest_id is not None:
             return f"guest:{self.guest_id}"
         return f"key:{self.key.pk}" if self.key else f"user:{self.user_id}"

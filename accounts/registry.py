@@ -1,8 +1,8 @@
-"""What rooms above lend to this one. Imports go downwards only, so they hand it in at start.
+"""Hold what packages above register here at start, because imports go downwards only.
 
 An API key can be limited to an assistant, and a guest always is. Only `assistants` knows which
-assistants a principal sees and which take guests; until it has said so, none is. Only `chats` knows
-all that an organization has.
+assistants a principal sees and which take guests; until it has registered, there are none. Only
+`chats` knows all that an organization has.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,8 +16,8 @@ from accounts.principal import Principal
 class PublicAssistant:
     """What authentication must know of an assistant that takes guests.
 
-    Tokens of another `guest_epoch` are worth nothing. `origins` are the web pages that may use it;
-    none: all may.
+    Tokens of another `guest_epoch` are refused. `origins` are the web pages that may use it; an
+    empty tuple allows all.
     """
 
     id: UUID
@@ -26,7 +26,7 @@ class PublicAssistant:
     origins: tuple[str, ...] = ()
 
     def may_be_used_from(self, origin: str | None) -> bool:
-        """Browsers always say where a page that calls is from; servers never do, and need not."""
+        """Return whether a page of `origin` may use it. Servers send none, and are not limited."""
         return not self.origins or origin is None or origin in self.origins
 
 
@@ -49,7 +49,7 @@ def _none_is_public(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssi
 
 
 def _has_nothing(organization_id: UUID) -> None:
-    """There is no room above that keeps anything."""
+    """Do nothing: no package above has registered."""
 
 
 _sees_assistant: AssistantCheck = _sees_none
@@ -59,32 +59,34 @@ _public_assistants: PublicAssistants = _none_is_public
 
 
 def register_assistant_check(check: AssistantCheck) -> None:
-    """`check` says whether the principal sees that assistant; a later one replaces it."""
+    """Register the check whether a principal sees an assistant; a later one replaces it."""
     global _sees_assistant
     _sees_assistant = check
 
 
 def register_assistant_libraries(find: AssistantLibraries) -> None:
-    """`find` knows the libraries of the assistants that the principal sees; a later one replaces it."""
+    """Register who finds the libraries of a principal's assistants; a later one replaces it."""
     global _assistant_libraries
     _assistant_libraries = find
 
 
 def register_public_assistants(find: PublicAssistants) -> None:
-    """`find` knows which of these assistants take guests; a later one replaces it."""
+    """Register who finds out which assistants take guests; a later one replaces it."""
     global _public_assistants
     _public_assistants = find
 
 
 def register_organization_closer(hide: OrganizationCloser) -> None:
-    """`hide` puts all that rooms above keep of an organization out of sight, in the transaction of
-    whoever closes it, and has it deleted afterwards; a later one replaces it."""
+    """Register who hides what packages above keep of an organization; a later one replaces it.
+
+    `hide` runs in the transaction that closes the organization; the rows are deleted afterwards.
+    """
     global _hide_organization
     _hide_organization = hide
 
 
 def hide_organization(organization_id: UUID) -> None:
-    """Inside a transaction."""
+    """Hide what packages above keep of it. Call it inside a transaction."""
     _hide_organization(organization_id)
 
 
@@ -93,15 +95,15 @@ def sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
 
 
 def assistant_libraries(principal: Principal) -> Collection[UUID]:
-    """Ids of libraries, or a query for them."""
+    """Return ids of libraries, or a query for them."""
     return _assistant_libraries(principal)
 
 
 def public_assistants(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:
-    """Those that exist and take guests. One query."""
+    """Return those that exist and take guests. One query."""
     return _public_assistants(assistant_ids)
 
 
 def public_assistant(assistant_id: UUID) -> PublicAssistant | None:
-    """None: there is no such assistant, or it takes no guests (any more)."""
+    """Return the assistant; None if there is none, or if it takes no guests (any more)."""
     return _public_assistants([assistant_id]).get(assistant_id)

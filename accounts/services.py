@@ -1,4 +1,4 @@
-"""The verbs of accounts: people, organizations, members, invitations, API keys.
+"""Change accounts: people, organizations, members, invitations, API keys.
 
 Every function is one transaction and takes rows that the caller was allowed to reach. What
 depends on both sides' roles (only owners touch owners, an organization keeps at least one) is
@@ -41,8 +41,8 @@ INVITATION_LIFETIME = timedelta(days=7)
 
 INVITATION_TOKEN_BYTES = 32
 _NOT_OPEN = (
-    "This invitation is not open. It may have been used or taken back, it may have expired, or whoever "
-    "sent it may no longer invite people to this role. Ask for a new one."
+    "This invitation is not open. It may have been used, withdrawn or expired, or its sender may "
+    "no longer invite people to this role. Ask for a new one."
 )
 SLUG_CHARS = "abcdefghijkmnpqrstuvwxyz23456789"
 
@@ -60,7 +60,7 @@ def sign_up(
     time_zone: str = "UTC",
     operator: bool = False,
 ) -> User:
-    """An account made by an operator, with its personal organization; the address is believed.
+    """Create an account for an operator, with its personal organization; the address is believed.
 
     Without a password nobody signs in by password. `operator` gives the rights of the admin
     pages. The strength of the password is not judged here. Raises Invalid, Conflict.
@@ -83,12 +83,15 @@ def sign_up(
             EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
             give_personal_organization(user)
     except IntegrityError:
-        raise Conflict(f"{email} has an account already.")
+        raise Conflict(f"{email} already has an account.")
     return user
 
 
 def give_personal_organization(user: User) -> None:
-    """Unless the user owns one. Part of the caller's transaction: who signs up gets both or none."""
+    """Create the user's personal organization, unless there is one.
+
+    Part of the caller's transaction: whoever signs up gets both or none.
+    """
     with transaction.atomic():
         owned = Membership.objects.filter(user=user, role=Role.OWNER, organization__personal=True)
         if not owned.exists():
@@ -103,7 +106,7 @@ def edit_user(user: User, *, changes: Mapping[str, Any]) -> User:
 
 
 def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
-    """Later requests of this session act in that organization, as long as the user is in it."""
+    """Let later requests of this session act in that organization, while the user is in it."""
     session[ACTIVE_ORGANIZATION] = str(organization_id)
 
 
@@ -112,7 +115,7 @@ def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
 
 @transaction.atomic(durable=True)
 def create_organization(user: User, *, name: str) -> Organization:
-    """The user becomes its owner."""
+    """Create an organization that the user owns."""
     return _create_organization(user, name=name, personal=False)
 
 
@@ -123,10 +126,12 @@ def edit_organization(organization: Organization, *, changes: Mapping[str, Any])
 
 @transaction.atomic(durable=True)
 def delete_organization(organization: Organization) -> None:
-    """Out of sight at once; everything in it is deleted in the background. Raises Forbidden for a
-    personal one."""
+    """Hide it at once; everything in it is deleted in the background.
+
+    Raises Forbidden for a personal one.
+    """
     if organization.personal:
-        raise Forbidden("A personal organization goes with its account.")
+        raise Forbidden("A personal organization is deleted only with its account.")
     close_organization(organization)
 
 
@@ -134,7 +139,7 @@ def delete_organization(organization: Organization) -> None:
 def join_organization(
     user: User, *, organization: Organization, role: str = Role.MEMBER
 ) -> Membership:
-    """For operators: no invitation needed. Who is a member already keeps their role."""
+    """Add a member without an invitation, for operators. A member already keeps their role."""
     return _add_member(user, organization_id=organization.pk, role=role)
 
 
@@ -143,8 +148,10 @@ def join_organization(
 
 @transaction.atomic(durable=True)
 def change_role(membership: Membership, *, role: str, by: Principal) -> Membership:
-    """What the member may invite to no longer, is taken back. Raises Forbidden, Conflict (the last
-    owner)."""
+    """Change the role, and withdraw invitations that the member may no longer send.
+
+    Raises Forbidden, Conflict (the last owner).
+    """
     membership = _lock_membership(membership)
     _check_authority(by, over=membership.role)
     _check_authority(by, over=role)
@@ -157,8 +164,9 @@ def change_role(membership: Membership, *, role: str, by: Principal) -> Membersh
 
 @transaction.atomic(durable=True)
 def remove_member(membership: Membership, *, by: Principal) -> None:
-    """Also how members leave. Their keys in this organization are revoked for good, and their
-    invitations to it taken back.
+    """Remove a member, or let one leave.
+
+    Their keys in this organization are revoked for good, and their invitations to it withdrawn.
 
     Raises Forbidden, Conflict (the last owner).
     """
@@ -181,7 +189,7 @@ def remove_member(membership: Membership, *, by: Principal) -> None:
 def invite(
     organization: Organization, *, email: str, role: str, by: Principal
 ) -> tuple[Invitation, str]:
-    """The invitation and its token, which is kept nowhere. An open one to this address ends.
+    """Return an invitation and its token, which is kept nowhere. Replaces an open one.
 
     Raises Forbidden, Conflict.
     """
@@ -191,7 +199,7 @@ def invite(
     try:
         with transaction.atomic(durable=True):
             if organization.memberships.filter(user__email__iexact=email).exists():
-                raise Conflict(f"{email} is a member already.")
+                raise Conflict(f"{email} is already a member.")
             Invitation.objects.filter(
                 organization=organization, email__iexact=email, accepted_at=None
             ).delete()
@@ -210,8 +218,11 @@ def invite(
 
 @transaction.atomic(durable=True)
 def accept_invitation(user: User, *, token: str) -> Membership:
-    """Raises Missing (no such open invitation, or whoever sent it may not give the role any more),
-    Forbidden (it is for another address)."""
+    """Make the user a member.
+
+    Raises Missing (no such open invitation, or its sender may not give the role any more) and
+    Forbidden (it is for another address).
+    """
     invitation = _open_invitation(user, token)
     membership = _add_member(user, organization_id=invitation.organization_id, role=invitation.role)
     _save_changes(invitation, {"accepted_at": timezone.now()})
@@ -220,7 +231,7 @@ def accept_invitation(user: User, *, token: str) -> Membership:
 
 @transaction.atomic(durable=True)
 def decline_invitation(user: User, *, token: str) -> None:
-    """Raises as `accept_invitation`."""
+    """Delete the invitation. Raises as `accept_invitation`."""
     _open_invitation(user, token).delete()
 
 
@@ -243,7 +254,7 @@ def create_api_key(
     expires_at: datetime | None = None,
     secret: str = "",
 ) -> tuple[ApiKey, str]:
-    """A key that acts for `user`, and its text. `secret` is the text to use, new if empty.
+    """Return a key that acts for `user`, and its text. `secret` is the text to use, new if empty.
 
     Raises Invalid (`secret` is not of the form of a key), Conflict (it is in use).
     """
@@ -271,17 +282,17 @@ def create_api_key(
 
 @transaction.atomic(durable=True)
 def edit_api_key(key: ApiKey, *, changes: Mapping[str, Any]) -> ApiKey:
-    return _save_changes(_locked_live_key(key), changes)
+    return _save_changes(_lock_live_key(key), changes)
 
 
 @transaction.atomic(durable=True)
 def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
-    """A successor with the same rights, and its text; the old key works for `overlap` longer.
+    """Return a successor with the same rights, and its text. The old key works `overlap` longer.
 
-    If the old key was made to expire, the new one lives as long. Raises Conflict (the key does
+    If the old key has an expiry date, the new one lives as long. Raises Conflict (the key does
     not work any more).
     """
-    key = _locked_live_key(key)
+    key = _lock_live_key(key)
     now = timezone.now()
     secret = new_api_key()
     successor = ApiKey.objects.create(
@@ -304,7 +315,7 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
 
 @transaction.atomic(durable=True)
 def revoke_api_key(key: ApiKey) -> ApiKey:
-    """At once and for good; the row stays, for the ledger."""
+    """Revoke the key at once and for good; the row stays, for the ledger."""
     key = ApiKey.objects.select_for_update().get(pk=key.pk)
     return _save_changes(key, {"revoked_at": key.revoked_at or timezone.now()})
 
@@ -339,12 +350,12 @@ def _save_changes(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
 
 
 def _lock_members(organization_id: UUID) -> None:
-    """Nobody else changes members of the organization until the transaction ends."""
+    """Lock the organization: nobody else changes its members until the transaction ends."""
     Organization.objects.select_for_update(no_key=True).get(pk=organization_id)
 
 
 def _lock_membership(membership: Membership) -> Membership:
-    """As it is now, while nobody else changes members of its organization. Raises Missing."""
+    """Return the row as it is now, with its organization locked. Raises Missing."""
     _lock_members(membership.organization_id)
     found: Membership | None = (
         Membership.objects.select_related("organization", "user").filter(pk=membership.pk).first()
@@ -354,44 +365,45 @@ def _lock_membership(membership: Membership) -> Membership:
     return found
 
 
-def _locked_live_key(key: ApiKey) -> ApiKey:
-    """Raises Conflict."""
+def _lock_live_key(key: ApiKey) -> ApiKey:
+    """Return the row as it is now, locked. Raises Conflict unless the key still works."""
     live: ApiKey | None = ApiKey.objects.live().select_for_update().filter(pk=key.pk).first()
     if live is None:
-        raise Conflict("This key is revoked or has expired.")
+        raise Conflict("This key was revoked or has expired.")
     return live
 
 
 def _check_authority(by: Principal, *, over: str) -> None:
-    """Admins make, change and remove admins and members; owners also owners."""
+    """Raise Forbidden unless `by` may act over that role: admins over all but owners."""
     if not by.is_admin or over not in GRANTS[by.role]:
         raise Forbidden("Your role in this organization does not allow that.")
 
 
 def _check_personal(organization: Organization, role: str) -> None:
     if organization.personal and role == Role.OWNER:
-        raise Forbidden("A personal organization has one owner.")
+        raise Forbidden("A personal organization has only one owner.")
 
 
 def _check_other_owner(membership: Membership) -> None:
-    """Call it with the organization locked."""
+    """Raise Conflict if this is the last owner. Call it with the organization locked."""
     others = Membership.objects.filter(
         organization_id=membership.organization_id, role=Role.OWNER
     ).exclude(pk=membership.pk)
     if membership.role == Role.OWNER and not others.exists():
-        raise Conflict("An organization keeps at least one owner: make somebody else owner first.")
+        raise Conflict("An organization needs an owner. Make somebody else an owner first.")
 
 
 def _open_invitation(user: User, token: str) -> Invitation:
-    """Locks the organization first, as those do who end invitations. Raises Missing, Forbidden."""
+    """Return the user's open invitation, locked. Raises Missing, Forbidden."""
     named = Invitation.objects.filter(token_sha256=sha256_hex(token))
     organization_id = named.values_list("organization_id", flat=True).first()
     if organization_id is None:
         raise Missing(_NOT_OPEN)
+    # The organization first, as where invitations end: the other order could deadlock.
     _lock_members(organization_id)
     invitation: Invitation | None = named.open().select_for_update().first()
     if invitation is None:
         raise Missing(_NOT_OPEN)
     if invitation.email.lower() != user.email.lower():
-        raise Forbidden("This invitation is for another address.")
+        raise Forbidden("This invitation is for another email address.")
     return invitation

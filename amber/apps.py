@@ -1,4 +1,4 @@
-"""Django's name for the composition root: templates and management commands live here."""
+"""Django's configuration of the app `amber`, which holds templates and management commands."""
 
 from django.apps import AppConfig
 

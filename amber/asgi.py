@@ -1,4 +1,4 @@
-"""The web process: one ASGI application."""
+"""Start the web process: one ASGI application."""
 
 import os
 

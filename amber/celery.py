@@ -1,6 +1,8 @@
-"""The Celery app of the workers. Celery is a doorbell: the work is rows that know their own state.
+"""Configure Celery for the workers. A message only wakes a worker: the work is rows that know their
+own state.
 
-A worker that consumes gets a keeper (`operations.maintenance.worker`): leases, sweeps, heartbeat, draining.
+A worker that consumes runs its maintenance (`operations.maintenance.worker`): leases, sweeps,
+heartbeat, draining.
 """
 
 import os
@@ -19,8 +21,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 app = Celery("amber")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-# Without acknowledgement: a lost ring is rung again by the sweep, and each ring saves the worker's
-# main loop two round trips to Redis. Rings name their queue (`amber.lib.workers.queue`).
+# Without acknowledgement: the sweep enqueues again what a lost message named, and each message
+# saves the worker's main loop two round trips to Redis. Messages name their queue
+# (`amber.lib.workers.queue`).
 app.conf.task_queues = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)]
 
 logger = structlog.get_logger(__name__)
@@ -31,21 +34,22 @@ _maintenances: list[Any] = []
 
 
 class Consumer(CeleryConsumer):
-    """Connects to Redis about every second, for as long as it takes.
+    """A consumer that tries Redis about every second, for as long as it takes.
 
-    Celery's own pause grows to 30 s, so that a worker stays away long after Redis is back, and after
-    100 attempts the worker ends, with all turns that it runs.
+    Celery's own pause grows to 30 s, so that a worker stays away long after Redis is back, and
+    after 100 attempts the worker ends, with all turns that it runs.
     """
 
     _connecting_at = 0.0
 
     def ensure_connected(self, conn: Connection) -> Connection:
-        # A Redis that refuses writes accepts connections: without a pause this would be a busy loop.
+        # A Redis that refuses writes accepts connections: without a pause this would be a busy
+        # loop.
         early_seconds = self._connecting_at + _RECONNECT_SECONDS - time.monotonic()
         time.sleep(max(0.0, early_seconds))
         self._connecting_at = time.monotonic()
         connected: Connection = conn.ensure_connection(
-            _tell_of_failure,
+            _log_failure,
             interval_start=_RECONNECT_SECONDS,
             interval_step=0,
             interval_max=_RECONNECT_SECONDS,
@@ -55,20 +59,20 @@ class Consumer(CeleryConsumer):
         return connected
 
 
-def _tell_of_failure(exc: Exception, _interval_seconds: float) -> None:
+def _log_failure(exc: Exception, _interval_seconds: float) -> None:
     logger.warning("broker_unreachable", reason=type(exc).__name__)
 
 
 class Pulse(bootsteps.StartStopStep):
-    """Shows that the consumer's own loop runs: its timer stops with the connection."""
+    """A sign that the consumer's own loop runs: its timer stops with the connection."""
 
     requires = ("celery.worker.consumer:Tasks",)
 
     def start(self, parent: Any) -> None:
-        # Rings are not acknowledged (settings); kombu would still ask Redis to forget each one.
+        # Messages are not acknowledged (settings); kombu would still ask Redis to forget each one.
         parent.task_consumer.channel.basic_ack = _nothing_to_acknowledge
-        _feel()
-        self._timer = parent.timer.call_repeatedly(_PULSE_SECONDS, _feel)
+        _note_pulse()
+        self._timer = parent.timer.call_repeatedly(_PULSE_SECONDS, _note_pulse)
 
     def stop(self, parent: Any) -> None:
         self._timer.cancel()
@@ -81,7 +85,7 @@ def _nothing_to_acknowledge(*_: Any, **__: Any) -> None:
     pass
 
 
-def _feel() -> None:
+def _note_pulse() -> None:
     from amber.lib.workers.worker import this_worker
 
     this_worker().consuming_at = time.monotonic()
@@ -110,7 +114,7 @@ def _start_maintenance(sender: Any, **_: Any) -> None:
 
 
 def _queue_maintenance(queue: str) -> Any:
-    """Each worker reads what its own queue is about: the other's is 5 MB."""
+    """Return the queue's own maintenance; the other's modules, 5 MB, are not imported."""
     from amber.lib.workers.worker import this_worker
 
     if queue == "chat":

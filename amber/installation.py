@@ -1,9 +1,9 @@
-"""What one installation keeps in its var directory besides data: secrets and addresses.
+"""Keep what one installation has in its var directory besides data: secrets and addresses.
 
     var/secrets.env      made once, 0600: Django's key and the key ring for stored secrets
     var/addresses.env    where the embedded servers of the last `up` are, 0600
 
-It refuses to replace a secret: whatever was sealed with it would be lost.
+It refuses to replace a secret: whatever was encrypted with it would be lost.
 """
 
 import base64
@@ -17,12 +17,12 @@ from dotenv import dotenv_values
 
 
 def read_kept(var: Path) -> dict[str, str]:
-    """Everything kept in `var`, by name; empty before the first `up`."""
+    """Return everything kept in `var`, by name; empty before the first `up`."""
     return _read(var / "addresses.env") | _read(var / "secrets.env")
 
 
 def make_secrets(var: Path) -> dict[str, str]:
-    """The secrets of this installation, made at the first call. Two callers get the same ones."""
+    """Return this installation's secrets, made at the first call. Two callers get the same ones."""
     fresh = {
         "AMBER_SECRET_KEY": _random(48),
         "AMBER_SECRET_KEYS": _random(32),
@@ -41,7 +41,7 @@ def remember_addresses(var: Path, addresses: Mapping[str, str]) -> None:
 
 
 def _random(size_bytes: int) -> str:
-    """In base64. From the source of `secrets`, whose import loads 4 MB of OpenSSL for good."""
+    """Return random bytes in base64. `secrets` would do, but its import keeps 4 MB of OpenSSL."""
     return base64.b64encode(os.urandom(size_bytes)).decode()
 
 
@@ -52,7 +52,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _write_beside(path: Path, values: Mapping[str, str]) -> Path:
-    """A new 0600 file in the same folder, complete before anybody knows its name."""
+    """Write a new 0600 file in the same folder, complete before anybody knows its name."""
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     with os.fdopen(descriptor, "w") as unpublished:
         unpublished.writelines(f"{name}='{value}'\n" for name, value in values.items())

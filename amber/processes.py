@@ -1,4 +1,4 @@
-"""Starting and stopping child processes so that none outlives its parent or hears Ctrl-C twice.
+"""Start and stop child processes so that none outlives its parent or gets Ctrl-C twice.
 
 Each child leads its own session: a Ctrl-C in the terminal reaches the parent only, which then
 signals every child exactly once. It refuses to know what the children are.
@@ -25,8 +25,10 @@ Account = tuple[int, int]
 
 
 def name_process(what: str) -> None:
-    """Tell Postgres which process its sessions are of, as `pg_stat_activity` shows it: what, and
-    where. libpq reads the variable."""
+    """Name this process's Postgres sessions for `pg_stat_activity`: what it is, and where.
+
+    libpq reads the variable.
+    """
     os.environ["PGAPPNAME"] = f"amber {what} {socket.gethostname()[:24]}:{os.getpid()}"[:63]
 
 
@@ -41,7 +43,7 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start `argv` in a session of its own, stdout and stderr both going to `output`.
 
-    `account` is whom it becomes; `orphaned` is what the child gets when this process dies.
+    `account` is the child's user; `orphaned` is the signal it gets when this process dies.
     Must be called from the main thread: Linux ties `orphaned` to the thread that forked.
     """
     uid, gid = account or (None, None)
@@ -88,13 +90,13 @@ def stop(
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL for the child and everything it started. Its group outlives a dead leader."""
+    """Kill the child and everything it started, also when the child itself is dead."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def wait_until(check: Callable[[], bool], *, timeout_seconds: float) -> bool:
-    """Poll `check` every 20 ms; False when the time is over."""
+    """Poll `check` every 20 ms; return False when the time is over."""
     deadline = time.monotonic() + timeout_seconds
     while not check():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Django's settings. Every AMBER_* value and its reason: docs/settings.md (tested)."""
+"""Define Django's settings. docs/settings.md explains every AMBER_* value, which a test checks."""
 
 from pathlib import Path
 from typing import Any
@@ -144,8 +144,9 @@ AMBER_TTS_MODEL = env.text("AMBER_TTS_MODEL")
 AMBER_TTS_VOICE_NAME = env.text("AMBER_TTS_VOICE_NAME", "alloy")
 AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 
-# -- Apps --------------------------------------------------------------------------------------------
-# Apps without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
+# -- Apps
+# -------------------------------------------------------------------------------------------- Apps
+# without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
 _IS_WORKER = env.text("AMBER_ROLE") == "worker"
 _WEB_APPS = [
     "allauth.socialaccount.providers.openid_connect",
@@ -220,7 +221,8 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 
-# -- Postgres and Redis ------------------------------------------------------------------------------
+# -- Postgres and Redis
+# ------------------------------------------------------------------------------
 DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
@@ -246,7 +248,8 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(AMBER_MAX_IMPORT_BYTES, AMBER_MAX_UPLOAD_BYTES)
 
-# -- People ------------------------------------------------------------------------------------------
+# -- People
+# ------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -285,13 +288,14 @@ globals().update(env.mail_server("AMBER_SMTP_URL"))
 _SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
 if AMBER_OPEN_SIGNUP and not _SENDS_MAIL:
     raise ImproperlyConfigured(
-        "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL: whoever signs up must prove their address by mail."
+        "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL: people who sign up prove their address by mail."
     )
-# Nobody signs in before they have followed the link that was mailed to them.
+# People must follow the link that was mailed to them before they can sign in.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if _SENDS_MAIL else "none"
 DEFAULT_FROM_EMAIL = env.text("AMBER_EMAIL_FROM", "amber@localhost")
 
-# -- REST ----------------------------------------------------------------------------------------------
+# -- REST
+# ----------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.sign_in.authentication.PrincipalAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.sign_in.authentication.HasPrincipal"],
@@ -306,7 +310,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Amber",
     "VERSION": AMBER_VERSION,
-    "DESCRIPTION": "Assistants, chats and turns. Errors have one form; the codes are in docs/errors.md.",
+    "DESCRIPTION": "Assistants, chats and turns. Errors have one form: docs/errors.md lists them.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -339,7 +343,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     ],
 }
 
-# -- Workers -------------------------------------------------------------------------------------------
+# -- Workers
+# -------------------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
@@ -352,7 +357,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 800_000
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A Redis that refuses writes is one that is away: the worker stays, and connects anew.
+# A Redis that refuses writes counts as away: the worker stays, and connects again.
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_WORKER_CONSUMER = "amber.celery:Consumer"
 # Nobody asks workers by Celery's own commands; they cost a connection each, which can hang.
@@ -368,7 +373,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_keepalive": True,
 }
 
-# -- Time, words, logs -----------------------------------------------------------------------------------
+# -- Time, words, logs
+# -----------------------------------------------------------------------------------
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
@@ -419,7 +425,7 @@ LOGGING: dict[str, Any] = {
         # The MCP SDK logs session ids, and what servers wrote; "client" is its client's session.
         "mcp": {"level": "CRITICAL"},
         "client": {"level": "CRITICAL"},
-        # A stranger's Host header is answered with 400; a trace for each would fill the disk.
+        # A wrong Host header is answered with 400; a traceback for each would fill the disk.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "celery": {"level": "INFO"},
         "celery.app.trace": {"level": "WARNING"},

@@ -1,11 +1,11 @@
-"""Keeps children running: passes on what they say, restarts what dies, stops them in order.
+"""Keep children running: pass on their output, restart those that die, stop them in order.
 
 One thread around one select(), with no library beside the standard one, because this process
 stays for as long as Amber runs. It refuses to know what the children are: that is `amber.up`.
 
 Why not circus: circusd holds 32 MB with five watchers, this 17, of the 400 that Amber allows
-itself when idle. Circus also stops all watchers at once (`Arbiter._stop_watchers`) where an order
-is wanted, and listens for commands on a socket that would have to be guarded.
+itself when idle. Circus also stops all watchers at once (`Arbiter._stop_watchers`) where the order
+matters, and listens for commands on a socket that would have to be guarded.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from typing import IO
 
 from amber.processes import Account, kill_session, spawn
 
-# A process that lived this long did not die of its start: it is restarted at once.
+# A process that lived this long did not fail at its start: it is restarted at once.
 SETTLED_SECONDS = 30
 LONGEST_PAUSE_SECONDS = 30
 TICK_SECONDS = 0.5
@@ -29,7 +29,7 @@ TICK_SECONDS = 0.5
 
 @dataclass(eq=False)
 class Child:
-    """One process to keep alive, and how it is doing."""
+    """A process to keep alive, and its state."""
 
     name: str
     argv: Sequence[str]
@@ -54,7 +54,7 @@ class Child:
 
 
 class Supervisor:
-    """Children, their output, and the signals that end it all. One thread, one select()."""
+    """Watches children, their output, and the signals to stop. One thread, one select()."""
 
     def __init__(self, output: IO[bytes]) -> None:
         self.children: list[Child] = []
@@ -79,9 +79,9 @@ class Supervisor:
         self._spawn(child)
 
     def wait_until(self, check: Callable[[], bool]) -> bool:
-        """Look after the children until `check` holds; False if asked to stop before.
+        """Watch the children until `check` holds; return False if asked to stop before.
 
-        Asked every 50 ms however much the children say: the answer may make one of them log.
+        Checks every 50 ms however much the children print: checking may make one of them log.
         """
         next_check = time.monotonic()
         while not self.stop_requests:
@@ -93,14 +93,14 @@ class Supervisor:
         return False
 
     def watch(self) -> None:
-        """Look after the children until asked to stop."""
+        """Watch the children until asked to stop."""
         while not self.stop_requests:
             self.tick(TICK_SECONDS)
 
     def stop(self, *names: str) -> None:
-        """Signal these children once and wait for all; kill what outlasts its grace.
+        """Signal these children once and wait for all; kill those that outlast their grace period.
 
-        A second Ctrl-C ends the patience with those that yield.
+        A second Ctrl-C ends the grace period of those that yield.
         """
         stopping = [child for child in self.children if child.name in names]
         began = time.monotonic()
@@ -114,7 +114,7 @@ class Supervisor:
             for child in alive:
                 grace = 0 if hurried and child.yields else child.grace_seconds
                 if child.process and child.is_alive and time.monotonic() - began > grace:
-                    self.say(f"{child.name} is killed.")
+                    self.say(f"{child.name} did not stop in time and was killed.")
                     kill_session(child.process)
                     child.process.wait()
         self.tick(0)  # their last words
@@ -124,7 +124,7 @@ class Supervisor:
             self._print(name, line.encode())
 
     def tick(self, timeout_seconds: float) -> None:
-        """One round: pass on output, notice deaths, restart what is due."""
+        """Run one round: pass on output, notice deaths, restart what is due."""
         for key, _ in self._selector.select(timeout_seconds):
             if key.data is None:
                 with contextlib.suppress(BlockingIOError):
@@ -160,10 +160,10 @@ class Supervisor:
         child.early_deaths = 0 if lived_seconds > SETTLED_SECONDS else child.early_deaths + 1
         pause = min(0.25 * 2**child.early_deaths, child.longest_pause_seconds)
         child.restart_at = time.monotonic() + (pause if child.early_deaths else 0)
-        self.say(f"{child.name} ended with status {process.returncode}; it is started again.")
+        self.say(f"{child.name} ended with status {process.returncode} and will be restarted.")
 
     def _pass_on(self, child: Child, descriptor: int) -> None:
-        """Print the finished lines of what a child said; at its end the unfinished one too."""
+        """Print the complete lines of a child's output; at its end also the incomplete one."""
         try:
             said = os.read(descriptor, 65536)
         except BlockingIOError:

@@ -1,9 +1,9 @@
-"""`manage.py up`: Postgres, Redis, web, chat worker and ingest worker, until Ctrl-C.
+"""Run Postgres, Redis, web, chat worker and ingest worker until Ctrl-C: `manage.py up`.
 
 Servers that DATABASE_URL and REDIS_URL name are used instead of embedded ones. Stopped in the
 order web, workers, Redis, Postgres. It never imports Django, so that the process that stays is
 small: migrating and bootstrapping is one child that ends again. With names (`up web chat`) it
-runs those roles only, as many times as wanted, for machines and containers that share servers.
+runs those roles only, on as many machines and containers as share the servers.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ class StartError(Exception):
 
 
 def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
-    """The command line of each role."""
+    """Return the command line of each role."""
     python = [sys.executable, "-m"]
     chat = [*python, "amber.worker", "chat", "--threads"]
     ingest = [*python, "amber.worker", "ingest", "--threads"]
@@ -62,7 +62,7 @@ def _host(environ: Mapping[str, str]) -> str:
 def _port(environ: Mapping[str, str]) -> int:
     raw = environ.get("AMBER_PORT") or "8000"
     if not raw.isdecimal() or not 0 < int(raw) < 65536:
-        raise StartError(f"AMBER_PORT={raw!r}: a port between 1 and 65535 is wanted.")
+        raise StartError(f"AMBER_PORT={raw!r}: must be a port between 1 and 65535.")
     return int(raw)
 
 
@@ -71,7 +71,7 @@ def _grace(environ: Mapping[str, str]) -> float:
     try:
         return float(raw)
     except ValueError:
-        raise StartError(f"AMBER_SHUTDOWN_GRACE_SECONDS={raw!r}: a number is wanted.") from None
+        raise StartError(f"AMBER_SHUTDOWN_GRACE_SECONDS={raw!r}: must be a number.") from None
 
 
 def main(roles: Sequence[str] = ()) -> int:
@@ -80,9 +80,11 @@ def main(roles: Sequence[str] = ()) -> int:
     supervisor = Supervisor(sys.stdout.buffer)
     try:
         if unknown := set(roles) - set(ROLES):
-            raise StartError(f"{', '.join(sorted(unknown))}: {', '.join(ROLES)} can be named.")
+            raise StartError(
+                f"Unknown: {', '.join(sorted(unknown))}. The roles are {', '.join(ROLES)}."
+            )
         if roles and not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL")):
-            raise StartError("To run a part of Amber, say where DATABASE_URL and REDIS_URL are.")
+            raise StartError("To run a part of Amber, set DATABASE_URL and REDIS_URL.")
         var = embedded.make_var(Path(os.environ.get("AMBER_VAR_DIR") or HERE / "var"))
         with contextlib.nullcontext("") if roles else _only_one(var / "up.lock") as mark:
             return _run(supervisor, var, {**os.environ, MARK: mark}, roles or ROLES, began)
@@ -118,7 +120,7 @@ def _run(
         if "web" in roles and supervisor.wait_until(lambda: _is_healthy(environ)):
             supervisor.say(_banner(environ, var, time.monotonic() - began))
         supervisor.watch()
-        supervisor.say("Stopping. Press Ctrl-C again not to wait for running turns.")
+        supervisor.say("Stopping. Press Ctrl-C again to stop without waiting for running turns.")
         return 0
     finally:
         for names in STOP_ORDER:
@@ -127,10 +129,10 @@ def _run(
 
 @contextlib.contextmanager
 def postgres_for(command: str) -> Iterator[None]:
-    """For backup and restore the embedded Postgres runs, also while nothing else does.
+    """Run the embedded Postgres for backup and restore, which work while nothing else runs.
 
-    Nothing is started where DATABASE_URL names a server, or while `up` runs on the same folder: its
-    server is used then. Raises SystemExit with the reason when it cannot be started.
+    Starts nothing where DATABASE_URL names a server, or while `up` runs on the same folder: its
+    server is used then. Raises SystemExit with the reason if Postgres cannot be started.
     """
     if command not in STANDALONE or os.environ.get("DATABASE_URL"):
         yield
@@ -140,7 +142,7 @@ def postgres_for(command: str) -> Iterator[None]:
         try:
             stack.enter_context(_only_one(var / "up.lock"))
         except StartError:
-            yield  # it runs: where, is remembered
+            yield  # it runs, at the remembered address
             return
         try:
             server = embedded.prepare_postgres(var)
@@ -153,7 +155,7 @@ def postgres_for(command: str) -> Iterator[None]:
 
 
 def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Start the servers the environment does not name; returns where they are."""
+    """Start the servers that the environment does not name; return their addresses."""
     prepare = {"DATABASE_URL": embedded.prepare_postgres, "REDIS_URL": embedded.prepare_redis}
     needed = {name: make(var) for name, make in prepare.items() if not environ.get(name)}
     plain = {name: value for name, value in environ.items() if name != MARK}
@@ -179,7 +181,7 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
 
 
 def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, str]) -> bool:
-    """Migrate and make the first rows; False if that failed or a stop was asked for."""
+    """Migrate and create the first rows; return False if that failed or a stop was asked for."""
     child = Child("bootstrap", argv, environ, restarts=False, cwd=HERE)
     if not supervisor.stop_requests:
         supervisor.start(child)
@@ -189,9 +191,10 @@ def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, st
 
 @contextlib.contextmanager
 def _only_one(lock: Path) -> Iterator[str]:
-    """Hold the lock, rid of what a killed supervisor left; yields the mark of our processes.
+    """Hold the lock, end what a killed supervisor left, and yield the mark of Amber's processes.
 
-    The kernel drops the lock when we die, however we die. Raises StartError when it is held.
+    The kernel drops the lock when this process dies, however it dies. Raises StartError if another
+    process holds it.
     """
     with lock.open("a+") as held:
         try:
@@ -199,7 +202,7 @@ def _only_one(lock: Path) -> Iterator[str]:
         except BlockingIOError:
             held.seek(0)
             raise StartError(
-                f"Amber runs already on {lock.parent} (process {held.read().strip()})."
+                f"Amber is already running on {lock.parent} (process {held.read().strip()})."
             ) from None
         held.truncate(0)
         held.write(str(os.getpid()))
@@ -211,7 +214,7 @@ def _only_one(lock: Path) -> Iterator[str]:
 
 
 def _marked_with(mark: str) -> list[int]:
-    """The processes that have our mark in their environment."""
+    """Return the processes with this mark in their environment."""
     wanted = f"{MARK}={mark}"
     if Path("/proc/self/environ").exists():
         marked = []
@@ -226,7 +229,7 @@ def _marked_with(mark: str) -> list[int]:
 
 
 def _check_port(host: str, port: int) -> None:
-    """Raises StartError when another program listens there."""
+    """Raise StartError if another program listens there."""
     family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -235,12 +238,12 @@ def _check_port(host: str, port: int) -> None:
         except OSError as error:
             raise StartError(
                 f"Cannot listen on {host} port {port}: {error.strerror}. "
-                "Stop what uses it, or choose another: AMBER_PORT=8001 make run"
+                "Stop the program that uses it, or choose another port: AMBER_PORT=8001 make run"
             ) from None
 
 
 def _is_healthy(environ: Mapping[str, str]) -> bool:
-    """Whether /healthz answers 200. A bare socket: http.client would cost 6 MB for good."""
+    """Return whether /healthz answers 200. A bare socket: http.client would cost 6 MB for good."""
     host = _host(environ).replace("0.0.0.0", "127.0.0.1")
     try:
         with socket.create_connection((host, _port(environ)), timeout=2) as connection:

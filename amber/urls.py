@@ -1,4 +1,4 @@
-"""Which app answers which address."""
+"""Route addresses to apps."""
 
 from django.contrib import admin
 from django.urls import include, path

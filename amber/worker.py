@@ -1,4 +1,7 @@
-"""A worker process: `python -m amber.worker chat --threads 64`, `python -m amber.worker ingest --processes 1`.
+"""Run a worker process.
+
+    python -m amber.worker chat --threads 64
+    python -m amber.worker ingest --processes 1
 
 Starts Celery's worker without its command line, which imports a terminal toolkit, and Django
 without the apps that only pages need: together 50 MB a process.
@@ -20,8 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="amber.worker")
     parser.add_argument("queue", choices=("chat", "ingest"))
     pool = parser.add_mutually_exclusive_group(required=True)
-    pool.add_argument("--threads", type=int, help="run so many tasks in threads")
-    pool.add_argument("--processes", type=int, help="run so many tasks in child processes")
+    pool.add_argument("--threads", type=int, help="run this many tasks in threads")
+    pool.add_argument("--processes", type=int, help="run this many tasks in child processes")
     given = parser.parse_args(arguments)
     os.environ[ROLE_VARIABLE] = "worker"
     name_process(f"{given.queue} worker")
@@ -34,7 +37,8 @@ def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
 
     from amber.celery import app
 
-    # Containers and development machines run as root; tasks are JSON, which is what it is about.
+    # Containers and development machines run as root. Celery warns because of pickle; tasks are
+    # JSON.
     warnings.simplefilter("ignore", SecurityWarning)
     worker = app.Worker(
         hostname=f"{queue}@{socket.gethostname()}",

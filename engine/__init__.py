@@ -1,1 +1,1 @@
-"""One assistant turn in plain Python: no Django, no Celery, no Redis."""
+"""Runs one assistant turn in plain Python: no Django, no Celery, no Redis."""

@@ -1,4 +1,4 @@
-"""The closed set of events a turn's viewers see, and the fold that turns them into a transcript.
+"""Define the closed set of events that a turn's viewers see, and fold them into a transcript.
 
 On the wire: `id: <seq>`, `event: <name>`, `data: <json>` (docs/stream-protocol.md). Tools and
 apps add no events. What is stored equals `fold` of what was streamed; that is tested.
@@ -107,7 +107,8 @@ class TurnCancelled(_Event):
 
 
 class TurnSnapshot(_Event):
-    """All that a viewer missed: `text` is the text so far by step (JSON keys are strings)."""
+    """Everything that a viewer missed: `text` is the text so far by step (JSON keys are
+    strings)."""
 
     event: Literal["turn.snapshot"] = "turn.snapshot"
     messages: list[dict[str, Any]]
@@ -146,7 +147,7 @@ class Transcript(BaseModel):
 
 
 def fold(events: Iterable[Event]) -> Transcript:
-    """The transcript after these events, oldest first.
+    """Return the transcript after these events, oldest first.
 
     A stored answer or call replaces the text of its step; a restart takes back the text of the
     step that begins again and of later ones; a snapshot replaces everything.
@@ -158,7 +159,7 @@ def fold(events: Iterable[Event]) -> Transcript:
 
 
 def _put(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:
-    """A message that is said again stays where it is."""
+    """Add a message; one that comes again stays in its place."""
     for place, known in enumerate(messages):
         if known["id"] == message["id"]:
             messages[place] = message
@@ -167,7 +168,7 @@ def _put(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:
 
 
 def take(seen: Transcript, event: Event) -> None:
-    """One event more, in place."""
+    """Apply one more event, in place."""
     match event:
         case TextDelta(step=step, text=text):
             seen.text[step] = seen.text.get(step, "") + text

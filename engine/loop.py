@@ -1,6 +1,6 @@
-"""One assistant turn: ask the model, run what it calls, ask again. The whole of it is this page.
+"""Run one assistant turn: ask the model, run what it calls, ask again.
 
-`run` yields what happens as it happens and does no input or output itself: the model and the tools
+`run` yields loop events as they happen and does no input or output itself: the model and the tools
 come as arguments, and whoever consumes it stores each `Reply` before asking for more, so that a
 tool is never called before its call is a row. It may be closed or cancelled at any point; tools
 and the upstream socket are let go at once.
@@ -44,8 +44,8 @@ async def run(
     first_step: int = 1,
     on_retry: OnRetry | None = None,
 ) -> AsyncGenerator[LoopEvent, None]:
-    """Steps until the model answers without a call, each one request; or until a call must wait, or
-    is for whoever asked.
+    """Run steps, each one request, until the model answers without a call, a call must wait for a
+    person, or a call is the client's to run.
 
     `request.messages` hold everything up to `first_step`. After `max_tool_rounds` rounds one last
     request goes out without tools. A call that `request.tool_choice` forces is forced once.
@@ -85,7 +85,7 @@ async def run(
 async def run_calls(
     calls: Sequence[ToolCall], *, step: int, toolbox: Toolbox
 ) -> AsyncGenerator[CallStarted | CallFinished, None]:
-    """Run all calls of one reply at once; results come as they are ready."""
+    """Run all calls of one reply at once, and yield results as they are ready."""
     for call in calls:
         yield CallStarted(step, call)
     running = [asyncio.create_task(_call(call, step, toolbox)) for call in calls]
@@ -110,8 +110,11 @@ async def _one_reply(
     retry_policy: RetryPolicy,
     on_retry: OnRetry | None,
 ) -> AsyncGenerator[Text | Reply, None]:
-    """The text as it comes, then the Reply. Calls nobody offered are dropped, and so is what the
-    provider sent with an answer that no call stands in front of: it will not be wanted back."""
+    """Yield the text as it comes, then the Reply.
+
+    Drops calls of tools that were not offered, and fields that the provider sent with an answer in
+    an exchange without calls: it will not want them back.
+    """
     started = time.monotonic()
     stripper = SentAtStripper()
     texts: list[str] = []
@@ -160,7 +163,7 @@ def _with_unapproved(whole: Reply, toolbox: Toolbox) -> Reply:
 def _extend_messages(
     messages: list[ProviderMessage], more: list[ProviderMessage], profile: ModelProfile
 ) -> list[ProviderMessage]:
-    """With a round behind the others; the prompt of a model that wants it last stays behind all."""
+    """Append a round; the prompt of a model that wants it last stays last."""
     end = len(messages)
     while profile.system_position == "last" and end and messages[end - 1]["role"] == "system":
         end -= 1
@@ -170,9 +173,9 @@ def _extend_messages(
 def _round(
     whole: Reply, results: dict[ToolCall, ToolResult], profile: ModelProfile
 ) -> list[ProviderMessage]:
-    """The calling message, its results in call order, and what they brought in the order it came.
+    """Return the calling message, its results in call order, and the files they made as they came.
 
-    The same messages as `engine.history.normaliser` makes of the stored rows.
+    These must be the messages that `engine.history.normaliser` makes of the stored rows.
     """
     calling: ProviderMessage = {
         "role": "assistant",

@@ -1,4 +1,4 @@
-"""What happens while a turn runs, as `engine.loop` tells it to whoever stores and publishes it.
+"""Define the loop events, which `engine.loop` yields to whoever stores and publishes them.
 
 Values only. `step` counts requests to the model within the turn, from 1.
 """
@@ -55,7 +55,7 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalNeeded:
-    """The other calls of this step have their results; these wait for a person. The last happening."""
+    """These calls wait for a person; the step's other calls have results. The last loop event."""
 
     step: int
     calls: tuple[ToolCall, ...]
@@ -63,7 +63,7 @@ class ApprovalNeeded:
 
 @dataclass(frozen=True, slots=True)
 class ClientCallsReturned:
-    """The turn is over, its last calls are for whoever asked; the others have their results."""
+    """The turn has ended with these calls of client tools; its other calls have results."""
 
     step: int
     calls: tuple[ToolCall, ...]

@@ -1,4 +1,4 @@
-"""The values a chat is made of, as the engine sees them: frozen, without a database.
+"""Define the values that a chat is made of, as the engine sees them: frozen, without a database.
 
 The roles and their meaning are the table of docs/architecture.md ("Roles"). What a model
 provider understands is made from these by `engine.history.normaliser.normalise`.
@@ -32,12 +32,12 @@ ProviderMessage = dict[str, Any]
 class ProducedMessage(ProviderMessage):
     """A user message that holds what a tool made, because results can hold text only.
 
-    The same on the wire; but nobody said it, so it is never the question (`is_asked`).
+    It looks the same on the wire, but no person wrote it: it is never the question (`is_asked`).
     """
 
 
 def is_asked(message: ProviderMessage) -> bool:
-    """Whether a person said this."""
+    """Return whether a person said this."""
     return message["role"] == "user" and not isinstance(message, ProducedMessage)
 
 

@@ -1,4 +1,4 @@
-"""What a provider sends with a reply beyond OpenAI's form, and the one rule by which it goes back.
+"""Keep what a provider sends with a reply beyond OpenAI's form, and send it back by one rule.
 
     with a tool call   extra_content       Gemini signs its calls (google.thought_signature), and answers
                                            400 when a call of the running turn comes back unsigned
@@ -11,8 +11,8 @@ and in later turns too; where nothing was called its newer models ignore it, and
 of old, which knows no tools, answers 400 to any.
 
 Sources: https://ai.google.dev/gemini-api/docs/thought-signatures,
-https://api-docs.deepseek.com/guides/thinking_mode#tool-calls. Pure: no I/O. Refuses to look inside a
-field, and to keep one that is in neither list: what nobody asks for back may be refused.
+https://api-docs.deepseek.com/guides/thinking_mode#tool-calls. Pure: no I/O. Refuses to look inside
+a field, and to keep one that is in neither list: what nobody asks for back may be refused.
 """
 
 import hashlib
@@ -29,19 +29,19 @@ MESSAGE_FIELDS: Final = ("reasoning_content",)
 REASONING: Final = "reasoning_content"
 
 MAX_FIELDS_BYTES: Final = 512_000
-"""Of one row. The longest thought of a model (64,000 tokens) is some 300,000 bytes, a signature a few
-thousand."""
+"""Of one row. The longest thought of a model (64,000 tokens) is some 300,000 bytes, a signature a
+few thousand."""
 
 Fields = Mapping[str, Any]
 
 StoredFields = dict[str, Any]
-"""As a row keeps them: {"sender", "message"?, "call"?}. `sender` "" means that nobody said whose they
-are: a client brought them, and answers for them."""
+"""As a row keeps them: {"sender", "message"?, "call"?}. `sender` "" means that nobody said whose
+they are: a client brought them, and answers for them."""
 
 
 def sender_of(base_url: str, upstream_id: str) -> str:
-    """Return the mark of a model at a provider. It tells nobody the address, and is the same wherever
-    that model is configured, so that an exported chat goes on elsewhere."""
+    """Return the mark of a model at a provider. It tells nobody the address, and is the same
+    wherever that model is configured, so that an exported chat goes on elsewhere."""
     return hashlib.sha256(f"{base_url.rstrip('/')} {upstream_id}".encode()).hexdigest()[:16]
 
 
@@ -59,7 +59,8 @@ class FieldGatherer:
                 self._pieces.setdefault(name, []).append(value)
 
     def whole(self) -> dict[str, Any]:
-        """Return the fields, storable. Texts are joined once: a thought comes in thousands of pieces."""
+        """Return the fields, storable. Texts are joined once: a thought comes in thousands of
+        pieces."""
         return {
             name: storable("".join(pieces) if _are_texts(pieces) else reduce(merge, pieces))
             for name, pieces in self._pieces.items()
@@ -71,8 +72,8 @@ def _are_texts(pieces: Sequence[Any]) -> bool:
 
 
 def merge(one: Any, more: Any) -> Any:
-    """Continue a value with its next piece: texts and lists grow, objects merge deeply, anything else
-    is replaced."""
+    """Continue a value with its next piece: texts and lists grow, objects merge deeply, anything
+    else is replaced."""
     if isinstance(one, dict) and isinstance(more, dict):
         return one | {k: merge(one[k], v) if k in one else v for k, v in more.items()}
     if isinstance(one, str) and isinstance(more, str):
@@ -95,7 +96,7 @@ def storable(value: Any) -> Any:
 
 
 def is_too_long(fields: Any) -> bool:
-    """Whether the fields exceed MAX_FIELDS_BYTES, or are nested deeper than any reader goes."""
+    """Return whether the fields exceed MAX_FIELDS_BYTES, or are nested too deeply."""
     try:
         return len(orjson.dumps(fields)) > MAX_FIELDS_BYTES
     except TypeError:
@@ -110,8 +111,8 @@ def stored_form(sender: str, *, message: Fields, call: Fields) -> StoredFields |
 
 
 def read_stored_form(given: Mapping[str, Any]) -> StoredFields | None:
-    """Return the stored form of what somebody brought along, without anything that is not ours to
-    send; None where nothing is left, or it is too long."""
+    """Return the stored form of what a client sent, without fields that Amber does not send; None
+    if nothing is left, or it is too long."""
     sender = given.get("sender")
     if not isinstance(sender, str) or is_too_long(given):
         return None
@@ -143,13 +144,14 @@ def without_idle_fields(messages: Sequence[ProviderMessage]) -> list[ProviderMes
 
 
 def is_calling(messages: Sequence[ProviderMessage]) -> bool:
-    """Whether the last exchange calls tools: the fields of its next message will be wanted back."""
+    """Return whether the last exchange calls tools: its next message's fields will go back."""
     *_, last = _exchanges(messages)
     return _calls(last)
 
 
 def with_reasoning(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
-    """Say of answers in exchanges with calls that nothing was thought, where nothing is known of it.
+    """Say of answers in exchanges with calls that nothing was thought, where nothing is known of
+    it.
 
     For a provider that demands the field: another model answered, or a client dropped the field.
     """

@@ -1,4 +1,4 @@
-"""What a tool is to a turn: a name, a description, a JSON Schema, and something to call.
+"""Define what a tool is to a turn: a name, a description, a JSON Schema, and something to call.
 
 Where tools come from (built-in functions, HTTP services, MCP) is not known here: see `tools/`.
 """
@@ -15,7 +15,7 @@ MAX_OFFERED_TOOLS = 128
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What the model is told. `parameters` is a JSON Schema 2020-12 object schema.
+    """A tool as the model is told of it. `parameters` is a JSON Schema 2020-12 object schema.
 
     `name` matches [a-zA-Z0-9_-]{1,64} and is unique among the tools of one request. `strict`: the
     provider is to hold the arguments to the schema; None leaves it to the provider.
@@ -37,7 +37,7 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What the model is told of a call, and whether it went well.
+    """The result of a call as the model reads it, and whether the call succeeded.
 
     `kept` belongs to the result for people to open: the whole of what was cut, or a document.
     `produced` is shown to the model behind the results, as if somebody had sent it: images.
@@ -57,19 +57,20 @@ class Toolbox(Protocol):
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
-        """At most MAX_OFFERED_TOOLS, in a stable order (prompt caches depend on it)."""
+        """Return at most MAX_OFFERED_TOOLS, in a stable order (prompt caches depend on it)."""
         ...
 
     def is_safe_to_repeat(self, name: str) -> bool:
-        """True when calling twice does no harm, so that a call cut by a crash is made again."""
+        """Return whether calling twice does no harm, so that a crashed call can be repeated."""
         ...
 
     def asks_first(self, name: str) -> bool:
-        """True when a person must approve each call, and there is somebody who can."""
+        """Return whether a person must approve each call, and there is somebody who can."""
         ...
 
     def is_client_tool(self, name: str) -> bool:
-        """True for a function of whoever asked: its calls end the turn, and are never run here."""
+        """Return whether it is the client's function: its calls end the turn, and never run
+        here."""
         ...
 
     async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:

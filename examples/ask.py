@@ -34,7 +34,7 @@ Event = dict[str, Any]
 
 
 def request(method: str, path: str, body: Any = None, **headers: str) -> http.client.HTTPResponse:
-    """Raises urllib.error.HTTPError, whose body holds Amber's error."""
+    """Send a request. Raises urllib.error.HTTPError, whose body holds Amber's error."""
     sent = urllib.request.Request(
         f"{URL}/api/v1/{path}",
         method=method,
@@ -55,7 +55,7 @@ def call(method: str, path: str, body: Any = None, **headers: str) -> Any:
 
 
 def read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
-    """Server-sent events as Amber writes them: one `data:` line each; comments are heartbeats."""
+    """Yield server-sent events, of one `data:` line each; comments are heartbeats."""
     data = ""
     for raw in answer:
         line = raw.decode().rstrip("\n")
@@ -67,7 +67,7 @@ def read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
 
 
 def follow(turn_id: str, *, drop_after: int = 0) -> Iterator[Event]:
-    """All events of a turn, each once and in order, over any number of connections."""
+    """Yield all events of a turn, each once and in order, over any number of connections."""
     last_id = 0
     while True:
         try:
@@ -86,7 +86,7 @@ def follow(turn_id: str, *, drop_after: int = 0) -> Iterator[Event]:
 
 
 class Shown:
-    """What stands on the screen: text of the step under way, and what is stored already."""
+    """The text on the screen: of the running step, and of messages that are stored already."""
 
     def __init__(self) -> None:
         self.text: dict[int, str] = {}
@@ -125,18 +125,18 @@ def say(text: str) -> None:
 def assistant_id() -> str:
     found = call("GET", "assistants/?limit=1")["results"]
     if not found:
-        raise SystemExit("There is no assistant: make one with POST assistants/.")
+        raise SystemExit("There is no assistant. Create one with POST assistants/.")
     return str(found[0]["id"])
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description="Ask an assistant.")
     arguments.add_argument("question")
-    arguments.add_argument("--chat", help="Go on in this chat instead of a new one.")
+    arguments.add_argument("--chat", help="Continue this chat instead of a new one.")
     arguments.add_argument("--drop-after", type=int, default=0, metavar="N")
     given = arguments.parse_args()
     if not KEY:
-        raise SystemExit("Put an API key into AMBER_KEY.")
+        raise SystemExit("Set AMBER_KEY to an API key.")
     try:
         chat_id = given.chat or call("POST", "chats/", {"assistant_id": assistant_id()})["id"]
         question = {"role": "human", "content": given.question}

@@ -1,1 +1,1 @@
-"""What third parties call with a key: thin adapters onto chats."""
+"""Serves third parties that call with a key, by thin adapters onto chats."""

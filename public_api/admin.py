@@ -1,4 +1,4 @@
-"""Operators' pages of webhooks and of what was sent to them: read-only, without secrets."""
+"""Show operators webhooks and what was sent to them: read-only, without secrets."""
 
 from django.contrib import admin
 

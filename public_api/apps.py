@@ -1,4 +1,4 @@
-"""Django's name for the room `public_api`."""
+"""Django's configuration of the app `public_api`."""
 
 from importlib import import_module
 

@@ -1,10 +1,10 @@
-"""Which web pages' scripts may read the public API's answers: those of a key's origins; all pages, where
-guests are served.
+"""Decide which web pages' scripts may read the public API's answers: pages of a key's origins, or
+all pages where guests are served.
 
 A browser asks before it sends the key, so its question is answered for the origins of all live keys
 of the installation; the request itself is held to its own key's origins, or its assistant's
-(`accounts.sign_in.authentication`). Cookies count for nothing at these addresses, and browsers are told so
-(`public_api.cors_middleware`): what any page may read is what anybody could fetch.
+(`accounts.sign_in.authentication`). Cookies are ignored at these addresses, and browsers are told
+so (`public_api.cors_middleware`): any page may read only what anybody could fetch.
 """
 
 from typing import Any, Final
@@ -19,7 +19,10 @@ MAX_ORIGIN_CHARS: Final = 300
 
 
 def allow_registered_origin(sender: Any, request: HttpRequest, **_: Any) -> bool:
-    """For django-cors-headers' signal. One query, for requests of web pages only."""
+    """Return whether a key has this origin; a receiver of django-cors-headers' signal.
+
+    One query, for requests of web pages only.
+    """
     origin = request.headers.get("Origin", "")
     if not request.path_info.startswith(PATHS) or not 0 < len(origin) <= MAX_ORIGIN_CHARS:
         return False
@@ -27,5 +30,6 @@ def allow_registered_origin(sender: Any, request: HttpRequest, **_: Any) -> bool
 
 
 def allow_guests_page(sender: Any, request: HttpRequest, **_: Any) -> bool:
-    """For the same signal: a public assistant's own list, if it has one, is looked at later."""
+    """Allow pages with guests, for the same signal; a public assistant's own list is checked
+    later."""
     return request.path_info.startswith(GUEST_PATHS)

@@ -1,4 +1,4 @@
-"""django-cors-headers' middleware, without cookies where only keys and guest tokens count."""
+"""Send CORS headers as django-cors-headers does, without cookies for keys and guest tokens."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class CookielessCorsMiddleware(CorsMiddleware):
-    """Elsewhere the operator's trusted origins are allowed with their session's cookie."""
+    """Refuses cookies for the public API; elsewhere trusted origins may send the session's
+    cookie."""
 
     def add_response_headers(
         self, request: "HttpRequest", response: "HttpResponseBase"

@@ -1,4 +1,4 @@
-"""Webhooks, and what was sent to them: addresses that are told how turns of API keys go."""
+"""Store webhooks and deliveries: addresses that are notified of turns of API keys."""
 
 from datetime import timedelta
 from typing import Final
@@ -28,7 +28,7 @@ class WebhookEvent(models.TextChoices):
 
 
 class WebhookQuerySet(TenantQuerySet):
-    """One's own; those for the whole organization are its admins'. Keys and guests see none."""
+    """A person's own webhooks, and for admins those of the whole organization. Keys see none."""
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.user_id is None or principal.key is not None:
@@ -37,12 +37,12 @@ class WebhookQuerySet(TenantQuerySet):
         return own | Q(whole_organization=True) if principal.is_admin else own
 
     def hearing(self, turn: Turn, event: str) -> "WebhookQuerySet":
-        """Those to be told now."""
+        """Return those that are to be notified of this."""
         return self.entitled(turn).filter(events__contains=[event])
 
     def entitled(self, turn: Turn) -> "WebhookQuerySet":
-        """Those that may know: of turns of their user's keys, or of all keys while their user is an
-        admin. Whoever has left the organization is told nothing."""
+        """Return those that may know: of turns of their user's keys, or of all keys while their
+        user is an admin. Nobody who has left the organization is told anything."""
         member = Membership.objects.filter(
             organization_id=turn.organization_id, user_id=OuterRef("user_id")
         )
@@ -57,10 +57,10 @@ class WebhookQuerySet(TenantQuerySet):
 
 
 class Webhook(TenantRow):
-    """An address that is told of turns made with API keys: its user's, or the whole organization's.
+    """An address to notify of turns of API keys: its user's, or the whole organization's.
 
-    `old_secret_sealed` signs beside the new one until `old_secret_until`. `failures` counts attempts
-    that failed since the last that did not, the first of them at `failing_since`.
+    `old_secret_sealed` signs beside the new one until `old_secret_until`. `failures` counts
+    attempts that failed since the last that did not, the first of them at `failing_since`.
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
@@ -106,7 +106,7 @@ class DeliveryStatus(models.TextChoices):
 
 
 class WebhookDeliveryQuerySet(TenantQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
-    """Seen by whoever sees the webhook."""
+    """Deliveries, which are visible to whoever sees the webhook."""
 
     def _seen_by(self, principal: Principal) -> Q:
         return Q(webhook__in=Webhook.objects.visible_to(principal))
@@ -115,7 +115,7 @@ class WebhookDeliveryQuerySet(TenantQuerySet, LeasedQuerySet):  # type: ignore[o
 class WebhookDelivery(TenantRow, Leased):
     """One event on its way to one webhook; `attempt` counts how often it was sent.
 
-    `payload` is what is sent, but for texts: those are read when it is sent. `http_status`,
+    `payload` is what is sent, except texts, which are read when it is sent. `http_status`,
     `latency_ms` and `error` are of the last attempt.
     """
 

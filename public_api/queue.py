@@ -1,8 +1,9 @@
-"""The ring for webhooks: it names nothing, the queue is in the database."""
+"""Enqueue deliveries of webhooks. The message names none: the rows are the queue."""
 
 from amber.lib.workers.queue import enqueue
 
 
 def enqueue_deliveries() -> None:
-    """Losing a ring is normal: a chore looks for what is due."""
+    """Wake a worker for what is due. A lost message is harmless: a periodic job looks for it,
+    too."""
     enqueue("ingest", "public_api.deliver_webhooks")

@@ -1,4 +1,4 @@
-"""The verbs of the public API: a request becomes a turn. `start_turn` is the one place where it does."""
+"""Turn requests of the public API into turns. `start_turn` is the one place where it happens."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,11 +39,12 @@ def start_turn(
     before: Sequence[Entry] = (),
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """A stateless turn over the messages; with a `chat_id` one in that chat, over what is new.
+    """Start a stateless turn over the messages; with a `chat_id` one in that chat, over what is
+    new.
 
-    `before` is what a stateless conversation began with. Without an assistant the model of `options`
-    answers. Raises Invalid (nobody asks; an image that is none, or cannot be fetched), Missing (no
-    such chat), Conflict (turn_in_progress), TooLarge, Unavailable.
+    `before` is what a stateless conversation began with. Without an assistant the model of
+    `options` answers. Raises Invalid (nobody asks; an image that is none, or cannot be fetched),
+    Missing (no such chat), Conflict (turn_in_progress), TooLarge, Unavailable.
     """
     if not chat_id:
         return _stateless(caller, messages, options, assistant, claim, before)
@@ -57,7 +58,7 @@ def start_chat(
     model: str = "",
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """A stateless turn of a bare model with all built-in tools: POST /chat.
+    """Start a stateless turn of a bare model with all built-in tools: POST /chat.
 
     Raises Invalid (unknown_model), and as `start_turn`.
     """
@@ -105,8 +106,10 @@ def _in_chat(
     assistant: Assistant | None,
     claim: IdempotencyRecord | None,
 ) -> Turn:
-    """System messages, wherever they stand, are prompts of this run alone; what the last answer has
-    in front of it the chat holds already, unless it is new."""
+    """Start a turn over what is new in the chat, which holds already what precedes the last answer.
+
+    System messages, wherever they stand, are prompts of this turn alone.
+    """
     chat = stored_chat(caller, chat_id)
     first = 0 if chat is None else after_last_answer(messages)
     options = replace(options, prompts=(*options.prompts, *prompts_of(messages)))
@@ -117,7 +120,7 @@ def _in_chat(
         given = to_input(messages[first:], ids, first=first)
         entries = [entry for entry in given if entry["role"] != "system"]
         if not entries:
-            said = "There is nothing new to answer."
+            said = "There is no new message to answer."
             raise Invalid(said, fields={"messages": [said]})
         verb = begin_chat if chat is None else partial(continue_chat, chat)
         return verb(

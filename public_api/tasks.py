@@ -1,4 +1,4 @@
-"""Celery's task for webhooks: a ring (`public_api.queue`) names nothing, the queue is in the database."""
+"""Define Celery's task for webhooks. Its message names nothing: the rows are the queue."""
 
 from importlib import import_module
 
@@ -7,5 +7,5 @@ from celery import shared_task
 
 @shared_task(name="public_api.deliver_webhooks")
 def deliver_webhooks() -> None:
-    """The HTTP client comes with its module: workers read it when there is something to send."""
+    """Send what is due. The module with the HTTP client is imported only when it is needed."""
     import_module("public_api.webhooks.delivery").deliver_due()

@@ -1,4 +1,4 @@
-"""Addresses of the public API, from the root."""
+"""Route the public API's addresses, from the root."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""`POST /chat`: a conversation in OpenAI's form goes in, and comes back with its answer."""
+"""Answer a conversation in OpenAI's form, and return it with the answer: `POST /chat`."""
 
 from functools import partial
 from typing import Any
@@ -41,16 +41,17 @@ class ChatProxyView(APIView):
         tags=["public API"],
         responses={
             200: ChatProxySerializer,
-            502: OpenApiResponse(description="The model failed to answer; `code` says how."),
+            502: OpenApiResponse(description="The model failed to answer; `code` tells why."),
         },
     )
     def post(self, request: Request) -> DeferredResponse:
-        """Answer a conversation, tools and all. Nothing is kept: send the whole history each time.
+        """Answer a conversation, with all tools. Nothing is stored: send the whole history each
+        time.
 
-        If the client goes away the turn is cancelled, unless an Idempotency-Key allows it to come
+        If the client disconnects the turn is cancelled, unless an Idempotency-Key allows it to come
         back for the answer.
         """
-        principal = _of_key(principal_of(request))
+        principal = _require_key(principal_of(request))
         given = validate_body(ChatProxyInput, request)
         key = request.headers.get("Idempotency-Key")
         done = once(
@@ -67,15 +68,15 @@ class ChatProxyView(APIView):
         return DeferredResponse(partial(_answer, turn, sent, is_kept=key is not None))
 
 
-def _of_key(principal: Principal) -> Principal:
-    """Raises Forbidden."""
+def _require_key(principal: Principal) -> Principal:
+    """Return the key's principal. Raises Forbidden for others."""
     if principal.key is None:
-        raise Forbidden("This address takes API keys only.")
+        raise Forbidden("This address accepts API keys only.")
     return principal
 
 
 async def _answer(turn: Turn, sent: list[Any], *, is_kept: bool) -> HttpResponse:
-    """Raises what `wait_for_end` raises, and Missing if the answer was erased meanwhile."""
+    """Return the answer. Raises as `wait_for_end`, and Missing if it was erased meanwhile."""
     ended = await wait_for_end(turn, is_kept=is_kept)
     if ended.output is None:
         raise Missing

@@ -1,4 +1,4 @@
-"""What only web processes need of the public API: its errors' form, and who may ask from a web page."""
+"""Register what only web processes need of the public API: its errors' form, and CORS."""
 
 from corsheaders.signals import check_request_enabled
 

@@ -25,8 +25,8 @@ def test_makes_what_a_first_start_needs(capsys):
 
     admin = User.objects.get(is_superuser=True)
     said = capsys.readouterr().out
-    password = said.split("Password, shown this once: ")[1].split()[0]
-    secret = said.split("API key of Demo, shown this once: ")[1].split()[0]
+    password = said.split("Password, shown only once: ")[1].split()[0]
+    secret = said.split("API key of Demo, shown only once: ")[1].split()[0]
     assert admin.check_password(password)
     key = ApiKey.objects.get(sha256=sha256_hex(secret))
     assert (key.user, key.organization.name) == (admin, "Demo")

@@ -93,7 +93,7 @@ def test_starts_again_what_dies(run):
     os.kill(one.pids("web")[0], signal.SIGKILL)
 
     one.wait_for("web       | up", times=2)
-    assert one.count("web ended with status -9; it is started again.") == 1
+    assert one.count("web ended with status -9 and will be restarted.") == 1
 
 
 def test_waits_longer_each_time_when_a_child_cannot_start(run):
@@ -143,7 +143,7 @@ supervisor.stop("chat")
     one.process.terminate()
 
     assert one.process.wait(30) == 0
-    assert one.count("chat is killed.") == 1
+    assert one.count("chat did not stop in time and was killed.") == 1
     assert wait_until(lambda: all(map(is_gone, one.pids("chat"))), timeout_seconds=10)
 
 
@@ -163,7 +163,7 @@ supervisor.stop("postgres")
     one.process.send_signal(signal.SIGINT)
 
     assert one.process.wait(30) == 0
-    assert one.count("chat is killed.") == 1
+    assert one.count("chat did not stop in time and was killed.") == 1
     assert one.count("postgres  | done") == 1
 
 

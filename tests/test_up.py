@@ -128,7 +128,7 @@ def is_gone(pid: int) -> bool:
 def test_survives_every_death_and_finds_everything_again(home, tmp_path):
     with Up(home, tmp_path / "one") as one:
         one.wait_for("Amber is ready")
-        assert "Password, shown this once" in one.said
+        assert "Password, shown only once" in one.said
         children = one.children()
         assert set(children) == {
             "postgres",
@@ -140,13 +140,13 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
 
         second = manage(home, "up")
         assert second.returncode == 1
-        assert f"Amber runs already on {home['AMBER_VAR_DIR']}" in second.stdout
+        assert f"Amber is already running on {home['AMBER_VAR_DIR']}" in second.stdout
 
         eve = account(home)
         for name in ("uvicorn", "worker chat", "redis-server", "postgres"):
             os.kill(children[name], signal.SIGKILL)
         for name in ("web", "chat", "redis", "postgres"):
-            one.wait_for(f"{name} ended with status -9; it is started again.")
+            one.wait_for(f"{name} ended with status -9 and will be restarted.")
         assert wait_until(one.is_healthy, timeout_seconds=60)
         assert wait_until(lambda: len(one.children()) == 5, timeout_seconds=60)
         children = one.children()
@@ -155,13 +155,13 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
 
     with Up(home, tmp_path / "two") as two:
         two.wait_for("Amber is ready")
-        assert "shown this once" not in two.said
+        assert "shown only once" not in two.said
         assert account(home) == eve
         children = two.children()
         two.process.send_signal(signal.SIGINT)
         assert two.process.wait(60) == 0, two.said
     assert all(map(is_gone, children.values()))
-    assert "is killed" not in two.said
+    assert "was killed" not in two.said
     assert two.said.index("Redis is now ready to exit") < two.said.index("received fast shutdown")
 
 
@@ -190,7 +190,7 @@ def test_backs_up_while_it_runs_and_restores_into_a_new_folder(home, tmp_path):
     assert done.returncode == 0, done.stderr
     with Up(elsewhere, tmp_path / "two") as two:
         two.wait_for("Amber is ready")
-        assert "shown this once" not in two.said
+        assert "shown only once" not in two.said
         assert account(elsewhere) == eve
 
 
@@ -230,7 +230,8 @@ def test_runs_a_part_only_beside_servers_that_others_share(home):
 
 
 def test_a_part_leaves_alone_what_the_whole_remembers(home):
-    """The servers that it names are its own affair; other commands go on with those of the whole."""
+    """The servers that it names are its own affair; other commands go on with those of the
+    whole."""
     var = Path(home["AMBER_VAR_DIR"])
     var.mkdir(parents=True)
     whole = {"DATABASE_URL": "postgresql://amber@/amber?host=/whole", "REDIS_URL": "redis://whole"}

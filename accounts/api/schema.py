@@ -1,4 +1,4 @@
-"""What OpenAPI says about accounts: the three credentials, examples, and `Idempotency-Key`."""
+"""Describe accounts in OpenAPI: the three credentials, examples, and `Idempotency-Key`."""
 
 from typing import Any, Final
 
@@ -13,7 +13,8 @@ IDEMPOTENCY_KEY: Final = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "pattern": f"^[!-~]{{1,{MAX_KEY_CHARS}}}$"},
     OpenApiParameter.HEADER,
-    description="The same key and body give the first answer again, for 24 hours.",
+    description="Repeating a request with the same key and body returns the first answer again, "
+    "for 24 hours.",
 )
 NEW_API_KEY: Final = OpenApiExample(
     "For a web page, one assistant, until the end of the year",
@@ -31,19 +32,20 @@ INVITATION: Final = OpenApiExample(
 )
 
 NO_INVITATION: Final = OpenApiResponse(
-    description="No open invitation of yours has this token; whoever sent it must still be allowed to."
+    description="You have no open invitation with this token, or its sender may no longer invite "
+    "people."
 )
 
 
 class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """Loaded by the app's `ready`; drf-spectacular finds it by its target."""
+    """Describes keys and sessions; imported by the app's `ready`, found through its target."""
 
     target_class = "accounts.sign_in.authentication.PrincipalAuthentication"
     match_subclasses = True
     name = ["apiKey", "session"]
 
     def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
-        """Either of them; the session alone where keys are kept out."""
+        """Return key or session; the session alone where keys are refused."""
         names = ["session"] if _in_person_only(auto_schema) else self.name
         return [{name: []} for name in names]
 

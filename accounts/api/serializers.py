@@ -1,4 +1,4 @@
-"""The shapes of accounts on the wire. What is shown once (`key`, `token`) has shapes of its own."""
+"""Describe accounts on the wire. What is shown once (`key`, `token`) has serializers of its own."""
 
 import zoneinfo
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from amber.lib.rest.bounded_fields import BoundedListField
 
 MAX_ORIGINS: Final = 20
 MAX_NAMED_SCOPES: Final = 100
-"""There are fewer; some may be named twice."""
+"""More than there are, since a client may name one twice."""
 MAX_PROMPT_CHARS: Final = 200_000
 # Ten years: beyond that, leave it out.
 MAX_RETENTION_DAYS: Final = 3_650
@@ -25,12 +25,12 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 @cache
 def time_zones() -> frozenset[str]:
-    """The IANA names known here; reading them takes milliseconds, so once."""
+    """Return the IANA names that this machine knows; read once, which takes milliseconds."""
     return frozenset(zoneinfo.available_timezones())
 
 
 class OrganizationSerializer(serializers.ModelSerializer[Organization]):
-    """`role` is the asker's own in it."""
+    """`role` is the caller's role in it."""
 
     role = serializers.ChoiceField(choices=Role.choices, read_only=True)
     name = serializers.CharField(max_length=200)
@@ -83,7 +83,7 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
 
 
 class IssuedApiKeySerializer(ApiKeySerializer):
-    """With the key itself, this once."""
+    """A new key's row, with the key itself: no later answer shows it."""
 
     key = serializers.CharField(read_only=True)
 
@@ -98,13 +98,14 @@ class ApiKeyChangesSerializer(serializers.Serializer[Any]):
         child=serializers.ChoiceField(choices=Scope.choices),
         required=False,
         max_length=MAX_NAMED_SCOPES,
-        help_text="Empty: everything its user may do with a key.",
+        help_text="Empty: the key may do everything that its user may do with a key.",
     )
     origins = BoundedListField(
         child=serializers.CharField(max_length=300),
         required=False,
         max_length=MAX_ORIGINS,
-        help_text="Web pages that may use the key, as `https://example.com`. Empty: unlimited.",
+        help_text="Origins of the web pages that may use the key, such as `https://example.com`. "
+        "Empty: any page.",
     )
     expires_at = serializers.DateTimeField(allow_null=True, required=False)
 
@@ -116,13 +117,13 @@ class ApiKeyChangesSerializer(serializers.Serializer[Any]):
 
     def validate_expires_at(self, expires_at: Any) -> Any:
         if expires_at is not None and expires_at <= timezone.now():
-            raise serializers.ValidationError("This must lie in the future.")
+            raise serializers.ValidationError("Choose a time in the future.")
         return expires_at
 
 
 class NewApiKeySerializer(ApiKeyChangesSerializer):
     assistant_id = serializers.UUIDField(
-        allow_null=True, required=False, help_text="The only assistant that the key may use."
+        allow_null=True, required=False, help_text="Limits the key to this assistant."
     )
 
 
@@ -131,12 +132,12 @@ class RotationSerializer(serializers.Serializer[Any]):
         default=24,
         min_value=0,
         max_value=MAX_OVERLAP_HOURS,
-        help_text="How long the old key keeps working.",
+        help_text="How many hours the old key keeps working.",
     )
 
 
 class MeSerializer(serializers.ModelSerializer[User]):
-    """`organization` is the active one; `api_key` is the key that asked, if one did."""
+    """`organization` is the active one; `api_key` is the key that the request came with."""
 
     is_operator = serializers.BooleanField(source="is_staff", read_only=True)
     organization = OrganizationSerializer(read_only=True)
@@ -161,7 +162,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
 class MeChangesSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=200, allow_blank=True, required=False)
     time_zone = serializers.CharField(
-        max_length=64, required=False, help_text="An IANA name, as `Europe/Berlin`."
+        max_length=64, required=False, help_text="An IANA name, such as `Europe/Berlin`."
     )
 
     def validate_time_zone(self, name: str) -> str:
@@ -196,7 +197,7 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 
 
 class IssuedInvitationSerializer(InvitationSerializer):
-    """With the token, this once."""
+    """A new invitation, with its token: no later answer shows it."""
 
     token = serializers.CharField(read_only=True)
 
@@ -209,7 +210,10 @@ class InvitationTokenSerializer(serializers.Serializer[Any]):
 
 
 def browser_origin(text: str) -> str:
-    """As browsers write it (RFC 6454, 6.2): lower case, no path, no default port."""
+    """Return the origin as browsers write it (RFC 6454, 6.2): lower case, no path or default port.
+
+    Raises ValidationError.
+    """
     try:
         parts = urlsplit(text.strip().lower())
         port = parts.port
@@ -217,9 +221,9 @@ def browser_origin(text: str) -> str:
         raise serializers.ValidationError(f"{text}: this is not an origin.")
     extra = parts.path.rstrip("/") or parts.query or parts.fragment or "@" in parts.netloc
     if "*" in parts.netloc:
-        raise serializers.ValidationError(f"{text}: name each origin; * stands for none.")
+        raise serializers.ValidationError(f"{text}: wildcards are not supported; list each origin.")
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or extra or not text.isascii():
-        raise serializers.ValidationError(f"{text}: an origin is wanted, as https://example.com")
+        raise serializers.ValidationError(f"{text}: enter an origin, such as https://example.com")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     shown_port = "" if port in (None, DEFAULT_PORTS[parts.scheme]) else f":{port}"
     return f"{parts.scheme}://{host}{shown_port}"

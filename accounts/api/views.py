@@ -1,4 +1,4 @@
-"""REST of accounts: me, organizations, their members and invitations, API keys.
+"""Serve accounts over REST: me, organizations, their members and invitations, API keys.
 
 Views below `organizations/{id}/` act in that organization, whichever is active. What keys may not
 do is refused by permission class, before any row is looked at.
@@ -50,7 +50,7 @@ from amber.lib.rest.wire import validate_body
 
 
 def person(principal: Principal) -> User:
-    """Raises Forbidden for guests, who are nobody here."""
+    """Return the acting user. Raises Forbidden for guests, who have none."""
     if principal.user is None:
         raise Forbidden
     return principal.user
@@ -69,7 +69,7 @@ class MeView(APIView):
 
     @extend_schema(responses=MeSerializer)
     def get(self, request: Request) -> Response:
-        """Who you are, and where. Hands sessions the CSRF cookie that unsafe requests need."""
+        """Show you and your active organization. Sets the CSRF cookie that sessions need."""
         principal = principal_of(request)
         if principal.key is None:
             get_token(request._request)
@@ -113,14 +113,14 @@ class OrganizationsView(_ListView):
 
     @extend_schema(responses=OrganizationSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The organizations you are in; of a key, its own."""
+        """List the organizations you are a member of; a key sees its own only."""
         return self.page(
             Organization.objects.visible_to(principal_of(request)), OrganizationSerializer
         )
 
     @extend_schema(request=NewOrganizationSerializer, responses={201: OrganizationSerializer})
     def post(self, request: Request) -> Response:
-        """You become its owner. It does not become the active one."""
+        """Create an organization that you own. Your active organization does not change."""
         principal = principal_of(request)
         fields = validate_body(NewOrganizationSerializer, request)
         made = services.create_organization(person(principal), name=fields["name"])
@@ -133,13 +133,13 @@ class OrganizationView(APIView):
 
     @extend_schema(responses=OrganizationSerializer)
     def get(self, request: Request, organization_id: UUID) -> Response:
-        """The organization, and your role in it."""
+        """Show an organization and your role in it."""
         found = get_visible(Organization, principal_of(request), organization_id)
         return Response(OrganizationSerializer(found).data)
 
     @extend_schema(request=OrganizationSerializer, responses=OrganizationSerializer)
     def patch(self, request: Request, organization_id: UUID) -> Response:
-        """For owners and admins."""
+        """Change an organization. Owners and admins only."""
         organization = get_writable(Organization, principal_of(request), organization_id)
         changes = validate_body(OrganizationSerializer, request, partial=True)
         services.edit_organization(organization, changes=changes)
@@ -147,7 +147,7 @@ class OrganizationView(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, organization_id: UUID) -> Response:
-        """With everything in it. For owners; not for a personal organization."""
+        """Delete an organization with everything in it. Owners only; not for personal ones."""
         there = principal_in(principal_of(request), organization_id)
         if there.role != Role.OWNER:
             raise Forbidden
@@ -156,16 +156,16 @@ class OrganizationView(APIView):
 
 
 class _InOrganization(_ListView):
-    """Below organizations/{id}/."""
+    """A view below organizations/{id}/, which acts in that organization."""
 
     permission_classes = [HasPrincipal, InPerson]
 
     def there(self) -> Principal:
-        """The asker in that organization. Raises Missing."""
+        """Return the caller in that organization. Raises Missing."""
         return principal_in(principal_of(self.request), self.kwargs["organization_id"])
 
     def as_admin(self) -> Principal:
-        """Raises Missing, Forbidden."""
+        """Return the caller, an admin there. Raises Missing, Forbidden."""
         there = self.there()
         if not there.is_admin:
             raise Forbidden
@@ -175,7 +175,7 @@ class _InOrganization(_ListView):
 class MembersView(_InOrganization):
     @extend_schema(responses=MemberSerializer(many=True))
     def get(self, request: Request, organization_id: UUID) -> Response:
-        """Its members, newest first."""
+        """List the members of the organization, newest first."""
         members = Membership.objects.visible_to(self.there()).select_related("user")
         return self.page(members, MemberSerializer)
 
@@ -183,12 +183,12 @@ class MembersView(_InOrganization):
 class MemberView(_InOrganization):
     @extend_schema(responses=MemberSerializer)
     def get(self, request: Request, organization_id: UUID, member_id: UUID) -> Response:
-        """One member and their role."""
+        """Show a member and their role."""
         return Response(MemberSerializer(get_visible(Membership, self.there(), member_id)).data)
 
     @extend_schema(request=MemberSerializer, responses=MemberSerializer)
     def patch(self, request: Request, organization_id: UUID, member_id: UUID) -> Response:
-        """Change the role. Admins may make admins and members; owners also owners."""
+        """Change a member's role. Admins may give the roles admin and member; owners also owner."""
         there = self.there()
         membership = get_writable(Membership, there, member_id)
         changes = validate_body(MemberSerializer, request)
@@ -197,7 +197,7 @@ class MemberView(_InOrganization):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, organization_id: UUID, member_id: UUID) -> Response:
-        """Remove a member, or leave. Their keys in this organization are revoked."""
+        """Remove a member, or leave. The member's keys in this organization are revoked."""
         there = self.there()
         services.remove_member(get_visible(Membership, there, member_id), by=there)
         return Response(status=204)
@@ -209,7 +209,7 @@ class MemberView(_InOrganization):
 class InvitationsView(_InOrganization):
     @extend_schema(responses=InvitationSerializer(many=True))
     def get(self, request: Request, organization_id: UUID) -> Response:
-        """Those nobody has accepted yet, expired ones included. For owners and admins."""
+        """List invitations not accepted yet, including expired ones. Owners and admins only."""
         waiting = Invitation.objects.visible_to(self.as_admin()).filter(accepted_at=None)
         return self.page(waiting, InvitationSerializer)
 
@@ -219,9 +219,9 @@ class InvitationsView(_InOrganization):
         examples=[schema.INVITATION],
     )
     def post(self, request: Request, organization_id: UUID) -> Response:
-        """Ask an address to join. The token is shown once: hand it over.
+        """Invite an email address. The token is shown only once: pass it on to that person.
 
-        An earlier open invitation to the same address ends.
+        An earlier open invitation to the same address is replaced.
         """
         there = self.as_admin()
         fields = validate_body(InvitationSerializer, request)
@@ -238,7 +238,7 @@ class InvitationsView(_InOrganization):
 class InvitationView(_InOrganization):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, organization_id: UUID, invitation_id: UUID) -> Response:
-        """Take an invitation back."""
+        """Withdraw an invitation."""
         invitation = get_writable(Invitation, self.as_admin(), invitation_id)
         if invitation.accepted_at is not None:
             raise Missing
@@ -254,7 +254,7 @@ class AcceptInvitationView(APIView):
         responses={200: OrganizationSerializer, 404: schema.NO_INVITATION},
     )
     def post(self, request: Request) -> Response:
-        """Join. The invitation must be for your email address."""
+        """Accept an invitation. It must be for your email address."""
         principal = principal_of(request)
         token = validate_body(InvitationTokenSerializer, request)["token"]
         membership = services.accept_invitation(person(principal), token=token)
@@ -269,7 +269,7 @@ class DeclineInvitationView(APIView):
         request=InvitationTokenSerializer, responses={204: None, 404: schema.NO_INVITATION}
     )
     def post(self, request: Request) -> Response:
-        """Refuse the invitation. It must be for your email address."""
+        """Decline an invitation. It must be for your email address."""
         token = validate_body(InvitationTokenSerializer, request)["token"]
         services.decline_invitation(person(principal_of(request)), token=token)
         return Response(status=204)
@@ -283,7 +283,7 @@ class ApiKeysView(_ListView):
 
     @extend_schema(responses=ApiKeySerializer(many=True))
     def get(self, request: Request) -> Response:
-        """Your keys in the active organization; owners and admins see everybody's."""
+        """List your keys in the active organization; owners and admins see everybody's."""
         return self.page(ApiKey.objects.visible_to(principal_of(request)), ApiKeySerializer)
 
     @extend_schema(
@@ -292,7 +292,7 @@ class ApiKeysView(_ListView):
         examples=[schema.NEW_API_KEY],
     )
     def post(self, request: Request) -> Response:
-        """A key that acts for you in the active organization. It is shown once."""
+        """Create a key that acts for you in the active organization. It is shown only once."""
         principal = principal_of(request)
         fields = validate_body(NewApiKeySerializer, request)
         assistant_id = fields.get("assistant_id")
@@ -311,19 +311,19 @@ class ApiKeyView(APIView):
 
     @extend_schema(responses=ApiKeySerializer)
     def get(self, request: Request, key_id: UUID) -> Response:
-        """The key's rights, never the key itself."""
+        """Show what a key may do, never the key itself."""
         return Response(ApiKeySerializer(get_visible(ApiKey, principal_of(request), key_id)).data)
 
     @extend_schema(request=ApiKeyChangesSerializer, responses=ApiKeySerializer)
     def patch(self, request: Request, key_id: UUID) -> Response:
-        """For the user the key acts for."""
+        """Change a key. Only the user it acts for may do this."""
         key = get_writable(ApiKey, principal_of(request), key_id)
         changes = validate_body(ApiKeyChangesSerializer, request, partial=True)
         return Response(ApiKeySerializer(services.edit_api_key(key, changes=changes)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key_id: UUID) -> Response:
-        """Revoke: at once and for good. Owners and admins may revoke everybody's keys."""
+        """Revoke a key, at once and for good. Owners and admins may revoke everybody's keys."""
         services.revoke_api_key(get_visible(ApiKey, principal_of(request), key_id))
         return Response(status=204)
 
@@ -333,7 +333,7 @@ class RotateApiKeyView(APIView):
 
     @extend_schema(request=RotationSerializer, responses={201: IssuedApiKeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
-        """A successor with the same rights, shown once. For the user the key acts for."""
+        """Replace a key by a new one with the same rights, shown once. For its user only."""
         key = get_writable(ApiKey, principal_of(request), key_id)
         hours = validate_body(RotationSerializer, request)["overlap_hours"]
         successor, secret = services.rotate_api_key(key, overlap=timedelta(hours=hours))

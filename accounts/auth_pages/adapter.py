@@ -1,5 +1,5 @@
-"""How allauth behaves here: sign-up is by invitation unless it is opened, and an address is proved by
-mail wherever mail is sent; a new account gets its personal organization.
+"""Adapt allauth: sign-up is by invitation unless it is opened, an address is proved by mail
+wherever mail is sent, and a new account gets its personal organization.
 
 Refuses to tell who has an account, in words or by the time that an answer takes.
 """
@@ -24,7 +24,7 @@ from amber.lib.secrets import sha256_hex
 
 class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """A closed installation still lets in whoever was invited."""
+        """Return whether this request may sign up: a closed installation lets in invited people."""
         given = _body_given(request)
         token = given.get("invitation")
         return may_sign_up(
@@ -39,8 +39,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return saved
 
     def pre_login(self, request: HttpRequest, user: User, **login: Any) -> HttpResponse | None:
-        """An operator made who has no address here, by `createsuperuser` or by hand, and vouches for
-        theirs."""
+        """Believe the address of users without one in allauth: an operator created them."""
         _vouch_for(user)
         refusal: HttpResponse | None = super().pre_login(request, user, **login)
         return refusal
@@ -48,14 +47,14 @@ class AccountAdapter(DefaultAccountAdapter):
     def respond_email_verification_sent(
         self, request: HttpRequest, user: User | None
     ) -> HttpResponseBase:
-        """No user: the address has an account already, of which it was told by mail."""
+        """Answer a sign-up. Without a user the address has an account, and was told so by mail."""
         if user is None:
             _do_and_undo_a_sign_up()
         response: HttpResponseBase = super().respond_email_verification_sent(request, user)
         return response
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """Users made by `createsuperuser` or by hand have no organization until here."""
+        """Sign in; users made by `createsuperuser` or by hand get their organization here."""
         give_personal_organization(user)
         super().login(request, user)
 
@@ -67,7 +66,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         return may_sign_up(email, is_proved=email.lower() in known)
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
-        """Amber keeps one name; allauth knows of first and last ones only."""
+        """Fill in the one name that Amber keeps; allauth knows first and last names only."""
         user: User = super().populate_user(request, sociallogin, data)
         user.name = str(data.get("name") or "")[:200]
         return user
@@ -80,9 +79,12 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
 
 
 def may_sign_up(email: str, *, token: str = "", is_proved: bool = False) -> bool:
-    """Closed means by invitation only: the address must have an open one. Where no mail is sent to
-    prove the address, whoever signs up must hold the invitation's token, or an identity provider must
-    know the address."""
+    """Return whether this address may have an account.
+
+    A closed installation asks for an open invitation to the address. Where no mail is sent to prove
+    the address, whoever signs up must also hold the invitation's token, or an identity provider
+    must vouch for the address.
+    """
     if settings.AMBER_OPEN_SIGNUP:
         return True
     invitations = Invitation.objects.open().filter(email__iexact=email)
@@ -92,7 +94,7 @@ def may_sign_up(email: str, *, token: str = "", is_proved: bool = False) -> bool
 
 
 def proves_addresses() -> bool:
-    """Whether nobody signs in before they have followed a link that was mailed to them."""
+    """Return whether people must follow a link in a mail before they can sign in."""
     verification: str = settings.ACCOUNT_EMAIL_VERIFICATION
     return verification == "mandatory"
 
@@ -103,8 +105,10 @@ def _vouch_for(user: User) -> None:
 
 
 def _do_and_undo_a_sign_up() -> None:
-    """The work of a new account, above all the hash of its password: an answer that came sooner would
-    tell that the address has one already."""
+    """Do the work of a new account, above all its password's hash, and roll it back.
+
+    An answer that came sooner would tell that the address has an account already.
+    """
     with transaction.atomic():
         nobody = User.objects.create_user(f"{new_id().hex}@nobody.invalid", new_id().hex)
         give_personal_organization(nobody)
@@ -113,7 +117,7 @@ def _do_and_undo_a_sign_up() -> None:
 
 
 def _body_given(request: HttpRequest) -> dict[str, Any]:
-    """The JSON of allauth's sign-up; empty in any other request."""
+    """Return the JSON body of allauth's sign-up; empty in any other request."""
     if request.content_type != "application/json":
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The admin's sign-in form: guesses are counted before a password is looked at."""
+"""Sign operators in to the admin, and count guesses before a password is looked at."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from accounts.sign_in.rates import spend_admin_sign_in
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no types
     def clean(self) -> Any:
-        """Raises RateLimited: the right password is refused as well, until then."""
+        """Check the sign-in. Raises RateLimited, which refuses the right password as well."""
         if self.request is not None:
             spend_admin_sign_in(self.request, self.cleaned_data.get("username", ""))
         return super().clean()

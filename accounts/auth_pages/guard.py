@@ -1,6 +1,8 @@
-"""Holds allauth's JSON API to what holds for ours: a body is one JSON object, bounded in depth, whose
-numbers and strings can be stored. allauth reads bodies with Python's own parser, which fails with a trace
-on deep nesting and on huge numbers.
+"""Hold allauth's JSON API to the rules of Amber's own: a body is one JSON object, bounded in depth,
+whose numbers and strings can be stored.
+
+allauth reads bodies with Python's own parser, which fails with a traceback on deep nesting and on
+huge numbers.
 """
 
 from collections.abc import Callable
@@ -15,14 +17,14 @@ from amber.lib.rest.wire import parse_object
 
 PREFIX: Final = "/_allauth/"
 FORMS: Final = frozenset({"redirect_to_provider"})
-"""Takes a form and no JSON."""
+"""Views that take a form and no JSON."""
 
 
 class StrictAuthJsonMiddleware(MiddlewareMixin):
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """The refusal of a body that the view must not read."""
+        """Return an error for a body that the view must not read, or None."""
         match = request.resolver_match
         if not request.path_info.startswith(PREFIX) or match is None or match.url_name in FORMS:
             return None

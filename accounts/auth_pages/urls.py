@@ -1,4 +1,4 @@
-"""Sign-up, login, logout, passwords and OpenID Connect: allauth's own API and its callbacks.
+"""Route sign-up, login, logout, passwords and OpenID Connect to allauth's API and callbacks.
 
 The addresses are those allauth's pages recommend; its OpenAPI document describes the answers:
 https://docs.allauth.org/en/latest/headless/openapi-specification/

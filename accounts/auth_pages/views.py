@@ -1,4 +1,4 @@
-"""What of allauth's API is answered otherwise: sign-up says nothing to whom it is closed, and accounts have no
+"""Answer some of allauth's addresses otherwise: a closed sign-up says nothing, and accounts have no
 phone numbers."""
 
 from typing import Any
@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no types
     def handle(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """allauth judges the body first, and so tells strangers whether an address is in use."""
+        """Refuse a closed sign-up before allauth tells strangers which addresses exist."""
         if request.method == "POST" and not get_adapter().is_open_for_signup(request):
             refusal: HttpResponseBase = ForbiddenResponse(request)
             return refusal
@@ -23,5 +23,5 @@ class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no type
 
 @csrf_exempt
 def refuse_phone_numbers(request: HttpRequest) -> HttpResponseBase:
-    """allauth has these addresses although accounts have no phone number, and fails there."""
+    """Answer 404: allauth has these addresses although accounts have no phone, and fails there."""
     raise Http404

@@ -1,10 +1,10 @@
-"""The one authenticator: session cookie or `Authorization: Bearer <key or guest token>` becomes a
-Principal.
+"""Authenticate requests: a session cookie or `Authorization: Bearer <key or guest token>` becomes
+a Principal.
 
 Each request reads key, owner and membership anew, so that a revoked key, a removed member or a
-deactivated user is out at once; so is a guest whose assistant is public no longer. What a credential
-is limited to (scopes, origins, addresses for guests) is checked here too, for every view alike. A
-bad credential is 401, never a fall back to another carrier.
+deactivated user is out at once; so is a guest whose assistant is no longer public. What a
+credential is limited to (scopes, origins, addresses for guests) is checked here too, for every view
+alike. A bad credential is 401, never a fall back to another carrier.
 """
 
 from dataclasses import replace
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 ACTIVE_ORGANIZATION = "organization_id"
 """Session key of the active organization; the personal one when unset or no longer joined."""
 
-_NOT_FOR_GUESTS = "Guests may use their assistant's addresses below /api/v1/public/ only."
-_NOT_FOR_BOUND_KEYS = "This key is limited to one assistant: it may only use that assistant."
-_GUESTS_ONLY = "This address is for guests: ask for a token at token/."
+_NOT_FOR_GUESTS = "Guests may only use their assistant's addresses below /api/v1/public/."
+_NOT_FOR_BOUND_KEYS = "This key is limited to one assistant and may only use that assistant."
+_GUESTS_ONLY = "This address is for guests only. Get a guest token at token/."
 
 _LAST_USED_STEP = timedelta(minutes=1)
 """`last_used_at` is for people: a minute's precision saves a write per request."""
@@ -47,13 +47,13 @@ _LAST_USED_STEP = timedelta(minutes=1)
 def authenticate(
     request: HttpRequest, *, scope: Scope | None = None, for_guests: bool = False
 ) -> Principal | None:
-    """Who is asking; None when the request carries no credential.
+    """Return who is asking, or None when the request carries no credential.
 
     `scope` is what a key needs for this request: by default `read` or `write`, by the method.
-    `for_guests`: the address is one for guests, and for nobody else; sessions are not looked at.
+    `for_guests`: the address is for guests only; sessions are not looked at.
     Cost: one query for a key or a guest; for a session two, and Django's for the session's own row.
     Reads the database: call it through `sync_to_async` in an async view.
-    Raises NotAuthenticated for a credential that does not count, Forbidden for a session's unsafe
+    Raises NotAuthenticated for a credential that is not valid, Forbidden for a session's unsafe
     request without CSRF token and for a credential used where it may not be, RateLimited.
     """
     header = request.headers.get("Authorization")
@@ -70,7 +70,7 @@ def authenticate(
 
 
 def _admit(request: HttpRequest, principal: Principal) -> Principal:
-    """What may change something, and so whatever starts a turn, counts towards the rates.
+    """Count requests that may change something, among them all that start turns.
 
     Raises RateLimited.
     """
@@ -81,7 +81,7 @@ def _admit(request: HttpRequest, principal: Principal) -> Principal:
 
 
 def principal_in(principal: Principal, organization_id: UUID) -> Principal:
-    """The same person in another organization of theirs; a key stays in its own. One query.
+    """Return the same person in another of their organizations; a key stays in its own. One query.
 
     Raises Missing.
     """
@@ -127,9 +127,9 @@ def _by_guest_token(secret: str, request: HttpRequest) -> Principal:
 
 
 def check_page(assistant: PublicAssistant, request: HttpRequest) -> None:
-    """Raises Forbidden for a page that the assistant is not open to."""
+    """Raise Forbidden for a page whose origin the assistant does not allow."""
     if not assistant.may_be_used_from(request.headers.get("Origin")):
-        raise Forbidden("This assistant may not be used by pages of this origin.")
+        raise Forbidden("This assistant may not be used from pages of this origin.")
 
 
 def _by_key(secret: str) -> tuple[ApiKey, Principal]:
@@ -150,7 +150,7 @@ def _by_key(secret: str) -> tuple[ApiKey, Principal]:
 
 @cache_sql
 def _live_keys(*, sha256: str) -> QuerySet[ApiKey]:
-    """Of active users who are members of the key's organization; with their `role` there."""
+    """Return keys of active members of the key's organization, with the member's `role`."""
     membership = Membership.objects.filter(
         organization_id=OuterRef("organization_id"), user_id=OuterRef("user_id")
     )
@@ -164,13 +164,16 @@ def _live_keys(*, sha256: str) -> QuerySet[ApiKey]:
 
 
 def _check_limits(key: ApiKey, request: HttpRequest, scope: Scope | None) -> None:
-    """Browsers always say where a page that calls is from; servers never do, and need not."""
+    """Raise Forbidden for a scope or an origin that the key lacks.
+
+    Browsers always send the origin of the calling page; servers send none, and are not limited.
+    """
     needed = scope or (Scope.READ if request.method in SAFE_METHODS else Scope.WRITE)
     if key.scopes and needed not in key.scopes:
         raise Forbidden(f"This key lacks the scope {needed}.")
     origin = request.headers.get("Origin")
     if key.origins and origin is not None and origin not in key.origins:
-        raise Forbidden("This key may not be used by pages of this origin.")
+        raise Forbidden("This key may not be used from pages of this origin.")
 
 
 def _touch(key: ApiKey) -> None:
@@ -182,7 +185,9 @@ def _touch(key: ApiKey) -> None:
 def _by_session(request: HttpRequest, user: User) -> Principal:
     membership = active_membership(user, request.session.get(ACTIVE_ORGANIZATION))
     if membership is None:
-        raise NotAuthenticated("Your account is in no organization.", code="invalid_credential")
+        raise NotAuthenticated(
+            "Your account is not a member of any organization.", code="invalid_credential"
+        )
     return Principal(
         organization_id=membership.organization_id,
         user=user,
@@ -192,14 +197,14 @@ def _by_session(request: HttpRequest, user: User) -> Principal:
 
 
 def browser_session(request: HttpRequest) -> BrowserSession | None:
-    """None before the session has been stored."""
+    """Return the request's session, or None before it has been stored."""
     session = request.session
     key = session.session_key
     return BrowserSession(key, session.get(HASH_SESSION_KEY, "")) if key else None
 
 
 def active_membership(user: User, wanted: str | None) -> Membership | None:
-    """The membership a session acts in: the chosen one, else the personal, else the oldest."""
+    """Return the membership a session acts in: the chosen, else the personal, else the oldest."""
     mine: list[Membership] = list(
         Membership.objects.filter(user_id=user.pk)
         .select_related("organization")
@@ -210,7 +215,7 @@ def active_membership(user: User, wanted: str | None) -> Membership | None:
 
 
 def _check_csrf(request: HttpRequest) -> None:
-    """As DRF's SessionAuthentication does it: views are csrf_exempt, sessions are not."""
+    """Check CSRF as DRF's SessionAuthentication does: views are csrf_exempt, sessions are not."""
     check = CSRFCheck(lambda _: None)  # type: ignore[arg-type]  # never called
     check.process_request(request)
     if check.process_view(request, None, (), {}):  # type: ignore[arg-type]
@@ -218,7 +223,7 @@ def _check_csrf(request: HttpRequest) -> None:
 
 
 class PrincipalAuthentication(BaseAuthentication):
-    """DRF's seat for `authenticate`: `request.auth` is the Principal.
+    """Calls `authenticate` for DRF: `request.auth` is the Principal.
 
     Views whose keys need another scope than `read` or `write` subclass it and say which.
     """
@@ -235,13 +240,13 @@ class PrincipalAuthentication(BaseAuthentication):
 
 
 class GuestAuthentication(PrincipalAuthentication):
-    """For the addresses of a public assistant's guests, which take nobody else."""
+    """Authenticates the guests of a public assistant, and nobody else."""
 
     for_guests = True
 
 
 class HasPrincipal(BasePermission):
-    """Lets in whoever `authenticate` knew.
+    """Lets in whoever is authenticated.
 
     A key that is limited to one assistant is refused wherever the view does not name the method in
     `bound_keys_may`, so that no new view is open to it by oversight.
@@ -263,7 +268,7 @@ def _is_for_bound_keys(request: Request, view: "APIView") -> bool:
 class InPerson(BasePermission):
     """Keeps keys out: they may not manage keys, members or organizations, nor their user."""
 
-    message = "API keys may not do that; sign in."
+    message = "API keys may not do this. Sign in instead."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return principal_of(request).key is None
@@ -275,7 +280,7 @@ class InPersonOrReadOnly(InPerson):
 
 
 def principal_of(request: Request) -> Principal:
-    """The principal of an authenticated request."""
+    """Return the principal of a request. Raises NotAuthenticated if there is none."""
     if not isinstance(request.auth, Principal):
         raise NotAuthenticated
     return request.auth

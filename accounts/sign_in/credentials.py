@@ -1,8 +1,8 @@
-"""Whether those who were let in are still welcome: asked again while they follow something long.
+"""Check again that credentials are valid while their holders follow a stream.
 
-A request's credential counts when it comes (`accounts.sign_in.authentication`); what outlives the request, a
-stream, asks here every few seconds, for all its viewers at once. That a guest's token may end meanwhile
-is not looked at: a turn is over in minutes.
+A request's credential is checked when it comes (`accounts.sign_in.authentication`). A stream
+outlives that, and asks here every few seconds, for all its viewers at once. That a guest's token
+may expire meanwhile is not looked at: a turn is over in minutes.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ from accounts.registry import public_assistants
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A user's key, or their session, in an organization. Neither: whoever started a turn by session."""
+    """A user's key or session in an organization; neither for whoever started a turn by session."""
 
     organization_id: UUID
     user_id: UUID
@@ -40,7 +40,7 @@ AnyCredential = Credential | GuestCredential
 
 
 def credential_of(principal: Principal) -> AnyCredential | None:
-    """None for nobody in particular."""
+    """Return what to check later; None for a principal that is neither user nor guest."""
     if principal.user_id is None:
         assistant_id = principal.assistant_id
         return GuestCredential(assistant_id, principal.guest_epoch) if assistant_id else None
@@ -49,14 +49,14 @@ def credential_of(principal: Principal) -> AnyCredential | None:
 
 
 def still_good(credentials: Collection[AnyCredential]) -> set[AnyCredential]:
-    """Of people and of guests; at most six queries."""
+    """Return those that are still valid, of people and of guests. At most six queries."""
     people = {each for each in credentials if isinstance(each, Credential)}
     guests = {each for each in credentials if isinstance(each, GuestCredential)}
     return {*_good_people(people), *_good_guests(guests)}
 
 
 def _good_guests(credentials: Collection[GuestCredential]) -> set[GuestCredential]:
-    """Those whose assistant is public, and has not sent its guests away since. One query."""
+    """Return those whose assistant is public and still has the token's epoch. One query."""
     if not credentials:
         return set()
     taking = public_assistants({each.assistant_id for each in credentials})
@@ -65,9 +65,10 @@ def _good_guests(credentials: Collection[GuestCredential]) -> set[GuestCredentia
 
 
 def _good_people(credentials: Collection[Credential]) -> set[Credential]:
-    """Those whose key or session is live, whose user is active and a member; operators, signed in, are
-    let in everywhere (the admin tries assistants of all). One query, one more with keys, two more with
-    sessions, one more for strangers.
+    """Return those whose key or session is live, and whose user is active and a member.
+
+    Operators who are signed in are let in everywhere (the admin tries assistants of all). One
+    query, one more with keys, two more with sessions, one more for people who are not members.
     """
     if not credentials:
         return set()
@@ -87,7 +88,7 @@ def _good_people(credentials: Collection[Credential]) -> set[Credential]:
 
 
 def _members(user_ids: Collection[UUID]) -> set[tuple[UUID, UUID]]:
-    """Pairs of organization and active user."""
+    """Return pairs of organization and active user."""
     rows = Membership.objects.filter(user_id__in=user_ids, user__is_active=True)
     return set(rows.values_list("organization_id", "user_id"))
 
@@ -101,13 +102,13 @@ def _live(key_ids: Collection[UUID]) -> set[UUID]:
 def _signed_out(
     sessions: Collection[tuple[UUID, BrowserSession]],
 ) -> set[tuple[UUID, BrowserSession]]:
-    """Those whose row is gone or expired, or whose user has another password since. Two queries."""
+    """Return those whose row is gone or expired, or whose user's password changed. Two queries."""
     if not sessions:
         return set()
     rows = Session.objects.filter(
         session_key__in={session.key for _, session in sessions}, expire_date__gt=timezone.now()
     )
-    # The row alone does not tell: a session whose user has a new password stays stored until it is used.
+    # A session whose user has a new password stays stored until it is used: the row does not tell.
     stored = set(rows.values_list("session_key", flat=True))
     users = User.objects.filter(pk__in={user_id for user_id, _ in sessions}).only("password")
     hashes = {user.pk: user.get_session_auth_hash() for user in users}

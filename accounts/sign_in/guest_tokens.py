@@ -1,10 +1,10 @@
-"""Guest tokens: the credential of a visitor of one public assistant, given out on first contact.
+"""Make and read guest tokens: a visitor's credential for one public assistant.
 
     amb_guest_ + base64url of: version (1 byte), organization, assistant and guest (16 bytes each),
     epoch (4), end in seconds since 1970 (8), HMAC-SHA256 of all that (32)
 
-Nothing is stored: whoever holds one is that guest until it ends. `epoch` is the assistant's at the time;
-raising the assistant's (`accounts.registry.PublicAssistant`) ends all its tokens at once.
+Nothing is stored: whoever holds one is that guest until it ends. `epoch` is the assistant's at the
+time; raising the assistant's (`accounts.registry.PublicAssistant`) ends all its tokens at once.
 
 Refuses to say why a token is none: whether it is forged, cut or too old is nobody's business.
 """
@@ -28,7 +28,7 @@ MARK: Final = "amb_guest_"
 VERSION: Final = 1
 PURPOSE: Final = "guest token"
 GUEST_PREFIX: Final = "web:"
-"""Begins the id of every guest with a token. Programs that name guests themselves must not use it."""
+"""The beginning of the ids of guests with a token. Programs that name guests must not use it."""
 
 MAX_CHARS: Final = 400
 _FORM: Final = struct.Struct(">B16s16s16sIQ")
@@ -37,7 +37,7 @@ _DAY_SECONDS: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class GuestToken:
-    """What a genuine token says; whether its assistant still takes guests is not looked at."""
+    """The contents of a genuine token; whether its assistant still takes guests is not checked."""
 
     organization_id: UUID
     assistant_id: UUID
@@ -47,11 +47,11 @@ class GuestToken:
 
     @property
     def guest_id(self) -> str:
-        """As rows name the guest."""
+        """The guest's id in rows."""
         return f"{GUEST_PREFIX}{self.guest.hex}"
 
     def is_for(self, assistant: PublicAssistant | None) -> bool:
-        """Whether the assistant, as it is now, takes this guest. None: it is public no longer."""
+        """Return whether the assistant, as it is now, takes this guest. None: no longer public."""
         return assistant is not None and (
             self.organization_id == assistant.organization_id
             and self.assistant_id == assistant.id
@@ -60,7 +60,7 @@ class GuestToken:
 
 
 def new_guest_token(assistant: PublicAssistant) -> tuple[GuestToken, str]:
-    """A new guest of this assistant, and the text to give them."""
+    """Return a token for a new guest of this assistant, and its text."""
     ends_at = int(time.time() + settings.AMBER_GUEST_TOKEN_DAYS * _DAY_SECONDS)
     token = GuestToken(
         organization_id=assistant.organization_id,
@@ -77,7 +77,7 @@ def looks_like_guest_token(text: str) -> bool:
 
 
 def read_guest_token(text: str) -> GuestToken | None:
-    """None for what this installation did not make, and for what has ended. Asks no database."""
+    """Return the token; None if this installation did not make it or it has ended. No query."""
     if not looks_like_guest_token(text) or len(text) > MAX_CHARS:
         return None
     try:

@@ -1,8 +1,8 @@
-"""How often each may ask: the rates of settings, and who is counted as one.
+"""Limit how often each caller may ask: the rates of the settings, and who counts as one.
 
-    spend_request      whoever `authenticate` knew, for each request that may change something
+    spend_request         any principal, for each request that may change something
     spend_admin_sign_in   an attempt at the admin's login, by address and by email
-    spend_guest_token  a new guest, by address
+    spend_guest_token     a new guest, by address
 
 Without Redis requests of known people go on, uncounted: budgets, kept in Postgres, still hold.
 Guesses of passwords and new guests do not: taking Redis away must not make them free.
@@ -27,13 +27,13 @@ HOUR: Final = 3_600
 GUESSING_SECONDS: Final = 300
 
 AWAY_SECONDS: Final = 5.0
-"""After Redis failed nobody asks it for so long: each who did would wait for its silence."""
+"""After Redis failed it is not asked for so long: each request would wait for its timeout."""
 
 _away_until = 0.0
 
 
 def spend_request(principal: Principal) -> None:
-    """Count a request against its asker, then against the organization. Raises RateLimited."""
+    """Count a request against its caller, then against the organization. Raises RateLimited."""
     global _away_until
     if time.monotonic() < _away_until:
         return
@@ -48,14 +48,14 @@ def spend_request(principal: Principal) -> None:
 
 
 def spend_admin_sign_in(request: HttpRequest, email: str) -> None:
-    """Raises RateLimited, and what redis-py raises."""
+    """Count an attempt to sign in to the admin. Raises RateLimited, and what redis-py raises."""
     rate = Rate("admin-sign-in", settings.AMBER_RATE_ADMIN_SIGN_IN, GUESSING_SECONDS)
     take(rate, f"address {_address_of(request)}")
     take(rate, f"email {email.strip().lower()}")
 
 
 def spend_guest_token(request: HttpRequest) -> None:
-    """Raises RateLimited, and what redis-py raises."""
+    """Count a new guest. Raises RateLimited, and what redis-py raises."""
     rate = Rate("guest-token", settings.AMBER_RATE_GUEST_TOKEN, HOUR)
     take(rate, f"address {_address_of(request)}")
 
@@ -69,6 +69,6 @@ def _own_rate(principal: Principal) -> Rate:
 
 
 def _address_of(request: HttpRequest) -> str:
-    """The client's, behind AMBER_TRUSTED_PROXIES proxies."""
+    """Return the client's address, behind AMBER_TRUSTED_PROXIES proxies."""
     address: str = get_adapter(request).get_client_ip(request)
     return address

@@ -1,7 +1,7 @@
-"""One row by its id, through its one door: absent or invisible is 404, visible only is 403.
+"""Read one row by its id, through its one door: absent or invisible is 404, read-only is 403.
 
-Of rows whose visibility to people hangs on the asker's organization and user alone (their model says so:
-`seen_by_person`) the statement is built once, by the same `visible_to`.
+For models whose visibility to people depends on the caller's organization and user alone
+(`seen_by_person`) the statement is built once, by the same `visible_to`.
 """
 
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ AnyRow = TypeVar("AnyRow", bound=Model)
 def get_visible(
     model: type[AnyRow], principal: Principal, pk: UUID, *, without: tuple[str, ...] = ()
 ) -> AnyRow:
-    """One query, which leaves the large columns in `without` unread. Raises Missing."""
+    """Return the row in one query, without the large columns in `without`. Raises Missing."""
     row = find_visible(model, principal, pk, without=without)
     if row is None:
         raise Missing
@@ -30,7 +30,7 @@ def get_visible(
 def find_visible(
     model: type[AnyRow], principal: Principal, pk: UUID, *, without: tuple[str, ...] = ()
 ) -> AnyRow | None:
-    """As `get_visible`; None for what is absent or invisible."""
+    """Return the row as `get_visible` does; None for what is absent or invisible."""
     user_id = principal.user_id
     is_person = principal.guest_id is None and principal.assistant_id is None
     if user_id and is_person and not without and getattr(model, "seen_by_person", False):
@@ -54,7 +54,7 @@ def _seen_by_person(
 def get_writable(
     model: type[AnyRow], principal: Principal, pk: UUID, *, without: tuple[str, ...] = ()
 ) -> AnyRow:
-    """One query, and another for a refusal. Raises Missing, Forbidden."""
+    """Return the row in one query, refuse in two. Raises Missing, Forbidden."""
     rows = model._default_manager.writable_by(principal)  # type: ignore[attr-defined]
     row: AnyRow | None = rows.defer(*without).filter(pk=pk).first()
     if row is None:

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same POST sent twice starts its work once (design 5.10).
+"""Honour `Idempotency-Key`: the same POST sent twice starts its work once.
 
 `begin` claims the key before the work, `settle` stores the answer in the transaction that does
 the work, `release` gives the key back when the work was refused. A claim carries its date as a
@@ -28,7 +28,7 @@ T = TypeVar("T")
 MAX_KEY_CHARS = 200
 _RECORDS_AT_ONCE = 1_000
 ABANDONED_AFTER = timedelta(seconds=60)
-"""An unanswered claim older than this was left by a process that died: it is taken over."""
+"""The age from which an unanswered claim is taken over: its process has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Replay:
 def begin(
     principal: Principal, *, route: str, key: str, body: object
 ) -> IdempotencyRecord | Replay:
-    """Claim `key` for this principal and route, or the first answer to the same request.
+    """Claim `key` for this principal and route, or return the first answer to the same request.
 
     `body` is the request's data as parsed. Raises Conflict (idempotency_mismatch: another body;
     idempotency_in_progress: the first request is not answered yet) and Invalid (a bad key).
@@ -61,7 +61,7 @@ def begin(
     record = _claim_place(place, sha256)
     if record is None and _old().filter(**place).delete()[0]:
         record = _claim_place(place, sha256)
-    return record or _meet(place, sha256)
+    return record or _read_claim(place, sha256)
 
 
 def settle(record: IdempotencyRecord | None, *, status: int, answer: dict[str, Any]) -> None:
@@ -76,13 +76,13 @@ def settle(record: IdempotencyRecord | None, *, status: int, answer: dict[str, A
 
 
 def release(record: IdempotencyRecord | None) -> None:
-    """The work was refused: the key is free again."""
+    """Free the key, because the work was refused."""
     if record is not None:
         _own_claim(record).delete()
 
 
 def _claim_place(place: dict[str, Any], sha256: str) -> IdempotencyRecord | None:
-    """None if the key is taken."""
+    """Return the new claim, or None if the key is taken."""
     try:
         with transaction.atomic():
             return IdempotencyRecord.objects.create(**place, body_sha256=sha256)
@@ -90,8 +90,11 @@ def _claim_place(place: dict[str, Any], sha256: str) -> IdempotencyRecord | None
         return None
 
 
-def _meet(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
-    """Somebody claimed this key before."""
+def _read_claim(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
+    """Return the first answer, or the claim taken over from a process that died.
+
+    Raises Conflict.
+    """
     record = IdempotencyRecord.objects.filter(**place).first()
     if record is None:
         raise _in_progress()
@@ -100,7 +103,7 @@ def _meet(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
     if record.status is not None:
         return Replay(record.status, record.answer or {})
     now = timezone.now()
-    # Of a claim that lies ahead the clock was set back since: it is as old as it is ahead.
+    # A claim that lies in the future is from before the clock was set back.
     if abs(now - record.updated_at) < ABANDONED_AFTER or not _own_claim(record).update(
         updated_at=now
     ):
@@ -110,7 +113,7 @@ def _meet(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
 
 
 def _own_claim(record: IdempotencyRecord) -> QuerySet[IdempotencyRecord]:
-    """The claim, unless it was answered or taken over meanwhile."""
+    """Return the claim unless it was answered or taken over meanwhile: its date is the fence."""
     return IdempotencyRecord.objects.filter(
         pk=record.pk, status__isnull=True, updated_at=record.updated_at
     )
@@ -138,7 +141,7 @@ def once(
     body: object,
     work: Callable[[IdempotencyRecord | None], T],
 ) -> T | Replay:
-    """`work(claim)`, or the first answer to the same request. Without a key: just `work(None)`.
+    """Return `work(claim)`, or the first answer to the same request; `work(None)` without a key.
 
     `work` settles the claim in its own transaction; when it raises, the key is free again.
     """

@@ -98,7 +98,7 @@ def accept(persona: Persona, token: str) -> Any:
 def is_refused(answer: Any, mallory: Persona) -> bool:
     """With a sentence that says what to do; nobody joined."""
     assert answer.status_code == 404, answer.content
-    assert "sent it may no longer invite people" in answer.json()["error"]["message"]
+    assert "its sender may no longer invite people" in answer.json()["error"]["message"]
     return not Membership.objects.filter(user=mallory.user, organization__name="Acme").exists()
 
 

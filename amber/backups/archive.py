@@ -1,7 +1,7 @@
-"""The archive of the stored files: a tar with the files under `files/` and a manifest behind them.
+"""Pack and unpack the stored files: a tar with the files under `files/`, and a manifest at its end.
 
-Unpacking trusts nothing: an archive that holds a link, a device, or a name that leads out of the folder
-is refused. Whoever restores it runs as the account that owns all of Amber.
+Unpacking trusts nothing: an archive that holds a link, a device, or a name that leads out of the
+folder is refused. Whoever restores it runs as the account that owns all of Amber.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ from amber.backups.programs import BackupError
 MANIFEST: Final = "manifest.json"
 FILES: Final = "files"
 MAX_MANIFEST_BYTES: Final = 100_000_000
-"""It names files that are missing, a hundred bytes each: more is no manifest of ours."""
+"""A manifest names missing files at a hundred bytes each; a larger one is not Amber's."""
 
 
 def write_archive(path: Path, folder: Path, manifest: Callable[[set[str]], dict[str, Any]]) -> None:
-    """Pack what lies in `folder`; `manifest` is made last, of the names that were packed.
+    """Pack the files in `folder`; `manifest` is called last, with the names that were packed.
 
-    A file that goes away meanwhile is left out: its row went, too.
+    A file that is deleted meanwhile is left out: its row is deleted, too.
     """
     packed: set[str] = set()
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
@@ -36,8 +36,8 @@ def write_archive(path: Path, folder: Path, manifest: Callable[[set[str]], dict[
             with contextlib.suppress(FileNotFoundError), source.open("rb") as opened:
                 _add(archive, f"{FILES}/{name}", os.fstat(opened.fileno()).st_size, opened)
                 packed.add(name)
-        said = json.dumps(manifest(packed)).encode()
-        _add(archive, MANIFEST, len(said), io.BytesIO(said))
+        text = json.dumps(manifest(packed)).encode()
+        _add(archive, MANIFEST, len(text), io.BytesIO(text))
 
 
 def _add(archive: tarfile.TarFile, name: str, size: int, data: IO[bytes]) -> None:
@@ -47,18 +47,18 @@ def _add(archive: tarfile.TarFile, name: str, size: int, data: IO[bytes]) -> Non
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Raises BackupError."""
+    """Return the manifest of an archive. Raises BackupError."""
     with _open_archive(path) as archive:
         for member in archive:
             if member.name == MANIFEST and member.isreg() and member.size <= MAX_MANIFEST_BYTES:
                 taken = archive.extractfile(member)
                 found: dict[str, Any] = json.load(taken) if taken else {}
                 return found
-    raise BackupError(f"{path} has no manifest: it was not made by `manage.py backup`.")
+    raise BackupError(f"{path} has no manifest, so `manage.py backup` did not make it.")
 
 
 def unpack(path: Path, folder: Path) -> set[str]:
-    """Unpack the files into a new folder; their names. Raises BackupError, and then leaves nothing."""
+    """Unpack the files into a new folder; return their names. On BackupError nothing is left."""
     folder.mkdir(mode=0o700, parents=True)
     try:
         with _open_archive(path) as archive:
@@ -84,11 +84,11 @@ def _unpack_members(archive: tarfile.TarFile, folder: Path) -> Iterator[str]:
 
 
 def _safe_name(member: tarfile.TarInfo) -> str:
-    """Relative to the folder of files. Raises BackupError."""
+    """Return the name relative to the folder of files. Raises BackupError."""
     name = PurePosixPath(member.name)
     is_inside = name.parts[:1] == (FILES,) and len(name.parts) > 1 and ".." not in name.parts
     if not member.isreg() or not is_inside:
-        raise BackupError(f"The archive holds {member.name!r}, which no backup of Amber does.")
+        raise BackupError(f"The archive holds {member.name!r}, which is in no backup of Amber.")
     return PurePosixPath(*name.parts[1:]).as_posix()
 
 
@@ -96,4 +96,4 @@ def _open_archive(path: Path) -> tarfile.TarFile:
     try:
         return tarfile.open(path, "r:")
     except (OSError, tarfile.TarError) as error:
-        raise BackupError(f"{path} is no archive of files: {error}") from None
+        raise BackupError(f"{path} is not an archive of files: {error}") from None

@@ -1,7 +1,8 @@
-"""Makes a backup: dump and archive of one moment, while Amber runs or not.
+"""Make a backup: dump and archive of one moment, while Amber runs or not.
 
 The dump and the counts of the manifest share one snapshot of the database, so that a restore can be
-checked row by row. Files are packed after it: one that came later is too many, which does no harm.
+checked table by table. Files are packed after it: one that came later is too many, which is
+harmless.
 """
 
 import contextlib
@@ -31,9 +32,9 @@ class Backup:
 
 
 def make_backup(folder: Path) -> Backup:
-    """Two new files in `folder`, for their owner's eyes alone. Costs a reading of everything.
+    """Write two new files into `folder`, readable by their owner only. Reads everything once.
 
-    Raises BackupError; then neither is there.
+    Raises BackupError; then neither file exists.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     stem = f"amber-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -53,7 +54,7 @@ def make_backup(folder: Path) -> Backup:
 
 @contextlib.contextmanager
 def _made_whole(path: Path) -> Iterator[Path]:
-    """A private file that gets its name once the block has ended well."""
+    """Give the block a private file, which gets its name if the block succeeds."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
     try:
@@ -64,7 +65,7 @@ def _made_whole(path: Path) -> Iterator[Path]:
 
 
 def _dump(path: Path) -> dict[str, Any]:
-    """Dump the database; the manifest of what was dumped, with the names of `files` that rows name."""
+    """Dump the database; return the manifest, with the `files` that its rows name."""
     pg_dump = programs.programs() / "pg_dump"
     with psycopg.connect(programs.conninfo(), **_password()) as held:
         held.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -86,7 +87,7 @@ def _dump(path: Path) -> dict[str, Any]:
 
 
 def count_rows(held: psycopg.Connection[Any]) -> dict[str, int]:
-    """Of every table."""
+    """Return the number of rows of every table."""
     tables = held.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     counts = {}
     for (table,) in tables:

@@ -1,7 +1,7 @@
-"""Runs Postgres' own programs (pg_dump, pg_restore, psql) on the database of the settings.
+"""Run Postgres' own programs (pg_dump, pg_restore, psql) on the database of the settings.
 
-Those on the PATH, or else the ones that come with Amber, whichever fit the server's version. The
-password goes by the environment: command lines are everybody's to read.
+Uses those on the PATH or those that come with Amber, whichever fit the server's version. The
+password goes by the environment: everybody on the machine can read command lines.
 """
 
 import os
@@ -18,12 +18,14 @@ from amber import embedded
 
 
 class BackupError(Exception):
-    """It cannot be done; the message says why and what to do."""
+    """A backup or a restore that cannot be done; the message says why and what to do."""
 
 
 def programs() -> Path:
-    """The folder of programs for this server: of its own version if there are any, else of a later
-    one. Raises BackupError."""
+    """Return the folder of programs that fit this server: of its own version, else of a later one.
+
+    Raises BackupError.
+    """
     wanted = _server_major()
     on_path = shutil.which("pg_dump")
     # Not resolved: on Debian it is a link to a script that goes by the name it was called by.
@@ -34,8 +36,8 @@ def programs() -> Path:
     if not fitting:
         found = ", ".join(f"{folder} (version {major})" for folder, major in majors.items())
         raise BackupError(
-            f"The server is Postgres {wanted}; pg_dump is wanted in that version or a later one, "
-            f"and found in: {found or 'no folder'}. Put the server's programs on the PATH."
+            f"The server is Postgres {wanted} and needs a pg_dump of that version or a later one. "
+            f"Found: {found or 'none'}. Put the server's programs on the PATH."
         )
     return min(fitting, key=lambda folder: (majors[folder], folders.index(folder)))
 
@@ -47,28 +49,28 @@ def _server_major() -> int:
 
 
 def _major(program: Path) -> int:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    number = re.search(r"\) (\d+)", said.stdout)
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    number = re.search(r"\) (\d+)", done.stdout)
     return int(number[1]) if number else 0
 
 
 def conninfo() -> str:
-    """Where the database is, without its password."""
+    """Return libpq's connection string of the database, without its password."""
     given = connection.settings_dict
     options = {name: value for name, value in given["OPTIONS"].items() if isinstance(value, str)}
     place = {"host": given["HOST"], "port": given["PORT"], "user": given["USER"]}
-    said = {name: value for name, value in place.items() if value}
-    return make_conninfo(dbname=given["NAME"], **said, **options)
+    known = {name: value for name, value in place.items() if value}
+    return make_conninfo(dbname=given["NAME"], **known, **options)
 
 
 def environment() -> dict[str, str]:
-    """Of the programs: ours, with the password."""
+    """Return the programs' environment: this process's, with the password."""
     password: Any = connection.settings_dict["PASSWORD"]
     return os.environ | ({"PGPASSWORD": password} if password else {})
 
 
 def run(argv: list[Any]) -> str:
-    """Run a program to its end; what it printed. Raises BackupError with its complaint."""
+    """Run a program to its end; return what it printed. Raises BackupError with its message."""
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         raise BackupError(f"{Path(argv[0]).name} failed: {done.stderr.strip()}")

@@ -1,8 +1,8 @@
-"""Restores a backup, all or nothing, and only while no process of Amber is on the database.
+"""Restore a backup, all or nothing, and only while no process of Amber is on the database.
 
-The dump goes in as one transaction that first empties the database and at last compares every table
-with the manifest; files are unpacked beside the old ones and change places once it is committed.
-Refuses a backup of a newer Amber: this code would not know what to do with its rows.
+The dump is loaded in one transaction, which first empties the database and last compares every
+table with the manifest. Files are unpacked beside the old ones and replace them once it is
+committed. Refuses a backup of a newer Amber: this code would not know what to do with its rows.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from providers.keys import decrypt_api_key
 from providers.models import Provider
 
 LOCK_SECONDS: Final = 10
-"""A session that somebody left open must not make a restore wait for ever."""
+"""A session that somebody left open must not make a restore wait forever."""
 
 _EMPTY: Final = f"""BEGIN;
 SET LOCAL lock_timeout = '{LOCK_SECONDS}s';
@@ -51,9 +51,12 @@ ORDER BY 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """`waiting_migrations` are applied by the next start; `missing_files` are named by rows and were
-    there when the backup was made; `locked_keys` name providers whose stored
-    keys do not open with this installation's AMBER_SECRET_KEYS."""
+    """The result of a restore.
+
+    `waiting_migrations` are applied by the next start. `missing_files` are named by rows and
+    existed when the backup was made. `locked_keys` names the providers whose stored keys do not
+    open with this installation's AMBER_SECRET_KEYS.
+    """
 
     rows: int
     files: int
@@ -64,20 +67,23 @@ class Restored:
 
 
 def restore_backup(dump: Path, files: Path) -> Restored:
-    """Replace database and files by those of the backup. Raises BackupError; then both are as before."""
+    """Replace database and files by those of the backup.
+
+    Raises BackupError; then both are as before.
+    """
     manifest = read_manifest(files)
     if not dump.is_file() or sha256_of(dump) != manifest["dump_sha256"]:
-        raise BackupError(f"{dump} is not the dump that {files} was made with, or not whole.")
+        raise BackupError(f"{dump} is incomplete, or is not the dump that belongs to {files}.")
     waiting = _waiting_migrations(manifest["migrations"])
     folder = programs.programs()
     _refuse_while_used()
-    programs.run([folder / "pg_restore", "--list", dump])  # says so, if it is of a later version
+    programs.run([folder / "pg_restore", "--list", dump])  # fails on a dump of a later version
     stored = Path(settings.MEDIA_ROOT)
     unpacked = stored.with_name(f"{stored.name}.{os.getpid()}.unpacked")
     names = unpack(files, unpacked)
     try:
         if len(names) != manifest["files"]:
-            raise BackupError(f"{files} holds {len(names)} files of {manifest['files']}.")
+            raise BackupError(f"{files} holds only {len(names)} of {manifest['files']} files.")
         _load(folder, dump, manifest["rows"])
         replaced = _change_places(unpacked, stored)
     finally:
@@ -94,7 +100,7 @@ def restore_backup(dump: Path, files: Path) -> Restored:
 
 
 def _waiting_migrations(applied: list[str]) -> set[str]:
-    """What this code would still apply. Raises BackupError if it lacks what the backup has."""
+    """Return the migrations to apply after. Raises BackupError if the backup has unknown ones."""
     loader = MigrationLoader(None)
     known = {f"{app}.{name}" for app, name in loader.disk_migrations}
     replaced = {
@@ -102,7 +108,7 @@ def _waiting_migrations(applied: list[str]) -> set[str]:
     }
     if unknown := set(applied) - known - replaced:
         raise BackupError(
-            f"The backup is of a newer Amber: this one does not know {', '.join(sorted(unknown))}."
+            f"The backup is of a newer Amber. Unknown here: {', '.join(sorted(unknown))}."
         )
     return known - set(applied)
 
@@ -112,15 +118,15 @@ def _refuse_while_used() -> None:
         cursor.execute(_SESSIONS)
         sessions = cursor.fetchall()
     if sessions:
-        said = "; ".join(
+        found = "; ".join(
             f"{name or 'a process without a name'} (Postgres process {pid}, from {place})"
             for name, pid, place in sessions
         )
-        raise BackupError(f"Stop Amber first. On the database are: {said}.")
+        raise BackupError(f"Stop Amber first. Connected to the database: {found}.")
 
 
 def _load(folder: Path, dump: Path, rows: Mapping[str, int]) -> None:
-    """Raises BackupError, and then nothing has changed: only the last line commits."""
+    """Load the dump. On BackupError nothing has changed: only the script's last line commits."""
     connection.close()
     psql: list[str | Path] = [
         folder / "psql",
@@ -166,11 +172,11 @@ def _load(folder: Path, dump: Path, rows: Mapping[str, int]) -> None:
 
 
 def _comparison(rows: Mapping[str, int]) -> str:
-    """SQL that fails unless every table has as many rows as the manifest says."""
+    """Return SQL that fails unless every table has as many rows as the manifest says."""
     compared = [
         sql.SQL(
             "IF (SELECT count(*) FROM public.{table}) <> {count} THEN "
-            "RAISE EXCEPTION 'The table % has not {count} rows.', {name}; END IF;\n"
+            "RAISE EXCEPTION 'The table % does not have {count} rows.', {name}; END IF;\n"
         )
         .format(table=sql.Identifier(table), count=sql.Literal(count), name=sql.Literal(table))
         .as_string(None)
@@ -180,7 +186,7 @@ def _comparison(rows: Mapping[str, int]) -> str:
 
 
 def _change_places(unpacked: Path, stored: Path) -> Path | None:
-    """The restored files take the place of the old ones, which are kept; where, if there were any."""
+    """Put the restored files in place; return where the old ones are kept, if there were any."""
     replaced = None
     if stored.exists():
         replaced = stored.with_name(f"{stored.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")

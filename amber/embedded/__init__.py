@@ -1,7 +1,7 @@
-"""PostgreSQL 18 with pgvector and Redis from Python wheels, for running Amber on one machine.
+"""Run PostgreSQL 18 with pgvector and Redis from Python wheels, for Amber on one machine.
 
-Prepares data under the var directory and says how to start each server; starting, watching and
-stopping is the caller's (`amber.up`, `tests.services`). It refuses to listen where others could
+Prepares data under the var directory and tells how to start each server; the caller starts,
+watches and stops them (`amber.up`, `tests.services`). It refuses to listen where others could
 connect: Postgres has a Unix socket that only its owner may open, Redis a password on 127.0.0.1.
 
 What is remembered, so that a second start finds everything as it was:

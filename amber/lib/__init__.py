@@ -1,1 +1,1 @@
-"""One topic per file; knows no app."""
+"""Holds what every app may use, one topic per module; imports no app."""

@@ -1,4 +1,4 @@
-"""Reads settings from the environment; a wrong value fails at start-up and says what is wanted."""
+"""Read settings from the environment; a wrong value fails at start-up and says what is needed."""
 
 import math
 import os
@@ -29,26 +29,26 @@ def text(name: str, default: str = "") -> str:
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
-    return _read(name, default, _at_least(float, least), f"a number of at least {least} is wanted")
+    return _read(name, default, _at_least(float, least), f"must be a number of at least {least}")
 
 
 def integer(name: str, default: int, *, least: int = 0) -> int:
     return _read(
-        name, default, _at_least(int, least), f"a whole number of at least {least} is wanted"
+        name, default, _at_least(int, least), f"must be a whole number of at least {least}"
     )
 
 
 def numeral(name: str, default: str) -> str:
-    """A number, kept as it is written: for services that are sent it as text."""
-    return _read(name, default, _parse_numeral, "a number is wanted")
+    """Return a number as it is written, for services that are sent it as text."""
+    return _read(name, default, _parse_numeral, "must be a number")
 
 
 def flag(name: str, default: bool) -> bool:
-    return _read(name, default, _parse_flag, "one of 1, 0, true, false, yes, no is wanted")
+    return _read(name, default, _parse_flag, "must be one of 1, 0, true, false, yes, no")
 
 
 def words(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """A list separated by commas."""
+    """Return a list that is separated by commas."""
     return _read(
         name, default, lambda raw: tuple(w.strip() for w in raw.split(",") if w.strip()), ""
     )
@@ -60,17 +60,17 @@ def choice(name: str, default: str, among: tuple[str, ...]) -> str:
             raise ValueError(raw)
         return raw
 
-    return _read(name, default, parse, f"one of {', '.join(among)} is wanted")
+    return _read(name, default, parse, f"must be one of {', '.join(among)}")
 
 
 def address(name: str, default: str = "") -> str:
-    """The URL of an operator's own service; empty: there is none."""
-    wanted = "an address like https://host:8080/path is wanted, without user, ? or #"
+    """Return the URL of an operator's own service; empty if there is none."""
+    wanted = "must be an address like https://host:8080/path, without user, ? or #"
     return _read(name, default, _parse_address, wanted)
 
 
 def origins(name: str) -> list[str]:
-    """Addresses of pages, separated by commas: scheme and host, no path."""
+    """Return addresses of pages, separated by commas: scheme and host, no path."""
 
     def parse(raw: str) -> list[str]:
         found = [word.strip() for word in raw.split(",") if word.strip()]
@@ -80,17 +80,17 @@ def origins(name: str) -> list[str]:
                 raise ValueError(each)
         return found
 
-    return _read(name, [], parse, "addresses like https://app.example.com are wanted")
+    return _read(name, [], parse, "must be addresses like https://app.example.com")
 
 
 def mail_server(name: str) -> dict[str, object]:
-    """Django's EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
+    """Return EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
     raw = os.environ.get(name, "")
     if not raw:
         return {"EMAIL_BACKEND": "amber.lib.mail.unsent_mail.UnsentEmailBackend"}
     parts = urlsplit(raw)
     if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
-        raise ImproperlyConfigured(f"{name} is wanted as smtp://user:password@host:587")
+        raise ImproperlyConfigured(f"{name} must have the form smtp://user:password@host:587")
     implicit = parts.scheme == "smtps"
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
@@ -104,7 +104,7 @@ def mail_server(name: str) -> dict[str, object]:
 
 
 def secret_keys(name: str) -> tuple[str, ...]:
-    """The key ring; checked, never shown."""
+    """Return the key ring; checked, never shown."""
     keys = words(name)
     try:
         check_keys(keys)
@@ -117,7 +117,7 @@ def folder(name: str, default: Path) -> Path:
     return Path(os.environ.get(name, "") or default).absolute()
 
 
-# libpq's: a host that vanished without a word is noticed in 15 s. By themselves a connection attempt
+# libpq's options: a host that vanished silently is noticed in 15 s. By default a connection attempt
 # takes two minutes to fail, and a query on a half-open connection waits for hours.
 _NOTICE_LOSS = {
     "connect_timeout": 5,
@@ -129,12 +129,12 @@ _NOTICE_LOSS = {
 
 
 def database(name: str) -> dict[str, Any]:
-    """Django's connection settings from postgresql://user:password@host:port/name?host=/socket."""
+    """Return connection settings from postgresql://user:password@host:port/name?host=/socket."""
     raw = os.environ.get(name, "")
     parts = urlsplit(raw)
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
         raise ImproperlyConfigured(
-            f"{name} is wanted as postgresql://user:password@host:port/name; "
+            f"{name} must have the form postgresql://user:password@host:port/name; "
             "`make run` starts a database and sets it."
         )
     options = dict(parse_qsl(parts.query))

@@ -1,17 +1,17 @@
-"""Every error Amber answers with: one small exception per decision a caller makes.
+"""Define every error that Amber answers with: one small exception per decision a caller makes.
 
     AmberError
     ├── Invalid            400  the request must be changed; `fields` says where
-    ├── NotAuthenticated   401  no credential, or one that no longer counts
-    ├── Forbidden          403  you can see it, you may not do that
+    ├── NotAuthenticated   401  no credential, or one that is no longer valid
+    ├── Forbidden          403  you can see it, but you may not do this
     ├── Missing            404  absent or not yours: the same answer
     ├── Conflict           409  right request, wrong moment
     ├── TooLarge           413
     ├── RateLimited        429  come back after `retry_after_seconds`
     └── Unavailable        503  something Amber needs is away
 
-`amber/lib/rest/api.py` turns them into HTTP, in one place; a turn's runner turns them into events, in
-one place. CODES is the whole table of codes (docs/errors.md is made from it, and tested).
+`amber/lib/rest/api.py` turns them into HTTP, in one place; a turn's runner turns them into events,
+in one place. CODES is the whole table of codes (docs/errors.md is made from it, and tested).
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,38 +28,38 @@ CODES: dict[str, tuple[int, str]] = {
         400,
         "The chat has no assistant that you may use, and the message names none.",
     ),
-    "no_human_message": (400, "Nobody asked anything: there is no human message to answer."),
+    "no_human_message": (400, "There is no human message to answer."),
     "unknown_model": (400, "No enabled model has this alias; GET models/ lists them."),
     "unsafe_address": (400, "The address is not one that Amber may call."),
     "discovery_failed": (400, "The tool's address did not answer with a usable manifest."),
     "not_authenticated": (401, "Sign in, or send `Authorization: Bearer <api key>`."),
     "invalid_credential": (401, "The credential is unknown, expired or revoked."),
-    "forbidden": (403, "You may see this, but not do that to it."),
+    "forbidden": (403, "You may see this, but you may not change it in this way."),
     "csrf_failed": (403, "The CSRF token is missing or wrong."),
-    "not_found": (404, "There is no such thing, or it is not yours."),
-    "method_not_allowed": (405, "This address does not take that method."),
+    "not_found": (404, "This does not exist, or you have no access to it."),
+    "method_not_allowed": (405, "This address does not accept this method."),
     "not_acceptable": (406, "Amber answers with JSON (and event streams where documented)."),
-    "conflict": (409, "The thing has changed or already exists."),
+    "conflict": (409, "This has changed meanwhile, or it already exists."),
     "turn_in_progress": (409, "A turn is running in this chat; `turn_id` names it."),
-    "turn_not_waiting": (409, "The turn does not wait for anybody's approval."),
+    "turn_not_waiting": (409, "The turn is not waiting for an approval."),
     "idempotency_mismatch": (409, "This Idempotency-Key was used with another body."),
-    "idempotency_in_progress": (409, "The first request with this key is not answered yet."),
-    "too_large": (413, "The body or file is over the limit."),
+    "idempotency_in_progress": (409, "The first request with this key has not been answered yet."),
+    "too_large": (413, "The body or the file is too large."),
     "unsupported_media_type": (415, "Send application/json (or multipart where documented)."),
     "rate_limited": (429, "Too many requests; wait for Retry-After seconds."),
     "budget_exceeded": (429, "A budget is used up; the message says which, and until when."),
     "internal": (500, "Amber failed. The request id leads to the log."),
-    "unavailable": (503, "A service Amber needs is away; try again."),
-    # How a turn can end other than well (status of the turn, not of an HTTP answer).
-    "provider_unavailable": (502, "The model provider cannot be reached or failed."),
-    "provider_rate_limited": (502, "The model provider limits our requests."),
-    "provider_timeout": (502, "The model provider was silent for too long."),
-    "provider_lost": (502, "The model provider broke off in mid-answer."),
-    "provider_malformed": (502, "The model provider sent something that is no answer."),
+    "unavailable": (503, "A service that Amber needs is not available; try again."),
+    # How a turn can fail (the turn's status, not that of an HTTP answer).
+    "provider_unavailable": (502, "The model provider failed or cannot be reached."),
+    "provider_rate_limited": (502, "The model provider limits Amber's requests."),
+    "provider_timeout": (502, "The model provider did not answer in time."),
+    "provider_lost": (502, "The model provider broke off in the middle of its answer."),
+    "provider_malformed": (502, "The model provider sent an answer that cannot be read."),
     "provider_rejected": (502, "The model provider refused the request."),
-    "provider_auth": (502, "The model provider refused our credentials."),
+    "provider_auth": (502, "The model provider refused Amber's credentials."),
     "context_too_long": (502, "The conversation is too long for the model."),
-    "worker_lost": (502, "The workers running this turn died too often."),
+    "worker_lost": (502, "The workers that ran this turn failed too often."),
 }
 
 
@@ -78,15 +78,15 @@ RETRYABLE = frozenset(
         "worker_lost",
     }
 )
-"""The same request, or the question asked again, can succeed later (design 4)."""
+"""Codes after which the same request, or the question asked again, can succeed later."""
 
 
 WHOLE_BODY: Final = "non_field_errors"
-"""The name, in `fields`, of what no single field is to blame for."""
+"""The name, in `fields`, of errors that belong to no single field."""
 
 
 class AmberError(Exception):
-    """What went wrong, for the person who must act on it. `message` never names hidden things."""
+    """An error for the person who must act on it. `message` never names hidden things."""
 
     default_code: ClassVar[str] = "internal"
 
@@ -118,7 +118,7 @@ class AmberError(Exception):
 
 
 class Invalid(AmberError):
-    """Without a message of its own or another code, the message is what is said of the first field."""
+    """The request must be changed. Without a message of its own it has that of the first field."""
 
     default_code = "invalid"
 

@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7, made in the application, so that an id is known before the row exists.
+"""Make identifiers: UUIDv7, made here so that an id is known before the row exists.
 
 They sort roughly by time; nothing relies on that (message order is parent chain and position).
 """
@@ -14,5 +14,5 @@ def new_id() -> UUID:
 
 
 def least_id_at(moment: datetime) -> UUID:
-    """The smallest UUIDv7 of that millisecond: a bound for ranges over primary keys."""
+    """Return the smallest UUIDv7 of that millisecond: a bound for ranges over primary keys."""
     return UUID(int=(int(moment.timestamp() * 1_000) << 80) | (7 << 76) | (2 << 62))

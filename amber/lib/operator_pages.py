@@ -1,7 +1,8 @@
-"""What the admin's pages have in common: words for what is searched and asked for, and readable JSON.
+"""Give the admin's pages what they have in common: help texts, bounded counts, readable JSON.
 
-Large tables are shown the newest first and counted up to a bound; what lies behind it is reached by
-filters. Most of these rows only their users change: `ReadOnlyAdmin` shows them and does nothing else.
+Large tables are shown newest first and counted up to a bound; filters reach what lies behind it.
+Most of these rows are changed by their users only: `ReadOnlyAdmin` shows them and does nothing
+else.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,19 +24,19 @@ _WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
 class CappedPaginator(Paginator[Any]):
     @cached_property
     def count(self) -> int:
-        """At most MAX_COUNTED_ROWS. Reads no more rows than that."""
+        """Count up to MAX_COUNTED_ROWS, and read no more rows than that."""
         rows: Any = self.object_list
         return int(rows.order_by()[:MAX_COUNTED_ROWS].count())
 
 
 class OperatorAdmin(ModelAdmin):
-    """`help_texts`: what stands under a field of the form, where its name does not say enough."""
+    """A page whose `help_texts` explain those fields of the form whose names do not say enough."""
 
     help_texts: ClassVar[Mapping[str, str]] = {}
 
     @property
     def search_help_text(self) -> str:
-        """As "Search by id, user email"."""
+        """Name the searched fields, as in "Search by id, user email"."""
         names = (name.lstrip("=").replace("__", " ") for name in self.search_fields)
         return "Search by " + ", ".join(name.replace("_", " ") for name in names)
 
@@ -47,7 +48,7 @@ class OperatorAdmin(ModelAdmin):
 
 
 class PagedAdmin(OperatorAdmin):
-    """Ordered by what an index serves: ids grow with time."""
+    """A page ordered by primary key, which an index serves: ids grow with time."""
 
     ordering: ClassVar[Any] = ("-id",)
     paginator = CappedPaginator
@@ -66,7 +67,7 @@ class ReadOnlyAdmin(PagedAdmin):
 
 
 def readable_json(value: Mapping[str, Any]) -> SafeString:
-    """For a page: a line for each name, and for each item of a list."""
+    """Format JSON for a page: a line for each name, and for each item of a list."""
     return format_html('<pre style="{}">{}</pre>', _WRAPPED, "\n".join(_lines(value)))
 
 

@@ -1,9 +1,9 @@
-"""How often something may happen: counted in Redis, by the `limits` library, for all processes.
+"""Limit how often something may happen: counted in Redis by `limits`, for all processes.
 
 Sliding windows of two counters: exact to within the evenness of the last window, two keys for each
-asker however many requests. One script of Redis looks and counts, so that many at once get no
-more. Refuses to decide what happens without Redis: `take` raises, callers say why they go on or not.
-`limits` is imported on first use: workers never pay for it.
+caller however many requests. One script of Redis checks and counts, so that simultaneous requests
+get no more. Refuses to decide what happens without Redis: `take` raises, callers say why they go on
+or not. `limits` is imported on first use: workers never pay for it.
 """
 
 import math
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `limit` in any `seconds`; 0: as many as they like."""
+    """At most `limit` in any `seconds`; 0 means unlimited."""
 
     kind: str
     limit: int
@@ -33,7 +33,7 @@ class Rate:
 
 
 def take(rate: Rate, who: str, *, organization_id: UUID | None = None) -> None:
-    """One more. One round trip to Redis, another for a refusal.
+    """Count one more. One round trip to Redis, another for a refusal.
 
     Raises RateLimited, redis.ConnectionError, redis.TimeoutError.
     """
@@ -46,7 +46,8 @@ def take(rate: Rate, who: str, *, organization_id: UUID | None = None) -> None:
     free_at, _ = limiter.get_window_stats(item, name)
     left_seconds = max(1, math.ceil(free_at - time.time()))
     raise RateLimited(
-        f"At most {rate.limit:,} in {rate.seconds} seconds; wait for {left_seconds}.",
+        f"Only {rate.limit:,} requests are allowed in {rate.seconds} seconds. "
+        f"Try again in {left_seconds} seconds.",
         retry_after_seconds=left_seconds,
         headers={
             "X-RateLimit-Limit": str(rate.limit),
@@ -65,7 +66,7 @@ def _item(rate: Rate) -> "RateLimitItem":
 
 @cache
 def _limiter(url: str) -> "SlidingWindowCounterRateLimiter":
-    """On the connections that all of this process's threads share."""
+    """Return a limiter on the connections that all threads of this process share."""
     from limits.storage import RedisStorage
     from limits.strategies import SlidingWindowCounterRateLimiter
 

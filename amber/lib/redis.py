@@ -1,4 +1,4 @@
-"""The installation's Redis: its connections, and how its keys are built.
+"""Connect to the installation's Redis, and build its keys.
 
 Three clients, all bytes in and bytes out, from `settings.REDIS_URL`:
 
@@ -14,7 +14,7 @@ wait, RESP2 is spoken (servers from 6.2 on), and **nothing is repeated**: after 
 nobody knows whether an INCR or an XADD was executed, so the caller decides. Connections that died
 while idle are noticed and replaced when they are taken from the pool.
 
-Refuses to hold anything that cannot be rebuilt (reliability rule 9).
+Redis must not hold anything that cannot be rebuilt from Postgres.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from redis.retry import Retry
 # Redis answers in under a millisecond; 2 s without an answer is an outage, not load.
 SHORT_TIMEOUT_SECONDS: Final = 2.0
 CONNECT_TIMEOUT_SECONDS: Final = 2.0
-# No command may block for as long. Without a limit a half-open connection is waited for for ever.
+# No command may block for as long. Without a limit a half-open connection would block forever.
 LONGEST_WAIT_SECONDS: Final = 5.0
 # How long a caller waits for another one's connection before that is an error.
 POOL_WAIT_SECONDS: Final = 5.0
@@ -51,7 +51,7 @@ _async_clients: WeakKeyDictionary[
 
 
 def key(kind: str, organization_id: UUID | str | None, *parts: UUID | str | int) -> bytes:
-    """`amber:<kind>:<organization>:<part>…`; None means that no organization owns it ("-").
+    """Return `amber:<kind>:<organization>:<part>…`; None means that no organization owns it ("-").
 
     Each kind has one function that calls this one, beside the code that owns the kind. Parts are
     percent-encoded, so no part can reach into another key.
@@ -62,7 +62,10 @@ def key(kind: str, organization_id: UUID | str | None, *parts: UUID | str | int)
 
 
 def client() -> redis.Redis:
-    """For commands that answer at once. Raises redis.ConnectionError, redis.TimeoutError."""
+    """Return the client for commands that answer at once.
+
+    It raises redis.ConnectionError, redis.TimeoutError.
+    """
     name = (os.getpid(), settings.REDIS_URL)
     found = _clients.get(name)
     if found is None:
@@ -74,17 +77,20 @@ def client() -> redis.Redis:
 
 
 def async_client() -> redis.asyncio.Redis:
-    """As `client`, for the running event loop."""
+    """Return the running event loop's client for commands that answer at once."""
     return _loop_client(blocking=False)
 
 
 def async_blocking_client() -> redis.asyncio.Redis:
-    """For commands that wait. Give each a time limit well below LONGEST_WAIT_SECONDS."""
+    """Return the running event loop's client for commands that wait.
+
+    Give each command a time limit well below LONGEST_WAIT_SECONDS.
+    """
     return _loop_client(blocking=True)
 
 
 def refuses_writes(error: redis.RedisError) -> bool:
-    """Whether Redis answers and does not write: a replica, or without disk, memory or replicas."""
+    """Return whether Redis answers but does not write: a replica, or short of disk or memory."""
     return isinstance(error, redis.ResponseError) and (
         isinstance(error, redis.ReadOnlyError | redis.OutOfMemoryError)
         or str(error).startswith(("NOREPLICAS", "MISCONF"))

@@ -1,25 +1,26 @@
-"""Secrets: sealed for one row under a ring of keys; and the form of Amber's API keys.
+"""Encrypt secrets for one row under a key ring; and define the form of Amber's API keys.
 
-Sealing is AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce. The associated data are the
-table, the primary key and the organization of the row, so a sealed text copied to another row
-does not open.
+Encryption is AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce. The associated data are the
+table, the primary key and the organization of the row, so a text copied to another row cannot be
+decrypted.
 
     v1.<key id>.<base64url(nonce + ciphertext + tag)>
 
-The ring is `settings.AMBER_SECRET_KEYS`: 32 random bytes in base64 each (`openssl rand -base64
-32`). The first key seals, every key opens: put a new key in front, store every
-secret again, drop the old key. Passphrases are refused: whoever has the database could guess them offline.
+The key ring is `settings.AMBER_SECRET_KEYS`: 32 random bytes in base64 each (`openssl rand -base64
+32`). The first key encrypts, every key decrypts: put a new key in front, encrypt every
+secret again, drop the old key. Passphrases are refused: whoever has the database could
+guess them offline.
 
 API keys are `amb_live_`, 30 random base62 characters, and a checksum: the CRC32 of everything
 before it in base62 (0-9A-Za-z), zero-padded to 6. The checksum tells a mistyped or made-up key
 from a real one without asking the database. It protects nothing: only the SHA-256 of a key is
 stored, and 30 base62 characters (178 bits) need no slow hash.
 
-Messages that must come back as they were given out (a guest's token) are authenticated under the same
-ring: HMAC-SHA256 (RFC 2104) with a key of its own for each purpose.
+Messages that must come back as they were given out (a guest's token) are authenticated under the
+same key ring: HMAC-SHA256 (RFC 2104) with a key of its own for each purpose.
 
-Refuses to log, to guess, and to open anything without the name of its row. The cipher is imported on
-first use: 6 MB, which processes that only check keys do not pay.
+Refuses to log, to guess, and to decrypt anything without the name of its row. The cipher is
+imported on first use: 6 MB, which processes that only check keys do not pay.
 """
 
 import base64
@@ -59,7 +60,7 @@ class SecretKeyError(ValueError):
 
 
 class DecryptError(ValueError):
-    """The sealed text is damaged, from another row, or of a key that left the ring."""
+    """The text is damaged, from another row, or of a key that left the key ring."""
 
 
 def encrypt(
@@ -72,15 +73,15 @@ def encrypt(
 ) -> str:
     """Encrypt for one row. `organization_id` is None for rows of the platform itself.
 
-    `keys` is the ring, from the settings if None. Raises SecretKeyError.
+    `keys` is the key ring, from the settings if None. Raises SecretKeyError.
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     key_id, key = _keys_in_order(keys)[0]
     nonce = os.urandom(NONCE_BYTES)
     row = _associated_data(table, pk, organization_id)
-    sealed = nonce + AESGCM(key).encrypt(nonce, plaintext.encode(), row)
-    return f"{VERSION}.{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
+    encrypted = nonce + AESGCM(key).encrypt(nonce, plaintext.encode(), row)
+    return f"{VERSION}.{key_id}.{base64.urlsafe_b64encode(encrypted).decode()}"
 
 
 def decrypt(
@@ -91,32 +92,32 @@ def decrypt(
     organization_id: UUID | str | None,
     keys: Sequence[str] | None = None,
 ) -> str:
-    """Raises DecryptError, SecretKeyError."""
+    """Decrypt the text of this row. Raises DecryptError, SecretKeyError."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     version, _, rest = sealed.partition(".")
     key_id, _, encoded = rest.partition(".")
     if version != VERSION:
-        raise DecryptError("This is not a sealed secret.")
+        raise DecryptError("This is not an encrypted secret.")
     key = dict(_keys_in_order(keys)).get(key_id)
     if key is None:
-        raise DecryptError(f"The key {key_id} that sealed this is not in AMBER_SECRET_KEYS.")
+        raise DecryptError(f"The key {key_id} that encrypted this is not in AMBER_SECRET_KEYS.")
     row = _associated_data(table, pk, organization_id)
     try:
         data = base64.b64decode(encoded, altchars=b"-_", validate=True)
         return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], row).decode()
     except (InvalidTag, ValueError):
-        raise DecryptError("The sealed secret is damaged or belongs to another row.") from None
+        raise DecryptError("The encrypted secret is damaged or belongs to another row.") from None
 
 
 def add_mac(message: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes:
-    """The message with its MAC behind it. Anybody can read it; nobody else can make one."""
+    """Return the message followed by its MAC. Anybody can read it, only this ring can make it."""
     return message + _mac(_keys_in_order(keys)[0][1], purpose, message)
 
 
 def check_mac(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes | None:
-    """The message; None unless a key of the ring made its MAC for this purpose."""
+    """Return the message; None unless a key of the ring made its MAC for this purpose."""
     message, mac = signed[:-MAC_BYTES], signed[-MAC_BYTES:]
     for _, key in _keys_in_order(keys):
         if hmac.compare_digest(_mac(key, purpose, message), mac):
@@ -125,30 +126,30 @@ def check_mac(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None)
 
 
 def check_keys(keys: Sequence[str]) -> None:
-    """For the settings: raises SecretKeyError unless every entry is a key and there is one."""
+    """Raise SecretKeyError unless every entry is a key and there is one; for the settings."""
     _parse_keys(tuple(keys))
 
 
 def new_api_key() -> str:
-    """Shown once, to its creator."""
+    """Return a new API key, which is shown once, to its creator."""
     body = API_KEY_MARK + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_CHARS))
     return body + _checksum(body)
 
 
 def is_well_formed(key: str) -> bool:
-    """Whether this can be a key at all. Accepts any string."""
+    """Return whether any string has the form and the checksum of an API key."""
     if _API_KEY.fullmatch(key) is None:
         return False
     return _checksum(key[:-CHECKSUM_CHARS]) == key[-CHECKSUM_CHARS:]
 
 
 def sha256_hex(key: str) -> str:
-    """What is stored of a key, and looked up."""
+    """Return the hash by which a key is stored and found."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def prefix_of(key: str) -> str:
-    """What may be shown of a key."""
+    """Return the part of a key that may be shown."""
     return key[:PREFIX_CHARS]
 
 
@@ -164,21 +165,21 @@ def _parse_keys(keys: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
 
 
 def _parsed_key(position: int, text: str) -> tuple[str, bytes]:
-    """(key id, key). The message names the position, never the key."""
+    """Return (key id, key). Raises SecretKeyError, which names the position, never the key."""
     try:
         key = base64.b64decode(text.strip().replace("-", "+").replace("_", "/"), validate=True)
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
         raise SecretKeyError(
-            f"Key {position} of AMBER_SECRET_KEYS is not {KEY_BYTES} bytes in base64;"
-            " make one with: openssl rand -base64 32"
+            f"Key {position} of AMBER_SECRET_KEYS is not {KEY_BYTES} bytes in base64."
+            " Make one with: openssl rand -base64 32"
         )
     return hashlib.sha256(b"amber secret key id\0" + key).hexdigest()[:8], key
 
 
 def _mac(key: bytes, purpose: str, message: bytes) -> bytes:
-    """The ring's keys seal: they authenticate nothing themselves, only keys made of them do."""
+    """Return a MAC. The ring's keys encrypt, so keys derived from them authenticate."""
     own = hmac.digest(key, b"amber mac key\0" + purpose.encode(), "sha256")
     return hmac.digest(own, message, "sha256")
 

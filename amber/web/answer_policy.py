@@ -1,8 +1,8 @@
-"""What answers tell browsers about themselves: who may keep them, and what a page may load and run.
+"""Tell browsers who may cache an answer, and what a page may load and run.
 
-Personal answers are kept by nobody: neither by a proxy, nor by the browser of a shared computer after its
-user has signed out. Whatever says itself how it is cached is left alone: static files, and the bytes of
-people's files, which browsers ask for again each time. Pages run no code that stands in them; the admin,
+Nobody keeps personal answers: neither a proxy, nor the browser of a shared computer after its user
+has signed out. Answers with a cache header of their own are left alone: static files, and the bytes
+of people's files, which browsers ask for again each time. Pages run no inline code; the admin,
 whose components evaluate expressions, has a policy of its own.
 """
 
@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 PUBLIC_PAGES: Final = frozenset({"schema", "docs"})
-"""The API's description: the same for everybody."""
+"""The address of the OpenAPI document, which is the same for everybody."""
 
 View = Callable[[HttpRequest], HttpResponseBase]
 

@@ -1,7 +1,7 @@
-"""No body is taken in beyond what any address takes, around the ASGI application.
+"""Limit the size of bodies around the ASGI application, to the most that any address accepts.
 
-Django writes a body to the disk, whole, before it asks who sends it: without a limit here, anybody
-could fill the disk. What an address takes less of it refuses itself, with words of its own.
+Django writes a whole body to the disk before it asks who sends it: without a limit here, anybody
+could fill the disk. Addresses with a lower limit refuse larger bodies themselves.
 """
 
 import io
@@ -15,18 +15,18 @@ from amber.lib.rest.api import error_response
 from amber.web.request_log import Application, Receive, Scope, Send
 
 FORM_BYTES: Final = 1_000_000
-"""What a form may hold besides its file."""
+"""The most that a form may hold besides its file."""
 
 MAX_DIGITS: Final = 20
-"""Python refuses to read numbers of thousands of digits."""
+"""The most digits of a length: Python refuses to read numbers of thousands of digits."""
 
 
 class BodyTooLongError(Exception):
-    """More has come than any address takes."""
+    """The body is larger than any address accepts."""
 
 
 def limit_bodies(application: Application) -> Application:
-    """The application, which is never given more of a body than that: 413, and the rest is not read."""
+    """Wrap the application: a larger body is answered with 413, and its rest is not read."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,13 +53,13 @@ def limit_bodies(application: Application) -> Application:
 
 
 def _announced_bytes(scope: Scope) -> int:
-    """Zero for a body that comes in chunks, or says nothing that is a length: it is counted as it comes."""
+    """Return the declared length; 0 without one, as for chunks, which are counted as they come."""
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     return int(said) if said.isdigit() and len(said) <= MAX_DIGITS else 0
 
 
 async def _refuse(scope: Scope, send: Send) -> None:
-    most = f"A body may have at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes."
+    most = f"The body may have at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes."
     refusal = error_response(TooLarge(most), ASGIRequest(dict(scope), io.BytesIO()))
     headers = [*refusal.items(), ("Content-Length", str(len(refusal.content)))]
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers]

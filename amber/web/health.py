@@ -1,4 +1,4 @@
-"""What operators' machines ask: /healthz (alive), /readyz (can work), /metrics (Prometheus)."""
+"""Answer operators' machines: /healthz (alive), /readyz (can work), /metrics (Prometheus)."""
 
 from collections.abc import Callable
 
@@ -17,13 +17,13 @@ REQUIRED_QUEUES = ("chat", "ingest")
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 while this process answers at all."""
+    """Answer 200 while this process answers at all."""
     return JsonResponse({"status": "ok", "version": settings.AMBER_VERSION})
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when database and Redis answer, this process reads the streams that are watched here, and
-    workers consume; else 503 saying what does not."""
+    """Answer 200 when database and Redis answer, this process reads the streams that are watched
+    here, and workers consume; else 503, naming what does not work."""
     checks = {
         "database": _database_answers,
         "redis": _redis_answers,

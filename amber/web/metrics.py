@@ -1,4 +1,4 @@
-"""Prometheus: what the web process measures of its requests, and what Postgres knows of turns.
+"""Collect metrics for Prometheus: the web process's requests, and the turns in Postgres.
 
 Requests are counted around the ASGI application, not in a Django middleware: each of those costs
 two thread hops a request. Numbers of turns come from Postgres at scrape time, so that one scrape
@@ -25,7 +25,7 @@ from chats.models import Turn, TurnStatus
 from operations.maintenance.heartbeats import consuming_queues, held_counts
 
 RECENT = timedelta(minutes=5)
-"""The window of the figures about ended turns."""
+"""The period that figures about ended turns cover."""
 
 _REQUESTS = Counter("amber_http_requests", "Answered requests", ["method", "status"])
 _SECONDS = Histogram("amber_http_first_byte_seconds", "Request to first byte of the answer")
@@ -34,7 +34,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 def count_requests(application: Application) -> Application:
-    """The application with its requests counted."""
+    """Wrap the application to count its requests."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,7 +56,7 @@ def count_requests(application: Application) -> Application:
 
 
 class TurnCollector(Collector):
-    """Four cheap queries a scrape (partial index, primary key range, heartbeats twice), one of Redis."""
+    """Yields metrics of turns and workers by four cheap queries a scrape, and one of Redis."""
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -112,7 +112,7 @@ def _recent() -> Iterable[Metric]:
 
 
 def _faults() -> Iterable[Metric]:
-    """Left out while Redis is away: it keeps the count."""
+    """Yield the faults; none while Redis is away, which keeps the count."""
     faults = CounterMetricFamily(
         "amber_maintenance_faults", "Faults of workers' maintenance", labels=["part"]
     )

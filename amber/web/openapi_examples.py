@@ -1,6 +1,6 @@
-"""Bodies that the pages of the OpenAPI document begin with, by the operation's id.
+"""Give operations of the OpenAPI document example bodies, by the operation's id.
 
-Held to the documented shapes by a test. What an example needs to say of a field, the field says.
+A test checks them against the documented schemas. Explanations of a field belong to the field.
 """
 
 from typing import Any, Final
@@ -98,7 +98,7 @@ EXAMPLES: Final[dict[str, dict[str, dict[str, Any]]]] = {
 
 
 def document_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A drf-spectacular hook. Changes `result` in place and returns it."""
+    """Add the examples. A drf-spectacular hook: changes `result` in place and returns it."""
     for operations in result.get("paths", {}).values():
         for operation in operations.values():
             shown = EXAMPLES.get(operation["operationId"])

@@ -1,7 +1,7 @@
-"""GET /api/schema/: the OpenAPI document, as YAML or JSON, made once a process and form.
+"""Serve the OpenAPI document as YAML or JSON, made once per process and form: GET /api/schema/.
 
-Making it takes a second of CPU, and anybody may ask for it. It depends on the code alone, so it is not
-made before somebody asks, and never again after that. Clients that have it already are told so (304).
+Making it takes a second of CPU, and anybody may ask for it. It depends on the code alone, so it is
+made when it is first asked for, and never again. Clients that have it already get a 304.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 CACHE_CONTROL: Final = "public, max-age=300"
-"""An upgrade may change it; nobody minds to hear of that five minutes later."""
+"""Clients cache it for five minutes: an upgrade may change it, and need not show at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class _RenderedDocument:
 
 _documents: dict[str, _RenderedDocument] = {}
 _lock: Final = threading.Lock()
-"""Those who ask while it is made wait for the one who makes it."""
+"""Requests that come while it is made wait for it."""
 
 
 class SchemaView(SpectacularAPIView):
-    """The document in the form that `Accept` or `?format=` names."""
+    """Return the document in the form that `Accept` or `?format=` names."""
 
     @extend_schema(exclude=True)  # the document does not describe itself
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""Every request has an id and one line in the log, around the ASGI application.
+"""Give every request an id and one line in the log, around the ASGI application.
 
 The id is the caller's `X-Request-Id` if that is a plain one, else a new one; it is in all log lines
 of the request, in error bodies, and in the answer's `X-Request-Id`. Paths are logged, queries and
@@ -31,7 +31,7 @@ _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 def log_requests(application: Application) -> Application:
-    """The application with an id on each request and on its answer, and a line in the log."""
+    """Wrap the application: an id on each request and on its answer, and a line in the log."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

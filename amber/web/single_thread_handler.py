@@ -1,13 +1,14 @@
-"""Django under ASGI with one thread hop a request.
+"""Run Django under ASGI with one thread hop per request.
 
-Django's own handler runs each synchronous middleware and the view in hops of their own and starts
-a thread for each request, since it expects asynchronous middleware. Ours are synchronous and so are
-our views; only the bodies of streams are asynchronous. So the whole stack runs in one of a few
+Django's own handler runs each synchronous middleware and the view in hops of their own and starts a
+thread for each request, since it expects asynchronous middleware. Amber's middleware and views are
+synchronous; only the bodies of streams are asynchronous. So the whole stack runs in one of a few
 threads that stay, and that thread gives its database connections back before the answer goes out.
 Measured: a request that does nothing costs 0.3 ms of CPU instead of 1.6.
 
-An answer that takes minutes (`amber.lib.rest.async_response`) is awaited here, after its thread has gone on. If
-the client goes while the thread works, what the view began is given up as if it had gone later.
+An answer that takes minutes (`amber.lib.rest.async_response`) is awaited here, after its thread has
+gone on. If the client goes while the thread works, what the view began is given up as if the client
+had gone later.
 """
 
 import asyncio
@@ -67,7 +68,7 @@ class SingleThreadHandler(ASGIHandler):
 
 
 async def _give_up(job: Future[HttpResponseBase]) -> None:
-    """Nobody waits for this answer any more. Returns when its thread is done with it."""
+    """Give up an answer that nobody waits for any more; return when its thread is done with it."""
     if job.cancel():
         return  # no thread had taken it up
     response = await asyncio.wrap_future(job)
@@ -76,4 +77,4 @@ async def _give_up(job: Future[HttpResponseBase]) -> None:
 
 
 def _nothing() -> None:
-    """The response is closed already, in the thread that made it."""
+    """Do nothing: the response was closed in the thread that made it."""

@@ -125,7 +125,7 @@ def test_pages_of_a_public_assistant_are_kept_as_browsers_write_them(operator, g
 def test_what_is_no_origin_is_explained(operator, guest):
     body = form(guest.assistant, public_origins="shop.example")
     answer = operator.post(change(guest.assistant), body)
-    assert "shop.example: an origin is wanted" in answer.content.decode()
+    assert "shop.example: enter an origin" in answer.content.decode()
 
 
 def test_sends_the_guests_of_chosen_assistants_away(operator, guest, bob, new_assistant):

@@ -1,4 +1,4 @@
-"""How a long conversation is cut: which messages make a block, what it says, where the tail begins.
+"""Cut a long conversation: which messages make a block, its text, and where the tail begins.
 
 Pure. A block is a run of whole exchanges; where it ends depends only on the messages before it, so
 branches that share a beginning share its blocks. The last exchange is never in a block: it may be
@@ -24,7 +24,7 @@ _SPEAKERS = {
     "hide_system": "System",
 }
 _RESULT_CHARS = 600
-"""How much of a tool's result a block keeps; `search_conversation` finds the rest."""
+"""The part of a tool's result that a block keeps; `search_conversation` finds the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class SealedBlock:
-    """Where a block lies among the conversation's tokens, counted from its start."""
+    """The place of a block among the conversation's tokens, counted from its start."""
 
     first_position: int
     last_position: int
@@ -54,7 +54,8 @@ class SealedBlock:
 
 
 def exchanges(messages: Iterable[Spoken]) -> Iterator[list[Spoken]]:
-    """A question with what stands right before it for it, and all that follows; oldest first.
+    """Yield exchanges, oldest first: a question, what belongs to it right before it, all that
+    follows.
 
     What precedes the first question belongs to the first exchange.
     """
@@ -74,7 +75,7 @@ def exchanges(messages: Iterable[Spoken]) -> Iterator[list[Spoken]]:
 
 
 def runs(messages: Iterable[Spoken], *, block_tokens: int) -> Iterator[list[Spoken]]:
-    """The runs that are to be sealed, in order: whole exchanges until `block_tokens` are reached.
+    """Yield the runs to seal, in order: whole exchanges until `block_tokens` are reached.
 
     What does not fill a block, and the last exchange in any case, stays open. Linear; holds one
     run and two exchanges at a time.
@@ -93,12 +94,12 @@ def runs(messages: Iterable[Spoken], *, block_tokens: int) -> Iterator[list[Spok
 
 
 def render(run: Sequence[Spoken]) -> str:
-    """What a block says: one line a message, in order; tool results are cut, calls left out."""
+    """Return a block's text: one line per message; tool results are cut, calls left out."""
     return "\n".join(line for line in map(_line, run) if line)
 
 
 def block_hash(previous_hash: str, run: Sequence[Spoken]) -> str:
-    """SHA-256 over the previous block's and what this one holds, in hexadecimal."""
+    """Return the SHA-256 over the previous block's and this one's contents, in hexadecimal."""
     digest = hashlib.sha256(previous_hash.encode())
     for message in run:
         digest.update(f"\n{message.id} {message.role} ".encode())
@@ -107,7 +108,7 @@ def block_hash(previous_hash: str, run: Sequence[Spoken]) -> str:
 
 
 def tail_start(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> int:
-    """The position at which the tail of the conversation begins, always a block's first.
+    """Return the position where the conversation's tail begins, always a block's first.
 
     `blocks` are the newest ones of the path, oldest first, at least `limit_tokens` of them if there
     are so many. The tail holds between half of the limit and all of it (and what is not sealed

@@ -1,4 +1,4 @@
-"""Makes a history, or one text, fit a number of tokens by leaving things out.
+"""Make a history, or one text, fit a number of tokens by leaving parts out.
 
 Pure: how tokens are counted is the caller's argument. It rewrites no message; what to do with
 what was left out (recall, search) is decided elsewhere.
@@ -11,7 +11,7 @@ from itertools import pairwise
 from engine.messages import ProviderMessage, is_asked
 
 _SHRINK = 0.95
-"""How much less than the proportional share to try: tokens are not spread evenly over a text."""
+"""The share of the proportional length to try: tokens are not spread evenly over a text."""
 
 _MOST_CHARS_A_TOKEN = 32
 """A text with more on average is hardly one (o200k_base: English 4.5, its longest words 20), and
@@ -19,7 +19,7 @@ not counted as a whole: 10 MB would cost a second."""
 
 
 class BudgetError(Exception):
-    """What must stay is already too long."""
+    """The messages that must stay are too long already."""
 
     def __init__(self, *, needed_tokens: int, limit_tokens: int) -> None:
         super().__init__(f"At least {needed_tokens} tokens are needed, {limit_tokens} are allowed.")
@@ -29,7 +29,8 @@ class BudgetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What stays, what went (both oldest first), and the tokens of what stays."""
+    """The messages that stay, those dropped (both oldest first), and the tokens of those that
+    stay."""
 
     messages: list[ProviderMessage]
     dropped: list[ProviderMessage]
@@ -46,8 +47,9 @@ def fit(
 
     `messages` are normalised, oldest first. `limit_tokens` is for the messages alone: the caller
     has taken the reply's reserve and the tools off. An exchange is what a user said, the system
-    messages right before it, and all up to the next one, what tools made included. The last exchange is dropped only in
-    part and last of all: answers and calls with their results, oldest first.
+    messages right before it, and all up to the next one, what tools made included. The last
+    exchange is dropped only in part and last of all: answers and calls with their results, oldest
+    first.
 
     Never splits a tool call from its results. Never drops the system messages at the start, nor
     the last user message with the system messages right before it, nor system messages at the
@@ -72,7 +74,7 @@ def fit(
 
 
 def shares(wishes: Sequence[int], *, limit_tokens: int) -> list[int]:
-    """What each may use: its wish if all fit together, else in proportion to the wishes."""
+    """Return what each may use: its wish if all fit together, else in proportion to the wishes."""
     wished = sum(wishes)
     if wished <= limit_tokens:
         return list(wishes)
@@ -80,7 +82,7 @@ def shares(wishes: Sequence[int], *, limit_tokens: int) -> list[int]:
 
 
 def _divide(messages: Sequence[ProviderMessage]) -> tuple[list[range], set[int]]:
-    """The positions that may go, in units that go whole, oldest first; and those that must stay."""
+    """Return the positions that may go, in whole units, oldest first; and those that must stay."""
     roles = [message["role"] for message in messages]
     size = len(roles)
     head = next((n for n in range(size) if roles[n] != "system"), size)
@@ -102,16 +104,16 @@ def _divide(messages: Sequence[ProviderMessage]) -> tuple[list[range], set[int]]
 
 
 def _with_systems_before(roles: Sequence[str], position: int, start: int) -> int:
-    """Where the run of system messages right before `position` begins, not before `start`."""
+    """Return where the system messages right before `position` begin, not before `start`."""
     while position > start and roles[position - 1] == "system":
         position -= 1
     return position
 
 
 def cut_text(text: str, *, limit_tokens: int, count: Callable[[str], int]) -> str:
-    """The text, or its head and its tail with a note between them saying how much is left out.
+    """Return the text, or its head and its tail with a note of how much is left out between them.
 
-    Nothing at all where not even the note fits. Costs a few counts of about `limit_tokens`, the
+    Returns nothing where not even the note fits. Costs a few counts of about `limit_tokens`, the
     first of up to 32 times as many characters, however long the text.
     """
     cut, kept_chars = text, len(text)

@@ -1,11 +1,12 @@
-"""Which earlier parts of a conversation, or memories, matter to a question.
+"""Decide which earlier parts of a conversation, or memories, matter to a question.
 
 Pure: texts come with how near they are to the question by meaning (cosine similarity) and by
 words (which of the question's words they hold). Words count by how rare they are among all
 of them (idf); a similarity counts by how far it stands out of all similarities there, because
 no threshold on cosines holds for two embedding models. Nothing relevant is a valid outcome.
 
-Robertson and Sparck Jones' idf: https://nlp.stanford.edu/IR-book/html/htmledition/okapi-bm25-a-non-binary-model-1.html
+Robertson and Sparck Jones' idf:
+https://nlp.stanford.edu/IR-book/html/htmledition/okapi-bm25-a-non-binary-model-1.html
 """
 
 import math
@@ -19,31 +20,32 @@ from engine.text.small_talk import is_small_talk
 Key = TypeVar("Key", bound=Hashable)
 
 MIN_RELEVANCE: Final = 0.35
-"""Of 0 to 1. About: a third of the question's rare words, or a similarity well out of the crowd."""
+"""The least relevance, of 0 to 1: about a third of the question's rare words, or a similarity that
+stands well out."""
 
 STANDOUT: Final = (2.0, 5.0)
 """Standard deviations above the mean similarity that count as nothing, and as everything."""
 
 MIN_DEVIATION: Final = 0.05
-"""Where all texts are alike, chance alone makes one stand out by less than this."""
+"""The least deviation to reckon with: among similar texts one stands out by chance by less."""
 
 MIN_CROWD: Final = 12
-"""With fewer similarities their spread says little; then they are measured on FEW_SIMILARITY."""
+"""The fewest similarities whose spread tells anything; fewer are measured on FEW_SIMILARITY."""
 
 FEW_SIMILARITY: Final = (0.35, 0.75)
 """Cosines that count as nothing and as everything where there is no crowd to compare with."""
 
 ABSENT_PAIR_WEIGHT: Final = 0.2
-"""In Chinese about every second pair of a question joins the end of a word to the next."""
+"""The weight of an absent pair: in Chinese about every second one joins two words by chance."""
 
 LEAST_TOTAL: Final = 20
-"""Of two or three texts nothing is rare; they are weighed as if there were so many."""
+"""Among two or three texts nothing is rare: they are weighted as if there were this many."""
 
 ENOUGH_FEATURES: Final = 4
 ENOUGH_ALONE: Final = 3
 LOOK_BACK: Final = 3
-"""A question of fewer words leans on those before it, but on no more than so many. One that points
-at nothing before it ("How do I cook risotto with mushrooms?") needs one word less."""
+"""A question of fewer words is read with those before it, at most this many. One that points at
+nothing before it ("How do I cook risotto with mushrooms?") needs one word less."""
 
 _POINTS_BACK = re.compile(
     r"^\W*(?:and|but|or|so|then|also|what about|how about)\b|"
@@ -54,7 +56,7 @@ _POINTS_BACK = re.compile(
 
 
 class WordScores(Protocol[Key]):
-    """Which of the question's words each text holds, and how many of all `total` texts do."""
+    """The question's words in each text, and in how many of all `total` texts each word is."""
 
     @property
     def held(self) -> Mapping[Key, frozenset[str]]: ...
@@ -80,9 +82,9 @@ class VectorScores(Protocol[Key]):
 def relevances(
     words: WordScores[Key], meaning: VectorScores[Key], *, least: float = MIN_RELEVANCE
 ) -> dict[Key, float]:
-    """The texts that matter, each with its relevance from `least` to 1, best first.
+    """Return the texts that matter, each with its relevance from `least` to 1, best first.
 
-    A text is as relevant as its stronger side says, and a little more when the other side agrees.
+    A text is as relevant as its stronger score, and a little more when the other one agrees.
     """
     weights = {
         word: _idf(count, words.total) * (1 if count else _weight_if_absent(word))
@@ -100,10 +102,10 @@ def relevances(
 def choose(
     relevant: Mapping[Key, float], costs_tokens: Mapping[Key, int], *, limit_tokens: int
 ) -> tuple[list[Key], list[Key]]:
-    """What is taken and what is left out although relevant, both best first.
+    """Return what is taken, and what is relevant but left out, both best first.
 
     Takes while the budget lasts; a large one that does not fit does not keep a smaller one out.
-    What has no cost is gone by now, and is in neither.
+    Keys without a cost have been deleted meanwhile, and are in neither.
     """
     taken: list[Key] = []
     left_out: list[Key] = []
@@ -118,7 +120,8 @@ def choose(
 
 
 def question_of(asked: Sequence[str], *, max_chars: int = 2_000) -> str:
-    """The text to search by: the user's last message, with those before it while it says little.
+    """Return the text to search by: the user's last message, with earlier ones while it says
+    little.
 
     `asked` are the user's messages, oldest first. "And in 2023?" means nothing alone. Empty for
     small talk.
@@ -140,12 +143,13 @@ def _idf(count: int, total: int) -> float:
 
 
 def _weight_if_absent(word: str) -> float:
-    """A pair of characters that stands nowhere is most likely no word: it spans two."""
+    """Return the weight of a word that no text holds; a pair of characters most likely spans
+    two."""
     return ABSENT_PAIR_WEIGHT if is_spaceless(word) else 1.0
 
 
 def _coverage(held: frozenset[str], weights: Mapping[str, float]) -> float:
-    """The share of the question's weight that the text holds."""
+    """Return the share of the question's weight that the text holds."""
     whole = sum(weights.values())
     return min(sum(weights.get(word, 0.0) for word in held) / whole, 1.0) if whole else 0.0
 
@@ -165,6 +169,6 @@ def _between(value: float, nothing: float, everything: float) -> float:
 
 
 def _both(one: float, other: float) -> float:
-    """As a probability that either is right, the weaker side counting a quarter."""
+    """Combine scores as the probability that either is right, the weaker counting a quarter."""
     strong, weak = max(one, other), min(one, other)
     return 1 - (1 - strong) * (1 - weak / 4)

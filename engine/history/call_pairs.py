@@ -1,4 +1,4 @@
-"""Brings every tool call of a history together with its result.
+"""Bring every tool call of a history together with its result.
 
 Providers refuse a history in which a call is not followed at once by its result, or a result
 has no call (https://platform.openai.com/docs/guides/function-calling). Stored rows may be
@@ -16,7 +16,7 @@ _Waiting = dict[str, deque[tuple[int, Message]]]
 
 
 def pair_calls(messages: Sequence[Message]) -> list[Message]:
-    """Each reply's calls in a row where its first call stands, its results right behind them.
+    """Put each reply's calls where its first call stands, with the results right behind them.
 
     Results stand in call order, exactly one per call. A result serves the earliest call before
     it that has its id and none yet; those left over are dropped.
@@ -44,7 +44,7 @@ def _calls_by_reply(messages: Sequence[Message]) -> dict[str | int, list[Message
 
 
 def _reply_key(call: ToolCall, position: int) -> str | int:
-    """The reply a call belongs to; a call without one is a reply of its own."""
+    """Return the reply a call belongs to; a call without one is a reply of its own."""
     return call.reply_id or position
 
 

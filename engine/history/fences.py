@@ -1,4 +1,4 @@
-"""Collapses runs of newlines in a text, but not inside its fenced code blocks.
+"""Collapse runs of newlines in a text, but not inside its fenced code blocks.
 
 A fence is CommonMark's: https://spec.commonmark.org/0.31.2/#fenced-code-blocks. Fences inside
 block quotes and list items are not recognised: they do not start a line within three spaces.
@@ -12,7 +12,7 @@ _NEWLINES = re.compile(r"\n{2,}")
 
 
 def collapse_newlines(text: str) -> str:
-    r"""`text` with `\n` for `\r\n` and one newline for each run of them outside fenced code.
+    r"""Return `text` with `\n` for `\r\n` and one newline for each run of them outside fenced code.
 
     An unclosed fence runs to the end.
     """

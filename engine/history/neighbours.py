@@ -1,4 +1,4 @@
-"""Merges messages of the same role that stand next to each other, texts and images alike.
+"""Merge messages of the same role that stand next to each other, texts and images alike.
 
 Chat templates often refuse two messages of one role in a row; calls and results are exempt,
 because each answers for itself.
@@ -12,7 +12,7 @@ from engine.provider_fields import merged_fields
 
 
 def merge_neighbours(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
-    """Neighbours of the same role in one; calls and results stay alone."""
+    """Merge neighbours of the same role; calls and results stay alone."""
     runs: list[list[ProviderMessage]] = []
     for message in messages:
         if runs and _may_merge(runs[-1][-1], message):
@@ -42,7 +42,7 @@ def _merge(messages: Sequence[ProviderMessage]) -> ProviderMessage:
 
 
 def content_of(parts: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """The parts with adjacent texts joined; plain text when there is nothing else."""
+    """Return the parts with adjacent texts joined; plain text when there is nothing else."""
     joined: list[dict[str, Any]] = []
     texts: list[str] = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""Turns the messages of a chat into the messages a model provider understands.
+"""Turn the messages of a chat into the messages that a model provider understands.
 
 A few ordered passes, each from list to list; none reads a clock, a database or a setting, and
 none changes what it is given. Cases: engine/tests/cases/history.json.
@@ -29,7 +29,7 @@ from engine.provider_fields import without_idle_fields
 
 
 class NoHumanMessage(Exception):
-    """Nobody asked anything, so there is nothing to answer."""
+    """There is no human message to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def normalise(
     responding_assistant_id: str | None,
     history_is_cut: bool = False,
 ) -> list[ProviderMessage]:
-    """The request's messages, oldest first, for the chat `messages`, oldest first.
+    """Return the request's messages, oldest first, for the chat `messages`, oldest first.
 
     `system_prompts` are stable and `volatile` parts vary with time; both in order, empty ones
     skipped. `history_is_cut` says that messages are missing at the front: then the caller has
@@ -82,7 +82,7 @@ def normalise(
 
 
 def _count_opening(messages: Sequence[Message]) -> int:
-    """How many system messages stand in front of everything else."""
+    """Count the system messages in front of everything else."""
     for position, message in enumerate(messages):
         if message.role not in SYSTEM_ROLES:
             return position
@@ -90,7 +90,7 @@ def _count_opening(messages: Sequence[Message]) -> int:
 
 
 def _last_knowledge(messages: Sequence[Message]) -> list[str]:
-    """What was found for the last question: one text, or none when nothing was searched."""
+    """Return what was found for the last question: one text, or none if nothing was searched."""
     for message in reversed(messages):
         if message.role == "knowledge":
             return [knowledge_prompt(message.content)]
@@ -157,7 +157,7 @@ def _render_assistant(
 
 
 def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
-    """The file, and the words sent along with it if there are any."""
+    """Render the file, and the words sent along with it if there are any."""
     if message.file is not None and message.tool_call is not None:
         return [produced_message(message.file, vision=vision)]
     parts: list[dict[str, Any]] = []
@@ -173,7 +173,7 @@ def _name_field(message: Message) -> dict[str, str]:
 
 
 def produced_message(file: Attachment, *, vision: bool) -> ProducedMessage:
-    """What a tool made. A document is only named: its text would be a result without a limit."""
+    """Return what a tool made. A document is only named: its text would have no limit."""
     shown = file if file.is_image else Attachment(file.name, file.mime_type)
     return ProducedMessage(role="user", content=content_of([_file_part(shown, vision=vision)]))
 
@@ -204,7 +204,7 @@ def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
 
 
 def call_entry(call: ToolCall) -> dict[str, Any]:
-    """A call in OpenAI's form, with what its provider sent with it."""
+    """Return a call in OpenAI's form, with what its provider sent with it."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function, **call.provider_fields}
 
@@ -235,7 +235,7 @@ def _place(
 
 
 def _fold_system_messages(messages: Iterable[ProviderMessage]) -> list[ProviderMessage]:
-    """System messages as words of the next user message, or at the end if there is none."""
+    """Make system messages words of the next user message, or of one at the end."""
     folded: list[ProviderMessage] = []
     waiting: list[ProviderMessage] = []
     for message in messages:

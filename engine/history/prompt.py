@@ -1,4 +1,4 @@
-"""The texts and joins that are part of the protocol between Amber and a model.
+"""Define the texts and joins that are part of the protocol between Amber and a model.
 
 What people configure (assistants, scenes, the platform's default prompt) is not here, and
 nothing here decides when a text is used. Three of the constants are fixed by the head of
@@ -20,27 +20,27 @@ TOOL_FAILED = "ToolCall Failed, timeout or error"
 
 
 def is_empty(text: str) -> bool:
-    """Whether the text is nothing but white space."""
+    """Return whether the text is nothing but white space."""
     return not text or text.isspace()
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """The texts in order, one below the other; empty ones are skipped, others kept as they are."""
+    """Join texts in order, one below the other; empty ones are skipped, others stay as they are."""
     return "\n".join(text for text in texts if not is_empty(text))
 
 
 def knowledge_prompt(passages: str) -> str:
-    """What a model reads of a library search; `passages` is empty when nothing was found."""
+    """Return what a model reads of a library search; `passages` is empty if nothing was found."""
     return LIBRARY_EMPTY_PROMPT if is_empty(passages) else f"{LIBRARY_PROMPT}\n{passages}"
 
 
 def render_passage(number: int, *, name: str, path: str | None, content: str) -> str:
-    """One passage as models read it and cite it: `[n] path or name`, then its content."""
+    """Render a passage as models read it and cite it: `[n] path or name`, then its content."""
     return f"[{number}] {path or name}\n{content}"
 
 
 def render_passages(passages: Iterable[Mapping[str, Any]]) -> str:
-    """Numbered passages in their wire form (docs/stream-protocol.md); empty where there are none."""
+    """Render numbered passages in wire form (docs/stream-protocol.md); empty if there are none."""
     return "\n\n".join(
         render_passage(
             passage["number"],
@@ -58,7 +58,7 @@ def ask_prompt(
     passages: Sequence[tuple[str | None, str]] = (),
     turns: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """The prompt of a single question to a library, without a chat.
+    """Return the prompt of a single question to a library, without a chat.
 
     `passages` are (path or None, content), best first; `turns` are (what the user said, what
     was answered), oldest first. Sections without content are left out.

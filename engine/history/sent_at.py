@@ -1,4 +1,4 @@
-"""The line `[Sent at …]` that tells a model when a message was written.
+"""Write and strip the line `[Sent at …]`, which tells a model when a message was written.
 
 It is written in front of stored messages, and taken off the start of an answer when the model
 imitates what it has read. It is never stored and never shown.
@@ -19,7 +19,7 @@ _UNFINISHED_STAMP = re.compile(_STAMP)
 
 @lru_cache(maxsize=1024)
 def time_zone(name: str) -> tzinfo:
-    """The IANA zone of that name, or UTC when there is none: a wrong zone must not end a turn."""
+    """Return the IANA zone of that name, or UTC: a wrong zone must not end a turn."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -27,12 +27,12 @@ def time_zone(name: str) -> tzinfo:
 
 
 def stamp(at: datetime, zone: tzinfo) -> str:
-    """`at` (aware) as YYYY-MM-DD HH:MM:SS on the clock of `zone`."""
+    """Format `at` (aware) as YYYY-MM-DD HH:MM:SS on the clock of `zone`."""
     return at.astimezone(zone).isoformat(" ", "seconds")[:19]
 
 
 def sent_at(at: datetime | None, zone: tzinfo) -> str:
-    """The prefix of a message written `at`, with its newline; nothing if the time is unknown."""
+    """Return the prefix of a message written `at`, with its newline; empty if that is unknown."""
     return "" if at is None else f"{_MARK}{stamp(at, zone)}]\n"
 
 
@@ -49,7 +49,7 @@ class SentAtStripper:
         self._is_done = False
 
     def feed(self, text: str) -> str:
-        """The part of the answer that may be shown now."""
+        """Return the part of the answer that may be shown now."""
         if self._is_done:
             return text
         self._held += text
@@ -60,7 +60,7 @@ class SentAtStripper:
         return self._release()
 
     def flush(self) -> str:
-        """What was still held back when the answer ended."""
+        """Return what was still held back when the answer ended."""
         if _PREFIX.fullmatch(self._held):
             self._held = ""
         return self._release()

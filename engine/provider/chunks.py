@@ -1,4 +1,4 @@
-"""A provider's stream, from bytes to a reply: lines of server-sent events, then the gathering.
+"""Turn a provider's stream from bytes into a reply: lines of server-sent events, then the parts.
 
 Pure: no I/O and no client library. Formats: https://html.spec.whatwg.org/multipage/
 server-sent-events.html and https://platform.openai.com/docs/api-reference/chat-streaming. The
@@ -22,7 +22,7 @@ from engine.provider_fields import CALL_FIELDS, MESSAGE_FIELDS, FieldGatherer
 
 DONE = b"[DONE]"
 MAX_LINE_BYTES = 8_000_000
-"""A whole answer in one event is far below; what is longer is no chat stream."""
+"""The longest line. A whole answer in one event is far below."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -38,7 +38,7 @@ class EventLines:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The payloads completed by these bytes, in order. Raises ProviderError."""
+        """Return the payloads completed by these bytes, in order. Raises ProviderError."""
         text = self._rest + data
         lines = _LINE_END.split(text) if b"\r" in text else text.split(b"\n")
         self._rest = lines.pop()
@@ -47,7 +47,7 @@ class EventLines:
         return [line[5:].strip() for line in lines if line.startswith(b"data:")]
 
     def end(self) -> list[bytes]:
-        """What an unfinished last line held."""
+        """Return the payload of an incomplete last line."""
         return self.feed(b"\n")
 
 
@@ -60,7 +60,7 @@ class _CallInMaking:
 
 
 class ReplyGatherer:
-    """What a reply consists of so far; `add` takes one event and returns the text it adds."""
+    """Gathers the parts of a reply; `add` takes one event and returns the text it adds."""
 
     def __init__(self) -> None:
         self.finish_reason = ""
@@ -75,8 +75,8 @@ class ReplyGatherer:
         self._by_index: dict[int, _CallInMaking] = {}
 
     def add_all(self, payloads: list[bytes]) -> tuple[str, ProviderError | None]:
-        """The text these payloads add, and the fault that cut them short: text that came in
-        front of it was received and counts. A fault behind the finish reason is none."""
+        """Return the text that these payloads add, and the fault that cut them short: text before
+        it was received and counts. A fault after the finish reason is ignored."""
         text = ""
         for payload in payloads:
             if payload == DONE:
@@ -90,7 +90,7 @@ class ReplyGatherer:
         return text, None
 
     def add_json(self, payload: bytes) -> str:
-        """`add` of JSON text. Raises ProviderError."""
+        """Add an event of JSON text. Raises ProviderError."""
         try:
             event = orjson.loads(payload)
         except orjson.JSONDecodeError:
@@ -98,8 +98,11 @@ class ReplyGatherer:
         return self.add(event)
 
     def _add_halves(self, payload: bytes) -> str:
-        """Servers that count in UTF-16 cut an emoji in two: `\\ud83d` here, `\\ude00` in the next
-        event. orjson refuses such halves; they are kept and put together."""
+        """Add an event with half a character, which orjson refuses, and join it with the next half.
+
+        Servers that count in UTF-16 cut an emoji in two: `\\ud83d` here, `\\ude00` in the next
+        event.
+        """
         try:
             event = json.loads(payload)
         except (ValueError, RecursionError):
@@ -146,7 +149,8 @@ class ReplyGatherer:
         return text
 
     def _add_rest(self, delta: dict[str, Any]) -> None:
-        """The parts of a delta that are no text: calls in both forms, thoughts, other fields."""
+        """Add the parts of a delta that are no text: calls in both forms, thoughts, other
+        fields."""
         calls = delta.get("tool_calls") or []
         if not isinstance(calls, list):
             raise fault("provider_malformed")
@@ -178,7 +182,7 @@ class ReplyGatherer:
         call.fields.add(piece)
 
     def _slot(self, index: Any, call_id: str, name: str) -> _CallInMaking:
-        """The call a piece belongs to.
+        """Return the call that a piece belongs to.
 
         Pieces go by index. A name together with another id begins a new call, as some servers
         give every call the index 0. Without an index the id decides; a name begins a new call
@@ -198,7 +202,8 @@ class ReplyGatherer:
         return call
 
     def calls(self) -> Iterator[ToolCall]:
-        """The whole calls, in the order they began; ids that are missing or repeated are made.
+        """Yield the whole calls, in the order they began, with new ids for missing or repeated
+        ones.
 
         Raises ProviderError when a call has no name.
         """
@@ -216,12 +221,12 @@ class ReplyGatherer:
             )
 
     def provider_fields(self) -> dict[str, Any]:
-        """What came with the message and is to go back with it (`engine.provider_fields`)."""
+        """Return what came with the message and goes back with it (`engine.provider_fields`)."""
         return self._fields.whole()
 
     def finish(self) -> str:
-        """The finish reason in today's words; "tool_calls" whenever a reply simply ends with
-        calls (servers say "stop" or "function_call"). Raises ProviderError when none came."""
+        """Return the finish reason in today's words; "tool_calls" whenever a reply simply ends with
+        calls (servers say "stop" or "function_call"). Raises ProviderError if none came."""
         if not self.finish_reason:
             raise fault("provider_lost")
         if self._calls and self.finish_reason in ("stop", "function_call", "tool_calls"):
@@ -234,12 +239,12 @@ def _storable(text: str) -> str:
 
 
 def _mend_surrogates(text: str) -> str:
-    """Halves of one character joined; a half that stays alone becomes U+FFFD."""
+    """Join halves of one character; a half that stays alone becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def usage_of(counts: Any) -> Usage | None:
-    """Token counts as a provider wrote them; None when they cannot be read."""
+    """Read token counts as a provider wrote them; return None if they cannot be read."""
     if not isinstance(counts, dict):
         return None
     details = counts.get("prompt_tokens_details")

@@ -1,8 +1,8 @@
-"""Requests in the words of older servers: `functions` and `chatglm3` made from `tools`.
+"""Write requests for older servers: `functions` and `chatglm3` made from `tools`.
 
 Pure. The rest of Amber knows only tool calls; what comes back is turned into them by
-`engine.provider.chunks`. Formats: https://platform.openai.com/docs/api-reference/chat/create (`tools`, and
-the deprecated `functions`), https://github.com/THUDM/ChatGLM3 (`openai_api_demo`).
+`engine.provider.chunks`. Formats: https://platform.openai.com/docs/api-reference/chat/create
+(`tools`, and the deprecated `functions`), https://github.com/THUDM/ChatGLM3 (`openai_api_demo`).
 """
 
 import json
@@ -25,7 +25,8 @@ def request_fields(
     tool_choice: ToolChoice = None,
     dialect: ToolDialect = "tools",
 ) -> dict[str, Any]:
-    """The fields of a request that depend on the dialect; those without content are left out.
+    """Return the fields of a request that depend on the dialect; those without content are left
+    out.
 
     `messages` are in the `tools` form and are not changed.
     """
@@ -54,7 +55,7 @@ def _function(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _function_choice(choice: str | Mapping[str, Any]) -> str | dict[str, Any]:
-    """`functions` has no "required"; "auto" is the nearest."""
+    """Return the choice for `functions`, which has no "required"; "auto" is the nearest."""
     if isinstance(choice, str):
         return choice if choice in ("auto", "none") else "auto"
     return {"name": choice["function"]["name"]}
@@ -63,7 +64,7 @@ def _function_choice(choice: str | Mapping[str, Any]) -> str | dict[str, Any]:
 def _one_call_at_a_time(
     messages: Sequence[ProviderMessage], *, in_chatglm3: bool
 ) -> Iterator[ProviderMessage]:
-    """Parallel calls and their results as call, result, call, result.
+    """Yield parallel calls and their results as call, result, call, result.
 
     A call without a result stands alone; a result without a call is dropped, as it would need
     a name that nobody knows.
@@ -90,7 +91,7 @@ def _one_call_at_a_time(
 
 
 def _results_by_reply(messages: Sequence[ProviderMessage]) -> dict[int, dict[str, Any]]:
-    """Position of a calling message -> call id -> result; the results follow their message."""
+    """Map the position of a calling message to its results by call id."""
     results: dict[int, dict[str, Any]] = {}
     latest: dict[str, Any] = {}
     for i, message in enumerate(messages):
@@ -108,7 +109,7 @@ def _calling(function: Mapping[str, Any], text: Any, *, in_chatglm3: bool) -> Pr
 
 
 def _chatglm3_code(name: str, arguments: str) -> str:
-    """The call as the model itself wrote it; its server splits this at the first newline."""
+    """Return the call as the model itself wrote it; its server splits it at the first newline."""
     try:
         values = orjson.loads(arguments or "{}")
     except orjson.JSONDecodeError:
@@ -139,7 +140,7 @@ def _description(schema: Any) -> str:
 
 
 def _type_name(schema: Any) -> str:
-    """One word for a JSON Schema: the first of its types that is not null, or "string"."""
+    """Return one word for a JSON Schema: the first of its types that is not null, or "string"."""
     return next((kind for kind in _type_names(schema) if kind != "null"), "string")
 
 
@@ -153,7 +154,7 @@ def _type_names(schema: Any) -> Iterator[str]:
 
 
 def as_json(fields: Mapping[str, Any]) -> bytes:
-    """A request's body. Halves of characters, which no JSON may hold, become `?`."""
+    """Return a request's body. Halves of characters, which JSON may not hold, become `?`."""
     try:
         return orjson.dumps(fields, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:  # a lone surrogate, or a type only the standard library knows

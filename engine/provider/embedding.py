@@ -1,4 +1,4 @@
-"""Texts to vectors: the embedder protocol, the one behind a provider, and the offline one.
+"""Turn texts into vectors: the embedder protocol, one behind a provider, and an offline one.
 
 Every vector is L2-normalised here, whatever the provider sends, so that a dot product is a
 cosine. numpy and the provider's client are imported on first use: importing this is free.
@@ -47,7 +47,7 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
-        """(len(texts), dimensions) float32, L2-normalised, in the order of `texts`.
+        """Return (len(texts), dimensions) float32, L2-normalised, in the order of `texts`.
 
         Raises ProviderError.
         """
@@ -57,8 +57,8 @@ class Embedder(Protocol):
 class OpenAIEmbedder:
     """An embedding model of an OpenAI-compatible provider.
 
-    `patience.first_token_seconds` bounds one provider call; failed ones are retried as replies
-    are. `on_usage` hears what each call cost.
+    `retry_policy.first_token_seconds` bounds one provider call; failed ones are retried as replies
+    are. `on_usage` gets the tokens of each call.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class OpenAIEmbedder:
         return self._dimensions
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
-        """See `Embedder`. One provider call per batch, one after the other."""
+        """Embed as `Embedder` says. One provider call per batch, one after the other."""
         import numpy as np
 
-        parts = [await self._embed_patiently(batch) for batch in batches(texts)]
+        parts = [await self._embed_with_retries(batch) for batch in batches(texts)]
         return np.concatenate(parts) if parts else np.zeros((0, self._dimensions), np.float32)
 
-    async def _embed_patiently(self, texts: list[str]) -> "Vectors":
+    async def _embed_with_retries(self, texts: list[str]) -> "Vectors":
         failed = 0
         while True:
             try:
@@ -155,7 +155,7 @@ _unknown_fields: dict[tuple[str, str], set[str]] = {}
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """The texts in order, in batches a provider takes; a longer text goes alone."""
+    """Yield the texts in order, in batches that a provider takes; a longer text goes alone."""
     batch: list[str] = []
     chars = 0
     for text in texts:
@@ -169,8 +169,10 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _vector(value: Any) -> "NDArray[np.float32]":
-    """One vector, as base64 of little-endian float32 or as a list of numbers. Raises ValueError
-    or TypeError."""
+    """Read a vector, in base64 of little-endian float32 or as a list of numbers.
+
+    Raises ValueError, TypeError.
+    """
     import numpy as np
 
     if isinstance(value, str):
@@ -193,7 +195,7 @@ def _normalise_vectors(vectors: "list[NDArray[np.float32]]") -> "Vectors":
 
 
 class OfflineEmbedder:
-    """Hashed words and CJK bigrams: good enough for lexical search, knows no meaning.
+    """Embeds by hashed words and CJK bigrams: good enough for lexical search, without meaning.
 
     Deterministic over processes and versions of Python. Signed feature hashing:
     https://arxiv.org/abs/0902.2206; a word said n times weighs 1 + ln n.
@@ -205,7 +207,8 @@ class OfflineEmbedder:
         self.dimensions = dimensions
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
-        """See `Embedder`. Nothing but CPU: about 0.1 ms per 100 words once words are known."""
+        """Embed as `Embedder` says. Costs about 0.1 ms of CPU per 100 words once words are
+        known."""
         import numpy as np
 
         if not texts:

@@ -1,4 +1,4 @@
-"""Which ProviderError an answer of a provider means, from its status and its words alone.
+"""Derive a ProviderError from a provider's answer, by its status and its words alone.
 
 The table is docs/architecture.md ("Providers"). Nothing here does I/O or knows a client library,
 so that chat, embeddings and speech share one mapping. Texts for people are cut short and carry
@@ -14,7 +14,7 @@ from typing import Any
 from engine.provider.model import ProviderError, ProviderErrorCode
 
 MAX_DETAIL_CHARS = 300
-"""Enough for the sentence a provider writes; some send a whole trace."""
+"""Enough for the sentence that a provider writes; some send a whole traceback."""
 
 _CONTEXT_TOO_LONG = re.compile(
     # OpenAI, vLLM, DeepSeek, Ollama, Mistral · vLLM, SGLang · llama.cpp · Bedrock, Anthropic ·
@@ -29,12 +29,12 @@ _SECRET = re.compile(r"\b(sk|pk|key|Bearer)[-_ ][\w*.-]{6,}", re.IGNORECASE)
 
 _PLAIN_WORDS: dict[ProviderErrorCode, str] = {
     "provider_unavailable": "The model provider is unavailable.",
-    "provider_rate_limited": "The model provider limits the rate of requests.",
-    "provider_timeout": "The model provider took too long.",
+    "provider_rate_limited": "The model provider limits Amber's requests.",
+    "provider_timeout": "The model provider did not answer in time.",
     "provider_lost": "The connection to the model provider was lost.",
-    "provider_malformed": "The model provider sent something that cannot be read.",
+    "provider_malformed": "The model provider sent an answer that cannot be read.",
     "provider_rejected": "The model provider refused the request.",
-    "provider_auth": "The model provider refused our credentials.",
+    "provider_auth": "The model provider refused Amber's credentials.",
     "context_too_long": "The conversation is longer than the model's context.",
 }
 
@@ -55,7 +55,7 @@ _CODE_BY_WORD: dict[str, ProviderErrorCode] = {
 def fault(
     code: ProviderErrorCode, detail: str = "", *, retry_after_seconds: float | None = None
 ) -> ProviderError:
-    """A ProviderError in plain words, with the provider's own (`detail`) behind them."""
+    """Return a ProviderError in plain words, followed by the provider's own (`detail`)."""
     detail = _SECRET.sub("[key]", " ".join(detail.split()))[:MAX_DETAIL_CHARS]
     words = f"{_PLAIN_WORDS[code]} It said: {detail}" if detail else _PLAIN_WORDS[code]
     return ProviderError(code, words, retry_after_seconds=retry_after_seconds)
@@ -64,7 +64,7 @@ def fault(
 def fault_of_status(
     status: int, body: object, headers: Mapping[str, str] | None = None
 ) -> ProviderError:
-    """What an answer with this HTTP status (400 to 599) means.
+    """Return what an answer with this HTTP status (400 to 599) means.
 
     `body` is the decoded JSON, or the text where it was none.
     """
@@ -81,7 +81,7 @@ def fault_of_status(
 
 
 def fault_of_event(error: object) -> ProviderError:
-    """What `{"error": …}` inside a stream means: by status if it names one, else by its words."""
+    """Return what `{"error": …}` in a stream means: by its status if it has one, else its words."""
     code, kind = _word(error, "code"), _word(error, "type")
     for word in (code, _word(error, "status"), _word(error, "status_code")):
         if word.isdecimal() and 400 <= int(word) < 600:
@@ -94,7 +94,7 @@ def fault_of_event(error: object) -> ProviderError:
 
 
 def error_detail(body: object) -> str:
-    """The sentence inside an error body of any of the usual shapes, or ""."""
+    """Return the sentence inside an error body of any of the usual shapes, or ""."""
     if isinstance(body, str):
         return "" if body.lstrip().startswith("<") else body  # a proxy's HTML page
     if not isinstance(body, Mapping):
@@ -115,7 +115,7 @@ def _word(body: object, key: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from `retry-after-ms` or `Retry-After` (seconds or an HTTP date), or None.
+    """Return seconds from `retry-after-ms` or `Retry-After` (seconds or an HTTP date), or None.
 
     `headers` are looked up in lower case. Source: RFC 9110, 10.2.3.
     """
@@ -135,7 +135,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """A finite number that is not negative, or None."""
+    """Return a finite number that is not negative, or None."""
     try:
         number = float(value or "")
     except ValueError:

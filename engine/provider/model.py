@@ -1,7 +1,8 @@
-"""What a chat model is to a turn: a stream of parts, an end, or one kind of error.
+"""Define what a chat model is to a turn: a stream of parts, an end, or one kind of error.
 
-`engine.provider.openai_model` speaks to providers, `engine.provider.offline` answers without one; the loop knows
-only this protocol. Deadlines and retries are not the model's business: see `engine.provider.reply`.
+`engine.provider.openai_model` speaks to providers, `engine.provider.offline` answers without one;
+the loop knows only this protocol. Deadlines and retries are not the model's business: see
+`engine.provider.reply`.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -77,7 +78,7 @@ class ModelProfile:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply as the provider counted them (or as we estimated them)."""
+    """Tokens of one reply as the provider counted them (or as Amber estimated them)."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -145,7 +146,7 @@ class Model(Protocol):
     def profile(self) -> ModelProfile: ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
-        """One reply: text as it comes, then whole calls, then exactly one ReplyEnd.
+        """Yield one reply: text as it comes, then whole calls, then exactly one ReplyEnd.
 
         Closing the generator or cancelling its task closes the upstream socket at once.
         Raises ProviderError; a stream that ends without a finish reason is `provider_lost`.

@@ -1,4 +1,4 @@
-"""A chat model without a provider: it quotes what it was given, says so, and calls tools on order.
+"""Answer without a provider: quote what was given, say so, and call tools on order.
 
 Pure and deterministic, so that a fresh installation, tests and demonstrations work without a key.
 It does not understand anything: sentences are picked by the words they share with the question.
@@ -55,7 +55,7 @@ class Quote:
 
 
 class OfflineModel:
-    """See `engine.provider.model.Model`. `delay_seconds` is the pause between words."""
+    """A model that needs no provider. `delay_seconds` is the pause between words."""
 
     def __init__(
         self, profile: ModelProfile = OFFLINE_PROFILE, *, delay_seconds: float = 0
@@ -85,7 +85,7 @@ class OfflineModel:
 
 
 def calls_ordered(request: ModelRequest) -> list[ToolCall]:
-    """The calls that the last user message orders, unless results came since.
+    """Return the calls that the last user message orders, unless results came since.
 
     Empty when anything in the message is no order, or names a tool that is not offered. Ids
     depend on the whole conversation, so that a repeated order gets another id.
@@ -118,7 +118,7 @@ def _is_json(text: str) -> bool:
 
 
 def answer(request: ModelRequest) -> str:
-    """The whole text: results of tools if there are any, else what was found, else what to do."""
+    """Return the whole text: results of tools if there are any, else quotes, else what to do."""
     last = _last_user(request.messages)
     results = _results(request.messages[last + 1 :])
     if results:
@@ -133,7 +133,7 @@ def answer(request: ModelRequest) -> str:
 
 
 def question_of(messages: Sequence[ProviderMessage]) -> str:
-    """The last user message, without its time (and without what was merged in front of it).
+    """Return the last user message, without its time (and what was merged in front of it).
 
     Of a question to a library (`engine.history.prompt.ask_prompt`) the question alone.
     """
@@ -144,7 +144,7 @@ def question_of(messages: Sequence[ProviderMessage]) -> str:
 
 
 def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
-    """Sentences that may answer, best sources first: numbered passages, other recalled text
+    """Yield sentences that may answer, best sources first: numbered passages, other recalled text
     (in a system message behind the first, or as a list item), earlier words of the user, and what
     stands in front of the question, as files do."""
     last = _last_user(messages)
@@ -164,7 +164,7 @@ def candidates(messages: Sequence[ProviderMessage]) -> Iterator[Quote]:
 
 
 def _split_passages(text: str, head: "re.Pattern[str]") -> tuple[str, list[Quote]]:
-    """The text in front of the first passage's head, and the sentences of the passages."""
+    """Return the text in front of the first passage, and the sentences of the passages."""
     heads = list(head.finditer(text))
     if not heads:
         return text, []
@@ -178,7 +178,7 @@ def _split_passages(text: str, head: "re.Pattern[str]") -> tuple[str, list[Quote
 
 
 def best_quotes(question: str, among: Iterator[Quote]) -> list[Quote]:
-    """At most MAX_QUOTES, those that share most with the question first; earlier sources win."""
+    """Return at most MAX_QUOTES, nearest to the question first; earlier sources win."""
     wanted = features(question)
     seen: dict[str, tuple[float, Quote]] = {}
     for quote in among:
@@ -195,12 +195,12 @@ def _sentences(text: str) -> list[str]:
 
 
 def _last_user(messages: Sequence[ProviderMessage]) -> int:
-    """Position of the last message somebody said, or -1; what a tool made is none."""
+    """Return the position of the last message of a person, or -1."""
     return max((i for i, m in enumerate(messages) if is_asked(m)), default=-1)
 
 
 def _results(messages: Sequence[ProviderMessage]) -> list[tuple[str, str]]:
-    """(name of the tool, what it answered) in order."""
+    """Return (name of the tool, what it answered) in order."""
     calls = (call for m in messages for call in m.get("tool_calls") or ())
     names = {call["id"]: call["function"]["name"] for call in calls}
     tools = (m for m in messages if m["role"] == "tool")

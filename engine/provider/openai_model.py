@@ -1,9 +1,10 @@
-"""A chat model behind an OpenAI-compatible provider, reached with the real `openai` client.
+"""Reach chat models of OpenAI-compatible providers with the real `openai` client.
 
-Deadlines and retries are not made here: the client has neither (`engine.provider.reply` has both), except
-for the time to connect. Faults become ProviderError as docs/architecture.md ("Providers") says.
-The client costs 29 MB and half a second to import, so it is imported on first use: importing
-this module is free. `engine.provider.embedding` and `engine.provider.speech` speak to providers through it.
+Deadlines and retries are not made here: the client has neither (`engine.provider.reply` has both),
+except for the time to connect. Faults become ProviderError as docs/architecture.md ("Providers")
+says. The client costs 29 MB and half a second to import, so it is imported on first use: importing
+this module is free. `engine.provider.embedding` and `engine.provider.speech` speak to providers
+through it.
 
 Why the body goes out through `client.post` and comes back as bytes, and not through
 `client.chat.completions.create` (openai 3.52, uvloop, CPU of one core):
@@ -60,7 +61,7 @@ def preload() -> None:
 async def shared_client(
     base_url: str, api_key: str, *, connect_seconds: float = CONNECT_SECONDS
 ) -> "openai.AsyncOpenAI":
-    """The client of this provider on the running loop; all its users share the connections.
+    """Return the client of this provider on the running loop; its users share the connections.
 
     It is closed when the loop shuts its generators down (`asyncio.run` does), or by
     `close_clients`.
@@ -96,7 +97,7 @@ async def shared_client(
 
 
 async def _close_with_loop() -> AsyncGenerator[None, None]:
-    """Lies suspended until the loop ends: a loop closes its generators before it goes."""
+    """Close the clients when the loop ends: a loop closes its suspended generators before."""
     try:
         yield
     finally:
@@ -110,8 +111,10 @@ async def close_clients() -> None:
 
 
 async def send(client: "openai.AsyncOpenAI", path: str, body: bytes) -> "httpx2.Response":
-    """The provider's answer, its status good, its body still unread: the caller closes it.
-    Raises ProviderError."""
+    """Return the provider's answer, its status good, its body unread: the caller closes it.
+
+    Raises ProviderError.
+    """
     import httpx2
     import openai
 
@@ -133,7 +136,7 @@ async def send(client: "openai.AsyncOpenAI", path: str, body: bytes) -> "httpx2.
 
 @asynccontextmanager
 async def response_errors() -> AsyncIterator[None]:
-    """What breaks while a body is read becomes a ProviderError."""
+    """Turn what fails while a body is read into a ProviderError."""
     import httpx2
 
     try:
@@ -163,8 +166,8 @@ class OpenAIModel:
         return self._profile
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
-        """See `engine.provider.model.Model`. What arrives together is one TextChunk; an empty one says
-        that the model works without showing text (it writes a call, it thinks)."""
+        """Stream as `engine.provider.model.Model` says. What arrives together is one TextChunk; an
+        empty one means that the model works without showing text (it writes a call, it thinks)."""
         gatherer = ReplyGatherer()
         response = await self._open(request)
         async with (
@@ -184,8 +187,8 @@ class OpenAIModel:
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
 
     async def _open(self, request: ModelRequest) -> "httpx2.Response":
-        """Send the request, again without a field that this model turns out not to know, and with or
-        without what was thought, as it turns out to demand."""
+        """Send the request; again without fields that the model refuses, and with or without
+        reasoning_content, as it demands."""
         client = await shared_client(
             self._base_url, self._api_key, connect_seconds=self._connect_seconds
         )
@@ -238,12 +241,12 @@ _unknown_fields: dict[tuple[str, str], set[str]] = {}
 """(base URL, upstream id) -> fields that model refused, learnt by asking once per process."""
 
 _shapes: dict[tuple[str, str], Callable[[Sequence[ProviderMessage]], list[ProviderMessage]]] = {}
-"""The same -> what messages must go through for that model: reasoning_content on every answer, or on
-none. Missing as long as it takes them as they are."""
+"""The same -> what messages must go through for that model: reasoning_content on every answer, or
+on none. Missing as long as it takes them as they are."""
 
 
 def _refused_field(error: ProviderError) -> str:
-    """Which of the fields that are ours to choose a provider did not know, or missed, or ""."""
+    """Return which optional field the provider did not know, or missed, or ""."""
     if error.code != "provider_rejected":
         return ""
     for name in ("stream_options", REASONING):
@@ -253,7 +256,7 @@ def _refused_field(error: ProviderError) -> str:
 
 
 async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], None]:
-    """What the body holds, as it comes. Some servers never stream: one JSON object then."""
+    """Yield the body's payloads as they come; one JSON object from servers that never stream."""
     if response.headers.get("content-type", "").startswith("application/json"):
         yield [await response.aread()]
         return
@@ -267,9 +270,9 @@ async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], 
 async def _next(
     batches: AsyncGenerator[list[bytes], None], gatherer: ReplyGatherer
 ) -> list[bytes] | None:
-    """The next payloads, or None at the end.
+    """Return the next payloads, or None at the end.
 
-    Once the reply is whole nothing that happens spoils it: what is left to come is awaited for
+    Once the reply is whole nothing can spoil it: what is left to come is awaited for
     a moment (a body read to its end leaves the connection usable), faults included.
     """
     import httpx2

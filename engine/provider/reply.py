@@ -1,4 +1,4 @@
-"""One reply of a model, with deadlines and retries; the rules for what a failure becomes.
+"""Get one reply of a model, with deadlines and retries, and decide what a failure becomes.
 
 Retries happen only while nothing was shown, so that a viewer never reads a text twice. What the
 model's errors mean once text was shown is decided here too (docs/architecture.md, "Providers"):
@@ -17,18 +17,18 @@ from engine.provider.faults import fault
 from engine.provider.model import Model, ModelRequest, ProviderError, ReplyEnd, ReplyPart, TextChunk
 
 MAX_RETRY_AFTER_SECONDS = 30.0
-"""A provider may ask for minutes; a person waits at most this long."""
+"""The longest pause between attempts, even if a provider asks for minutes."""
 
 _INTERRUPTIONS = frozenset({"provider_unavailable", "provider_rate_limited"})
-"""Once text was shown these are all the same: it is lost. Silence and nonsense keep their names."""
+"""Codes that become `provider_lost` once text was shown; silence and nonsense keep theirs."""
 
 OnRetry = Callable[[ProviderError, int], None]
-"""Told of each failed attempt that is followed by another: the error, how many failed so far."""
+"""Called for each failed attempt that is retried: the error, how many failed so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to wait for a model. `deadline` is the loop.time() at which the turn ends."""
+    """How long to wait for a model, and how often to try. `deadline` is a loop.time()."""
 
     first_token_seconds: float = 60
     idle_seconds: float = 60
@@ -48,7 +48,7 @@ async def reply(
     retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     on_retry: OnRetry | None = None,
 ) -> AsyncGenerator[ReplyPart, None]:
-    """The parts of one reply, none of them empty; one provider call per attempt.
+    """Yield the parts of one reply, none of them empty; one provider call per attempt.
 
     Raises ProviderError: its code is `provider_lost` for every loss after something was shown.
     """
@@ -78,7 +78,7 @@ async def reply(
 async def _attempt(
     model: Model, request: ModelRequest, retry_policy: RetryPolicy
 ) -> AsyncGenerator[ReplyPart, None]:
-    """The model's parts under the deadlines; every part, an empty one too, is a sign of life."""
+    """Yield the model's parts under the deadlines; even an empty part is a sign of life."""
     loop = asyncio.get_running_loop()
     wait_seconds = retry_policy.first_token_seconds
     async with aclosing(model.stream(request)) as parts:
@@ -101,7 +101,7 @@ async def _attempt(
 
 
 def pause_seconds(error: ProviderError, failed: int, retry_policy: RetryPolicy) -> float | None:
-    """Seconds until the next attempt after so many failed, or None when there shall be none."""
+    """Return the seconds until the next attempt after `failed` ones, or None for no more."""
     if not error.retryable or failed > retry_policy.retries:
         return None
     pause = retry_policy.backoff_seconds * 2.0 ** (failed - 1) * random.uniform(0.5, 1)

@@ -1,4 +1,4 @@
-"""Text to speech behind an OpenAI-compatible provider (`POST audio/speech`): MP3 bytes.
+"""Turn text into speech by an OpenAI-compatible provider (`POST audio/speech`): MP3 bytes.
 
 https://platform.openai.com/docs/api-reference/audio/createSpeech. One request, not repeated:
 whoever asked can ask again. Importing this is free, as `engine.provider.openai_model` explains.
@@ -32,7 +32,7 @@ class OpenAISpeech:
         self._connect_seconds = connect_seconds
 
     async def speak(self, text: str) -> bytes:
-        """The text as MP3, if the provider keeps to what it was asked for.
+        """Return the text as MP3, if the provider keeps to the format it was asked for.
 
         No deadline but the caller's. Raises ProviderError.
         """

@@ -13,7 +13,7 @@ from engine.provider.reply import RetryPolicy
 from engine.tests.scripted_model import ScriptedModel, forever
 from engine.tools import ToolResult, ToolSpec
 
-PATIENCE = RetryPolicy(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
+RETRY_POLICY = RetryPolicy(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
 ASKED = {"role": "user", "content": "Which time is it?"}
 
 
@@ -58,7 +58,7 @@ async def never(call_id: str) -> str:
     return ""
 
 
-OPTIONS: Any = {"retry_policy": PATIENCE, "max_tool_rounds": 5}
+OPTIONS: Any = {"retry_policy": RETRY_POLICY, "max_tool_rounds": 5}
 
 
 async def consume(parts: Any) -> list[LoopEvent]:

@@ -1,4 +1,4 @@
-"""Marks by which an answer cites numbered passages: `[2]`, `[1, 3]`, and 【2】, which Chinese models like.
+"""Find the marks by which an answer cites passages: `[2]`, `[1, 3]`, and Chinese models' 【2】.
 
 Pure. Which passage a number stands for is known elsewhere.
 """

@@ -1,4 +1,4 @@
-"""What a text is about, as plain features: words, word beginnings, CJK bigrams.
+"""Describe what a text is about by plain features: words, word beginnings, CJK bigrams.
 
 Pure. For the built-in offline model and embedder only; full-text search has its own, more exact
 tokens (`amber.lib.search.words`).
@@ -27,7 +27,7 @@ COMMON_WORDS = frozenset(_COMMON_WORDS.split())
 
 
 def features(text: str) -> dict[str, float]:
-    """Feature -> weight, in order of appearance; weights add up over occurrences."""
+    """Map features to weights, in order of appearance; weights add up over occurrences."""
     weights: dict[str, float] = {}
     for run in _RUN.findall(unicodedata.normalize("NFKC", text).casefold()):
         for feature, weight in _of_run(run):
@@ -46,12 +46,12 @@ def _of_run(run: str) -> list[tuple[str, float]]:
 
 
 def is_spaceless(word: str) -> bool:
-    """Whether it is of a script written without spaces between words."""
+    """Return whether it is of a script written without spaces between words."""
     return _IS_CJK.match(word) is not None
 
 
 def overlap(question: dict[str, float], text: str) -> float:
-    """How much of the question's weight occurs in the text, 0 to 1."""
+    """Return how much of the question's weight occurs in the text, 0 to 1."""
     total = sum(question.values())
     found = features(text)
     return sum(w for f, w in question.items() if f in found) / total if total else 0.0

@@ -1,4 +1,4 @@
-"""Whether a message is a greeting, thanks or the like, for which nothing need be looked up.
+"""Tell whether a message is a greeting, thanks or the like, which needs no search.
 
 A table of whole phrases, compared without case, punctuation and emoji; a message that says anything
 else beside them is no small talk. Pure.
@@ -33,7 +33,7 @@ _APOSTROPHE = re.compile(r"['’]")
 
 
 def is_small_talk(text: str) -> bool:
-    """True for a message of nothing but such phrases, or of no words at all."""
+    """Return whether a message has nothing but such phrases, or no words at all."""
     if len(text) > _MAX_CHARS:
         return False
     plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text).casefold())

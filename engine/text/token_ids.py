@@ -1,7 +1,8 @@
-"""Token ids back to text, by OpenAI's vocabularies that lie beside `engine.text.tokens`.
+"""Turn token ids back into text, by OpenAI's vocabularies beside `engine.text.tokens`.
 
 Only that: a list of byte strings per vocabulary (about 10 MB once loaded), where the tokenizer that
-counts costs 74 MB. Some clients send texts as token ids, which mean something to one vocabulary only.
+counts costs 74 MB. Some clients send texts as token ids, which mean something to one vocabulary
+only.
 """
 
 import base64
@@ -21,7 +22,7 @@ class UnknownTokenError(ValueError):
 
 
 def text_of_tokens(tokens: Sequence[int], encoding: str = DEFAULT_ENCODING) -> str:
-    """Bytes that are no UTF-8 become U+FFFD. An unknown encoding is read as DEFAULT_ENCODING.
+    """Return the text. Bytes that are not UTF-8 become U+FFFD; an unknown encoding is the default.
 
     Raises UnknownTokenError; special tokens are unknown. Costs 0.2 s once per encoding.
     """
@@ -34,7 +35,7 @@ def text_of_tokens(tokens: Sequence[int], encoding: str = DEFAULT_ENCODING) -> s
 
 @cache
 def _pieces(encoding: str) -> list[bytes]:
-    """By id: the files hold one token a line, without a gap, in the order of their ids."""
+    """Return the tokens by id: the files hold one per line, without a gap, in order."""
     lines = Path(__file__).with_name("encodings").joinpath(f"{encoding}.tiktoken").read_bytes()
     pairs = [line.split() for line in lines.splitlines()]
     if [int(rank) for _, rank in pairs] != list(range(len(pairs))):

@@ -1,4 +1,4 @@
-"""Counts tokens, offline, with OpenAI's vocabularies that lie beside this file.
+"""Count tokens, offline, with OpenAI's vocabularies beside this file.
 
 It counts only; nobody needs the tokens themselves. Counts of models with another tokenizer are
 estimates. tiktoken's own loader is not used: it would look into a cache directory named by the
@@ -77,7 +77,7 @@ _loading = Lock()
 
 
 def count_text(text: str, encoding: str = DEFAULT_ENCODING) -> int:
-    """The tokens of a text; what looks like a special token is plain text.
+    """Count the tokens of a text; what looks like a special token is plain text.
 
     An unknown encoding counts as DEFAULT_ENCODING. Costs about 1 ms per 10,000 characters, and
     0.3 s once per encoding to load it.
@@ -90,7 +90,7 @@ def count_text(text: str, encoding: str = DEFAULT_ENCODING) -> int:
 
 
 def beginning(text: str, limit_tokens: int, encoding: str = DEFAULT_ENCODING) -> str:
-    """As much of the text as surely fits, for embedders that refuse what is longer.
+    """Return as much of the text as surely fits, for embedders that refuse what is longer.
 
     Counts nothing for a text that fits anyway, else two or three times.
     """
@@ -105,7 +105,7 @@ def beginning(text: str, limit_tokens: int, encoding: str = DEFAULT_ENCODING) ->
 def count_message(
     message: ProviderMessage, encoding: str = DEFAULT_ENCODING, image_tokens: int = IMAGE_TOKENS
 ) -> int:
-    """The tokens of one message. Every image counts `image_tokens`, whatever its address."""
+    """Count the tokens of one message. Every image counts `image_tokens`, whatever its address."""
     return _weigh(message, lambda text: count_text(text, encoding), image_tokens)
 
 
@@ -114,17 +114,17 @@ def count_messages(
     encoding: str = DEFAULT_ENCODING,
     image_tokens: int = IMAGE_TOKENS,
 ) -> int:
-    """The tokens of a request's messages, with the opening of the reply."""
+    """Count the tokens of a request's messages, with the opening of the reply."""
     return REPLY_TOKENS + sum(count_message(m, encoding, image_tokens) for m in messages)
 
 
 def at_most_tokens(text: str) -> int:
-    """A bound that no encoding exceeds: a token holds at least one byte. Loads nothing."""
+    """Return a bound that no encoding exceeds: a token has at least one byte. Loads nothing."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def at_most_message_tokens(message: ProviderMessage, image_tokens: int = IMAGE_TOKENS) -> int:
-    """As `at_most_tokens`, for a message: exact counting is needless where this already fits."""
+    """Return a bound for a message: exact counting is needless where this already fits."""
     return _weigh(message, at_most_tokens, image_tokens)
 
 
@@ -157,7 +157,7 @@ def _count(text: str, encoding: str) -> int:
 
 
 def _pieces(text: str) -> Iterable[str]:
-    """The text in pieces, cut behind a newline where there is one."""
+    """Cut the text into pieces, behind a newline where there is one."""
     start = 0
     while len(text) - start > _PIECE_CHARS:
         end = text.rfind("\n", start, start + _PIECE_CHARS) + 1 or start + _PIECE_CHARS

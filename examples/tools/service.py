@@ -3,8 +3,9 @@
 
     AMBER_TOOL_KEY=a-key-of-your-own python3 examples/tools/service.py --port 9000
 
-`GET /` says what there is, `POST /call` calls it. Both want `Authorization: Bearer <the key>`. A call
-that comes twice with one Idempotency-Key is carried out once. How to attach it: README.md beside this.
+`GET /` says what there is, `POST /call` calls it. Both want `Authorization: Bearer <the key>`. A
+call that comes twice with one Idempotency-Key is carried out once. How to attach it: README.md
+beside this.
 
 The weather is made up (the same for the same city and day) and the speech is Morse code, so that
 nothing here needs a network. Refuses to start without a key.
@@ -35,7 +36,7 @@ MAX_REMEMBERED = 1_000
 
 
 class RefusedError(Exception):
-    """`args` are the status and a sentence that the model reads."""
+    """A refused call. `args` are the status and a sentence that the model reads."""
 
 
 # -- The functions -----------------------------------------------------------------------------
@@ -50,7 +51,7 @@ def cal_minus(arguments: Body) -> Body:
 
 
 def current_weather(arguments: Body) -> Body:
-    """Several cities at once; any text is a city."""
+    """Return the weather of several cities at once; any text is a city."""
     today = datetime.now(UTC).date()
     lines = [f"{city}: {_made_up_weather(f'{city} {today}')}" for city in arguments["cities"]]
     return {"content": "\n".join([*lines, "(Made up: this is an example.)"])}
@@ -114,7 +115,7 @@ def manifest(url: str) -> Body:
 
 
 def call(body: Body) -> Body:
-    """Raises RefusedError. Amber has checked the arguments, but anybody may send anything."""
+    """Call a function. Raises RefusedError: Amber has checked the arguments, others need not."""
     function = FUNCTIONS.get(str(body.get("function")))
     if function is None:
         raise RefusedError(404, f"There is no function {body.get('function')!r}.")
@@ -128,14 +129,15 @@ def call(body: Body) -> Body:
 
 
 class NoteStore:
-    """Answers by Idempotency-Key; the oldest are forgotten. A second request waits for the first."""
+    """Answers by Idempotency-Key; the oldest are forgotten. A second request waits for the
+    first."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[str, Body] = OrderedDict()
         self._lock = threading.Lock()
 
     def once(self, key: str, work: Callable[[], Body]) -> Body:
-        """Without a key, or if `work` raises, nothing is remembered."""
+        """Return the first result of this key. Without a key, or if `work` raises, none is kept."""
         if not key:
             return work()
         with self._lock:
@@ -171,7 +173,7 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(lambda: self.server.memory.once(key, lambda: call(body)))
 
     def _body(self) -> Body:
-        """Empty for what is no JSON object; then there is no such function."""
+        """Return the JSON body; empty if it is no JSON object, which names no function."""
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
             self.close_connection = True
@@ -191,7 +193,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(status, {"error": reason})
 
     def _check_key(self) -> None:
-        """In constant time. Raises RefusedError."""
+        """Compare the key in constant time. Raises RefusedError."""
         given = self.headers.get("Authorization", "").encode("latin-1")
         if not hmac.compare_digest(given, f"Bearer {self.server.key}".encode()):
             raise RefusedError(401, "The key is wrong.")
@@ -217,7 +219,7 @@ MORSE = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", SIGNS.split(), strict=T
 
 
 def _morse_wav(text: str) -> bytes:
-    """Mono, 16 bits. What has no Morse sign is a pause, as a space is (ITU-R M.1677)."""
+    """Return mono sound of 16 bits. Characters without a Morse sign are pauses (ITU-R M.1677)."""
     units = b"".join(_beep(length) if is_on else _silence(length) for is_on, length in _units(text))
     sound = io.BytesIO()
     with wave.open(sound, "wb") as file:
@@ -227,7 +229,7 @@ def _morse_wav(text: str) -> bytes:
 
 
 def _units(text: str) -> Iterator[tuple[bool, int]]:
-    """Whether there is sound, and for how many dots."""
+    """Yield whether there is sound, and for how many dots."""
     for letter in text.upper():
         for sign in MORSE.get(letter, ""):
             yield True, 3 if sign == "-" else 1
@@ -248,11 +250,13 @@ def _silence(dots: int) -> bytes:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--port", type=int, default=9_000, help="0: any free one")
-    parser.add_argument("--url", default="", help="where Amber reaches this, if not as it listens")
+    parser.add_argument(
+        "--url", default="", help="the address at which Amber reaches this service, if another"
+    )
     given = parser.parse_args()
     key = os.environ.get("AMBER_TOOL_KEY", "")
     if not key:
-        parser.error("put a key of your own into AMBER_TOOL_KEY; Amber is given the same one.")
+        parser.error("Set AMBER_TOOL_KEY to a key of your own, and give Amber the same one.")
     with Service(given.port, key, given.url.rstrip("/")) as service:
         sys.stdout.write(f"The example tools are at {service.url}\n")
         sys.stdout.flush()

@@ -294,7 +294,7 @@ def test_while_one_provider_rests_others_go_on(alice, fake_provider):
 @pytest.mark.parametrize(
     ("fault", "fields", "said"),
     [
-        ("fake-401", {}, "refused our credentials"),
+        ("fake-401", {}, "refused Amber's credentials"),
         ("fake-400", {}, "asked to fail"),
         ("fake-no-finish-first", {}, "vectors for"),
         ("fake-no-dimensions", {"dimensions": 63}, "vectors of 1536, not 63"),

@@ -1,4 +1,4 @@
-"""A turn in the form of OpenAI's chat completions: whole, and as chunks made of its events.
+"""Convert a turn to OpenAI's chat completions: whole, or as chunks made of its events.
 
 Pure. What a chunk stream says is what the whole answer says. Formats:
 https://platform.openai.com/docs/api-reference/chat/object and …/chat-streaming.
@@ -29,7 +29,7 @@ class CompletionFormat:
     """What all parts of one answer have in common, and how the client wants them.
 
     `model` as the client named it; `created` in seconds since 1970. `root` is the address of this
-    installation. `theirs` are the names of the client's functions.
+    installation. `client_tools` are the names of the client's functions.
     """
 
     id: str
@@ -44,7 +44,7 @@ class CompletionFormat:
 def completion(
     form: CompletionFormat, messages: Sequence[Row], *, usage: Mapping[str, int], finish_reason: str
 ) -> Json:
-    """The whole answer, of what the turn wrote."""
+    """Return the whole answer, made of what the turn wrote."""
     answer = show_answer(messages, {}, client_tools=form.client_tools)
     calls = answer.calls[:1] if form.is_legacy else answer.calls
     message: Json = {
@@ -74,9 +74,9 @@ def completion(
 
 
 class Chunks:
-    """Takes a turn's events in order, and makes of each the chunks it is worth: mostly one, or none.
+    """Takes a turn's events in order, and turns each into its chunks: mostly one, or none.
 
-    The first says the role. `take` raises TakenBackError; how a turn fails is not told here.
+    The first chunk names the role. `take` raises TakenBackError; a turn's failure is not told here.
     """
 
     def __init__(self, form: CompletionFormat) -> None:
@@ -126,7 +126,7 @@ class Chunks:
 
 
 def usage_object(usage: Mapping[str, int]) -> Json:
-    """Of a turn's usage: all its steps together."""
+    """Return the usage of a turn, all its steps together."""
     return {
         "prompt_tokens": usage.get("prompt_tokens", 0),
         "completion_tokens": usage.get("completion_tokens", 0),
@@ -148,7 +148,7 @@ def _function(call: AnswerCall) -> Json:
 
 
 def _finish_reason(form: CompletionFormat, told: str, has_calls: bool) -> str:
-    """In OpenAI's closed set: what a provider calls otherwise has simply stopped."""
+    """Return the reason in OpenAI's closed set; a provider's other words mean "stop"."""
     if told in CUT_SHORT:
         return told
     if has_calls:
@@ -157,7 +157,7 @@ def _finish_reason(form: CompletionFormat, told: str, has_calls: bool) -> str:
 
 
 def _annotation(form: CompletionFormat, citation: Citation) -> Json:
-    """OpenAI's form for web pages; the address is the document's here, and it is described."""
+    """Return a citation in OpenAI's form for web pages, with the document's address."""
     passage = citation.passage
     document = passage["document"]
     return {

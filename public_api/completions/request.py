@@ -1,4 +1,4 @@
-"""A request of POST /v1/chat/completions as values: what is asked of a turn, and how to tell it.
+"""Read a request of POST /v1/chat/completions into values: what a turn is asked, in which form.
 
 Pure. What it reads was checked by `public_api.completions.serializers`.
 """
@@ -13,12 +13,12 @@ from public_api.openai.function_fields import response_format_of
 from public_api.openai.messages import RequestMessage
 
 PASSED_ON = ("presence_penalty", "frequency_penalty")
-"""What a provider is told as it was said."""
+"""Fields that go to the provider unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """`is_legacy`: the client offers `functions`, which are called one at a time.
+    """A request. `is_legacy`: the client offers `functions`, which are called one at a time.
 
     `user` and `chat_id` are empty when they are not named.
     """

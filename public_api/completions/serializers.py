@@ -1,4 +1,4 @@
-"""The shape of POST /v1/chat/completions: what is known is read strictly, the rest is ignored."""
+"""Validate POST /v1/chat/completions: known fields are read strictly, others are ignored."""
 
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from public_api.openai.strict_fields import (
 MAX_MODEL_CHARS: Final = 200
 MAX_USER_CHARS: Final = 150
 MAX_OUTPUT_TOKENS: Final = 1_000_000
-"""Above all models there are; each model's own maximum counts besides."""
+"""More than any model offers; each model's own maximum applies, too."""
 
 MAX_STOPS: Final = 4
 MAX_STOP_CHARS: Final = 500
@@ -38,7 +38,7 @@ _PENALTY: Final = {**OPTIONAL, "min_value": -2, "max_value": 2}
     {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 )
 class StopField(BoundedListField):
-    """One text, or a few."""
+    """A text, or a few of them."""
 
     child = TextField(max_length=MAX_STOP_CHARS, allow_blank=False)
 
@@ -61,7 +61,7 @@ class StreamOptionsInput(serializers.Serializer[Any]):
 
 
 class ChatMetadataField(ObjectField):
-    """Free but for `chat_id`: a chat that is named wrongly must not be mistaken for none."""
+    """A free object but for `chat_id`: a wrong id must not be mistaken for no chat."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
@@ -72,12 +72,12 @@ class ChatMetadataField(ObjectField):
 
 
 class CompletionInput(serializers.Serializer[Any]):
-    """Other fields are ignored."""
+    """The body of a request. Other fields are ignored."""
 
     model = TextField(
         max_length=MAX_MODEL_CHARS,
         allow_blank=False,
-        help_text="`assistant:<slug or id>` or an alias: GET /v1/models lists them.",
+        help_text="`assistant:<slug or id>` or an alias; GET /v1/models lists them.",
     )
     messages = MessagesField(needs_question=False)
     stream = FlagField(**OPTIONAL)
@@ -100,10 +100,10 @@ class CompletionInput(serializers.Serializer[Any]):
     user = TextField(
         **OPTIONAL,
         max_length=MAX_USER_CHARS,
-        help_text="Names a guest, who sees nobody else's chats.",
+        help_text="The name of a guest, who sees only their own chats.",
     )
     metadata = ChatMetadataField(
-        **OPTIONAL, help_text="`chat_id` continues a stored chat; `new` begins one."
+        **OPTIONAL, help_text="`chat_id` continues a stored chat; `new` starts one."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: OpenAI's chat form, answered by a turn."""
+"""Answer OpenAI's chat completions by a turn: POST /v1/chat/completions."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -41,7 +41,7 @@ class CompletionsView(OpenAIView):
                 CHAT_HEADER,
                 str,
                 OpenApiParameter.HEADER,
-                description="As `metadata.chat_id`, which wins.",
+                description="Same as `metadata.chat_id`, which takes precedence.",
             ),
         ],
         tags=[TAG],
@@ -50,15 +50,16 @@ class CompletionsView(OpenAIView):
                 OpenApiTypes.OBJECT, description="A chat completion."
             ),
             (200, "text/event-stream"): OpenApiResponse(
-                OpenApiTypes.STR, description="With `stream`: its chunks, then `[DONE]`."
+                OpenApiTypes.STR,
+                description="With `stream`: the chunks of the answer, then `[DONE]`.",
             ),
             **ERRORS,
         },
     )
     def post(self, request: Request) -> DeferredResponse:
-        """Answer a conversation. Stateless, unless a chat is named.
+        """Answer a conversation. Nothing is stored, unless a chat is named.
 
-        A client that goes away cancels a stateless turn, unless an Idempotency-Key allows it to
+        A client that disconnects cancels a stateless turn, unless an Idempotency-Key allows it to
         come back for the answer.
         """
         asked = CompletionRequest.read(validate_body(CompletionInput, request))

@@ -1,10 +1,11 @@
-"""Texts to vectors for clients: not kept, accounted, and spoken to a provider on the web's own loop.
+"""Embed clients' texts: nothing is kept, costs are accounted, and the provider is called on the web
+process's own loop.
 
-    request = admitted(request)       # in the request's thread; what it may cost is held
-    body = await embedded(request)
+    request = admit_request(request)       # in the request's thread; reserves what it may cost
+    body = await embed_request(request)
 
-The cache of `libraries.embedding.store` is not asked: nothing of what strangers send is to stay. Vectors
-shorter than the model's own are its first numbers, normalised anew, as OpenAI's models do it.
+The cache of `libraries.embedding.store` is not used: nothing that strangers send is kept. Vectors
+shorter than the model's own are its first numbers, normalised again, as OpenAI's models do it.
 https://platform.openai.com/docs/guides/embeddings
 """
 
@@ -45,13 +46,13 @@ MAX_TOTAL_TOKENS: Final = 300_000
 """OpenAI's own limits: https://platform.openai.com/docs/api-reference/embeddings/create."""
 
 BYTES_PER_TOKEN: Final = 3
-"""As `chats.turns.admission` estimates, and for the same reason."""
+"""The estimate of `chats.turns.admission`, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """`dimensions` None: the model's own. `as_base64`: of little-endian float32. `id` names what is
-    held for it, if it `is_budgeted`."""
+    """A request. `dimensions` None: the model's own. `as_base64`: of little-endian float32. `id`
+    names its reservation, if it `is_budgeted`."""
 
     caller: Principal
     model: EmbeddingModel
@@ -73,7 +74,7 @@ class EmbeddingRequest:
 
 
 def check_tokens(texts: Sequence[str], model: EmbeddingModel) -> None:
-    """Counts only where bytes alone do not show that a text is short. Raises Invalid."""
+    """Raise Invalid for too many tokens; counts only texts whose bytes alone do not fit."""
     total = 0
     for number, text in enumerate(texts):
         counted = tokens.at_most_tokens(text)
@@ -91,7 +92,7 @@ def _check(place: str, counted: int, most: int) -> None:
 
 
 def admit_request(request: EmbeddingRequest) -> EmbeddingRequest:
-    """The request, once what it may cost is held. Raises RateLimited (budget_exceeded)."""
+    """Reserve what the request may cost, and return it. Raises RateLimited (budget_exceeded)."""
 
     def estimate_spending() -> Spending:
         return spending_of(request.model, _estimate(request))
@@ -104,7 +105,7 @@ def admit_request(request: EmbeddingRequest) -> EmbeddingRequest:
 
 
 async def embed_request(request: EmbeddingRequest) -> bytes:
-    """OpenAI's answer, JSON. One provider call per batch. Raises AmberError."""
+    """Return OpenAI's answer as JSON. One provider call per batch. Raises AmberError."""
     used: list[Usage] = []
     began = time.monotonic()
     outcome = "cancelled"
@@ -144,7 +145,7 @@ def _estimate(request: EmbeddingRequest) -> Usage:
 
 @sync_to_async(thread_sensitive=False)
 def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any) -> None:
-    """Count what was used, and give back what was held."""
+    """Account what was used, and release the reservation."""
     latency_ms = round((time.monotonic() - began) * 1_000)
     budget_subject = asdict(request.budget_subject)
     try:
@@ -181,7 +182,7 @@ def _answer(request: EmbeddingRequest, vectors: "Vectors", usage: Usage) -> byte
 
 
 def _shorten_vectors(vectors: "Vectors", dimensions: int | None) -> "Vectors":
-    """A vector whose first numbers are all zero stays so."""
+    """Cut vectors and normalise them again. One whose first numbers are all zero stays zero."""
     import numpy as np
 
     if dimensions is None or dimensions == vectors.shape[1]:

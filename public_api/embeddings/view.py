@@ -1,4 +1,5 @@
-"""POST /v1/embeddings: OpenAI's form; texts, or the token ids that some clients send instead."""
+"""Embed texts, or the token ids that some clients send instead, in OpenAI's form:
+/v1/embeddings."""
 
 from functools import partial
 from typing import Any, Final
@@ -41,12 +42,12 @@ Given = list[str | list[int]]
 
 @extend_schema_field(_ONE_OF)
 class InputField(serializers.Field[Given, Any, Any, Any]):
-    """One or several, each a text or a list of token ids."""
+    """One input or several, each a text or a list of token ids."""
 
     default_error_messages = {
         "invalid_type": "Must be a text, token ids, or a list of either.",
-        "empty": "There is nothing in it.",
-        "max_length": "At most {most} at once.",
+        "empty": "This is empty.",
+        "max_length": "Send at most {most} at once.",
     }
 
     def to_internal_value(self, data: Any) -> Given:
@@ -64,7 +65,7 @@ class InputField(serializers.Field[Given, Any, Any, Any]):
 
 
 def _is_tokens(data: Any) -> bool:
-    """Token ids, and at least one."""
+    """Return whether it is a list of token ids, with at least one."""
     return (
         isinstance(data, list)
         and bool(data)
@@ -73,7 +74,7 @@ def _is_tokens(data: Any) -> bool:
 
 
 class EmbeddingInput(serializers.Serializer[Any]):
-    """Other fields are ignored."""
+    """The body of a request. Other fields are ignored."""
 
     model = TextField(max_length=MAX_MODEL_CHARS, allow_blank=False)
     input = InputField()
@@ -91,7 +92,7 @@ class EmbeddingsView(OpenAIView):
         responses={200: OpenApiTypes.OBJECT, **ERRORS},
     )
     def post(self, request: Request) -> DeferredResponse:
-        """Vectors of texts, L2-normalised. Nothing of them is kept."""
+        """Embed texts into L2-normalised vectors. Nothing is stored."""
         given = validate_body(EmbeddingInput, request)
         principal = principal_of(request)
         model = embedding_model_named(given["model"])
@@ -110,7 +111,7 @@ async def _answer(request: EmbeddingRequest) -> HttpResponse:
 
 
 def _texts(given: Given, model: EmbeddingModel) -> list[str]:
-    """Raises Invalid."""
+    """Return the texts. Raises Invalid."""
     texts: list[str] = []
     for number, each in enumerate(given):
         try:
@@ -123,7 +124,7 @@ def _texts(given: Given, model: EmbeddingModel) -> list[str]:
 
 
 def _dimensions(given: int | None, model: EmbeddingModel) -> int | None:
-    """Raises Invalid."""
+    """Return the dimensions to ask for; None for the model's own. Raises Invalid."""
     if given is not None and given > model.dimensions:
         said = f"{model.alias} has {model.dimensions} dimensions."
         raise Invalid(said, fields={"dimensions": [said]})

@@ -1,4 +1,4 @@
-"""`POST me/claim/`: somebody who was a guest has signed in, and takes what they left along."""
+"""Let people who signed in take over what they left as guests: `POST me/claim/`."""
 
 from dataclasses import asdict
 
@@ -16,7 +16,7 @@ from amber.lib.rest.wire import validate_body
 from operations.privacy.guest_claim import claim_guest
 from public_api.guests.serializers import ClaimedSerializer, ClaimInput
 
-_NO_TOKEN = "This token is unknown, or it has ended."
+_NO_TOKEN = "This token is unknown or has expired."
 _STRANGERS = (
     "Only members of the assistant's organization can keep what they said to it as guests. Ask for an "
     "invitation; the token can be claimed until it ends."
@@ -30,10 +30,11 @@ class ClaimView(APIView):
     def post(self, request: Request) -> Response:
         """Make a guest's chats, files and memories yours, in the assistant's organization.
 
-        Doing it again takes over what has come since. 403 unless you are in that organization.
+        Repeat it to take over what has come since. 403 unless you are a member of that
+        organization.
         """
         principal = principal_of(request)
-        token = _counting(validate_body(ClaimInput, request)["token"])
+        token = _read_valid_token(validate_body(ClaimInput, request)["token"])
         try:
             principal_in(principal, token.organization_id)
         except Missing:
@@ -44,8 +45,8 @@ class ClaimView(APIView):
         return Response(asdict(claimed))
 
 
-def _counting(text: str) -> GuestToken:
-    """Raises Invalid for a token that would not let its guest in."""
+def _read_valid_token(text: str) -> GuestToken:
+    """Return the token. Raises Invalid for one that would not let its guest in."""
     token = read_guest_token(text)
     if token is None or not token.is_for(public_assistant(token.assistant_id)):
         raise Invalid(_NO_TOKEN, fields={"token": [_NO_TOKEN]})

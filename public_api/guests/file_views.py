@@ -1,4 +1,4 @@
-"""Files of guests: what they show an assistant that takes files, and what it made for them."""
+"""Serve files of guests: those they send to an assistant, and those it made for them."""
 
 import hashlib
 from uuid import UUID
@@ -23,10 +23,10 @@ from libraries.files import services
 from libraries.files.response import file_response
 from libraries.models import File
 from libraries.wire import file_wire
-from public_api.guests.views import ForGuests, guests_rows_end
+from public_api.guests.views import ForGuests, guest_rows_expire_at
 
 _FORM_BYTES = 100_000
-"""What a form is longer than the file in it, at most."""
+"""The most bytes by which a form is longer than its file."""
 
 
 class GuestFilesView(ForGuests):
@@ -41,7 +41,7 @@ class GuestFilesView(ForGuests):
         """Upload a file for a message. 403 unless the assistant's card says `takes_files`."""
         principal = principal_of(request)
         if not get_visible(Assistant, principal, assistant_id).guest_files:
-            raise Forbidden("This assistant takes no files.")
+            raise Forbidden("This assistant does not accept files.")
         _refuse_long(int(request.META.get("CONTENT_LENGTH") or 0) - _FORM_BYTES)
         name, data = read_upload(validate_body(UploadInput, request)["file"])
         _refuse_long(len(data))
@@ -52,7 +52,7 @@ class GuestFilesView(ForGuests):
                 principal,
                 name=name,
                 data=data,
-                expired_at=guests_rows_end(),
+                expired_at=guest_rows_expire_at(),
                 at_most=settings.AMBER_GUEST_MAX_FILES,
                 claim=claim,
             ),
@@ -61,7 +61,7 @@ class GuestFilesView(ForGuests):
 
 
 def _refuse_long(size_bytes: int) -> None:
-    """Raises TooLarge."""
+    """Raise TooLarge for a form with too large a file."""
     if size_bytes > settings.AMBER_GUEST_MAX_FILE_BYTES:
         raise TooLarge(f"A file may have at most {settings.AMBER_GUEST_MAX_FILE_BYTES:,} bytes.")
 
@@ -71,5 +71,5 @@ class GuestFileContentView(ForGuests):
 
     @extend_schema(responses=CONTENT_RESPONSES)
     def get(self, request: Request, assistant_id: UUID, file_id: UUID) -> HttpResponseBase:
-        """The bytes of a file of yours, as a download. Also HEAD."""
+        """Download a file of yours. Also HEAD."""
         return file_response(request._request, get_visible(File, principal_of(request), file_id))

@@ -1,4 +1,4 @@
-"""What OpenAPI says about a guest's event stream, the one route of theirs that is a plain Django view."""
+"""Describe guests' event stream in OpenAPI: their one route that is a plain Django view."""
 
 from copy import deepcopy
 from typing import Any, Final
@@ -16,9 +16,9 @@ _ASSISTANT_ID: Final = {
 
 
 def document_guest_events(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A drf-spectacular hook, after `chats.api.schema.document_events`: the same stream, another address.
+    """Describe the stream of `chats.api.schema.document_events` at the guests' address.
 
-    Changes `result` in place and returns it.
+    A drf-spectacular hook, which comes after that one: changes `result` in place and returns it.
     """
     operation = deepcopy(result["paths"][EVENTS_PATH]["get"])
     operation |= {

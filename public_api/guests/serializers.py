@@ -1,4 +1,4 @@
-"""The shapes of what guests send, and of what a public assistant tells of itself."""
+"""Validate what guests send, and describe what a public assistant tells about itself."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ MAX_TOKEN_CHARS = 400
 
 
 class CardSerializer(serializers.Serializer[Assistant]):
-    """What anybody may know of a public assistant: nothing of its prompt, model or makers."""
+    """What anybody may know of a public assistant: never its prompt, model or makers."""
 
     id = serializers.UUIDField()
     name = serializers.CharField()
@@ -44,7 +44,7 @@ class GuestChatInput(serializers.Serializer[Any]):
 
 
 class GuestMessageInput(serializers.Serializer[Any]):
-    """Guests ask and send files; they neither instruct the assistant nor speak for it."""
+    """A guest's message: a question or a file, never an instruction or an answer."""
 
     role = serializers.ChoiceField([MessageRole.HUMAN, MessageRole.FILE], default=MessageRole.HUMAN)
     content = ContentField(
@@ -61,7 +61,7 @@ class ClaimInput(serializers.Serializer[Any]):
 
 
 class ClaimedSerializer(serializers.Serializer[Any]):
-    """How many rows are yours now that were not before."""
+    """The number of rows that became yours."""
 
     chats = serializers.IntegerField()
     files = serializers.IntegerField()

@@ -1,4 +1,4 @@
-"""Addresses of guests, below /api/v1/: a public assistant, what a guest has with it, and claiming it."""
+"""Route guests' addresses below /api/v1/: a public assistant, a guest's rows, and claiming them."""
 
 from django.urls import include, path
 

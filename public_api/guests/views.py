@@ -1,7 +1,7 @@
-"""What web pages call for their visitors: one public assistant, and what a guest has with it.
+"""Serve visitors of web pages: one public assistant, and a guest's chats with it.
 
-The same services and shapes as for members (`chats.api.views`), with a guest as principal. A guest has no
-say in the prompt, the assistant or the branches of a chat, and sees nothing that is hidden.
+The same services and serializers as for members (`chats.api.views`), with a guest as principal. A
+guest cannot change the prompt, the assistant or the branches of a chat, and sees nothing hidden.
 """
 
 from datetime import datetime, timedelta
@@ -53,14 +53,14 @@ from public_api.guests.serializers import (
 
 
 class ForAnybody(APIView):
-    """Takes no credential, and looks at none."""
+    """A view for everybody, which looks at no credential."""
 
     authentication_classes = []
     permission_classes = []
 
 
 class ForGuests(APIView):
-    """Takes guests of the assistant in the address, and nobody else."""
+    """A view for guests of the assistant in the address, and for nobody else."""
 
     authentication_classes = [GuestAuthentication]
 
@@ -70,13 +70,13 @@ class ForGuests(APIView):
 
 
 def refuse_elsewhere(principal: Principal, assistant_id: UUID) -> None:
-    """Raises Missing for a guest of another assistant."""
+    """Raise Missing for a guest of another assistant."""
     if principal.assistant_id != assistant_id:
         raise Missing
 
 
-def guests_rows_end() -> datetime:
-    """When what a guest makes now expires."""
+def guest_rows_expire_at() -> datetime:
+    """Return when the rows that a guest creates now expire."""
     return timezone.now() + timedelta(days=settings.AMBER_GUEST_CHAT_DAYS)
 
 
@@ -86,8 +86,8 @@ def guests_rows_end() -> datetime:
 class CardView(ForAnybody):
     @extend_schema(operation_id="public_assistant", responses=CardSerializer)
     def get(self, request: Request, assistant_id: UUID) -> Response:
-        """What the assistant says of itself. 404 unless it is public."""
-        found = _taking_guests(request._request, assistant_id)
+        """Show what the assistant tells about itself. 404 unless it is public."""
+        found = _load_public_assistant(request._request, assistant_id)
         visitor = Principal(
             found.organization_id, None, role="guest", guest_id="", assistant_id=found.id
         )
@@ -99,16 +99,16 @@ class TokenView(ForAnybody):
         operation_id="public_assistant_token", request=None, responses={201: GuestTokenSerializer}
     )
     def post(self, request: Request, assistant_id: UUID) -> Response:
-        """Become a guest. Keep the token: whoever holds it is you, until it ends."""
-        assistant = _taking_guests(request._request, assistant_id)
+        """Become a guest. Keep the token secret: until it expires, whoever has it acts as you."""
+        assistant = _load_public_assistant(request._request, assistant_id)
         spend_guest_token(request._request)
         token, text = new_guest_token(assistant)
         given = {"token": text, "guest_id": token.guest_id, "expires_at": token.ends_at}
         return Response(GuestTokenSerializer(given).data, status=201)
 
 
-def _taking_guests(request: HttpRequest, assistant_id: UUID) -> PublicAssistant:
-    """Raises Missing, Forbidden."""
+def _load_public_assistant(request: HttpRequest, assistant_id: UUID) -> PublicAssistant:
+    """Return an assistant that takes guests from this page. Raises Missing, Forbidden."""
     assistant = public_assistant(assistant_id)
     if assistant is None:
         raise Missing
@@ -124,7 +124,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
 
     @extend_schema(responses=ChatSerializer(many=True))
     def get(self, request: Request, assistant_id: UUID) -> Response:
-        """Your chats, newest first."""
+        """List your chats, newest first."""
         rows = Chat.objects.visible_to(principal_of(request)).select_related("assistant")
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
@@ -133,7 +133,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
         request=GuestChatInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
     )
     def post(self, request: Request, assistant_id: UUID) -> Response:
-        """Open a chat. It expires; 409 for somebody who has too many."""
+        """Create a chat, which expires. 409 if you have too many."""
         principal = principal_of(request)
         given = validate_body(GuestChatInput, request)
         assistant = get_visible(Assistant, principal, assistant_id)
@@ -144,7 +144,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
                 at_most=settings.AMBER_GUEST_MAX_CHATS,
                 claim=claim,
                 assistant=assistant,
-                expired_at=guests_rows_end(),
+                expired_at=guest_rows_expire_at(),
                 **given,
             ),
             chat_wire,
@@ -154,12 +154,12 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
 class GuestChatView(ForGuests):
     @extend_schema(responses=ChatSerializer)
     def get(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
-        """The chat, without its messages."""
+        """Show a chat without its messages."""
         return Response(chat_wire(get_visible(Chat, principal_of(request), chat_id)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
-        """The chat with all its messages and turns; a running turn stops."""
+        """Delete a chat with all its messages and turns. A running turn is stopped."""
         services.delete_chat(get_visible(Chat, principal_of(request), chat_id))
         return Response(status=204)
 
@@ -169,7 +169,7 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
 
     @extend_schema(responses=MessageSerializer(many=True))
     def get(self, request: Request, assistant_id: UUID, chat_id: UUID) -> Response:
-        """The conversation: the first page is its end, oldest first; `previous` leads back."""
+        """Show the conversation. The first page is its end, oldest first; `previous` leads back."""
         page = path_page(request, get_visible(Chat, principal_of(request), chat_id))
         results = transcript.messages_to_wire([m for m in page.messages if not m.hidden])
         return Response({"next": page.next, "previous": page.previous, "results": results})
@@ -180,7 +180,7 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
         parameters=[IDEMPOTENCY_KEY, PREFER],
     )
     def post(self, request: Request, assistant_id: UUID, chat_id: UUID) -> HttpResponseBase:
-        """Ask. With `Accept: text/event-stream` the answer is streamed here, else follow
+        """Ask a question. With `Accept: text/event-stream` the answer is streamed here, else follow
         `turns/{id}/events/`. Role `file` adds a file that the next question is about."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
@@ -217,20 +217,20 @@ class GuestRegenerateView(ForGuests, Streamable):
 class GuestTurnView(ForGuests):
     @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, assistant_id: UUID, turn_id: UUID) -> Response:
-        """The turn as it stands, and why it ended."""
+        """Show the current state of a turn, and why it ended."""
         return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
 
 
 class GuestCancelView(ForGuests):
     @extend_schema(request=None, responses=TurnSerializer)
     def post(self, request: Request, assistant_id: UUID, turn_id: UUID) -> Response:
-        """End the turn; text that was shown is kept. 200 also when it is over already."""
+        """Cancel a turn. Text that was shown is kept. 200 also if it has already ended."""
         turn = get_visible(Turn, principal_of(request), turn_id)
         return Response(turn_wire(services.cancel_turn(turn)))
 
 
 class GuestTurnEventsView(TurnEventsView):
-    """GET public/assistants/{id}/turns/{id}/events/."""
+    """Streams a turn's events: GET public/assistants/{id}/turns/{id}/events/."""
 
     def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
         principal = authenticate(request, for_guests=True)

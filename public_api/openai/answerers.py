@@ -1,9 +1,10 @@
-"""Who answers and who asks: what `model`, `user` and a chat's id in a request stand for.
+"""Resolve who answers and who asks: the `model`, `user` and chat id of a request.
 
     assistant:<slug or id>   an assistant that the key's user may use
-    <alias>                  a bare model: no prompt, no tools of ours
+    <alias>                  a bare model: no prompt, no tools of Amber's
 
-A key bound to an assistant may name that one only. Absent, foreign and not for this key are the same.
+A key bound to an assistant may name that one only. Absent, foreign and not for this key are the
+same.
 """
 
 from dataclasses import dataclass, replace
@@ -32,14 +33,14 @@ class Answerer:
     assistant: Assistant | None = None
 
     def options(self, options: CallOptions) -> CallOptions:
-        """What is asked of the turn, with who answers it."""
+        """Return what the turn is asked, with who answers it."""
         if self.assistant is not None:
             return options
         return replace(options, model=self.name, is_bare=True)
 
 
 def answerer_named(principal: Principal, name: str) -> Answerer:
-    """One query. Raises AmberError (unknown_model)."""
+    """Find who answers by that name. One query. Raises AmberError (unknown_model)."""
     if name.startswith(PREFIX):
         return Answerer(name, assistant_named(principal, name))
     if principal.assistant_id is None and is_known_alias(name):
@@ -48,7 +49,8 @@ def answerer_named(principal: Principal, name: str) -> Answerer:
 
 
 def assistant_named(principal: Principal, name: str) -> Assistant:
-    """`name` with its prefix. One query. Raises AmberError (unknown_model)."""
+    """Find an assistant by `name`, prefix included. One query. Raises AmberError
+    (unknown_model)."""
     wanted = name.removeprefix(PREFIX)
     field = "pk" if looks_like_id(wanted) else "slug"
     found: Assistant | None = (
@@ -60,7 +62,7 @@ def assistant_named(principal: Principal, name: str) -> Assistant:
 
 
 def embedding_model_named(name: str) -> EmbeddingModel:
-    """One query. Raises AmberError (unknown_model)."""
+    """Find an embedding model. One query. Raises AmberError (unknown_model)."""
     found = enabled_embedding_models().filter(alias=name).first()
     if found is None:
         raise unknown_model(name)
@@ -73,7 +75,7 @@ def unknown_model(name: str) -> AmberError:
 
 
 def asking_as(principal: Principal, user: str) -> Principal:
-    """The guest whom the key's user calls so; without a name the key's user.
+    """Return the guest of that name; without a name the key's user.
 
     Guests of one user's keys are nobody else's, so the name carries the user.
     """
@@ -83,7 +85,7 @@ def asking_as(principal: Principal, user: str) -> Principal:
 
 
 def stored_chat(caller: Principal, chat_id: str) -> Chat | None:
-    """A chat that keys began, of this asker; None: one is to be begun. One query. Raises Missing."""
+    """Return this caller's chat that keys began; None to begin one. One query. Raises Missing."""
     if chat_id == NEW_CHAT:
         return None
     found: Chat | None = None
@@ -91,6 +93,6 @@ def stored_chat(caller: Principal, chat_id: str) -> Chat | None:
         mine = Chat.objects.visible_to(caller).filter(owner=owner_of(caller))
         found = mine.filter(pk=UUID(chat_id)).first()
     if found is None:
-        said = "There is no such chat, or it is not yours."
+        said = "This chat does not exist, or you have no access to it."
         raise Missing(said, fields={"metadata.chat_id": [said]})
     return found

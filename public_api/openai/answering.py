@@ -1,4 +1,4 @@
-"""A turn's answer on its way out in another protocol's form: whole, or frame by frame.
+"""Send a turn's answer in another protocol's form: whole, or frame by frame.
 
     DeferredResponse(partial(whole_answer, turn, tell, is_kept=…))
     DeferredResponse(partial(streamed_answer, turn, tell, is_kept=…))
@@ -40,7 +40,7 @@ TellEvent = Callable[[Event], Iterator[Json]]
 
 
 def turn_of(done: Turn | Replay, caller: Principal) -> Turn:
-    """The turn that was started now, or by the first request with the same Idempotency-Key.
+    """Return the turn that was started now, or by the first request with the same Idempotency-Key.
 
     One query for the latter. Raises Missing, also when what it said was erased meanwhile.
     """
@@ -48,12 +48,12 @@ def turn_of(done: Turn | Replay, caller: Principal) -> Turn:
         return done
     turn = get_visible(Turn, caller, done.answer["id"])
     if not turn.is_live and turn.chat_id is None and turn.output is None:
-        raise Missing("The answer to this request is no longer kept.")
+        raise Missing("The answer to this request is no longer stored.")
     return turn
 
 
 async def whole_answer(turn: Turn, tell: TellWhole, *, is_kept: bool) -> HttpResponse:
-    """Raises AmberError for a turn that ends otherwise than completed: nothing is told in part."""
+    """Return the whole answer. Raises AmberError unless the turn completes: no part is sent."""
     seen = Transcript()
     async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:
         async for event in events:
@@ -66,14 +66,15 @@ async def whole_answer(turn: Turn, tell: TellWhole, *, is_kept: bool) -> HttpRes
 
 
 async def streamed_answer(turn: Turn, tell: TellEvent, *, is_kept: bool) -> StreamingHttpResponse:
-    """Returns with the first frame. Raises AmberError for a turn that fails before."""
+    """Return the stream once it has a first frame. Raises AmberError for a turn that fails
+    before."""
     frames = _frames(turn, tell, is_kept=is_kept)
     first = await anext(frames)
     return _name_chat(stream_response(_to_the_end(first, frames)), turn)
 
 
 async def _frames(turn: Turn, tell: TellEvent, *, is_kept: bool) -> AsyncGenerator[bytes, None]:
-    """Raises AmberError, TakenBackError."""
+    """Yield the frames. Raises AmberError, TakenBackError."""
     async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:
         async for event in events:
             if event is None:
@@ -86,14 +87,14 @@ async def _frames(turn: Turn, tell: TellEvent, *, is_kept: bool) -> AsyncGenerat
 async def _to_the_end(
     first: bytes, frames: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """All frames; whatever goes wrong is one of them, and never the silent end of the stream."""
+    """Yield all frames. An error is one of them, and never the silent end of the stream."""
     try:
         async with aclosing(frames):
             yield first
             async for frame in frames:
                 yield frame
     except TakenBackError:
-        said = "A worker was lost, and what it had said was not said again."
+        said = "A worker was lost, and its part of the answer could not be repeated."
         yield error_frame(AmberError(said, code="worker_lost"))
     except (AmberError, OperationalError, InterfaceError, RedisError) as error:
         yield error_frame(as_amber_error(error))
@@ -105,7 +106,7 @@ def _frame(part: Json) -> bytes:
 
 
 def _name_chat(answer: AnswerT, turn: Turn) -> AnswerT:
-    """Where the chat's next question goes."""
+    """Name the chat, for the client's next question."""
     if turn.chat_id is not None:
         answer[CHAT_HEADER] = str(turn.chat_id)
     return answer

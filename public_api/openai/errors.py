@@ -1,10 +1,10 @@
-"""Amber's errors in OpenAI's form and status: one table, for answers and for streams alike.
+"""Convert Amber's errors to OpenAI's form and status: one table, for answers and streams alike.
 
     {"error": {"message", "type", "param", "code"}}
 
 OpenAI's clients choose their exception by the status, and retry 408, 409, 429 and 5xx unless
-`x-should-retry` says otherwise: so it is said, as some errors of such a status last. litellm chooses by
-words: those that it knows of OpenAI's own answers are in the message (`opening`), and
+`x-should-retry` says otherwise: so it is said, as some errors of such a status last. litellm
+chooses by words: those that it knows of OpenAI's own answers are in the message (`opening`), and
 `invalid_request_error` is left to what it takes for a bad request.
 https://platform.openai.com/docs/guides/error-codes
 """
@@ -28,13 +28,13 @@ TYPES: Final[Mapping[int, str]] = {
     404: "not_found_error",
     409: "conflict_error",
 }
-"""Of statuses below 500; those that are not here are requests that must be changed."""
+"""Types by status, below 500; other statuses mean a request that must be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ErrorForm:
-    """How a code of ours is told. Status 0 and an empty code: ours stay. `opening` stands in front of
-    our message."""
+    """How one of Amber's codes is told. Status 0 and an empty code keep Amber's. `opening` precedes
+    Amber's message."""
 
     type: str
     status: int = 0
@@ -66,7 +66,8 @@ TABLE: Final[Mapping[str, _ErrorForm]] = {
     "budget_exceeded": _ErrorForm("insufficient_quota", code="insufficient_quota"),
     "internal": _ErrorForm(SERVER),
 }
-"""Codes that are not here keep their status and name; their type follows from the status."""
+"""Amber's codes in OpenAI's form. Others keep status and name; their type follows from the
+status."""
 
 FIELD_CODES: Final[Mapping[str, str]] = {
     "required": "missing_required_parameter",
@@ -81,16 +82,16 @@ FIELD_CODES: Final[Mapping[str, str]] = {
     "blank": "empty_string",
     "unsupported": "unsupported_value",
 }
-"""What a field's check calls its error, in OpenAI's words; others are `invalid_value`."""
+"""OpenAI's codes of field errors; others are `invalid_value`."""
 
 NOT_AT_ONCE: Final = frozenset({"budget_exceeded"})
-"""They can succeed later, but not within the seconds in which a client retries."""
+"""Codes that can succeed later, but not within the seconds in which a client retries."""
 
 _NUMBER = re.compile(r"\.(\d+)(?=\.|\Z)")
 
 
 def openai_form(error: AmberError) -> Refusal:
-    """The whole answer."""
+    """Return the whole answer to an error."""
     told = _describe_error(error)
     retried = error.is_retryable and error.code not in NOT_AT_ONCE
     headers = {"x-should-retry": "true" if retried else "false"}
@@ -104,7 +105,7 @@ def error_object(error: AmberError) -> dict[str, Any]:
 
 
 def error_frame(error: AmberError) -> bytes:
-    """As the last data of a stream but one; clients raise it as an exception."""
+    """Return an error as the last event before [DONE]; clients raise it as an exception."""
     return b"data: " + orjson.dumps({"error": error_object(error)}) + b"\n\n"
 
 

@@ -1,7 +1,7 @@
-"""The client's own functions in a request: their schemas, which are to be called, the answer's form.
+"""Validate a client's own functions in a request: their schemas, the choice, the answer's form.
 
-Shapes only. A schema must be one a provider can use (`tools.calling.schema_check`), and all of them together
-no longer than a model would read.
+Shapes only. A schema must be one that a provider can use (`tools.calling.schema_check`), and all of
+them together no longer than a model would read.
 """
 
 import re
@@ -21,10 +21,10 @@ from tools.calling.schema_check import schema_faults
 
 MAX_DESCRIPTION_CHARS: Final = 10_000
 MAX_TOOLS_BYTES: Final = 256_000
-"""The model reads them with every request: some 64,000 tokens."""
+"""The most bytes of schemas, some 64,000 tokens: the model reads them with every request."""
 
 FUNCTION_NAME: Final = RegexValidator(
-    re.compile(r"\A[a-zA-Z0-9_-]{1,64}\Z"), "1 to 64 of a-z, A-Z, 0-9, _ and -."
+    re.compile(r"\A[a-zA-Z0-9_-]{1,64}\Z"), "Use 1 to 64 of the characters a-z, A-Z, 0-9, _ and -."
 )
 CHOICES: Final = ("none", "auto", "required")
 
@@ -41,7 +41,7 @@ class SchemaField(serializers.Field[dict[str, Any], Any, Any, Any]):
 
 
 def _nest_detail(place: str, said: str) -> Any:
-    """As REST framework tells of what is wrong deep inside."""
+    """Return an error deep inside in REST framework's form."""
     detail: Any = [said]
     for step in reversed(place.split(".") if place else []):
         detail = {step: detail}
@@ -105,7 +105,7 @@ def _spec(function: Mapping[str, Any]) -> ToolSpec:
 
 @extend_schema_field({"oneOf": [{"type": "string", "enum": list(CHOICES)}, {"type": "object"}]})
 class ChoiceOfToolField(serializers.Field[Any, Any, Any, Any]):
-    """`none`, `auto`, `required`, or the name of one function; as `tool_choice` has it.
+    """`none`, `auto`, `required`, or the name of one function, in the form of `tool_choice`.
 
     `function_call` has no `type`, and the name at the top.
     """
@@ -126,7 +126,7 @@ class ChoiceOfToolField(serializers.Field[Any, Any, Any, Any]):
 
 
 def check_choice(field: str, choice: Any, tools: Sequence[ToolSpec]) -> None:
-    """A function that is named must be one of the client's. Raises ValidationError."""
+    """Raise ValidationError if a function is named that is not one of the client's."""
     if isinstance(choice, Mapping):
         name = choice["function"]["name"]
         if name not in {tool.name for tool in tools}:
@@ -141,20 +141,20 @@ class JsonSchemaInput(serializers.Serializer[Any]):
 
 
 class ResponseFormatInput(serializers.Serializer[Any]):
-    """`text` is what there is without it."""
+    """The answer's form; `text` if none is given."""
 
     type = serializers.ChoiceField(["text", "json_object", "json_schema"])
     json_schema = JsonSchemaInput(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["type"] == "json_schema" and not attrs.get("json_schema"):
-            said = serializers.ErrorDetail("This form needs a schema.", code="required")
+            said = serializers.ErrorDetail("This format needs a schema.", code="required")
             raise serializers.ValidationError({"json_schema": [said]})
         return attrs
 
 
 def response_format_of(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """As a provider is told; None for plain text."""
+    """Return the provider's form of it; None for plain text."""
     if given is None or given["type"] == "text":
         return None
     if given["type"] == "json_object":

@@ -1,11 +1,11 @@
-"""What a client sees of a turn: its text, the calls that are the client's to make, what it cites.
+"""Derive what a client sees of a turn: its text, the calls of client tools, its citations.
 
-The turn's own calls and their results are not shown. The texts of its steps stand one behind the other,
-with an empty line between them, in answers that are given whole and in those that grow: the one is
-what the other has become. Pure; knows no wire form but Amber's own.
+The turn's own calls and their results are not shown. The texts of its steps follow each other, with
+an empty line between them, in whole answers and in growing ones: a stream adds up to the whole
+answer. Pure; knows no wire form but Amber's own.
 
-What was shown cannot be taken back here: if a worker died and its text is not said again, the answer
-breaks off (`TakenBackError`).
+What was shown cannot be taken back here: if a worker died and its text is not said again, the
+answer breaks off (`TakenBackError`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,8 +69,10 @@ class Growth:
 def show_answer(
     messages: Sequence[Row], texts: Mapping[int, str], *, client_tools: frozenset[str]
 ) -> AnswerShown:
-    """Of stored messages and of the text of steps that are not stored yet. `theirs` are the names of
-    the client's functions."""
+    """Return the answer in stored messages and in the text of steps that are not stored yet.
+
+    `client_tools` are the names of the client's functions.
+    """
     pieces = [*_texts(messages), *(texts[step] for step in sorted(texts))]
     calls = ((row, row["tool_call"]) for row in messages if row["role"] == "tool_call")
     return AnswerShown(
@@ -85,7 +87,7 @@ def show_answer(
 
 
 def citations(messages: Sequence[Row]) -> list[Citation]:
-    """The marks in the text of these messages, as `show_answer` puts it together."""
+    """Return the marks in the text of these messages, as `show_answer` joins it."""
     found: list[Citation] = []
     offset = 0
     for row in messages:
@@ -97,7 +99,7 @@ def citations(messages: Sequence[Row]) -> list[Citation]:
 
 
 class GrowingAnswer:
-    """Takes a turn's events in order; says what each adds to the answer."""
+    """Takes a turn's events in order, and tells what each adds to the answer."""
 
     def __init__(self, client_tools: frozenset[str]) -> None:
         self._client_tools = client_tools
@@ -106,16 +108,16 @@ class GrowingAnswer:
 
     @property
     def messages(self) -> Sequence[Row]:
-        """What is stored by now."""
+        """Return the messages that are stored by now."""
         return self._seen.messages
 
     @property
     def fields(self) -> Fields:
-        """What the client must bring back with the last reply, as far as it is stored."""
+        """Return what the client must send back with the last reply, as far as it is stored."""
         return self._told.fields
 
     def take(self, event: Event) -> Growth:
-        """Raises TakenBackError."""
+        """Take an event, and return what it adds. Raises TakenBackError."""
         take(self._seen, event)
         now = show_answer(self._seen.messages, self._seen.text, client_tools=self._client_tools)
         before, self._told = self._told, now
@@ -125,7 +127,8 @@ class GrowingAnswer:
 
 
 def _fields_of_last_reply(messages: Sequence[Row]) -> Fields:
-    """They stand in its first row; others only say whose their calls' fields are."""
+    """Return the fields in the reply's first row; other rows only mark whose their calls' fields
+    are."""
     last_id: Any = None
     fields: Fields = {}
     for row in messages:

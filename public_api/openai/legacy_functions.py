@@ -1,4 +1,4 @@
-"""Messages of the deprecated `functions` of OpenAI's chat form, read as those of `tools`.
+"""Convert messages of OpenAI's deprecated `functions` to those of `tools`.
 
 Functions have no ids: a result belongs to the call right before it. Pure, and forgiving: what is
 malformed is passed on as it is, for whoever reads it then to refuse.
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def as_tool_messages(messages: Any) -> Any:
-    """Messages with `function_call` and of role `function` as those of tools; others untouched."""
+    """Convert messages with `function_call` and of role `function`; leave others untouched."""
     if not isinstance(messages, list):
         return messages
     converted: list[Any] = []

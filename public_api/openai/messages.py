@@ -1,11 +1,11 @@
-"""Messages in OpenAI's form to a turn's input, and what the turn wrote back to OpenAI's form.
+"""Convert messages in OpenAI's form to a turn's input, and what the turn wrote back to that form.
 
 What `from_output` returns, `to_input` takes back: a client that sends the whole history again gives
-the model the same conversation, and what it wants back with it (`engine.provider_fields`). Only what
-a tool made besides text (`files`) is not shown again: OpenAI's results hold text alone.
+the model the same conversation, and what it wants back with it (`engine.provider_fields`). Only
+what a tool made besides text (`files`) is not shown again: OpenAI's results hold text alone.
 
-Pure. The messages are those that `public_api.openai.serializers.MessagesField` has read: their rules hold.
-Form: https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages.
+Pure. The messages are those that `public_api.openai.serializers.MessagesField` has read: their
+rules hold. Form: https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,9 @@ Entry = dict[str, Any]
 OpenAIMessage = dict[str, Any]
 
 SENDER: Final = "amber_sender"
-"""Stands in a message beside what a provider wants back, and marks who sent it. A client that brings it
-along may go on with another model; without it the fields go to whichever model answers."""
+"""Stands in a message beside what a provider wants back, and marks who sent it. A client that
+brings it along may go on with another model; without it the fields go to whichever model
+answers."""
 
 PROMPT_ROLES = frozenset({"system", "developer"})
 
@@ -70,7 +71,7 @@ class RequestMessage:
 
     @property
     def asks(self) -> bool:
-        """Whether a user says something in it."""
+        """Return whether a user says something in it."""
         said = (not isinstance(part, str) or part.strip() for part in self.parts)
         return self.role == "user" and any(said)
 
@@ -78,8 +79,8 @@ class RequestMessage:
 def images_of(
     messages: Sequence[RequestMessage], *, first: int = 0
 ) -> dict[str, Image | RemoteImage]:
-    """The images by their place in the request, such as `messages.3.content.1`. `first` is the
-    number of the first of these messages in it."""
+    """Return the images by their place in the request, such as `messages.3.content.1`. `first` is
+    the number of the first of these messages in it."""
     return {
         _place(number, position): part
         for number, message in enumerate(messages, first)
@@ -91,7 +92,7 @@ def images_of(
 def to_input(
     messages: Sequence[RequestMessage], file_ids: Mapping[str, str], *, first: int = 0
 ) -> list[Entry]:
-    """`Turn.input["messages"]`. `file_ids` names the files that the images became, by place."""
+    """Return `Turn.input["messages"]`. `file_ids` names the files of the images, by place."""
     return [
         entry
         for number, message in enumerate(messages, first)
@@ -100,12 +101,12 @@ def to_input(
 
 
 def prompts_of(messages: Sequence[RequestMessage]) -> list[str]:
-    """What the system messages say."""
+    """Return the texts of the system messages."""
     return [m.text for m in messages if m.role in PROMPT_ROLES and m.text.strip()]
 
 
 def after_last_answer(messages: Sequence[RequestMessage]) -> int:
-    """The number of the first message that nobody has answered yet."""
+    """Return the number of the first message that has not been answered yet."""
     answers = (number for number, m in enumerate(messages) if m.role == "assistant")
     return max(answers, default=-1) + 1
 
@@ -135,7 +136,7 @@ def _entries(number: int, message: RequestMessage, file_ids: Mapping[str, str]) 
 
 
 def _calls(reply_id: str, message: RequestMessage) -> Iterator[Entry]:
-    """One entry a call; the first carries the reply's text."""
+    """Return one entry per call; the first has the reply's text."""
     for position, call in enumerate(message.calls):
         asked = {"id": call.id, "name": call.name, "arguments": call.arguments}
         of_message = {} if position else message.provider_fields
@@ -153,8 +154,8 @@ def _place(number: int, position: int) -> str:
 
 
 def from_output(written: Sequence[Mapping[str, Any]]) -> list[OpenAIMessage]:
-    """What a turn wrote (messages in their wire form, with their `provider_fields`) as OpenAI's
-    messages, in order."""
+    """Return what a turn wrote (messages in their wire form, with their `provider_fields`) as
+    OpenAI's messages, in order."""
     messages: list[OpenAIMessage] = []
     reply_id: str | None = None
     for row in written:
@@ -186,19 +187,19 @@ def _add_call(message: OpenAIMessage, row: Mapping[str, Any]) -> None:
 
 
 def message_fields(row: Mapping[str, Any]) -> Fields:
-    """What a client must bring back with this row's message, and the mark of who sent it."""
+    """Return what a client must send back with this row's message, and the mark of its sender."""
     stored = row.get("provider_fields")
     return {**stored.get("message", {}), SENDER: stored["sender"]} if stored else {}
 
 
 def call_fields(row: Mapping[str, Any]) -> Fields:
-    """What a client must bring back with this row's call."""
+    """Return what a client must send back with this row's call."""
     fields: Fields = (row.get("provider_fields") or {}).get("call", {})
     return fields
 
 
 def _add_file(messages: list[OpenAIMessage], row: Mapping[str, Any]) -> None:
-    """What a call made stands with its result."""
+    """Add a file that a call made to the call's result."""
     call_id = (row["tool_call"] or {}).get("id")
     for message in reversed(messages):
         if message["role"] == "tool" and message["tool_call_id"] == call_id:

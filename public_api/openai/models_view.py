@@ -1,4 +1,4 @@
-"""GET /v1/models and /v1/models/{id}: what a key may name as `model`."""
+"""List what a key may name as `model`: GET /v1/models and /v1/models/{id}."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class OpenAIModelSerializer(serializers.Serializer[Any]):
     object = serializers.ChoiceField(["model"])
     created = serializers.IntegerField(help_text="Seconds since 1970.")
     owned_by = serializers.CharField()
-    name = serializers.CharField(required=False, help_text="An assistant's, for people.")
+    name = serializers.CharField(required=False, help_text="The name of an assistant, for people.")
 
 
 _LIST = inline_serializer(
@@ -39,7 +39,7 @@ class OpenAIModelsView(OpenAIView):
         responses={200: _LIST, **ERRORS},
     )
     def get(self, request: Request) -> Response:
-        """`auto`, the other aliases, embedding models, and `assistant:<slug>`."""
+        """List `auto`, the other aliases, embedding models, and `assistant:<slug>`."""
         models = usable_models(principal_of(request))
         return Response({"object": "list", "data": [_describe_model(model) for model in models]})
 
@@ -54,7 +54,7 @@ class OpenAIModelView(OpenAIView):
         responses={200: OpenAIModelSerializer, **ERRORS},
     )
     def get(self, request: Request, model_name: str) -> Response:
-        """One of them, by its id; an assistant also as `assistant:<id>`."""
+        """Show a model by its id; an assistant also as `assistant:<id>`."""
         return Response(_describe_model(usable_model(principal_of(request), model_name)))
 
 

@@ -1,7 +1,8 @@
-"""Images that came with a request, as files to be saved with its turn.
+"""Turn images of a request into files that are saved with its turn.
 
-Those given by address are fetched under guard: a provider would fetch them from wherever it stands. All
-are encoded anew, as every image, and expire with the turn's input; in a stored chat they stay.
+Those given by address are fetched by the guarded client: a provider would fetch them from its own
+network. All are encoded again, as every image, and expire with the turn's input; a stored chat
+keeps them.
 """
 
 import asyncio
@@ -22,15 +23,15 @@ from libraries.models import IMAGE_TYPES, File
 from public_api.openai.messages import Image, RemoteImage
 
 FETCH_SECONDS: Final = 10.0
-"""For all of a request's addresses at once: a thread waits for them."""
+"""The limit for all of a request's addresses together: a thread waits for them."""
 
-NO_IMAGE: Final = "This is no PNG, JPEG, GIF or WebP image."
+NO_IMAGE: Final = "This is not a PNG, JPEG, GIF or WebP image."
 
 
 def unsaved_images(
     caller: Principal, images: Mapping[str, Image | RemoteImage], *, expired_at: datetime | None
 ) -> dict[str, File]:
-    """The files by the images' places. Whoever fails to save them erases their bytes.
+    """Return the files by the images' places. A caller that fails to save them erases their bytes.
 
     Raises Invalid, TooLarge, Unavailable; `fields` names the place.
     """
@@ -50,13 +51,13 @@ def erase_images(files: Mapping[str, File]) -> None:
 
 
 def keep_images(file_ids: Iterable[str], until: datetime) -> None:
-    """Let these not expire before. One query, none without ids."""
+    """Extend the life of these images. One query, none without ids."""
     if ids := list(file_ids):
         File.objects.filter(pk__in=ids, expired_at__lt=until).update(expired_at=until)
 
 
 def _bytes_of(images: Mapping[str, Image | RemoteImage]) -> dict[str, bytes]:
-    """Waits for the slowest address."""
+    """Return the images' bytes, once the slowest address has answered."""
     remote = {place: image.url for place, image in images.items() if isinstance(image, RemoteImage)}
     fetched: dict[str, bytes] = {}
     if remote:

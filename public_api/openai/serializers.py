@@ -1,7 +1,7 @@
-"""The shapes of the public API: OpenAI's messages, read strictly (`public_api.openai.messages`).
+"""Validate OpenAI's messages strictly (`public_api.openai.messages`).
 
-Unknown fields are ignored, wrong ones named. Images come as `data:` URLs or as addresses, which Amber
-fetches itself: a provider would do it from wherever that stands.
+Unknown fields are ignored, wrong ones named. Images come as `data:` URLs or as addresses, which
+Amber fetches itself: a provider would do it from its own network.
 """
 
 import base64
@@ -25,18 +25,18 @@ from public_api.openai.strict_fields import OpaqueField, TextField
 MAX_MESSAGES: Final = 1_000
 MAX_PARTS: Final = 100
 MAX_IMAGES: Final = 20
-"""Each is decoded and encoded anew, and a model's window holds few of them."""
+"""The most images: each is decoded and encoded again, and a model's context holds few of them."""
 
 MAX_CALLS: Final = 128
 MAX_ID_CHARS: Final = 1_000
-"""Ids and names of calls are whatever a model or its server wrote."""
+"""The longest id or name of a call, which can be whatever a model or its server wrote."""
 
 MAX_URL_CHARS: Final = 2_000
 ROLES: Final = ("system", "developer", "user", "assistant", "tool")
 
 _IMAGE_URL = re.compile(r"data:image/(?:png|jpeg|jpg|gif|webp);base64,")
 _NAME = re.compile(r"\A[^\s<|\\/>]{1,64}\Z")
-"""OpenAI's own rule."""
+"""OpenAI's own rule for names."""
 
 _CONTENT_SCHEMA: Final[dict[str, Any]] = {
     "nullable": True,
@@ -119,13 +119,15 @@ class PartsField(serializers.Field[tuple[Part, ...], Any, Any, Any]):
 
 
 GOES_BACK: Final = (
-    "As it was answered: the model that sent it may refuse the conversation without it."
+    "Send it back as you received it: the model may refuse the conversation without it."
 )
 
 
 class CalledFunctionInput(serializers.Serializer[Any]):
     name = TextField(max_length=MAX_ID_CHARS, allow_blank=False)
-    arguments = TextField(max_length=200_000, help_text="The raw string the model wrote.")
+    arguments = TextField(
+        max_length=200_000, help_text="The string that the model wrote, unchanged."
+    )
 
 
 class ToolCallInput(serializers.Serializer[Any]):
@@ -149,7 +151,10 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
         required=False, allow_null=True, max_length=MAX_FIELDS_BYTES, help_text=GOES_BACK
     )
     amber_sender = TextField(
-        required=False, allow_null=True, max_length=MAX_ID_CHARS, help_text="As it was answered."
+        required=False,
+        allow_null=True,
+        max_length=MAX_ID_CHARS,
+        help_text="Send it back as you received it.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -157,13 +162,17 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
         role, content = attrs["role"], attrs.get("content")
         calls = attrs.get("tool_calls") or []
         if content is None and not (role == "assistant" and calls):
-            raise serializers.ValidationError({"content": ["This role needs some content."]})
+            raise serializers.ValidationError(
+                {"content": ["A message of this role needs content."]}
+            )
         if role != "user" and any(not isinstance(part, str) for part in content or ()):
             raise serializers.ValidationError({"content": ["Only users may send images."]})
         if calls and role != "assistant":
-            raise serializers.ValidationError({"tool_calls": ["Only assistants call tools."]})
+            raise serializers.ValidationError({"tool_calls": ["Only assistants can call tools."]})
         if role == "tool" and not attrs.get("tool_call_id"):
-            raise serializers.ValidationError({"tool_call_id": ["Name the call that it answers."]})
+            raise serializers.ValidationError(
+                {"tool_call_id": ["Name the call that this answers."]}
+            )
         return {
             "given": RequestMessage(
                 role=role,
@@ -183,7 +192,7 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
 
 
 def fields_in(given: Mapping[str, Any], names: Sequence[str]) -> Fields:
-    """What a client brings back for the provider."""
+    """Return what a client sends back for the provider."""
     return {name: given[name] for name in names if given.get(name) is not None}
 
 
@@ -205,7 +214,7 @@ class MessagesField(BoundedListField):
         if errors:
             raise serializers.ValidationError(errors)
         if self._needs_question and not any(message.asks for message in messages):
-            raise serializers.ValidationError("There must be a user message that says something.")
+            raise serializers.ValidationError("Send at least one user message with content.")
         parts = (part for message in messages for part in message.parts)
         images = sum(not isinstance(part, str) for part in parts)
         if images > MAX_IMAGES:
@@ -214,14 +223,16 @@ class MessagesField(BoundedListField):
 
 
 def _find_unanswered(messages: Sequence[RequestMessage]) -> dict[Any, Any]:
-    """What is wrong with calls and results, by the message's number."""
+    """Return the errors of calls and results, by the message's number."""
     errors: dict[Any, Any] = {}
     open_calls: Counter[str] = Counter()
     asked_at = 0
     for number, message in enumerate(messages):
         if message.role == "tool":
             if not open_calls[message.call_id]:
-                errors[number] = {"tool_call_id": ["It answers no call right before it."]}
+                errors[number] = {
+                    "tool_call_id": ["This does not answer a call of the message before it."]
+                }
             open_calls[message.call_id] -= 1
             continue
         if open_calls.total() > 0:
@@ -233,14 +244,14 @@ def _find_unanswered(messages: Sequence[RequestMessage]) -> dict[Any, Any]:
 
 
 class ChatProxyInput(serializers.Serializer[Any]):
-    """Other fields are ignored."""
+    """The body of POST /chat. Other fields are ignored."""
 
     messages = MessagesField()
     model = TextField(
         required=False,
         allow_null=True,
         max_length=200,
-        help_text="An alias of GET /api/v1/models/; without it the default model.",
+        help_text="An alias from GET /api/v1/models/. Without one the default model answers.",
     )
 
 
@@ -252,7 +263,7 @@ class AnyMessageField(serializers.DictField):
 class ChatProxySerializer(serializers.Serializer[Any]):
     messages = serializers.ListField(
         child=AnyMessageField(),
-        help_text="The whole history: what was sent, the calls and their results, the answer.",
+        help_text="The conversation: what you sent, calls with their results, the answer.",
     )
 
 

@@ -1,6 +1,6 @@
-"""Fields of JSON as it is: a number is no text, a text no number, true is no 1.
+"""Read JSON types strictly: a number is no text, a text no number, true is no 1.
 
-REST framework's own fields take `"1"` for 1; OpenAI's API refuses it, and says what it wanted.
+REST framework's own fields take `"1"` for 1; OpenAI's API refuses it, and names the right type.
 """
 
 import math
@@ -28,7 +28,7 @@ class TextField(serializers.CharField):
 
 
 class NumberField(serializers.FloatField):
-    """Finite; whole numbers too."""
+    """A finite number, which may be whole."""
 
     default_error_messages = {"invalid_type": "Must be a number."}
 
@@ -67,7 +67,7 @@ class ObjectField(serializers.Field[dict[str, Any], Any, Any, Any]):
 
 
 class OpaqueField(ObjectField):
-    """An object of a provider's: nobody here looks inside."""
+    """An object of a provider's, whose contents are not read."""
 
     default_error_messages = {"too_long": f"More than {MAX_FIELDS_BYTES:,} bytes, or too deep."}
 

@@ -1,4 +1,4 @@
-"""What a key may name as `model`: aliases, embedding models, and assistants its user may use."""
+"""List what a key may name as `model`: aliases, embedding models, and its user's assistants."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from providers.registry import enabled_embedding_models, listed_models
 from public_api.openai.answerers import PREFIX, assistant_named, unknown_model
 
 MAX_ASSISTANTS: Final = 1_000
-"""OpenAI's list has no pages."""
+"""The most assistants in the list, which has no pages in OpenAI's form."""
 
 INSTALLATION: Final = "amber"
 ORGANIZATION: Final = "organization"
@@ -19,7 +19,7 @@ ORGANIZATION: Final = "organization"
 
 @dataclass(frozen=True, slots=True)
 class UsableModel:
-    """`name` is for people, and an assistant's."""
+    """A model to choose. `name` is for people; only assistants have one."""
 
     id: str
     created_at: datetime
@@ -28,7 +28,7 @@ class UsableModel:
 
 
 def usable_models(principal: Principal) -> list[UsableModel]:
-    """`auto` first, other aliases, embedding models, then assistants, the newest first.
+    """Return `auto`, other aliases, embedding models, then assistants, the newest first.
 
     Three queries; one for a key that is bound to an assistant, which is all such a key may use.
     """
@@ -46,7 +46,8 @@ def usable_models(principal: Principal) -> list[UsableModel]:
 
 
 def usable_model(principal: Principal, name: str) -> UsableModel:
-    """By the id it is listed by, or by an assistant's id. Raises AmberError (unknown_model)."""
+    """Return one by its id in the list, or by an assistant's id. Raises AmberError
+    (unknown_model)."""
     if name.startswith(PREFIX):
         return _of_assistant(assistant_named(principal, name))
     for model in usable_models(principal):

@@ -1,4 +1,4 @@
-"""What every view under /v1 is: for keys alone, JSON whatever was asked for, documented alike."""
+"""Give every view under /v1 its base: for keys only, always JSON, documented alike."""
 
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from public_api.openai.serializers import OpenAIErrorSerializer
 
 TAG: Final = "OpenAI"
 KEY: Final[Any] = [{"apiKey": []}]
-"""For the document: sessions do not count."""
+"""The credential in the OpenAPI document: sessions are not accepted."""
 
 ERRORS: Final = {
     status: OpenApiResponse(OpenAIErrorSerializer)
@@ -26,14 +26,14 @@ class KeyAuthentication(PrincipalAuthentication):
     scope = Scope.PUBLIC
 
     def authenticate(self, request: Request) -> tuple[User | None, Principal] | None:
-        """A session beside it is not looked at, so there is no CSRF either."""
+        """Authenticate by key. A session is not looked at, so CSRF is not checked."""
         if "Authorization" not in request.headers:
             return None
         return super().authenticate(request)
 
 
 class AnyAccept(DefaultContentNegotiation):
-    """Clients accept whatever; the body of the request says whether the answer streams."""
+    """Ignores `Accept`: the body of the request says whether the answer is streamed."""
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None

@@ -1,11 +1,11 @@
-"""A response on its way out: whole, event by event, or as it stands.
+"""Send a response: whole, event by event, or in its current state.
 
     DeferredResponse(partial(streamed_response, turn, form, is_kept=…))
     DeferredResponse(partial(settled_response, turn))
 
-As with chat completions (`public_api.openai.answering`) nothing is sent before there is something to say,
-unless the client asked for the background: then it learns the id first. A turn that fails later is an
-event, and so is whatever breaks the stream off; then comes [DONE].
+As with chat completions (`public_api.openai.answering`) nothing is sent before there is something
+to say, unless the client asked for the background: then it learns the id first. A turn that fails
+later is an event, and so is whatever breaks the stream off; then comes [DONE].
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from public_api.responses.events import ResponseEvents, after
 from public_api.responses.names import RequestEcho
 
 SETTLE_SECONDS: Final = 10.0
-"""How long a cancelled response's end is waited for; its worker hears of it within a second."""
+"""How long to wait for the end of a cancelled response; its worker hears of it within a second."""
 
 _STATUS: Final = {
     TurnStatus.QUEUED: "queued",
@@ -55,21 +55,21 @@ _STATUS: Final = {
     TurnStatus.FAILED: "failed",
     TurnStatus.CANCELLED: "cancelled",
 }
-"""Without `completed_state`, which the finish reason decides. A provider that broke off has failed."""
+"""States by the turn's status. `completed` depends on the finish reason: `completed_state`."""
 
 
 def form_of(turn: Turn) -> ResponseFormat:
-    """Raises Missing if it is no response, or what it said is no longer kept."""
+    """Return the response's form. Raises Missing if it is no response, or is no longer stored."""
     asked = RequestEcho.of(turn)
     if asked is None:
-        raise Missing("There is no such response, or it is not yours.")
+        raise Missing("This response does not exist, or you have no access to it.")
     options = CallOptions.read(turn.options)
     created = int(turn.created_at.timestamp())
     return ResponseFormat(turn.pk.hex, created, asked, options, settings.AMBER_PUBLIC_URL)
 
 
 def response_of(turn: Turn) -> Json:
-    """As it is stored now. Five queries at most. Raises Missing."""
+    """Return the response as it is stored now. Five queries at most. Raises Missing."""
     form, state = form_of(turn), state_of(turn)
     messages = entries_of_turn(turn)
     texts = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
@@ -86,14 +86,14 @@ def state_of(turn: Turn) -> State:
 
 
 def whole_response(form: ResponseFormat, messages: Sequence[Row], end: TurnCompleted) -> Json:
-    """Of what the turn wrote, at its end."""
+    """Return the response once its turn has ended."""
     state = completed_state(end.finish_reason, end.usage, int(time.time()))
     answer = show_answer(messages, {}, client_tools=form.client_tools)
     return response(form, state, output_items(form, answer, citations(messages), state))
 
 
 async def settled_response(turn: Turn) -> HttpResponse:
-    """Once it is over, or as it stands after SETTLE_SECONDS. Raises Missing."""
+    """Return it once it has ended, or as it is after SETTLE_SECONDS. Raises Missing."""
     with suppress(TimeoutError, AmberError):  # however it ends, its row says so
         async with asyncio.timeout(SETTLE_SECONDS):
             async with aclosing(follow_turn(turn, is_kept=True)) as events:
@@ -105,7 +105,7 @@ async def settled_response(turn: Turn) -> HttpResponse:
 async def streamed_response(
     turn: Turn, form: ResponseFormat, *, number: int = -1, is_kept: bool
 ) -> StreamingHttpResponse:
-    """What comes after that number. Raises AmberError for a turn that fails before anything."""
+    """Stream the events after that number. Raises AmberError for a turn that fails before any."""
     frames = _frames(turn, form, number, is_kept=is_kept)
     first = await anext(frames)
     return stream_response(_to_the_end(first, frames))
@@ -114,7 +114,7 @@ async def streamed_response(
 async def _frames(
     turn: Turn, form: ResponseFormat, number: int, *, is_kept: bool
 ) -> AsyncGenerator[bytes, None]:
-    """Raises AmberError before the first one only."""
+    """Yield the frames. Raises AmberError before the first one only."""
     telling = ResponseEvents(form, time.time)
     has_begun = form.asked.is_background or number >= 0
     if has_begun:
@@ -127,7 +127,7 @@ async def _frames(
                     has_begun = True
                     yield told
     except TakenBackError:
-        said = "A worker was lost, and what it had said was not said again."
+        said = "A worker was lost, and its part of the answer could not be repeated."
         yield _broken_off(telling, AmberError(said, code="worker_lost"))
     except (AmberError, OperationalError, InterfaceError, RedisError) as error:
         if not has_begun:
@@ -146,7 +146,7 @@ async def _to_the_end(
 
 
 def _end_stream(telling: ResponseEvents, error: Exception, number: int) -> bytes:
-    """The turn's end, if that is what the error tells of (it names the turn); else only ours."""
+    """Return the turn's end if the error is its end (it names the turn); else only the stream's."""
     if not isinstance(error, AmberError) or error.turn_id is None or error.code == "unavailable":
         return _broken_off(telling, as_amber_error(error))
     if isinstance(error, Conflict):
@@ -169,7 +169,7 @@ def _bytes(events: Iterable[Json], number: int) -> bytes:
 
 @sync_to_async(thread_sensitive=False)
 def _read(turn: Turn) -> Json:
-    """Raises Missing."""
+    """Read the turn anew. Raises Missing."""
     try:
         return response_of(Turn.objects.get(pk=turn.pk))
     except Turn.DoesNotExist:

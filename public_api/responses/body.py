@@ -1,4 +1,4 @@
-"""A turn in the form of OpenAI's responses: one object, of what was asked and what was said.
+"""Convert a turn to a response of OpenAI's: one object with what was asked and what was answered.
 
 Pure. The texts of a turn's steps are one message, and the client's calls an item each, as
 `public_api.openai.growing_answer` shows them. Format:
@@ -28,15 +28,15 @@ ERROR_CODES: Final = {
     "context_too_long": "invalid_prompt",
     "provider_rejected": "invalid_prompt",
 }
-"""Codes of ours in OpenAI's closed set; the others are `server_error`."""
+"""Amber's codes in OpenAI's closed set; all others are `server_error`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat:
-    """What all that is told of one response has in common.
+    """What all forms of one response have in common.
 
-    `key` is the turn's id as hex digits, `created` in seconds since 1970, `root` the address of this
-    installation.
+    `key` is the turn's id as hex digits, `created` in seconds since 1970, `root` the address of
+    this installation.
     """
 
     key: str
@@ -53,7 +53,7 @@ class ResponseFormat:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a response is. `finish_reason` as the turn has it; `ended` in seconds since 1970."""
+    """The state of a response. `finish_reason` is the turn's; `ended` in seconds since 1970."""
 
     status: str
     usage: Mapping[str, int] | None = None
@@ -67,7 +67,7 @@ class State:
 
 
 def completed_state(finish_reason: str, usage: Mapping[str, int], ended: int) -> State:
-    """Of a turn that has completed: an answer that was cut short is incomplete."""
+    """Return the state of a completed turn: an answer that was cut short is incomplete."""
     status = "incomplete" if finish_reason in CUT_REASONS else "completed"
     return State(status, usage, finish_reason, ended=ended)
 
@@ -77,7 +77,7 @@ def error_of(code: str, message: str) -> Json:
 
 
 def response(form: ResponseFormat, state: State, output: Sequence[Json]) -> Json:
-    """The whole object. There is no usage before it is known: OpenAI's form has no null for it."""
+    """Return the whole object. Unknown usage is left out: OpenAI's form has no null for it."""
     reason = CUT_REASONS.get(state.finish_reason)
     usage = {} if state.usage is None else {"usage": usage_object(state.usage)}
     return {
@@ -94,7 +94,7 @@ def response(form: ResponseFormat, state: State, output: Sequence[Json]) -> Json
 def output_items(
     form: ResponseFormat, answer: AnswerShown, cited: Iterable[Citation], state: State
 ) -> list[Json]:
-    """An answer that is whole says something, were it nothing."""
+    """Return the output. A complete answer has a message, even an empty one."""
     items: list[Json] = []
     if answer.text or (state.status == "completed" and not answer.calls):
         status = "completed" if answer.calls else _item_status(state)
@@ -127,7 +127,7 @@ def call_item(
     status: str = "completed",
     is_begun: bool = False,
 ) -> Json:
-    """`fields` are those of the reply, which has no item of its own: each call brings them.
+    """Return a call as an item. `fields` are those of the reply, which has no item of its own.
     `is_begun`: without its arguments, which are to follow."""
     return {
         **fields,
@@ -142,7 +142,7 @@ def call_item(
 
 
 def annotation(form: ResponseFormat, citation: Citation) -> Json:
-    """OpenAI's form for web pages; the address is the document's here."""
+    """Return a citation in OpenAI's form for web pages, with the document's address."""
     document = citation.passage["document"]
     return {
         "type": "url_citation",
@@ -154,7 +154,7 @@ def annotation(form: ResponseFormat, citation: Citation) -> Json:
 
 
 def usage_object(usage: Mapping[str, int]) -> Json:
-    """Of a turn's usage: all its steps together."""
+    """Return the usage of a turn, all its steps together."""
     return {
         "input_tokens": usage.get("prompt_tokens", 0),
         "input_tokens_details": {
@@ -174,7 +174,7 @@ def _item_status(state: State) -> str:
 
 
 def _request_fields(form: ResponseFormat) -> Json:
-    """What does not change. Temperature and the like are null where the assistant chooses."""
+    """Return the fields that never change. Those that the assistant chooses are null."""
     asked, options = form.asked, form.options
     return {
         "id": f"resp_{form.key}",

@@ -1,8 +1,8 @@
-"""A turn's events as the typed events of OpenAI's responses.
+"""Convert a turn's events to the typed events of OpenAI's responses.
 
-Pure. Their numbers are made of what is said alone: each event is one more, and a piece of text one
-for each of its characters. So whoever comes back with a number (`starting_after`) goes on at that very
-character, even if the pieces are cut otherwise this time.
+Pure. Their numbers depend on the contents alone: each event counts one, and a piece of text one for
+each of its characters. So a client that returns with a number (`starting_after`) goes on at that
+very character, even if the pieces are cut differently this time.
 https://platform.openai.com/docs/api-reference/responses-streaming
 """
 
@@ -37,15 +37,16 @@ LAST: Final = {
     "cancelled": "response.incomplete",
     "failed": "response.failed",
 }
-"""The closed set has no word for what was cancelled; the response's status says it."""
+"""The last events. The closed set has none for "cancelled", which the response's status tells."""
 
 TEXT_DELTA: Final = "response.output_text.delta"
 
 
 class ResponseEvents:
-    """Takes a turn's events in order; makes of each the events it is worth: several, or none.
+    """Takes a turn's events in order, and turns each into typed events: several, or none.
 
-    `clock` tells seconds since 1970. `take` raises TakenBackError; how a turn fails is told by `end`.
+    `clock` tells seconds since 1970. `take` raises TakenBackError; how a turn fails is told by
+    `end`.
     """
 
     def __init__(self, form: ResponseFormat, clock: Callable[[], float]) -> None:
@@ -59,7 +60,7 @@ class ResponseEvents:
         self._is_message_whole = False
 
     def begin(self) -> Iterator[Json]:
-        """Twice says nothing more."""
+        """Return the first events; nothing the second time."""
         if self._has_begun:
             return
         self._has_begun = True
@@ -81,7 +82,7 @@ class ResponseEvents:
             yield from self.end(completed_state(event.finish_reason, event.usage, now))
 
     def end(self, state: State) -> Iterator[Json]:
-        """The last events: of a turn that is over in this state."""
+        """Return the last events of a turn that has ended in this state."""
         yield from self.begin()
         output = output_items(self._form, self._said, self._find_citations(), state)
         if output and output[0]["type"] == "message":
@@ -91,8 +92,10 @@ class ResponseEvents:
         yield self._event(LAST[state.status], response=told)
 
     def break_off(self, error: Json) -> Iterator[Json]:
-        """Nothing more can be told here, which says nothing of the response. `error` in OpenAI's
-        form; clients raise it as an exception."""
+        """Return the event that breaks the stream off, which does not end the response.
+
+        `error` is in OpenAI's form; clients raise it as an exception.
+        """
         flat = {name: error[name] for name in ("code", "message", "param")}
         yield self._event("error", **flat, error=error)
 
@@ -113,7 +116,7 @@ class ResponseEvents:
         yield self._part_event("response.content_part.added", part=text_part(self._form, ""))
 
     def _close_message(self, item: Json) -> Iterator[Json]:
-        """`item` as it is in the end."""
+        """Return the events that end the message. `item` is its final form."""
         if not self._has_message or self._is_message_whole:
             return
         self._is_message_whole = True
@@ -126,7 +129,7 @@ class ResponseEvents:
         yield self._event("response.output_item.done", output_index=0, item=item)
 
     def _emit_call(self, call: AnswerCall) -> Iterator[Json]:
-        """What was said before it is whole."""
+        """Return the events of a call, which first end the text before it."""
         part = text_part(self._form, self._said.text, self._find_citations())
         yield from self._close_message(message_item(self._form, [part], "completed"))
         number = len(self._said.calls)
@@ -148,7 +151,7 @@ class ResponseEvents:
     # -- Numbers ----------------------------------------------------------------------------------
 
     def _part_event(self, name: str, **fields: Any) -> Json:
-        """Of the message's one part."""
+        """Return an event of the message's only part."""
         place = {"item_id": f"msg_{self._form.key}", "output_index": 0, "content_index": 0}
         return self._event(name, **place, **fields)
 
@@ -158,7 +161,7 @@ class ResponseEvents:
 
 
 def after(number: int, event: Json) -> Json | None:
-    """What of this event comes after that number: all, the rest of a text, or None."""
+    """Return the part of this event after that number: all, the rest of a text, or None."""
     beyond = event["sequence_number"] - number
     if beyond <= 0:
         return None

@@ -1,8 +1,8 @@
-"""What a response was asked, as the items of GET /v1/responses/{id}/input_items, and a page of them.
+"""Convert a response's input to the items of GET /v1/responses/{id}/input_items, and page them.
 
-Pure. Items are made of the entries of a conversation, which keep no borders between the parts of one
-message: each text is an item, and an image stands with the text before it. Calls that the assistant
-made itself are not shown, as in its answers.
+Pure. Items are made of the entries of a conversation, which keep no borders between the parts of
+one message: each text is an item, and an image belongs to the text before it. The assistant's own
+calls are not shown, as in its answers.
 https://platform.openai.com/docs/api-reference/responses/input-items
 """
 
@@ -26,7 +26,7 @@ _ID_PREFIXES: Final = {"message": "msg", "function_call": "fc", "function_call_o
 
 
 def input_items(key: str, entries: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """Oldest first. `key` is the turn's id as hex digits."""
+    """Return the items, oldest first. `key` is the turn's id as hex digits."""
     own = frozenset(
         entry["tool_call"]["id"]
         for entry in entries
@@ -45,11 +45,11 @@ def input_items(key: str, entries: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 
 def page(items: Sequence[Json], *, after: str, limit: int, is_descending: bool) -> Json:
-    """Of all items, oldest first. Raises Invalid (`after` is none of them)."""
+    """Return a page of all items, oldest first. Raises Invalid (`after` is none of them)."""
     ordered = items[::-1] if is_descending else items
     ids = [item["id"] for item in ordered]
     if after and after not in ids:
-        said = "There is no such item."
+        said = "This item does not exist."
         raise Invalid(said, fields={"after": [said]})
     first = ids.index(after) + 1 if after else 0
     data = ordered[first : first + limit]
@@ -80,7 +80,7 @@ def _items(entry: Mapping[str, Any], own: frozenset[str]) -> Iterator[Json]:
 
 
 def _add_image(items: list[Json], entry: Mapping[str, Any]) -> None:
-    """Not of what a tool made: that has its call."""
+    """Add an image, unless a tool made it: then its call is shown."""
     if entry.get("tool_call") or not entry.get("file_id"):
         return
     file_id = entry["file_id"]

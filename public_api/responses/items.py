@@ -1,6 +1,6 @@
-"""Items of OpenAI's responses to messages, and earlier turns to the entries of a conversation.
+"""Convert items of OpenAI's responses to messages, and earlier turns to entries of a conversation.
 
-Pure. A reply is one message with its calls here, and several items there.
+Pure. A reply is one message with its calls, and several items.
 https://platform.openai.com/docs/guides/conversation-state
 """
 
@@ -13,7 +13,7 @@ from public_api.openai.growing_answer import Row
 from public_api.openai.messages import PROMPT_ROLES, Entry, RequestMessage
 
 _SAID_BY_TURNS: Final = frozenset({"assistant", "tool_call", "tool", "file"})
-"""What a library had to say is not repeated in later turns."""
+"""Roles that later turns repeat no more: what a library said counts for its own turn."""
 
 _KEPT: Final = ("tool_call", "file_id", "provider_fields")
 
@@ -29,7 +29,7 @@ Item = RequestMessage | Reference
 
 
 def messages_of(items: Iterable[RequestMessage]) -> list[RequestMessage]:
-    """Calls that stand together, and the text before them, are one reply."""
+    """Return the messages. Adjacent calls, and the text before them, are one reply."""
     messages: list[RequestMessage] = []
     for item in items:
         if item.calls and messages and messages[-1].role == "assistant":
@@ -46,7 +46,7 @@ def messages_of(items: Iterable[RequestMessage]) -> list[RequestMessage]:
 
 
 def call_fault(messages: Sequence[RequestMessage], waiting: Iterable[str]) -> str:
-    """What is wrong with calls and results, in OpenAI's words; empty if nothing is.
+    """Return what is wrong with calls and results, in OpenAI's words; empty if nothing is.
 
     `waiting` are the ids of calls of the response before, whose results must come first.
     """
@@ -65,7 +65,7 @@ def call_fault(messages: Sequence[RequestMessage], waiting: Iterable[str]) -> st
 
 
 def entries_of(turn_input: Mapping[str, Any] | None, written: Sequence[Row]) -> list[Entry]:
-    """A stateless turn, of its input and of what it wrote, as entries of the next one's input."""
+    """Return a stateless turn's input and what it wrote, as entries of the next turn's input."""
     return [*(turn_input or {}).get("messages", ()), *_entries_of_turn(written)]
 
 

@@ -1,6 +1,6 @@
-"""`input` of POST /v1/responses: a text, or a list of items, as messages and references.
+"""Validate `input` of POST /v1/responses: a text, or a list of items, as messages and references.
 
-Items of reasoning say nothing here and are passed over; files and audio are refused.
+Items of reasoning are skipped; files and audio are refused.
 https://platform.openai.com/docs/api-reference/responses/create#responses-create-input
 """
 
@@ -35,7 +35,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 
 class ItemPartsField(PartsField):
-    """A text, or a list of its parts as items have them."""
+    """A text, or a list of an item's parts."""
 
     default_error_messages = {
         "part": "Must be a part of type input_text, output_text, refusal or input_image.",
@@ -136,7 +136,7 @@ class ItemField(serializers.Field[Item | None, Any, Any, Any]):
 
 @extend_schema_field(_SCHEMA)
 class ItemsField(BoundedListField):
-    """A text is one user's message."""
+    """A list of items, or a text, which is one user message."""
 
     child = ItemField()
 

@@ -1,7 +1,7 @@
-"""What a response keeps of its request beside the turn, and the names responses go by.
+"""Keep what a response needs of its request beside the turn, and name responses.
 
-A response is told from its turn alone, so what only its client knows is kept with the turn (`RequestEcho`).
-Light: workers need it to tell webhooks, and load no REST framework for it.
+A response is made from its turn alone, so what only its client knows is kept with the turn
+(`RequestEcho`). Imports little: workers need it for webhooks, without REST framework.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from uuid import UUID
 from chats.models import Turn
 
 ECHO: Final = "response"
-"""Under this name `RequestEcho` lies in `CallOptions.echo`: turns without it are no responses."""
+"""The key of `RequestEcho` in `CallOptions.echo`: turns without it are no responses."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestEcho:
-    """As the client named and wanted it. `previous` is the id of the response before."""
+    """The client's names and wishes. `previous` is the id of the response before."""
 
     model: str
     instructions: str | None = None
@@ -29,7 +29,8 @@ class RequestEcho:
 
     @classmethod
     def of(cls, turn: Turn) -> Self | None:
-        """None if the turn is no response, or nobody is to retrieve it, or it was erased."""
+        """Return the turn's echo; None if it is no response, is not to be retrieved, or was
+        erased."""
         kept = turn.options.get("echo", {}).get(ECHO)
         return None if kept is None else cls(**kept)
 
@@ -39,7 +40,7 @@ def response_id(turn: Turn) -> str:
 
 
 def turn_id_in(name: str) -> UUID | None:
-    """The turn's id in that of a response or of one of its items; None if there is none."""
+    """Return the turn's id in the id of a response or of its item; None if there is none."""
     _, _, rest = name.partition("_")
     wanted = rest.partition("_")[0]
     if len(wanted) != 32 or not set(wanted) <= set("0123456789abcdef"):

@@ -1,7 +1,7 @@
-"""A request of POST /v1/responses as values: what is asked of a turn, and what is told again of it.
+"""Read a request of POST /v1/responses into values: what a turn is asked, and what is echoed.
 
-Pure. What it reads was checked by `public_api.responses.serializers`. A response is told from its
-turn alone, so what only its client knows is kept with the turn (`response_names.Asked`).
+Pure. What it reads was checked by `public_api.responses.serializers`. A response is made from its
+turn alone, so what only its client knows is kept with the turn (`RequestEcho`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ CHAT: Final = "chat_id"
 
 @dataclass(frozen=True, slots=True)
 class ResponseRequest:
-    """`options` hold `asked` already."""
+    """A request. `options` already hold its echo."""
 
     asked: RequestEcho
     items: Sequence[Item]
@@ -28,12 +28,12 @@ class ResponseRequest:
 
     @property
     def chat_id(self) -> str:
-        """Empty when none is named."""
+        """The chat to continue; empty when none is named."""
         return self.asked.metadata.get(CHAT, "")
 
     @classmethod
     def read(cls, given: Mapping[str, Any], *, is_async: bool = False) -> Self:
-        """`is_async`: a header asks for the background, too."""
+        """Read the validated fields. `is_async`: a header asks for the background, too."""
         asked = RequestEcho(
             model=given["model"],
             instructions=given.get("instructions"),
@@ -63,7 +63,7 @@ def _options(given: Mapping[str, Any], asked: RequestEcho) -> CallOptions:
 
 
 def _response_format(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """As chat completions have it: the schema one level deeper."""
+    """Return the format as chat completions have it: the schema one level deeper."""
     if given is None:
         return None
     schema = {name: value for name, value in given.items() if name != "type"}

@@ -1,4 +1,4 @@
-"""The shape of POST /v1/responses: what is known is read strictly, the rest is ignored.
+"""Validate POST /v1/responses: known fields are read strictly, others are ignored.
 
 Tools that a provider would run (web search and the like) are refused: an assistant brings its own.
 """
@@ -30,7 +30,7 @@ MAX_ID_CHARS: Final = 100
 
 
 class MetadataField(BoundedDictField):
-    """OpenAI's own limits. `chat_id` continues a stored chat; `new` begins one."""
+    """An object with OpenAI's own limits. `chat_id` continues a stored chat; `new` starts one."""
 
     child = TextField(max_length=MAX_METADATA_CHARS)
 
@@ -48,7 +48,7 @@ class _TypedInput(serializers.Serializer[Any]):
 
 
 class ResponseToolInput(_TypedInput, FunctionInput):
-    """Its type is looked at first: other types need not have a name."""
+    """A tool, whose type is checked first: other types need not have a name."""
 
 
 class ResponseToolsField(FunctionsField):
@@ -65,7 +65,7 @@ class TextFormatInput(serializers.Serializer[Any]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         missing = [name for name in ("name", "schema") if not attrs.get(name)]
         if attrs["type"] == "json_schema" and missing:
-            said = serializers.ErrorDetail("This form needs it.", code="required")
+            said = serializers.ErrorDetail("This format needs it.", code="required")
             raise serializers.ValidationError({missing[0]: [said]})
         return attrs
 
@@ -75,18 +75,18 @@ class TextInput(serializers.Serializer[Any]):
 
 
 class ResponseInput(serializers.Serializer[Any]):
-    """Other fields are ignored."""
+    """The body of a request. Other fields are ignored."""
 
     model = TextField(
         max_length=MAX_MODEL_CHARS,
         allow_blank=False,
-        help_text="`assistant:<slug or id>` or an alias: GET /v1/models lists them.",
+        help_text="`assistant:<slug or id>` or an alias; GET /v1/models lists them.",
     )
     input = ItemsField()
     instructions = TextField(
         **_OPTIONAL,
         max_length=MAX_INSTRUCTIONS_CHARS,
-        help_text="For this response alone: the next one does not inherit them.",
+        help_text="For this response only; the next one does not inherit them.",
     )
     previous_response_id = TextField(**_OPTIONAL, max_length=MAX_ID_CHARS)
     tools = ResponseToolsField()
@@ -97,19 +97,23 @@ class ResponseInput(serializers.Serializer[Any]):
     max_output_tokens = WholeNumberField(**_OPTIONAL, min_value=1, max_value=MAX_OUTPUT_TOKENS)
     text = TextInput(**_OPTIONAL)
     metadata = MetadataField(**_OPTIONAL, max_entries=MAX_METADATA)
-    store = FlagField(**_OPTIONAL, help_text="False: it cannot be retrieved or continued.")
+    store = FlagField(
+        **_OPTIONAL, help_text="If false, the response cannot be retrieved or continued."
+    )
     stream = FlagField(**_OPTIONAL)
-    background = FlagField(**_OPTIONAL, help_text="Answered at once, to be retrieved later.")
+    background = FlagField(**_OPTIONAL, help_text="Answer at once; retrieve the response later.")
     user = TextField(
-        **_OPTIONAL, max_length=MAX_USER_CHARS, help_text="Names a guest, who sees only their own."
+        **_OPTIONAL,
+        max_length=MAX_USER_CHARS,
+        help_text="The name of a guest, who sees only their own responses.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         check_choice("tool_choice", attrs.get("tool_choice"), attrs.get("tools") or ())
         if attrs.get("background") and attrs.get("store") is False:
-            said = "A response in the background must be stored: nobody could fetch it."
+            said = "A response in the background must be stored, or nobody could retrieve it."
             raise serializers.ValidationError({"background": [said]})
         if attrs.get("previous_response_id") and "chat_id" in (attrs.get("metadata") or {}):
-            said = "Not beside `metadata.chat_id`: a stored chat knows what came before."
+            said = "This cannot be combined with `metadata.chat_id`, which names a stored chat."
             raise serializers.ValidationError({"previous_response_id": [said]})
         return attrs

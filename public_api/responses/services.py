@@ -1,7 +1,7 @@
-"""The verbs of responses: begin one, after another perhaps, and forget one.
+"""Start responses, alone or after another one, and find them.
 
-A response is a turn. The conversation before it is made of the earlier turn's input and of what that
-wrote, or is the stored chat which that turn was in.
+A response is a turn. The conversation before it consists of the earlier turn's input and of what
+that turn wrote, or is the stored chat of that turn.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,9 +40,12 @@ def start_response(
     *,
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """Raises what `start_turn` raises; Missing (no such response before, or item), Invalid (calls
-    without results, results without calls), Conflict (the response before is not over, or its chat
-    has gone on since)."""
+    """Start a turn for the request.
+
+    Raises as `start_turn`; Missing (no such response before, or item), Invalid (calls without
+    results, results without calls), Conflict (the response before has not ended, or its chat has
+    gone on since).
+    """
     before = _turn_before(caller, request.asked.previous)
     messages = messages_of(_resolve_items(caller, request.items))
     chat_id = request.chat_id
@@ -76,18 +79,21 @@ def forget_response(turn: Turn) -> None:
 
 
 def response_turn(caller: Principal, name: str) -> Turn:
-    """The turn of a response by its id. One query. Raises Missing."""
+    """Return the turn of a response by its id. One query. Raises Missing."""
     pk = turn_id_in(name) if name.startswith("resp_") else None
     turn: Turn | None = Turn.objects.visible_to(caller).filter(pk=pk).first() if pk else None
     asked = RequestEcho.of(turn) if turn is not None else None
     if turn is None or asked is None or not asked.is_stored:
-        raise Missing(f"There is no response {name}, or it is not yours.")
+        raise Missing(f"There is no response {name}, or you have no access to it.")
     return turn
 
 
 def asked_of(turn: Turn) -> list[Entry]:
-    """What a response was made of, oldest first: a stateless one of its whole conversation, one in a
-    stored chat of what was new there (the newest MAX_MESSAGES). Four queries at most."""
+    """Return what a response was asked, oldest first. Four queries at most.
+
+    For a stateless one its whole conversation, for one in a stored chat what was new there (the
+    newest MAX_MESSAGES).
+    """
     if turn.chat_id is None:
         return list((turn.input or {}).get("messages", ()))
     written = ChatMessage.objects.filter(turn=turn, step__isnull=False).order_by("position")
@@ -119,7 +125,7 @@ def _turn_before(caller: Principal, name: str | None) -> Turn | None:
 
 
 def _chat_after(before: Turn) -> str:
-    """The chat goes on at its end only. One query."""
+    """Return the chat, which must not have gone on since. One query."""
     chat = before.chat
     if chat is None or chat.active_leaf is None or chat.active_leaf.turn_id != before.pk:
         said = "The chat has gone on since this response."
@@ -128,7 +134,7 @@ def _chat_after(before: Turn) -> str:
 
 
 def _said_until(before: Turn | None) -> list[Entry]:
-    """What the next turn begins with; its images are kept as long as that turn may be."""
+    """Return what the next turn begins with, and keep its images as long as that turn."""
     if before is None:
         return []
     entries = entries_of(before.input, entries_of_turn(before))
@@ -140,19 +146,19 @@ def _said_until(before: Turn | None) -> list[Entry]:
 
 
 def _check_calls(messages: Sequence[RequestMessage], before: Turn | None) -> None:
-    """Raises Invalid."""
+    """Raise Invalid for calls without results, or results without calls."""
     waiting = [call.id for call in open_calls(before)] if before is not None else []
     if fault := call_fault(messages, waiting):
         raise Invalid(fault, fields={"input": [fault]})
 
 
 def _resolve_items(caller: Principal, items: Sequence[Item]) -> list[RequestMessage]:
-    """One query for each earlier item that is named. Raises Missing."""
+    """Replace references to earlier items. One query for each item. Raises Missing."""
     return [_item(caller, item) if isinstance(item, Reference) else item for item in items]
 
 
 def _item(caller: Principal, named: Reference) -> RequestMessage:
-    """An item of an earlier response: its text, or one of its calls."""
+    """Return an item of an earlier response: its text, or one of its calls."""
     pk = turn_id_in(named.id)
     turn = Turn.objects.visible_to(caller).filter(pk=pk).first() if pk else None
     asked = RequestEcho.of(turn) if turn is not None else None
@@ -181,7 +187,7 @@ def _items_of(turn: Turn) -> Iterable[tuple[str, RequestMessage]]:
 
 
 def _rename_fields(error: AmberError) -> dict[str, list[str]] | None:
-    """Places in the messages are not the client's: it sent items."""
+    """Rename an error's fields: the client sent items, and knows no messages."""
     if not error.fields:
         return None
     return {

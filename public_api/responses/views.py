@@ -1,4 +1,4 @@
-"""/v1/responses: OpenAI's form of answers that have an id, answered by turns."""
+"""Serve OpenAI's responses, answers that have an id, by turns: /v1/responses."""
 
 from functools import partial
 from typing import Any, Final
@@ -43,9 +43,9 @@ ROUTE: Final = "POST /v1/responses"
 
 _OBJECT: Final = OpenApiResponse(OpenApiTypes.OBJECT, description="A response.")
 _EVENTS: Final = OpenApiResponse(
-    OpenApiTypes.STR, description="With `stream`: its typed events, then `[DONE]`."
+    OpenApiTypes.STR, description="With `stream`: the typed events of the response, then `[DONE]`."
 )
-_USER: Final = OpenApiParameter("user", str, description="The guest whose response it is.")
+_USER: Final = OpenApiParameter("user", str, description="The guest that the response belongs to.")
 
 
 class DeletedResponseSerializer(serializers.Serializer[Any]):
@@ -86,10 +86,11 @@ class ResponsesView(OpenAIView):
         },
     )
     def post(self, request: Request) -> DeferredResponse | Response:
-        """Answer an input, after an earlier response perhaps; at once, as it grows, or later.
+        """Answer an input: whole, as a stream, or in the background. It may follow an earlier
+        response.
 
-        A client that goes away cancels the response, unless it is in the background or in a stored
-        chat, or an Idempotency-Key allows it to come back for it.
+        A client that disconnects cancels the response, unless it is in the background or in a
+        stored chat, or an Idempotency-Key allows it to come back for it.
         """
         given = validate_body(ResponseInput, request)
         is_async = prefers_async(request) and given.get("store") is not False  # else lost for good
@@ -133,8 +134,8 @@ class ResponseView(OpenAIView):
         },
     )
     def get(self, request: Request, response_id: str) -> DeferredResponse | Response:
-        """The response as it stands. With `stream=true` its events, those after the one whose
-        number is `starting_after`."""
+        """Show the current state of a response. With `stream=true` its events, beginning after the
+        one whose number is `starting_after`."""
         turn = response_turn(_caller(request), response_id)
         given = RetrieveInput(data=request.query_params)
         given.is_valid(raise_exception=True)
@@ -153,7 +154,7 @@ class ResponseView(OpenAIView):
         responses={200: DeletedResponseSerializer, **ERRORS},
     )
     def delete(self, request: Request, response_id: str) -> Response:
-        """Forget it and what it said; one that is under way is cancelled. A stored chat keeps its
+        """Delete a response with its texts. A running one is cancelled. A stored chat keeps its
         messages."""
         forget_response(response_turn(_caller(request), response_id))
         return Response({"id": response_id, "object": "response", "deleted": True})
@@ -173,8 +174,8 @@ class InputItemsView(OpenAIView):
         },
     )
     def get(self, request: Request, response_id: str) -> Response:
-        """What the response was asked, earlier items of its conversation included; of one in a
-        stored chat what was new there."""
+        """List the input of a response, including earlier items of its conversation. In a stored
+        chat only what was new."""
         turn = response_turn(_caller(request), response_id)
         given = PageInput(data=request.query_params)
         given.is_valid(raise_exception=True)
@@ -198,7 +199,7 @@ class CancelResponseView(OpenAIView):
         responses={200: _OBJECT, **ERRORS},
     )
     def post(self, request: Request, response_id: str) -> DeferredResponse:
-        """End it; what was said is kept. One that is over already is as it was."""
+        """Cancel a response. Text that was written is kept. One that has ended does not change."""
         turn = cancel_response(response_turn(_caller(request), response_id))
         return DeferredResponse(partial(settled_response, turn))
 

@@ -1,4 +1,5 @@
-"""Webhooks: turns of keys are told to an address that a test listens at, signed, and tried again."""
+"""Webhooks: turns of keys are told to an address that a test listens at, signed, and tried
+again."""
 
 import hashlib
 import hmac
@@ -88,7 +89,8 @@ def make_due():
     WebhookDelivery.objects.update(due_at=timezone.now())
 
 
-# -- What is told ------------------------------------------------------------------------------------
+# -- What is told
+# ------------------------------------------------------------------------------------
 
 
 def test_an_ended_turn_of_a_key_is_told_and_signed(alice, new_model, receiver, hook, rung):
@@ -189,7 +191,7 @@ def deleted_turn(_):
     Turn.objects.all().delete()
 
 
-NOT_ANY_MORE = "The webhook's user may not hear of this turn any more."
+NOT_ANY_MORE = "The webhook's user no longer has access to this turn."
 
 
 @pytest.mark.parametrize("attempts", [0, 1])
@@ -264,7 +266,8 @@ def test_organizations_without_webhooks_cost_no_query(
         outbox.note_turn(turn)
 
 
-# -- Trying again --------------------------------------------------------------------------------------
+# -- Trying again
+# --------------------------------------------------------------------------------------
 
 
 def test_a_failure_is_tried_again_later_and_then_given_up(alice, new_model, receiver, hook):
@@ -403,7 +406,8 @@ def test_old_log_entries_are_forgotten(alice, new_model, hook, settings):
     assert not WebhookDelivery.objects.exists()
 
 
-# -- Secrets and redelivery ------------------------------------------------------------------------------
+# -- Secrets and redelivery
+# ------------------------------------------------------------------------------
 
 
 def test_both_secrets_sign_while_one_is_changed(alice, new_model, receiver, hook):
@@ -435,7 +439,8 @@ def test_a_delivery_is_sent_again_as_the_same_event(alice, new_model, receiver, 
     assert WebhookDelivery.objects.filter(status="delivered").count() == 2
 
 
-# -- REST --------------------------------------------------------------------------------------------------
+# -- REST
+# --------------------------------------------------------------------------------------------------
 
 ALL = "/api/v1/webhooks/"
 

@@ -1,9 +1,9 @@
-"""Sends what is due to webhooks, and tries again for a day.
+"""Send what is due to webhooks, and try again for a day.
 
-A delivery is a row with a lease and a fence: whoever is rung for takes what is due, a few for each
-webhook so that a slow one holds up no other. Before each attempt it is asked again whether the receiver
-may know: who has left meanwhile is told nothing. Everything goes through the guarded client, without
-redirects: a POST that becomes a GET would have delivered nothing.
+A delivery is a row with a lease and a fence: a worker that is woken takes what is due, a few for
+each webhook so that a slow one holds up no other. Each attempt checks again whether the receiver
+may know: nobody who has left meanwhile is told anything. Everything goes through the guarded
+client, without redirects: a POST that becomes a GET would have delivered nothing.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ from public_api.webhooks.signing import HEADER, signature
 logger = structlog.get_logger(__name__)
 
 RETRY_SECONDS: Final = (10, 60, 300, 1_800, 7_200, 21_600, 54_000)
-"""Between the attempts: just under 24 hours in all."""
+"""The pauses between attempts: just under 24 hours in all."""
 
 LIMITS: Final = FetchLimits(
     connect_seconds=5, total_seconds=15, max_bytes=1_000_000, max_redirects=0
@@ -70,8 +70,8 @@ class _WebhookMessage:
 
 @dataclass(frozen=True, slots=True)
 class _DeliveryOutcome:
-    """`error` is empty for what was delivered. `latency_ms` is 0 for what was not sent. `is_withheld`:
-    nor will it be, and that is not the address's fault."""
+    """The result of an attempt. `error` is empty for what was delivered, `latency_ms` 0 for what
+    was not sent. `is_withheld`: it never will be, and that is not the address's fault."""
 
     error: str
     http_status: int | None = None
@@ -80,7 +80,7 @@ class _DeliveryOutcome:
 
 
 def deliver_due() -> None:
-    """For a while: other work of the queue waits behind it."""
+    """Send what is due, for a limited time: other work of the queue waits behind it."""
     _take_back_lost()
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claim_due()):
@@ -93,7 +93,7 @@ def deliver_due() -> None:
 
 
 def forget_deliveries() -> None:
-    """The log goes after AMBER_WEBHOOK_LOG_DAYS, in batches."""
+    """Delete the log after AMBER_WEBHOOK_LOG_DAYS, in batches."""
     least = Now() - timedelta(days=settings.AMBER_WEBHOOK_LOG_DAYS)
     old = WebhookDelivery.objects.filter(created_at__lt=least)
     delete_in_batches(old, at_most=1_000)
@@ -103,7 +103,7 @@ def forget_deliveries() -> None:
 
 
 def _take_back_lost() -> None:
-    """What was sent by a worker that died is sent again: receivers know it by its id."""
+    """Release deliveries of workers that died. Receivers recognise a repeated one by its id."""
     WebhookDelivery.objects.shorten_leases(LEASE_SECONDS)
     WebhookDelivery.objects.expired().update(status=DeliveryStatus.QUEUED, worker="")
 
@@ -142,14 +142,14 @@ def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
 
 
 def _message(delivery: WebhookDelivery) -> _WebhookMessage | _DeliveryOutcome:
-    """An outcome if it may not be sent, or if there is nothing to sign it with."""
+    """Return the message; an outcome if it may not be sent, or cannot be signed."""
     webhook, now = delivery.webhook, timezone.now()
     if reason := _reason_to_withhold(delivery):
         return _DeliveryOutcome(reason, is_withheld=True)
     try:
         keys = secrets_of(webhook, now=now)
     except DecryptError:
-        return _DeliveryOutcome("The secret cannot be read; rotate it.")
+        return _DeliveryOutcome("The webhook's secret cannot be decrypted. Rotate it.")
     body = numbers.write({**delivery.payload, **_output(delivery)})
     headers = {
         "Content-Type": "application/json",
@@ -162,17 +162,17 @@ def _message(delivery: WebhookDelivery) -> _WebhookMessage | _DeliveryOutcome:
 
 
 def _reason_to_withhold(delivery: WebhookDelivery) -> str:
-    """Empty while the receiver may know of this turn. Two queries."""
+    """Return why not to send it; empty while the receiver may know of this turn. Two queries."""
     turn = Turn.objects.in_sight().filter(pk=delivery.turn_id).first()
     if turn is None:
         return "The turn was deleted."
     if not Webhook.objects.entitled(turn).filter(pk=delivery.webhook_id).exists():
-        return "The webhook's user may not hear of this turn any more."
+        return "The webhook's user no longer has access to this turn."
     return ""
 
 
 def _output(delivery: WebhookDelivery) -> dict[str, Any]:
-    """What the turn wrote, for those who asked for it; null if it is erased, or too long."""
+    """Return what the turn wrote, if the webhook wants it; None if it is erased, or too long."""
     if not delivery.webhook.include_output:
         return {}
     turn = Turn.objects.filter(pk=delivery.turn_id).first()
@@ -247,24 +247,24 @@ def _is_enabled(webhook_id: UUID) -> bool:
 
 
 def _count(webhook_id: UUID, outcome: _DeliveryOutcome) -> None:
-    """Failures in a row, and what follows from too many."""
+    """Count failures in a row, and disable a webhook after too many."""
     row = Webhook.objects.filter(pk=webhook_id)
     if not outcome.error:
         row.filter(failures__gt=0).update(failures=0, failing_since=None)
         return
     row.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", Now()))
     if outcome.http_status == GONE:
-        _disable(webhook_id, "The address said that it is gone (410).")
+        _disable(webhook_id, "The address answered that it is gone (410).")
         return
     failing = row.filter(
         failures__gte=GIVE_UP_FAILURES, failing_since__lte=Now() - GIVE_UP_AFTER
     ).values_list("failures", flat=True)
     for failures in failing:
-        _disable(webhook_id, f"{failures} attempts in a row failed. The last: {outcome.error}")
+        _disable(webhook_id, f"{failures} attempts in a row failed. The last one: {outcome.error}")
 
 
 def _disable(webhook_id: UUID, reason: str) -> None:
-    """What still waits is not sent: a redelivery can be asked for."""
+    """Disable the webhook. What still waits is not sent, but can be sent again later."""
     now = timezone.now()
     live = Webhook.objects.filter(pk=webhook_id, disabled_at__isnull=True)
     if live.update(disabled_at=now, disabled_reason=reason[:300]):

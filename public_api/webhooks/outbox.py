@@ -1,4 +1,4 @@
-"""Turns of API keys become deliveries to webhooks, in the transaction that ends the turn.
+"""Create deliveries to webhooks from turns of API keys, in the transaction that ends the turn.
 
 Turns without a key, and those of organizations without webhooks, cost nothing: which organizations
 have some is read once in KNOWN_SECONDS by each process.
@@ -19,13 +19,14 @@ from public_api.queue import enqueue_deliveries
 from public_api.responses.names import RequestEcho, response_id
 
 KNOWN_SECONDS: Final = 5.0
-"""So long a new organization's first webhook may hear nothing."""
+"""How long an organization's first webhook may get nothing."""
 
 _known: tuple[float, frozenset[UUID]] | None = None
 
 
 def note_turn(turn: Turn) -> None:
-    """One query and one write for a turn that somebody hears of. The caller is in a transaction."""
+    """Add the turn's deliveries. Call it in a transaction. One query, one write if there are
+    any."""
     if turn.api_key_id is None or turn.organization_id not in _organizations():
         return
     event = f"turn.{turn.status}"
@@ -39,7 +40,7 @@ def note_turn(turn: Turn) -> None:
 
 
 def forget_known() -> None:
-    """This process reads anew which organizations have webhooks."""
+    """Let this process read again which organizations have webhooks."""
     global _known
     _known = None
 
@@ -72,7 +73,7 @@ def _delivery(webhook: Webhook, turn: Turn, event: str) -> WebhookDelivery:
 
 
 def _describe_turn(turn: Turn) -> dict[str, Any]:
-    """What is no text of anybody's: of calls that wait their names, not their arguments."""
+    """Describe the turn without anybody's texts: waiting calls have names, but no arguments."""
     ids = ("chat_id", "assistant_id", "api_key_id")
     times = ("created_at", "started_at", "ended_at")
     waits = turn.status == TurnStatus.WAITING

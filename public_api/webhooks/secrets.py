@@ -1,6 +1,7 @@
-"""What a webhook's row keeps sealed: the secret it signs with, and the one before.
+"""Encrypt and decrypt a webhook's secrets: the one it signs with, and the one before.
 
-A sealed text opens only for its row. Refuses to hand a secret to anything but `webhook_delivery`.
+An encrypted text can be decrypted only for its row. Only `public_api.webhooks.delivery` may ask for
+a secret.
 """
 
 from datetime import datetime
@@ -10,7 +11,7 @@ from public_api.models import Webhook
 
 
 def encrypt_secret(webhook: Webhook, secret: str) -> None:
-    """Set it, without saving."""
+    """Set the encrypted secret on the row, without saving it."""
     webhook.secret_sealed = encrypt(
         secret,
         table=_PLACE,
@@ -20,13 +21,13 @@ def encrypt_secret(webhook: Webhook, secret: str) -> None:
 
 
 def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
-    """Those that sign now, the newest first. Raises DecryptError, SecretKeyError."""
-    sealed = [webhook.secret_sealed]
+    """Return the secrets that sign now, the newest first. Raises DecryptError, SecretKeyError."""
+    encrypted = [webhook.secret_sealed]
     if webhook.old_secret_until is not None and webhook.old_secret_until > now:
-        sealed.append(webhook.old_secret_sealed)
+        encrypted.append(webhook.old_secret_sealed)
     return [
         decrypt(text, table=_PLACE, pk=webhook.pk, organization_id=webhook.organization_id)
-        for text in sealed
+        for text in encrypted
     ]
 
 

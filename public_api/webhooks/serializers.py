@@ -1,4 +1,4 @@
-"""The shapes of `webhooks/`."""
+"""Validate and describe `webhooks/`."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from public_api.models import MAX_URL_CHARS, DeliveryStatus, WebhookEvent
 
 MAX_OVERLAP_HOURS: Final = 24 * 7
 MAX_NAMED_EVENTS: Final = 100
-"""There are fewer; some may be named twice."""
+"""More than there are, since a client may name one twice."""
 
 
 class WebhookChangesInput(serializers.Serializer[Any]):
@@ -22,10 +22,11 @@ class WebhookChangesInput(serializers.Serializer[Any]):
         max_length=MAX_NAMED_EVENTS,
     )
     include_output = serializers.BooleanField(
-        required=False, help_text="Send what the turn wrote as well."
+        required=False, help_text="Also send what the turn wrote."
     )
     whole_organization = serializers.BooleanField(
-        required=False, help_text="Hear of everybody's keys, not only of your own: for admins."
+        required=False,
+        help_text="Notify about turns of everybody's keys, not only of yours. Admins only.",
     )
 
     def validate_events(self, events: list[str]) -> list[str]:
@@ -50,7 +51,7 @@ class RotateSecretInput(serializers.Serializer[Any]):
         default=24,
         min_value=0,
         max_value=MAX_OVERLAP_HOURS,
-        help_text="How long the old secret signs too.",
+        help_text="How many hours the old secret also signs.",
     )
 
 
@@ -65,7 +66,7 @@ class WebhookSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField()
     disabled_at = serializers.DateTimeField(allow_null=True)
     disabled_reason = serializers.CharField(allow_null=True)
-    failures = serializers.IntegerField(help_text="Attempts in a row that failed.")
+    failures = serializers.IntegerField(help_text="The number of attempts in a row that failed.")
     failing_since = serializers.DateTimeField(allow_null=True)
     old_secret_until = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -73,14 +74,14 @@ class WebhookSerializer(serializers.Serializer[Any]):
 
 
 class IssuedWebhookSerializer(WebhookSerializer):
-    """With its secret, this once."""
+    """A new webhook, with its secret: no later answer shows it."""
 
     secret = serializers.CharField(allow_null=True)
 
 
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
-    event_id = serializers.UUIDField(help_text="`id` of what was sent: redeliveries share it.")
+    event_id = serializers.UUIDField(help_text="The `id` of the event; redeliveries share it.")
     event = serializers.ChoiceField(WebhookEvent.choices)
     turn_id = serializers.UUIDField()
     status = serializers.ChoiceField(DeliveryStatus.choices)

@@ -1,4 +1,4 @@
-"""The verbs of webhooks. Secrets leave once, as the second value returned."""
+"""Change webhooks. Secrets leave once, as the second value returned."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -30,9 +30,12 @@ MAX_WEBHOOKS: Final = 20
 def create_webhook(
     principal: Principal, *, fields: Mapping[str, Any], claim: IdempotencyRecord | None = None
 ) -> tuple[Webhook, str]:
-    """Raises Invalid (the address is not one that may be called), Forbidden (of the whole
-    organization: for admins), Conflict (too many)."""
-    said = f"You have {MAX_WEBHOOKS} webhooks, which is as many as there may be."
+    """Return a webhook and its secret.
+
+    Raises Invalid (Amber may not call the address), Forbidden (only admins may hear of the whole
+    organization), Conflict (too many).
+    """
+    said = f"You have reached the limit of {MAX_WEBHOOKS} webhooks."
     refuse_beyond(Webhook, principal, MAX_WEBHOOKS, said=said)
     webhook = Webhook(
         id=new_id(), organization_id=principal.organization_id, user=principal.user, **fields
@@ -48,7 +51,7 @@ def create_webhook(
 
 @transaction.atomic(durable=True)
 def edit_webhook(webhook: Webhook, principal: Principal, *, changes: Mapping[str, Any]) -> Webhook:
-    """`enabled` among the changes: a disabled one begins anew. Raises as `create_webhook`."""
+    """Change a webhook. `enabled` restarts a disabled one. Raises as `create_webhook`."""
     webhook = _lock_webhook(webhook)
     rest = dict(changes)
     enabled = rest.pop("enabled", None)
@@ -67,13 +70,13 @@ def edit_webhook(webhook: Webhook, principal: Principal, *, changes: Mapping[str
 
 @transaction.atomic(durable=True)
 def delete_webhook(webhook: Webhook) -> None:
-    """With its log."""
+    """Delete the webhook with its log."""
     webhook.delete()
 
 
 @transaction.atomic(durable=True)
 def rotate_secret(webhook: Webhook, *, overlap: timedelta) -> tuple[Webhook, str]:
-    """A new secret; what is sent is signed with the old one too for `overlap` longer."""
+    """Return a new secret; the old one also signs for `overlap` longer."""
     webhook = _lock_webhook(webhook)
     webhook.old_secret_sealed = webhook.secret_sealed
     webhook.old_secret_until = timezone.now() + overlap
@@ -85,12 +88,14 @@ def rotate_secret(webhook: Webhook, *, overlap: timedelta) -> tuple[Webhook, str
 
 @transaction.atomic(durable=True)
 def deliver_again(delivery: WebhookDelivery) -> WebhookDelivery:
-    """The same event once more, as a delivery of its own. Raises Conflict (the webhook is
-    disabled, or it is on its way as it is)."""
+    """Send the same event again, as a delivery of its own.
+
+    Raises Conflict (the webhook is disabled, or the delivery is still on its way).
+    """
     if not delivery.webhook.is_enabled:
         raise Conflict("The webhook is disabled.")
     if delivery.status in (DeliveryStatus.QUEUED, DeliveryStatus.RUNNING):
-        raise Conflict("It is on its way.")
+        raise Conflict("This delivery is still on its way.")
     again = WebhookDelivery.objects.create(
         organization_id=delivery.organization_id,
         webhook_id=delivery.webhook_id,
@@ -104,7 +109,8 @@ def deliver_again(delivery: WebhookDelivery) -> WebhookDelivery:
     return again
 
 
-# -- Private: inside the verb's transaction ----------------------------------------------------------
+# -- Private: inside the verb's transaction
+# ----------------------------------------------------------
 
 
 def _lock_webhook(webhook: Webhook) -> Webhook:
@@ -117,7 +123,7 @@ def _lock_webhook(webhook: Webhook) -> Webhook:
 
 
 def _check(webhook: Webhook, principal: Principal) -> None:
-    """What a name stands for is judged whenever something is sent."""
+    """Raise for an address or a scope that is not allowed. A name is resolved only when sending."""
     try:
         installation_policy().checked(webhook.url)
     except AmberError as error:
@@ -126,7 +132,7 @@ def _check(webhook: Webhook, principal: Principal) -> None:
     if not webhook.whole_organization:
         return
     if not principal.is_admin:
-        raise Forbidden("Only owners and admins hear of everybody's turns.")
+        raise Forbidden("Only owners and admins can be notified of everybody's turns.")
     if webhook.include_output:
-        said = "Not for the whole organization: what members said is theirs."
+        said = "A webhook of the whole organization cannot include what members wrote."
         raise Invalid(said, fields={"include_output": [said]})

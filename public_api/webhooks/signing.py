@@ -1,10 +1,10 @@
-"""How what Amber sends proves that it is from Amber, and new.
+"""Sign what Amber sends, to prove that it is from Amber, and new.
 
     Amber-Signature: t=<seconds since 1970>,v1=<hex>[,v1=<hex>]
 
-`v1` is the HMAC-SHA256 (RFC 2104) of `<t>.<body>` with the webhook's secret; while a secret is being
-changed there is one of each. Receivers refuse what is minutes old. Pure; the form is Stripe's,
-https://docs.stripe.com/webhooks#verify-manually.
+`v1` is the HMAC-SHA256 (RFC 2104) of `<t>.<body>` with the webhook's secret; while a secret is
+being changed there is one of each. Receivers refuse what is minutes old. Pure; the form is
+Stripe's, https://docs.stripe.com/webhooks#verify-manually.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ def new_secret() -> str:
 
 
 def signature(keys: Sequence[str], body: bytes, *, at: int) -> str:
-    """The header's value; `at` in seconds since 1970."""
+    """Return the header's value; `at` in seconds since 1970."""
     signed = b"%d.%s" % (at, body)
     marks = (hmac.new(key.encode(), signed, hashlib.sha256).hexdigest() for key in keys)
     return ",".join([f"t={at}", *(f"v1={mark}" for mark in marks)])

@@ -1,4 +1,4 @@
-"""Registers webhooks as a listener of turns, when Django starts."""
+"""Register webhooks as a listener of turns, when Django starts."""
 
 from chats.turns import listeners
 from public_api.webhooks.outbox import note_turn

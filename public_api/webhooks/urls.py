@@ -1,4 +1,4 @@
-"""REST of webhooks, below /api/v1/."""
+"""Route REST of webhooks, below /api/v1/."""
 
 from django.urls import path
 

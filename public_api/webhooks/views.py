@@ -1,4 +1,4 @@
-"""REST of webhooks: `webhooks/` and their log. For people in a session, as with API keys."""
+"""Serve `webhooks/` and their log over REST, to people in a session, as with API keys."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -43,7 +43,8 @@ class WebhooksView(_WebhookListView):
 
     @extend_schema(responses=WebhookSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """Yours in the active organization; admins see those for all of it, too."""
+        """List your webhooks in the active organization; admins also see those of the
+        organization."""
         return self.page(Webhook.objects.visible_to(principal_of(request)), webhook_wire)
 
     @extend_schema(
@@ -52,8 +53,8 @@ class WebhooksView(_WebhookListView):
         responses={201: IssuedWebhookSerializer},
     )
     def post(self, request: Request) -> Response:
-        """An address to be told of turns made with your API keys. The secret is shown once; asked
-        again with the same Idempotency-Key it is null."""
+        """Create a webhook for turns of your API keys. The secret is shown only once; it is null
+        when the request is repeated with the same Idempotency-Key."""
         principal = principal_of(request)
         fields = validate_body(NewWebhookInput, request)
         done = once(
@@ -74,12 +75,12 @@ class WebhookView(APIView):
 
     @extend_schema(responses=WebhookSerializer)
     def get(self, request: Request, webhook_id: UUID) -> Response:
-        """The webhook, without its secret."""
+        """Show a webhook without its secret."""
         return Response(webhook_wire(get_visible(Webhook, principal_of(request), webhook_id)))
 
     @extend_schema(request=EditedWebhookInput, responses=WebhookSerializer)
     def patch(self, request: Request, webhook_id: UUID) -> Response:
-        """`enabled: true` lets one begin anew that was disabled."""
+        """Change a webhook. `enabled: true` restarts one that was disabled."""
         principal = principal_of(request)
         webhook = get_writable(Webhook, principal, webhook_id)
         changes = validate_body(EditedWebhookInput, request, partial=True)
@@ -87,7 +88,7 @@ class WebhookView(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, webhook_id: UUID) -> Response:
-        """It is told of nothing more."""
+        """Delete a webhook. It gets no further events."""
         services.delete_webhook(get_writable(Webhook, principal_of(request), webhook_id))
         return Response(status=204)
 
@@ -97,7 +98,7 @@ class RotateSecretView(APIView):
 
     @extend_schema(request=RotateSecretInput, responses={201: IssuedWebhookSerializer})
     def post(self, request: Request, webhook_id: UUID) -> Response:
-        """A new secret, shown once; for a while both sign."""
+        """Replace the secret by a new one, shown only once. For a while both sign."""
         webhook = get_writable(Webhook, principal_of(request), webhook_id)
         hours = validate_body(RotateSecretInput, request)["overlap_hours"]
         webhook, secret = services.rotate_secret(webhook, overlap=timedelta(hours=hours))
@@ -109,7 +110,7 @@ class DeliveriesView(_WebhookListView):
 
     @extend_schema(responses=DeliverySerializer(many=True))
     def get(self, request: Request, webhook_id: UUID) -> Response:
-        """What was sent, and how it went; newest first."""
+        """List deliveries with their results, newest first."""
         webhook = get_visible(Webhook, principal_of(request), webhook_id)
         return self.page(webhook.deliveries.all(), delivery_wire)
 
@@ -119,7 +120,7 @@ class RedeliverView(APIView):
 
     @extend_schema(request=None, responses={201: DeliverySerializer})
     def post(self, request: Request, webhook_id: UUID, delivery_id: UUID) -> Response:
-        """Send the same event once more."""
+        """Send the same event again."""
         principal = principal_of(request)
         webhook = get_writable(Webhook, principal, webhook_id)
         delivery = get_visible(WebhookDelivery, principal, delivery_id)

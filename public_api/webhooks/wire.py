@@ -1,4 +1,4 @@
-"""The wire form of webhooks and of their log. Secrets are in neither."""
+"""Write webhooks and their log in their wire form, without secrets."""
 
 from typing import Any
 

@@ -126,7 +126,7 @@ def test_a_restore_that_breaks_off_changes_nothing(own_platform, tmp_path):
     execute(platform, "UPDATE accounts_organization SET name = 'Changed since'")
     done = manage(platform, "restore", dump, lying)
     assert done.returncode == 1
-    assert "accounts_user has not" in done.stderr
+    assert "accounts_user does not have" in done.stderr
     assert platform.query("SELECT DISTINCT name FROM accounts_organization") == [("Changed since",)]
     assert (platform.home / "files" / "note").read_text() == "as it was"
 

@@ -1,10 +1,10 @@
-"""One row written by one statement whose SQL is built once: a third of the CPU of `Model.save`.
+"""Write one row by a statement whose SQL is built once: a third of the CPU of `Model.save`.
 
     insert_row(message)
     kept = update_row(turn, "status", "seq", "updated_at", where={"fence": turn.fence})
 
-For what every turn writes. Fields prepare their values as they do for `save` (`updated_at` is set to
-the time where it is named). Refuses expressions, saves no related rows and sends no signals.
+For what every turn writes. Fields prepare their values as they do for `save` (`updated_at` is set
+to the time where it is named). Refuses expressions, saves no related rows and sends no signals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _Column = Field[Any, Any]
 
 
 def insert_row(row: Model) -> None:
-    """All columns of a new row, whose id is known. One query."""
+    """Insert all columns of a new row, whose id is known. One query."""
     columns = type(row)._meta.concrete_fields
     with connection.cursor() as cursor:
         cursor.execute(_insert_sql(type(row)), _values(row, columns, is_new=True))
@@ -27,7 +27,7 @@ def insert_row(row: Model) -> None:
 
 
 def update_row(row: Model, *names: str, where: Mapping[str, Any] | None = None) -> bool:
-    """These columns of a row that is stored; whether it was there as `where` says. One query."""
+    """Update these columns of a stored row; return whether it matched `where`. One query."""
     where = {"pk": row.pk, **(where or {})}
     sql, columns, conditions = _update(type(row), names, tuple(where))
     params = _values(row, columns, is_new=False)
@@ -67,7 +67,7 @@ def _column(model: type[Model], name: str) -> _Column:
 
 
 def _place(column: _Column) -> str:
-    """Some columns are written with a cast."""
+    """Return the column's placeholder: some columns are written with a cast."""
     if hasattr(column, "get_placeholder"):
         return str(column.get_placeholder(None, None, connection))
     return "%s"

@@ -1,4 +1,4 @@
-"""Database connections of a thread that is going to wait for somebody else."""
+"""Manage the database connections of a thread that is going to wait for somebody else."""
 
 from django.db import connections
 

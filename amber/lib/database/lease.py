@@ -1,9 +1,10 @@
-"""Work that is a row: claimed by compare-and-set, kept by a lease, guarded by a fence.
+"""Claim work that is a row by compare-and-set, keep it by a lease, guard it by a fence.
 
 A worker that claims a row gets a new `fence`; whoever writes for that row locks it with its fence
 first (`holding`), so that a worker that was only slow cannot write after another took over.
-Times are the database's, and its clock may be set back: what lies too far ahead is not waited for. The pattern is https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
-with the database as both lock and store.
+Times are the database's, and its clock may be set back: what lies too far ahead is not waited for.
+The pattern, with the database as both lock and store, is
+https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 """
 
 from collections.abc import Iterable
@@ -31,16 +32,16 @@ FOR NO KEY UPDATE
 
 
 class Fenced(Exception):
-    """The row is no longer ours: another worker took over, or it ended. Stop without a trace."""
+    """The row is no longer this worker's: another took over, or it ended. Stop without a trace."""
 
 
 class LeasedQuerySet(models.QuerySet[Any]):
     def claim(self, pk: UUID, *, worker: str, lease_seconds: float) -> Any | None:
-        """The row, now running under a new fence; None when it was not queued. Two queries."""
+        """Return the row, now running under a new fence; None if it was not queued. Two queries."""
         return self.get(pk=pk) if self.take(pk, worker, lease_seconds) else None
 
     def take(self, pk: UUID, worker: str, lease_seconds: float) -> bool:
-        """As `claim`, for who reads the row in a way of his own. One query."""
+        """Claim the row without reading it; return whether it was queued. One query."""
         with connection.cursor() as cursor:
             cursor.execute(
                 _TAKE_SQL.format(table=self.model._meta.db_table), [worker, lease_seconds, pk]
@@ -48,10 +49,10 @@ class LeasedQuerySet(models.QuerySet[Any]):
             return bool(cursor.rowcount)
 
     def holding(self, pk: UUID, fence: int, *fields: str) -> tuple[Any, ...]:
-        """Lock the row until this transaction ends; these fields as they are now.
+        """Lock the row until this transaction ends; return these fields as they are now.
 
         Only what others may change needs reading: the rest is known to whoever holds the fence.
-        Raises Fenced when the row is not ours.
+        Raises Fenced if another worker has it, or if it ended.
         """
         about = self.model._meta
         columns = [
@@ -67,7 +68,7 @@ class LeasedQuerySet(models.QuerySet[Any]):
         return found
 
     def renew(self, ids: Iterable[UUID], *, worker: str, lease_seconds: float) -> int:
-        """Renew the leases of these rows in one statement; how many this worker still holds."""
+        """Renew these rows' leases in one statement; return how many this worker still holds."""
         return self.filter(pk__in=list(ids), worker=worker, status=RUNNING).update(
             lease_until=Now() + timedelta(seconds=lease_seconds)
         )
@@ -75,7 +76,7 @@ class LeasedQuerySet(models.QuerySet[Any]):
     def shorten_leases(self, lease_seconds: float) -> int:
         """Cut leases that end later than any worker can have asked for: the clock was set back.
 
-        Whoever lives renews its own; the others run out as always. One statement.
+        Living workers renew their leases; the others run out as always. One statement.
         """
         longest = Now() + timedelta(seconds=2 * lease_seconds)
         return self.filter(status=RUNNING, lease_until__gt=longest).update(
@@ -83,18 +84,18 @@ class LeasedQuerySet(models.QuerySet[Any]):
         )
 
     def expired(self) -> Self:
-        """Rows whose worker has been silent for longer than its lease."""
+        """Return rows whose worker has been silent for longer than its lease."""
         return self.filter(status=RUNNING, lease_until__lt=Now())
 
 
 def is_older(column: str, age: timedelta) -> models.Q:
-    """Whether the time in this column is that long ago; or lies as far ahead, written before the
-    clock was set back."""
+    """Match times that are longer ago than `age`, or further ahead than that: those were written
+    before the clock was set back."""
     return models.Q(**{f"{column}__lt": Now() - age}) | models.Q(**{f"{column}__gt": Now() + age})
 
 
 class Leased(models.Model):
-    """Abstract: the columns of the pattern. `status` is the subclass's, with its own states.
+    """The columns of a leased row; abstract. `status` is the subclass's, with its own states.
 
     `attempt` counts claims that were not released; `worker` names the process that holds it.
     """

@@ -1,4 +1,4 @@
-"""What every row has: a UUIDv7 made here, and when it was made and changed."""
+"""Give every row a UUIDv7, made here, and the times when it was created and changed."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from amber.lib.ids import new_id
 
 
 class Row(models.Model):
-    """Abstract. `created_at` and `updated_at` are aware; bulk writers set `updated_at` themselves."""
+    """A row; abstract. The times are aware; bulk writers set `updated_at` themselves."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

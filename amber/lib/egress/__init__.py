@@ -1,9 +1,9 @@
-"""One way out: every request to an address that a tenant, a document or a model chose.
+"""Send every request to an address that a tenant, a document or a model chose.
 
     response = await fetch("GET", url, policy=policy)       # or fetch_sync, from a plain thread
 
-Where it may connect is `egress_policy`'s business, how it connects `egress_transport`'s; what comes
-back, limits and errors are `egress_answer`'s, redirects `egress_client`'s. Nothing is kept between
+Where it may connect is decided in `policy`, how it connects in `transport`; answers, limits and
+errors are in `answer`, redirects in `client`. Nothing is kept between
 calls: no cookies, no connections. The client (httpx2, 3 MB) is imported with the first call.
 
 Refuses to say why a connection failed in more than the five words of `Reason`.
@@ -53,7 +53,7 @@ async def fetch(
     limits: FetchLimits = USUAL_LIMITS,
     into: BinaryIO | None = None,
 ) -> Response:
-    """One request and its redirects. `json` is sent as the body, if it is not None.
+    """Send one request and follow its redirects. `json` is sent as the body, if it is not None.
 
     `into` takes the answer's body as it comes, for bodies too large for memory; the response's
     is empty then. `policy` None is the installation's. Raises UnsafeAddress, FetchError (both
@@ -84,7 +84,7 @@ def fetch_sync(
     limits: FetchLimits = USUAL_LIMITS,
     into: BinaryIO | None = None,
 ) -> Response:
-    """As `fetch`, for threads without an event loop."""
+    """Fetch as `fetch` does, in a thread without an event loop."""
     return asyncio.run(
         fetch(
             method,
@@ -100,7 +100,7 @@ def fetch_sync(
 
 
 def installation_policy() -> EgressPolicy:
-    """What AMBER_TOOL_ALLOWED_HOSTS says. Raises ValueError if it is wrong."""
+    """Return the policy of AMBER_TOOL_ALLOWED_HOSTS. Raises ValueError for a wrong entry."""
     return _policy_allowing(tuple(settings.AMBER_TOOL_ALLOWED_HOSTS))
 
 

@@ -1,4 +1,4 @@
-"""Which IP addresses a tenant may make Amber call: public ones, and nothing that hides another.
+"""Judge which IP addresses a tenant may make Amber call: public ones that hide no other.
 
 The tables are IANA's special-purpose registries, written out, because `ipaddress.is_global`
 differs between patch releases of Python:
@@ -63,7 +63,8 @@ _METADATA_V6: Final = IPv6Address("fd00:ec2::254")
 
 
 def plain_address(text: str) -> IPAddress | None:
-    """The address this spells, mapped ones as IPv4; None if it is none, or has a zone."""
+    """Return the address that this spells, mapped ones as IPv4; None if it is none, or has a
+    zone."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -87,9 +88,10 @@ def is_public(address: IPAddress) -> bool:
 
 
 def is_allowable(address: IPAddress) -> bool:
-    """Whether a name that the operator allowed may lead here.
+    """Return whether a name that the operator allowed may lead here.
 
-    Private addresses too, but no metadata, link-local, multicast, reserved or unspecified ones.
+    True for private addresses too, but not for metadata, link-local, multicast, reserved or
+    unspecified ones.
     """
     if isinstance(address, IPv4Address):
         return not any(address in block for block in _NEVER_V4)
@@ -102,7 +104,7 @@ def is_allowable(address: IPAddress) -> bool:
 
 
 def _ipv4_inside(address: IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses a packet to this one would reach; empty for native IPv6."""
+    """Return the IPv4 addresses a packet to this one would reach; empty for native IPv6."""
     if address.ipv4_mapped is not None:
         return (address.ipv4_mapped,)
     if address.sixtofour is not None:

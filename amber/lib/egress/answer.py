@@ -1,5 +1,4 @@
-"""What a fetch gives, what it may cost, and how it fails: the words of `amber/lib/egress/__init__.py`, without
-the client."""
+"""Define what a fetch returns, what it may cost and how it fails, without importing the client."""
 
 import codecs
 import re
@@ -50,7 +49,7 @@ _MESSAGES: Final[dict[Reason, str]] = {
 
 
 class FetchError(Invalid):
-    """No answer that can be used. `reason` is all there is to know."""
+    """There is no usable answer. `reason` is all that is told."""
 
     def __init__(self, reason: Reason) -> None:
         self.reason = reason
@@ -72,7 +71,7 @@ USUAL_LIMITS: Final = FetchLimits()
 
 @dataclass(frozen=True)
 class Response:
-    """Any status: what a 404 means is the caller's to say. `url` is where the answer came from."""
+    """An answer of any status: the caller decides what a 404 means. `url` is where it came from."""
 
     status: int
     headers: "httpx2.Headers"
@@ -85,16 +84,16 @@ class Response:
 
     @property
     def mime_type(self) -> str:
-        """In lower case, without parameters; empty if not given."""
+        """The type in lower case, without parameters; empty if not given."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def text(self) -> str:
-        """In the charset that was named, else UTF-8; what does not decode becomes U+FFFD."""
+        """Decode by the named charset, else UTF-8; what does not decode becomes U+FFFD."""
         charset = _known_charset(self.headers.get("content-type", ""))
         return self.body.decode(charset, errors="replace").removeprefix("\ufeff")
 
     def json(self) -> Any:
-        """Raises FetchError `bad_answer` if it is not JSON or over MAX_JSON_DEPTH deep."""
+        """Parse the body. Raises FetchError `bad_answer` unless it is JSON, and not too deep."""
         if is_deeper(self.body, MAX_JSON_DEPTH):
             raise FetchError("bad_answer")
         try:
@@ -104,7 +103,7 @@ class Response:
 
 
 def _known_charset(content_type: str) -> str:
-    """Python's other codecs decompress, run in quadratic time, or are no charsets."""
+    """Return a safe codec: Python's others decompress, take quadratic time, or are no charsets."""
     named = _CHARSET.search(content_type)
     try:
         codec = codecs.lookup(named[1]).name if named else "utf-8"

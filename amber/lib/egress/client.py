@@ -1,4 +1,4 @@
-"""One request and its redirects, by httpx2: what `amber/lib/egress/__init__.py` loads when something is fetched.
+"""Send one request and follow its redirects by httpx2; loaded when something is first fetched.
 
 Redirects: at most three, each address judged as the first was. From https to http: refused, always.
 POST becomes GET after 301 and 302, every method (but HEAD) after 303; a body goes only where it
@@ -46,7 +46,7 @@ async def fetch_guarded(
     limits: FetchLimits,
     into: BinaryIO | None,
 ) -> Response:
-    """As `amber.lib.egress.fetch`. Raises UnsafeAddress, FetchError."""
+    """Fetch as `amber.lib.egress.fetch` does. Raises UnsafeAddress, FetchError."""
     hop = _first_hop(method, policy.checked(url), headers, content, json)
     try:
         async with asyncio.timeout(limits.total_seconds):
@@ -121,7 +121,7 @@ def _request(hop: _Hop, limits: FetchLimits) -> httpx2.Request:
 
 
 async def _read(answer: httpx2.Response, max_bytes: int, sink: BinaryIO) -> None:
-    """Stops at the first piece too many, counted after decompression. Raises FetchError."""
+    """Copy the body to `sink`. Raises FetchError at the first piece too many, as decompressed."""
     if answer.status_code < 200:
         raise FetchError("bad_answer")
     declared = answer.headers.get("content-length", "")
@@ -144,7 +144,7 @@ def _join_url(url: httpx2.URL, location: str) -> str:
 
 
 def _next_hop(hop: _Hop, status: int, url: httpx2.URL) -> _Hop:
-    """Raises FetchError `bad_redirect`."""
+    """Return the request that the redirect asks for. Raises FetchError `bad_redirect`."""
     if hop.url.scheme == "https" and url.scheme == "http":
         raise FetchError("bad_redirect")
     method, content, headers = hop.method, hop.content, hop.headers

@@ -1,8 +1,7 @@
-"""The guard of outgoing requests, opened for a service that the operator names by URL.
+"""Open the egress policy for a service that the operator names by URL.
 
-Search engines, speech, rerankers: they may stand in a private network, so the host and port of that
-URL are let through, and nothing else: where such a service sends us on, the installation's rules
-hold.
+Search engines, speech and rerankers may stand in a private network, so the host and port of that
+URL are let through, and nothing else: if such a service redirects, the installation's rules hold.
 """
 
 from dataclasses import replace
@@ -12,7 +11,7 @@ from amber.lib.egress import EgressPolicy, installation_policy
 
 
 def policy_trusting(url: str) -> EgressPolicy:
-    """The installation's, with the host and port of this URL besides."""
+    """Return the installation's policy, with the host and port of this URL added."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname

@@ -1,4 +1,4 @@
-"""Where Amber may connect to for a tenant: the rules about URLs, ports and resolved addresses.
+"""Decide where Amber may connect for a tenant: the rules about URLs, ports and addresses.
 
 A URL is read once, strictly, into a form in which nothing is left to interpretation: lower-case
 ASCII name or canonical IP address, explicit port, no user, no fragment. What other programs would
@@ -60,7 +60,7 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class UnsafeAddress(Invalid):
-    """Amber may not call this. Says nothing about what is there, not even whether it exists."""
+    """Amber may not call this address. The error does not tell whether anything is there."""
 
     default_code = "unsafe_address"
 
@@ -69,9 +69,9 @@ class UnsafeAddress(Invalid):
 
 
 async def resolve_name(host: str, port: int) -> Sequence[str]:
-    """All addresses of the name, as the system orders them. Raises OSError, UnicodeError.
+    """Return all addresses of the name, in the system's order. Raises OSError, UnicodeError.
 
-    On threads of its own: a name server that does not answer blocks one for half a minute.
+    Runs on threads of its own: a name server that does not answer blocks one for half a minute.
     """
     found = await asyncio.get_running_loop().run_in_executor(
         _resolver_threads(os.getpid()),
@@ -82,7 +82,8 @@ async def resolve_name(host: str, port: int) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class EgressPolicy:
-    """`resolve` and `ssl_context` are for tests; None is the system's trust store."""
+    """The rules of one installation. Tests replace `resolve` and `ssl_context` (None: the
+    system's trust store)."""
 
     allowed: frozenset[tuple[str, int | None]] = frozenset()
     ports: frozenset[int] = WEB_PORTS
@@ -91,11 +92,11 @@ class EgressPolicy:
 
     @classmethod
     def allowing(cls, hosts: Iterable[str], *, resolve: Resolver = resolve_name) -> "EgressPolicy":
-        """From entries of AMBER_TOOL_ALLOWED_HOSTS. Raises ValueError naming a wrong one."""
+        """Read entries of AMBER_TOOL_ALLOWED_HOSTS. Raises ValueError naming a wrong one."""
         return cls(allowed=frozenset(map(_parsed_entry, hosts)), resolve=resolve)
 
     def checked(self, url: str) -> "httpx2.URL":
-        """The URL in its canonical form. Resolves nothing. Raises UnsafeAddress."""
+        """Return the URL in its canonical form. Resolves nothing. Raises UnsafeAddress."""
         import httpx2
 
         scheme, host, port, target = _read(url)
@@ -117,7 +118,7 @@ class EgressPolicy:
         return parsed
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses to connect to, in order; one look-up. `host` is of a checked URL.
+        """Return the addresses to connect to, in order; one look-up. `host` is of a checked URL.
 
         Raises UnsafeAddress unless every one of them is permitted, OSError for a name server
         that fails.
@@ -150,16 +151,16 @@ class EgressPolicy:
 
 
 def origin_of(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port in their canonical form: what a credential is meant for.
+    """Return scheme, host and port in canonical form: what a credential is meant for.
 
-    Whether it may be called is another question. Raises UnsafeAddress for what is no web address.
+    Does not decide whether it may be called. Raises UnsafeAddress unless it is a web address.
     """
     scheme, host, port, _ = _read(url)
     return scheme, host, port
 
 
 def _read(url: str) -> tuple[str, str, int, str]:
-    """(scheme, host, port, path with query)."""
+    """Return (scheme, host, port, path with query). Raises UnsafeAddress."""
     whole = _URL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
     if whole is None or _UNREADABLE.search(url):
         raise UnsafeAddress()
@@ -174,7 +175,10 @@ def _read(url: str) -> tuple[str, str, int, str]:
 
 
 def _canonical_host(text: str) -> str:
-    """Raises UnsafeAddress. A name that ends in a number is an IPv4 address or nothing."""
+    """Return a name or an address in canonical form; a name that ends in a number must be IPv4.
+
+    Raises UnsafeAddress.
+    """
     if text.startswith("["):
         address = plain_address(text[1:-1])
         if address is None or not isinstance(address, IPv6Address):
@@ -193,7 +197,8 @@ def _canonical_host(text: str) -> str:
 
 
 def _ascii_name(text: str) -> str:
-    """In lower case; international names as `xn--`. Digits in disguise are no digits."""
+    """Return the name in lower case, international ones as `xn--`. Raises UnsafeAddress, also
+    for digits in disguise."""
     if len(text) > MAX_NAME_CHARS + 1:
         raise UnsafeAddress()
     if text.isascii():
@@ -219,5 +224,5 @@ def _parsed_entry(entry: str) -> tuple[str, int | None]:
 
 @lru_cache(maxsize=1)
 def _resolver_threads(pid: int) -> ThreadPoolExecutor:
-    """Per process: threads do not survive a fork."""
+    """Return this process's threads: they do not survive a fork."""
     return ThreadPoolExecutor(max_workers=16, thread_name_prefix="egress-resolver")

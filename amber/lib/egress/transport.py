@@ -1,12 +1,13 @@
-"""How the guarded client connects: to the addresses that were judged, and to no other.
+"""Connect the guarded client to the addresses that were judged, and to no other.
 
 `GuardedTransport` is a transport of httpx2. Each request's URL is checked, and where a connection
 is made the name is resolved once, every address is judged, and the socket is opened to one of
 those very addresses; Host, SNI and the certificate still go by the name. There is no second
 look-up that an answer with a short life could change (DNS rebinding). No proxies, no environment.
 
-For a client that must be httpx2's own (MCP): `httpx2.AsyncClient(transport=GuardedTransport(policy),
-trust_env=False)`. It has no limits of size or depth; all else uses `amber/lib/egress/__init__.py`.
+For a client that must be httpx2's own (MCP):
+`httpx2.AsyncClient(transport=GuardedTransport(policy), trust_env=False)`. It has no limits of size
+or depth; everything else uses `amber.lib.egress.fetch`.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ _SOCKET_OPTIONS = Iterable[httpcore2.SOCKET_OPTION]
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Raises UnsafeAddress, and httpx2's errors."""
+    """Checks each request's URL and sends it. Raises UnsafeAddress, and httpx2's errors."""
 
     def __init__(self, policy: EgressPolicy) -> None:
         self._policy = policy
@@ -85,7 +86,7 @@ class _GuardedBody(httpx2.AsyncByteStream):
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Opens sockets. `host` arrives as the name in the URL."""
+    """Opens sockets to judged addresses. `host` arrives as the name in the URL."""
 
     def __init__(
         self, policy: EgressPolicy, inner: httpcore2.AsyncNetworkBackend | None = None
@@ -101,7 +102,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: _SOCKET_OPTIONS | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """The addresses share the time: one that swallows packets leaves some for the next."""
+        """Try each address in its share of the time, so that a silent one leaves some for the
+        next."""
         ends_at = time.monotonic() + (CONNECT_SECONDS if timeout is None else timeout)
         try:
             async with asyncio.timeout(ends_at - time.monotonic()):
@@ -135,7 +137,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
 @contextmanager
 def _as_httpx2_errors() -> Iterator[None]:
-    """httpcore2 and httpx2 call their errors by the same names."""
+    """Raise httpcore2's errors as httpx2's, which have the same names."""
     try:
         yield
     except _TRANSPORT_ERRORS as exc:
@@ -147,5 +149,5 @@ def _as_httpx2_errors() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _system_trust() -> ssl.SSLContext:
-    """Reading the certificate bundle takes 20 ms: once per process."""
+    """Read the certificate bundle once per process: it takes 20 ms."""
     return httpx2.create_ssl_context(trust_env=False)

@@ -1,4 +1,4 @@
-"""How deep a JSON text is nested, before anything parses it.
+"""Tell how deep a JSON text is nested, before anything parses it.
 
 Parsers and the code that walks what they return recurse per level, so depth is a way to make a
 small text expensive or fatal (RecursionError). Counts; does not check that the text is JSON.
@@ -14,7 +14,7 @@ _ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
 
 
 def is_deeper(text: bytes, limit: int) -> bool:
-    """Whether arrays and objects are nested more than `limit` deep, or never closed.
+    """Return whether arrays and objects are nested more than `limit` deep, or never closed.
 
     O(len(text) * limit) at C speed: each round takes away the innermost pairs.
     """

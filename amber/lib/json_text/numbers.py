@@ -1,5 +1,5 @@
-"""JSON out, whatever Postgres gave back: jsonb keeps 1e30 as an integer of 31 digits, which orjson
-refuses to write. Such a number goes out as the float it came in as.
+"""Write JSON whatever Postgres returned: jsonb keeps 1e30 as an integer of 31 digits, which orjson
+refuses to write. Such a number is written as the float that it was.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,11 @@ import orjson
 
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**64 - 1
-"""orjson writes integers from here to there."""
+"""orjson writes integers between these bounds."""
 
 
 def write(value: Any, *, option: int = 0, default: Callable[[Any], Any] | None = None) -> bytes:
-    """As `orjson.dumps`, and as fast unless there is such a number. Raises TypeError."""
+    """Write as `orjson.dumps` does, as fast unless there is such a number. Raises TypeError."""
     try:
         return orjson.dumps(value, default=default, option=option)
     except TypeError:

@@ -1,11 +1,10 @@
-"""One JSON document of any length as an answer, written while it is read from the database.
+"""Answer with one JSON document of any length, written while it is read from the database.
 
     return json_response({"memories": in_batches(rows, wire)}, filename="memories.json")
 
-A list in the document may be an iterator: it is read a batch at a time, by whichever thread is free,
-and between two pieces no database connection is held. Whoever reads slowly costs the memory of one
-batch. A fault in the middle breaks the answer off: what is no whole document is
-no valid JSON either.
+A list in the document may be an iterator: it is read a batch at a time, by whichever thread is
+free, and between two pieces no database connection is held. A slow reader costs the memory of one
+batch. A fault in the middle breaks the answer off: an incomplete document is not valid JSON either.
 """
 
 import asyncio
@@ -28,8 +27,10 @@ AnyRow = TypeVar("AnyRow", bound=Model)
 
 
 def json_response(document: Mapping[str, Any], *, filename: str) -> StreamingHttpResponse:
-    """The document as a download. Call it in the request's own thread: it returns that thread's
-    database connections."""
+    """Return the document as a download.
+
+    Call it in the request's own thread: it gives that thread's database connections back.
+    """
     response = StreamingHttpResponse(_body(document), content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     release_connections()
@@ -42,7 +43,7 @@ def in_batches(
     *,
     size: int = BATCH,
 ) -> Iterator[Any]:
-    """`wire` of these rows, oldest first: one query for their ids, and one a batch."""
+    """Yield `wire` of these rows, oldest first: one query for their ids, and one per batch."""
     ids = iter(list(rows.order_by("created_at", "pk").values_list("pk", flat=True)))
     while some := list(islice(ids, size)):
         found = rows.in_bulk(some)
@@ -50,7 +51,7 @@ def in_batches(
 
 
 def json_pieces(value: Any) -> Iterator[bytes]:
-    """The document in pieces of about PIECE_BYTES."""
+    """Yield the document in pieces of about PIECE_BYTES."""
     waiting: list[bytes] = []
     size = 0
     for part in _write_value(value):
@@ -69,7 +70,7 @@ async def _body(document: Mapping[str, Any]) -> AsyncIterator[bytes]:
 
 
 def _next(pieces: Iterator[bytes]) -> bytes:
-    """Empty at the end."""
+    """Return the next piece, empty at the end, and close this thread's connections."""
     try:
         return next(pieces, b"")
     finally:

@@ -1,5 +1,7 @@
-"""Where mails go while there is no mail server: nowhere. The log says that one was wanted, and never to
-whom nor what stood in it, since a link in it is as good as a password.
+"""Drop mails while there is no mail server.
+
+The log tells that there was one, and never to whom or what was in it, since a link in it is as
+good as a password.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Django's backend for Postgres, with a pool that is back as soon as Postgres is (`base`)."""
+"""Adapts Django's backend for Postgres: its pool recovers as soon as Postgres does (`base`)."""

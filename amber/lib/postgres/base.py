@@ -1,9 +1,9 @@
-"""Django's backend for Postgres with another pool: one that is back as soon as Postgres is.
+"""Give Django's backend for Postgres a pool that recovers as soon as Postgres does.
 
-psycopg's own pool doubles its pause between attempts from 1 s on, for five minutes: after an outage it
-stays away for as long again. And each dead connection that is found in it costs the caller a pause,
-which doubles too: with five of them a request fails although Postgres is back. All else is Django's and
-psycopg's: https://www.psycopg.org/psycopg3/docs/advanced/pool.html
+psycopg's own pool doubles its pause between attempts from 1 s on, for five minutes: after an outage
+it stays away for as long again. And each dead connection that is found in it costs the caller a
+pause, which doubles too: with five of them a request fails although Postgres is back. Everything
+else is Django's and psycopg's: https://www.psycopg.org/psycopg3/docs/advanced/pool.html
 """
 
 import contextlib
@@ -16,20 +16,21 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 RECONNECT_SECONDS: Final = 2.0
-"""One round of attempts: at once, after 1 s, and after 2. Then the next round begins."""
+"""The length of a round of attempts: at once, after 1 s and after 2. Then the next one begins."""
 
 
 class ReconnectingPool(ConnectionPool[Connection[Any]]):
-    """Asks about every second while Postgres is away; gives up all connections with the first dead.
+    """A pool that tries every second while Postgres is away, and drops all connections with the
+    first dead one.
 
-    A connection is looked at each time that it is given away, which costs 0.07 ms.
+    A connection is checked each time that it is handed out, which costs 0.07 ms.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(check=self._check_or_drain, reconnect_timeout=RECONNECT_SECONDS, **options)
 
     def _check_or_drain(self, conn: Connection[Any]) -> None:
-        """Raises psycopg's OperationalError: then the caller is given the first new connection."""
+        """Check a connection. On psycopg's OperationalError the caller gets the first new one."""
         try:
             self.check_connection(conn)
         except Exception:
@@ -46,7 +47,7 @@ class ReconnectingPool(ConnectionPool[Connection[Any]]):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """As Django's, but for the class of its pool."""
+    """Django's wrapper with another class of pool."""
 
     if TYPE_CHECKING:  # Django's own, which its type stubs leave out
         _connection_pools: ClassVar[dict[str, Any]]

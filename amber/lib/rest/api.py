@@ -1,4 +1,4 @@
-"""The one place where errors become HTTP.
+"""Turn errors into HTTP, in this one place.
 
     {"error": {"code", "message", "fields"?, "retryable"?, "request_id", "turn_id"?}}
 
@@ -45,14 +45,14 @@ from amber.lib.redis import refuses_writes
 
 logger = structlog.get_logger(__name__)
 
-# How long a restart of Postgres or Redis usually takes.
+# A restart of Postgres or Redis usually takes this long.
 AWAY_RETRY_AFTER_SECONDS: Final = 5
 # Where the request's log line finds whose it was.
 ORGANIZATION_IN_SCOPE: Final = "amber.organization_id"
 
 
 def note_organization(request: Any, organization_id: UUID) -> None:
-    """For the log: whose request it is, in its own line and in all that follow."""
+    """Name the request's organization in its log line and in all that follow."""
     scope = getattr(request, "scope", None)
     if scope is not None:
         scope[ORGANIZATION_IN_SCOPE] = str(organization_id)
@@ -61,7 +61,7 @@ def note_organization(request: Any, organization_id: UUID) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An error as it is answered."""
+    """An error as an answer."""
 
     status: int
     body: Mapping[str, Any]
@@ -72,11 +72,12 @@ _forms: dict[str, Callable[[AmberError], Refusal]] = {}
 
 
 def speak_form(prefix: str, form: Callable[[AmberError], Refusal]) -> None:
-    """Errors at addresses that begin so are told in this form; called while apps get ready."""
+    """Answer errors below `prefix` in this form; called while apps get ready."""
     _forms[prefix] = form
 
 
 def refusal(error: AmberError, request: Any = None) -> Refusal:
+    """Return the answer to an error, in the form of the request's address."""
     path = getattr(request, "path_info", "")
     for prefix, form in _forms.items():
         if path.startswith(prefix):
@@ -85,7 +86,7 @@ def refusal(error: AmberError, request: Any = None) -> Refusal:
 
 
 def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
-    """REST framework's EXCEPTION_HANDLER. Answers every exception."""
+    """Answer every exception; REST framework's EXCEPTION_HANDLER."""
     error, request = as_amber_error(exc), context.get("request")
     told = refusal(error, request)
     _log(exc, error, told, request)
@@ -93,7 +94,7 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
 
 
 def error_response(error: AmberError, request: HttpRequest | None = None) -> HttpResponse:
-    """The same answer for plain Django views and middleware."""
+    """Return the same answer for plain Django views and middleware."""
     told = refusal(error, request)
     return HttpResponse(
         orjson.dumps(told.body),
@@ -125,17 +126,14 @@ def error_headers(error: AmberError) -> dict[str, str]:
 
 
 def request_id(request: Any = None) -> str:
-    """The id that the request's log lines carry; a new one outside of a request."""
+    """Return the id in the request's log lines; a new one outside of a request."""
     bound = structlog.contextvars.get_contextvars().get("request_id")
     sent = None if bound or request is None else request.META.get("HTTP_X_REQUEST_ID")
     return str(bound or sent or new_id())
 
 
 class AmberErrorMiddleware(MiddlewareMixin):
-    """A plain Django view that raises an AmberError, or misses a server, gets its answer.
-
-    Others are left to Django.
-    """
+    """Answers AmberErrors and outages of plain Django views. Django answers other exceptions."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         error = as_amber_error(exception)
@@ -157,7 +155,7 @@ def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def handler500(request: HttpRequest) -> HttpResponse:
-    """Django has logged the trace."""
+    """Answer an unexpected error, whose traceback Django has logged."""
     return error_response(AmberError(), request)
 
 
@@ -167,7 +165,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 @singledispatch
 def as_amber_error(exc: BaseException) -> AmberError:
-    """What this exception means to the caller. Unknown ones are `internal`."""
+    """Return what this exception means to the caller. Unknown ones are `internal`."""
     return AmberError()
 
 
@@ -178,7 +176,7 @@ def _(exc: AmberError) -> AmberError:
 
 @as_amber_error.register
 def _(exc: drf.APIException) -> AmberError:
-    """A kind without its own translation: by its status, else internal."""
+    """Translate kinds without a translation of their own by status, else to `internal`."""
     return Unavailable() if exc.status_code == 503 else AmberError()
 
 
@@ -192,7 +190,7 @@ def _(exc: drf.ValidationError) -> AmberError:
 
 @as_amber_error.register
 def _(exc: django_errors.ValidationError) -> AmberError:
-    """Raised by model fields, for example for a filter value that is no UUID."""
+    """Translate errors of model fields, such as a filter value that is not a UUID."""
     if hasattr(exc, "error_dict"):
         fields = exc.message_dict
     else:
@@ -275,7 +273,7 @@ def _(exc: Exception) -> AmberError:
 
 @as_amber_error.register
 def _(exc: UnreadablePostError) -> AmberError:
-    return Invalid("The body ended early.")
+    return Invalid("The body is incomplete.")
 
 
 @as_amber_error.register
@@ -299,7 +297,7 @@ def _(exc: redis.ResponseError) -> AmberError:
 
 
 def _flatten(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """(dotted field name, text) pairs; "" for errors of the body as a whole."""
+    """Yield (dotted field name, text) pairs; "" for errors of the body as a whole."""
     if isinstance(detail, Mapping):
         for key, inner in detail.items():
             own = key == WHOLE_BODY
@@ -317,7 +315,7 @@ def _join_names(name: str, key: object) -> str:
 
 
 def _log(exc: Exception, error: AmberError, told: Refusal, request: Any) -> None:
-    """With the id that the answer names, where its form names one."""
+    """Log unexpected errors and outages, with the request id that the answer names."""
     if error.code in ("internal", "unavailable"):
         named = told.body["error"].get("request_id") or request_id(request)
         logger.error("request_failed", request_id=named, exc_info=exc)

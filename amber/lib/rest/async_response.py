@@ -1,9 +1,9 @@
-"""An answer that is awaited on the web process's event loop, not in one of its threads.
+"""Answer on the web process's event loop, not in one of its threads.
 
-A view returns `DeferredResponse(make)` and is done: its thread and its database connections are free.
-`make` is an async function of no arguments that returns the answer, a stream perhaps, or raises what
-views raise; nothing was sent before it returns, so the status is its to choose. Headers that
-middleware has put on the DeferredResponse go along. If the client goes away, `make` gets a
+A view returns `DeferredResponse(make)` and is done: its thread and its database connections are
+free. `make` is an async function of no arguments that returns the answer, a stream perhaps, or
+raises what views raise; nothing was sent before it returns, so the status is its to choose. Headers
+that middleware has put on the DeferredResponse go along. If the client goes away, `make` gets a
 CancelledError, or else what it streams; it has begun by then, so that it can clean up.
 
 `amber.web.single_thread_handler` awaits it; other handlers answer with an empty 202.
@@ -31,14 +31,14 @@ _OF_THE_BODY: Final = frozenset({"content-length", "content-type"})
 
 
 class DeferredResponse(HttpResponse):
-    """`make` reads no database but through threads of its own."""
+    """An answer that is still to be made. `make` reads the database only in threads of its own."""
 
     def __init__(self, make: Make) -> None:
         super().__init__(status=202)
         self._make = make
 
     async def arrival(self, request: HttpRequest) -> HttpResponseBase:
-        """The answer itself. An error nobody expected is logged and answered as `internal`."""
+        """Return the answer itself. An unexpected error is logged and answered as `internal`."""
         answered: Any = convert_exception_to_response(self._answer)
         made: HttpResponseBase = await answered(request)
         if isinstance(made, HttpResponse):
@@ -49,7 +49,7 @@ class DeferredResponse(HttpResponse):
         return made
 
     async def give_up(self) -> None:
-        """Instead of `arrival`, for a client that has gone before."""
+        """Cancel `make`, instead of `arrival`, for a client that has gone before."""
         begun = asyncio.ensure_future(self._make())
         await asyncio.sleep(0)  # what is cancelled before it begins never runs a line
         begun.cancel()

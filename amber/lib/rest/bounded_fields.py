@@ -1,7 +1,7 @@
-"""Lists and objects of a request whose length is looked at before what is in them.
+"""Check the length of a request's lists and objects before their contents.
 
-REST framework's own fields validate every entry first and count afterwards: half a million entries cost
-a minute before they are refused. Refuses to be without a limit.
+REST framework's own fields validate every entry first and count afterwards: half a million entries
+cost a minute before they are refused. These fields require a limit.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 
 class BoundedListField(serializers.ListField):
-    """`max_length` must be given."""
+    """A list with a required `max_length`."""
 
     def __init__(self, *, max_length: int, **kwargs: Any) -> None:
         super().__init__(max_length=max_length, **kwargs)
@@ -21,13 +21,13 @@ class BoundedListField(serializers.ListField):
         return super().to_internal_value(data)
 
     def refuse_long(self, data: Any) -> None:
-        """For fields that do something with the entries before they are validated."""
+        """Refuse a long list; for fields that use the entries before they are validated."""
         if isinstance(data, list) and len(data) > (self.max_length or 0):
             self.fail("max_length", max_length=self.max_length)
 
 
 class BoundedDictField(serializers.DictField):
-    default_error_messages = {"max_entries": "At most {max_entries} entries."}
+    default_error_messages = {"max_entries": "This object may have at most {max_entries} entries."}
 
     def __init__(self, *, max_entries: int, **kwargs: Any) -> None:
         self.max_entries = max_entries

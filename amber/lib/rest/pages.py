@@ -1,4 +1,4 @@
-"""Pages of a list, newest first, by cursor: `{"next", "previous", "results"}`, `?limit=`.
+"""Page through a list, newest first, by cursor: `{"next", "previous", "results"}`, `?limit=`.
 
 A cursor is a position, not a row number: `older` or `newer` than (created_at, id). Rows that come
 or go meanwhile are neither repeated nor skipped, and the last page costs what the first costs,
@@ -29,7 +29,7 @@ MAX_LIMIT: Final = 200
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where a page begins: after this row, towards older or newer ones."""
+    """The place where a page begins: after this row, towards older or newer ones."""
 
     older: bool
     created_at: datetime
@@ -41,7 +41,7 @@ class Cursor:
 
     @classmethod
     def decoded(cls, text: str) -> "Cursor":
-        """Raises Invalid."""
+        """Read a cursor. Raises Invalid."""
         try:
             plain = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
             way, created_at, row_id = plain.decode("ascii").split(" ")
@@ -53,7 +53,8 @@ class Cursor:
         return cursor
 
     def condition(self) -> Q:
-        """The plain comparison of the date comes first: it is the one an index serves."""
+        """Return the condition of rows behind it. The plain date comes first: an index serves
+        it."""
         after = "lt" if self.older else "gt"
         return Q(**{f"created_at__{after}e": self.created_at}) & (
             Q(**{f"created_at__{after}": self.created_at}) | Q(**{f"id__{after}": self.id})
@@ -67,7 +68,7 @@ class NewestFirst(BasePagination):
     max_limit = MAX_LIMIT
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        """One query, of one row more than the page. Raises Invalid."""
+        """Return the page's rows. One query, of one row more than the page. Raises Invalid."""
         self._address = request.build_absolute_uri()
         self.limit = limit_of(request, default=self.default_limit, at_most=self.max_limit)
         given = request.query_params.get("cursor")
@@ -82,13 +83,13 @@ class NewestFirst(BasePagination):
         return self.page
 
     def get_next_link(self) -> str | None:
-        """Towards older rows."""
+        """Return the address of older rows; None on the last page."""
         if self.cursor is not None and not self.cursor.older:
             return self._link(older=True, row=self.page[-1] if self.page else self.cursor)
         return self._link(older=True, row=self.page[-1]) if self._has_more else None
 
     def get_previous_link(self) -> str | None:
-        """Towards newer rows; None on the first page."""
+        """Return the address of newer rows; None on the first page."""
         if self.cursor is None:
             return None
         if self.cursor.older:
@@ -110,7 +111,7 @@ class NewestFirst(BasePagination):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         about_limit = f"Rows per page: {self.default_limit}, at most {self.max_limit}."
-        about_cursor = "From `next` or `previous`."
+        about_cursor = "The cursor in `next` or `previous`."
         return [
             _parameter("limit", about_limit, {"type": "integer", "minimum": 1}),
             _parameter("cursor", about_cursor, {"type": "string"}),
@@ -123,7 +124,7 @@ class NewestFirst(BasePagination):
 
 
 def limit_of(request: Request, *, default: int = DEFAULT_LIMIT, at_most: int = MAX_LIMIT) -> int:
-    """`?limit=`, cut to `at_most`. Raises Invalid if it is not a positive number."""
+    """Return `?limit=`, cut to `at_most`. Raises Invalid unless it is a positive number."""
     given = request.query_params.get("limit")
     if given is None:
         return default

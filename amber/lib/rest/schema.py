@@ -1,9 +1,9 @@
-"""Errors in the OpenAPI document: one schema, one response per status, hung on every operation.
+"""Describe errors in the OpenAPI document: one schema, and one response per status.
 
 A drf-spectacular postprocessing hook (SPECTACULAR_SETTINGS). What can go wrong follows from the
-operation: a body can be invalid, a credential missing, an id in the path or in the body unknown. A view that documents
-a status itself keeps its own words. Other operations have other forms of errors and are left
-alone. The codes come from the table in `amber/lib/errors.py`.
+operation: a body can be invalid, a credential missing, an id in the path or in the body unknown. A
+view that documents a status itself keeps its own words. Operations outside PREFIXES have other
+forms of errors and are left alone. The codes come from the table in `amber/lib/errors.py`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas
 
 
 def document_errors(result: Document, generator: Any, request: Any, public: bool) -> Document:
-    """The hook. Changes `result` in place and returns it."""
+    """Add errors to every operation. The hook: changes `result` in place and returns it."""
     components = result.setdefault("components", {})
     components.setdefault("schemas", {})["Error"] = _error_schema()
     components["responses"] = {
@@ -49,7 +49,7 @@ def document_errors(result: Document, generator: Any, request: Any, public: bool
 
 
 def _has_id(shape: Any, schemas: Document) -> bool:
-    """Whether an id of a row can be somewhere in it. Shapes that contain themselves: none of ours."""
+    """Return whether a row's id can be somewhere in it. No shape of Amber's contains itself."""
     if isinstance(shape, list):
         return any(_has_id(each, schemas) for each in shape)
     if not isinstance(shape, dict):
@@ -69,7 +69,7 @@ def _add_errors(method: str, operation: Document, *, names_rows: bool) -> None:
 
 
 def _possible(method: str, operation: Document, *, names_rows: bool) -> Iterator[int]:
-    """The statuses this operation can fail with."""
+    """Yield the statuses that this operation can fail with."""
     queried = any(parameter["in"] == "query" for parameter in operation.get("parameters", ()))
     if "requestBody" in operation:
         yield from (400, 413)
@@ -93,14 +93,14 @@ def _error_schema() -> Document:
             "message": {"type": "string", "description": "For the person who must act on it."},
             "fields": {
                 "type": "object",
-                "description": "What is wrong, by (dotted) name of the field.",
+                "description": "Messages by the (dotted) name of the field.",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
             "retryable": {
                 "type": "boolean",
                 "description": "Present and true if the same request can succeed later.",
             },
-            "request_id": {"type": "string", "description": "Leads to the log."},
+            "request_id": {"type": "string", "description": "Finds the request in the log."},
             "turn_id": {"type": "string", "format": "uuid"},
         },
     }
@@ -108,7 +108,7 @@ def _error_schema() -> Document:
 
 
 def _response(status: int) -> Document:
-    """Described by the codes that come with the status."""
+    """Return the response of a status, described by its codes."""
     codes = [(code, meaning) for code, (its, meaning) in CODES.items() if its == status]
     code, meaning = codes[0]
     example = {"error": {"code": code, "message": meaning, "request_id": "01931e6a7c1e7d6b9d54"}}
@@ -122,6 +122,6 @@ def _response(status: int) -> Document:
         },
     }
     if status in (429, 503):
-        about = "Seconds to wait."
+        about = "The number of seconds to wait."
         response["headers"] = {"Retry-After": {"description": about, "schema": {"type": "integer"}}}
     return response

@@ -1,4 +1,4 @@
-"""JSON of the REST API on the wire: strict in, fast out.
+"""Read and write the REST API's JSON: strict in, fast out.
 
 In: one JSON object in UTF-8, no NaN, no lone surrogates, at most MAX_DEPTH deep, no NUL character
 anywhere (Postgres stores none): a 400 that names the field. Forms and addresses are held to the
@@ -34,7 +34,7 @@ View = Callable[[HttpRequest], Any]
 
 
 class StrictJSONParser(parsers.JSONParser):
-    """The body stays readable as `request.body` afterwards."""
+    """A parser after which `request.body` is still readable."""
 
     def parse(
         self,
@@ -42,7 +42,7 @@ class StrictJSONParser(parsers.JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Raises Invalid; `request.body` checks the size (DATA_UPLOAD_MAX_MEMORY_SIZE)."""
+        """Parse the body, whose size `request.body` checks. Raises Invalid."""
         body: bytes = stream.body if isinstance(stream, HttpRequest) else stream.read()
         return parse_object(body)
 
@@ -54,7 +54,7 @@ class StrictMultiPartParser(parsers.MultiPartParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Raises Invalid."""
+        """Parse a form. Raises Invalid."""
         try:
             parsed = super().parse(stream, media_type, parser_context)
         except ParseError as exc:
@@ -76,7 +76,7 @@ class JSONRenderer(renderers.JSONRenderer):
 
 
 class NoMetadata(BaseMetadata):
-    """OPTIONS tells the methods, in `Allow`; the shapes are in the OpenAPI document.
+    """Answers OPTIONS with the methods, in `Allow`; the shapes are in the OpenAPI document.
 
     REST framework's own asks each view for a serializer, which not every view has.
     """
@@ -86,10 +86,12 @@ class NoMetadata(BaseMetadata):
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """Raises Invalid: `malformed_json`, or `invalid` naming the fields that hold a NUL."""
+    """Parse a JSON object. Raises Invalid: `malformed_json`, or `invalid` naming fields with a
+    NUL."""
     if is_deeper(body, MAX_DEPTH):
         raise Invalid(
-            f"The body is nested more than {MAX_DEPTH} deep, or not JSON.", code="malformed_json"
+            f"The body is nested more than {MAX_DEPTH} levels deep, or not JSON.",
+            code="malformed_json",
         )
     try:
         parsed = orjson.loads(body)
@@ -104,7 +106,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 @sync_and_async_middleware
 def refuse_nul_in_address(get_response: View) -> View:
-    """Middleware: a NUL in the path or the query would be an error 500 in the database."""
+    """Refuse a NUL in the path or the query, which the database fails on; a middleware."""
 
     def refusal(request: HttpRequest) -> HttpResponse | None:
         if "\0" in request.path:
@@ -137,7 +139,7 @@ def _refuse_nul(parsed: Any) -> None:
 
 
 def _names_with_nul(parsed: Any) -> Iterator[str]:
-    """Dotted names of the strings that hold a NUL. A key that holds one is named without it."""
+    """Yield the dotted names of strings with a NUL. A key with one is named without it."""
     waiting: list[tuple[str, Any]] = [("", parsed)]
     while waiting:
         name, value = waiting.pop()
@@ -157,7 +159,7 @@ def _names_with_nul(parsed: Any) -> Iterator[str]:
 def validate_body(
     shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False
 ) -> Any:
-    """The request's data as this serializer reads it. Raises ValidationError."""
+    """Return the request's data as this serializer reads it. Raises ValidationError."""
     given = shape(data=request.data, partial=partial)
     given.is_valid(raise_exception=True)
     return given.validated_data

@@ -1,7 +1,7 @@
-"""Rows near a question by words and by meaning: the two SQL statements behind every recall.
+"""Find rows near a question by words and by meaning: the two SQL statements behind every recall.
 
-A `Pool` says which rows are asked about; what of them is relevant is the caller's to decide. The
-rows' table has columns `id`, `search` (tokens of `amber.lib.search.words`, and the pool's own word, by
+A `Pool` says which rows are searched; the caller decides which of them are relevant. The rows'
+table has columns `id`, `search` (tokens of `amber.lib.search.words`, and the pool's own word, by
 which the one GIN index of the table is cut down to this pool), `vector` and `embedding_model_id`.
 For pools of at most some ten thousand rows: similarities are computed to all of them. Libraries,
 which are larger, have their own search.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_WORDS: Final = 32
-"""A question has a dozen; each costs one look into the index."""
+"""A question has a dozen words; each costs one look-up in the index."""
 
 MIN_STEMMED_CHARS: Final = 4
 MIN_STEM_CHARS: Final = 3
@@ -44,12 +44,13 @@ _ENDINGS: Final = (
 )
 
 MAX_FOUND: Final = 40
-"""More are never wanted; each side gives at most so many."""
+"""The most rows that each retriever returns; callers never need more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """`condition` is SQL over the table's columns, its values in `values`; never a stranger's text."""
+    """The rows to search. `condition` is SQL over the table's columns, its values in `values`; it
+    must never hold a stranger's text."""
 
     table: str
     word: str
@@ -59,7 +60,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class MatchingWords:
-    """`held`: the asked words each found row holds. `frequencies`: how many of all `total` rows do."""
+    """Words that match: `held` by each row found, and in how many of all `total` rows."""
 
     held: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
     frequencies: Mapping[str, int] = field(default_factory=dict)
@@ -77,22 +78,24 @@ class NearestVectors:
 
 
 def pool_word(kind: str, key: UUID | str) -> str:
-    """A word all rows of one pool hold and no text does."""
+    """Return a word that all rows of one pool hold and no text does."""
     return f"{kind}::{key}"
 
 
 def index_text(text: str, word: str) -> str:
-    """What a row's `search` column holds: the pool's word and the stems of the text, unplaced."""
+    """Return a row's `search` column: the pool's word and the stems of the text, without
+    positions."""
     stems = dict.fromkeys(stem(token) for token in stored_words(text))
     return " ".join(map(word_literal, [word, *stems]))
 
 
 @lru_cache(maxsize=10_000)
 def stem(word: str) -> str:
-    """An English word without its ending (live, lives, lived, living: liv); others as they are.
+    """Return an English word without its ending (live, lives, lived, living: liv); others
+    unchanged.
 
-    Coarser than a dictionary, and the same on both sides: two words that fall together cost a
-    little precision, which the weighing by rarity forgives.
+    Coarser than a dictionary, and the same for text and question: two words that fall together cost
+    a little precision, which the weighting by rarity makes up for.
     """
     if len(word) < MIN_STEMMED_CHARS or not (word.isascii() and word.isalpha()):
         return word
@@ -102,9 +105,9 @@ def stem(word: str) -> str:
 
 
 def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) -> MatchingWords:
-    """The rows that hold the rarest of the question's words. One query; none for no words.
+    """Return the rows with the rarest of the question's words. One query; none without words.
 
-    `but`: words (in lower case) that are not looked for, since they tell nothing. Words are stems.
+    `but`: words (in lower case) that are skipped, since they tell nothing. Words are stems.
     """
     asked = (stem(word) for word in asked_words(question) if word not in but)
     words = list(dict.fromkeys(asked))[:MAX_WORDS]
@@ -125,7 +128,7 @@ def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) ->
 
 
 def by_meaning(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> NearestVectors:
-    """The rows of this embedding model that are nearest to the vector. One query."""
+    """Return the rows of this embedding model that are nearest to the vector. One query."""
     values = {
         **pool.values,
         "vector": str(vector.tolist()),

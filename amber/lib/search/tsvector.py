@@ -1,4 +1,4 @@
-"""A tsvector column whose text we tokenise ourselves (`amber.lib.search.words`), on both sides.
+"""Define a tsvector column whose text and queries are tokenised by `amber.lib.search.words`.
 
 Postgres' own parser is not asked: `to_tsvector` would turn C++ into c and cut part numbers.
 """

@@ -1,4 +1,4 @@
-"""The words of a text, for full-text search: the same tokens for what is stored and what is asked.
+"""Cut a text into words for full-text search: the same tokens for stored texts and for queries.
 
 Postgres' parser is not used: `to_tsvector` makes C++ into c and cuts part numbers up. Here:
 
@@ -74,7 +74,7 @@ Mode = Literal["all", "any"]
 
 
 def tsvector_literal(text: str) -> str:
-    """`'c++':1,5 'foo_bar.baz':2`, for `%s::tsvector`; empty if the text has no words."""
+    """Return `'c++':1,5 'foo_bar.baz':2`, for `%s::tsvector`; empty if the text has no words."""
     positions: dict[str, list[int]] = {}
     size_bytes = 0
     for token, position in _stored_tokens(text):
@@ -94,7 +94,7 @@ def tsvector_literal(text: str) -> str:
 
 
 def tsquery_literal(query: str, mode: Mode = "all") -> str | None:
-    """`'健康' & 'c++'`, for `%s::tsquery`; None if the query has no words.
+    """Return `'健康' & 'c++'`, for `%s::tsquery`; None if the query has no words.
 
     "all": every word must be there, compounds as they are written. "any": one of the words or of
     their parts is enough; for ranking.
@@ -110,7 +110,8 @@ def tsquery_literal(query: str, mode: Mode = "all") -> str | None:
 
 
 def stored_words(text: str) -> Iterator[str]:
-    """The tokens of a text in order, repeated as they occur, within what one tsvector can hold."""
+    """Yield the tokens of a text in order, repeated as they occur, as far as one tsvector can
+    hold."""
     size_bytes = 0
     for match in _TOKEN.finditer(_normalise(text)):
         for token in _stored_words_of(match["run"], match[0]):
@@ -127,13 +128,13 @@ def _stored_words_of(run: str | None, found: str) -> Iterable[str]:
 
 
 def _steps_of(compound: str) -> Sequence[Sequence[str]]:
-    """What stands at each part's position, as it is stored."""
+    """Return the tokens at each part's position, as they are stored."""
     return _known_steps(compound) if len(compound) <= MAX_CAMEL_CHARS else _cut_up(compound)
 
 
 @lru_cache(maxsize=10_000)
 def _known_steps(compound: str) -> Sequence[Sequence[str]]:
-    """Remembered: a few thousand words make most of any text, and cutting one up costs 4 µs."""
+    """Cut up and remember: a few thousand words make most of any text, and one costs 4 µs."""
     return _cut_up(compound)
 
 
@@ -142,7 +143,7 @@ def _cut_up(compound: str) -> Sequence[Sequence[str]]:
 
 
 def asked_words(query: str) -> list[str]:
-    """The words "any" asks for, each once and as it is stored: to be counted one by one.
+    """Return the words that "any" asks for, each once and as it is stored.
 
     A single character of a spaceless script is left out: it is stored alone only at a run's end.
     """
@@ -160,12 +161,12 @@ def asked_words(query: str) -> list[str]:
 
 
 def word_literal(word: str) -> str:
-    """One stored word as a tsquery."""
+    """Return one stored word as a tsquery."""
     return _quote(_cut(word))
 
 
 def _stored_tokens(text: str) -> Iterator[tuple[str, int]]:
-    """(token, position); positions count words from 1 and stop growing at MAX_POSITION."""
+    """Yield (token, position); positions count words from 1 and stop growing at MAX_POSITION."""
     position = 0
     for match in _TOKEN.finditer(_normalise(text)):
         run = match["run"]
@@ -187,7 +188,7 @@ def _run_tokens(run: str) -> Iterator[list[str]]:
 
 
 def _compound_tokens(compound: str) -> Iterator[list[str]]:
-    """What stands at each part's position: the part, its humps, its pair; first also the whole."""
+    """Yield the tokens at each part's position: the part, its humps, its pair; first the whole."""
     spans = [part.span() for part in _PARTS.finditer(compound)]
     for index, (start, end) in enumerate(spans):
         tokens = [compound[start:end]]
@@ -202,7 +203,7 @@ def _compound_tokens(compound: str) -> Iterator[list[str]]:
 
 
 def _humps(word: str) -> list[str]:
-    """getUserName -> get, User, Name. Empty for words that are one name (JavaScript, iPhone)."""
+    """Split getUserName into get, User, Name; empty for words that are one name (JavaScript)."""
     if len(word) > MAX_CAMEL_CHARS or word.islower() or word.isupper():
         return []
     humps: list[str] = _HUMPS.findall(word)
@@ -237,7 +238,7 @@ def _compound_terms(compound: str, mode: Mode) -> Iterator[str]:
 
 
 def _normalise(text: str) -> str:
-    """NFKC, runs made whole. Not yet in lower case: the humps of camelCase are still to be seen."""
+    """Normalise to NFKC, with whole runs; not in lower case, since camelCase must stay visible."""
     if text.isascii():
         return text
     text = str(_INVISIBLE.sub("", text))
@@ -246,7 +247,7 @@ def _normalise(text: str) -> str:
 
 
 def _cut(token: str) -> str:
-    """In lower case (one sigma), at most MAX_TOKEN_BYTES of UTF-8, whole characters."""
+    """Return a token in lower case (one sigma), cut to MAX_TOKEN_BYTES of UTF-8."""
     lower = token[: MAX_TOKEN_BYTES + 1].lower().replace("ς", "σ")
     if len(lower) * 4 <= MAX_TOKEN_BYTES:
         return lower

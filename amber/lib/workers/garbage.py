@@ -1,25 +1,27 @@
-"""How often Python's collector looks for objects that only refer to each other.
+"""Set how often Python's collector looks for objects that only refer to each other.
 
-Whatever such a cycle holds stays in memory until the collector comes to the generation it has reached,
-and what was under way during one collection is passed on to the next generation. So the product of
-the three thresholds bounds how many objects of ended turns and requests may wait: about 100,000, some
-10 MB. (It was 50 million: 40 MB for a thousand turns, for as long as anybody measured.)
+Whatever such a cycle holds stays in memory until the collector comes to the generation it has
+reached, and what was under way during one collection is passed on to the next generation. So the
+product of the three thresholds bounds how many objects of ended turns and requests may wait: about
+100,000, some 10 MB. (It was 50 million: 40 MB for a thousand turns, for as long as anybody
+measured.)
 
-Cheap, because all that was made at the start is set aside: a full collection looks at the rest only.
+Cheap, because all that was made at the start is set aside: a full collection looks at the rest
+only.
 """
 
 import gc
 from typing import Final
 
 YOUNG_OBJECTS: Final = 10_000
-"""More than a request makes: few objects are looked at twice."""
+"""More than a request makes, so that few objects are looked at twice."""
 YOUNG_COLLECTIONS: Final = 5
 MIDDLE_COLLECTIONS: Final = 2
 
 
 def set_aside() -> None:
-    """What has been made so far stays for good, and is never looked at again. May be called again,
-    once more has been loaded."""
+    """Exempt from collection all objects that exist now. May be called again, once more has been
+    loaded."""
     gc.freeze()
     gc.collect()  # of nothing: else the next full one waits for a quarter of what was set aside
     gc.set_threshold(YOUNG_OBJECTS, YOUNG_COLLECTIONS, MIDDLE_COLLECTIONS)

@@ -1,10 +1,10 @@
-"""Guards the parts of a worker's maintenance: what one of them raises ends neither the thread nor the rest.
+"""Guard the parts of a worker's maintenance: an error in one ends neither the thread nor the rest.
 
-    with guard("sweep_turns"):          a part: nothing leaves it
+    with guard("sweep_turns"):          a part: no error leaves it
     with guard_row("sweep_turns", …):   one of its rows: an outage still ends the part
 
 Each fault is logged and counted by the part's name in Redis, where every web process reads it for
-`/metrics` (`fault_counts`). Refuses to be used where somebody waits for an answer: there an error is told.
+`/metrics` (`fault_counts`). Not for places where somebody waits for an answer: they need the error.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,13 @@ from amber.lib import redis as amber_redis
 logger = structlog.get_logger(__name__)
 
 OUTAGES: Final = (OperationalError, InterfaceError, RedisError)
-"""A server is away: its name says enough, a trace each few seconds would hide the rest of the log."""
+"""Errors that a server is away. They are logged without a trace: one every few seconds would hide
+the rest of the log."""
 
 
 @contextmanager
 def guard(part: str) -> Iterator[None]:
-    """Log and count whatever the block raises; go on after it."""
+    """Log and count whatever the block raises, and go on after it."""
     try:
         yield
     except OUTAGES as exc:
@@ -38,7 +39,7 @@ def guard(part: str) -> Iterator[None]:
 
 @contextmanager
 def guard_row(part: str, **about: str) -> Iterator[None]:
-    """The same for one row among many. Raises OUTAGES: the next row would wait for them, too."""
+    """Guard one row among many. Raises OUTAGES, which would hit the next row, too."""
     try:
         yield
     except OUTAGES:
@@ -49,7 +50,7 @@ def guard_row(part: str, **about: str) -> Iterator[None]:
 
 
 def count_fault(part: str) -> None:
-    """One round trip to Redis; a fault that cannot be counted is in the log all the same."""
+    """Count a fault by one round trip to Redis. One that cannot be counted is in the log anyway."""
     try:
         amber_redis.client().hincrby(_faults_key(), part, 1)
     except (RedisError, OSError) as exc:
@@ -57,7 +58,7 @@ def count_fault(part: str) -> None:
 
 
 def fault_counts() -> dict[str, int]:
-    """Faults by part since Redis began, of all workers. Raises RedisError."""
+    """Return all workers' faults by part since Redis began. Raises RedisError."""
     found: Any = amber_redis.client().hgetall(_faults_key())
     return {part.decode(): int(count) for part, count in found.items()}
 

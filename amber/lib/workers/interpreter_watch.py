@@ -1,12 +1,12 @@
-"""One daemon thread a process: notices when a thread holds the interpreter for seconds.
+"""Notice, by one daemon thread per process, when a thread holds the interpreter for seconds.
 
-While C code holds the interpreter (`re` over a hostile text, say), no other thread runs: no turn goes
-on, no request is answered. Such a time is told of twice. While it lasts, `faulthandler`'s own thread,
-which needs no interpreter, writes all stacks to standard error; once it is over, one warning names the
-thread that used the time, with its stack, and `held_count` grows.
+While C code holds the interpreter (`re` over a hostile text, say), no other thread runs: no turn
+goes on, no request is answered. Such a time is reported twice. While it lasts, `faulthandler`'s own
+thread, which needs no interpreter, writes all stacks to standard error; once it is over, one
+warning names the thread that used the time, with its stack, and `held_count` grows.
 
-A process that was suspended, or a machine too busy to run it, is not taken for one: then the process has
-used next to no processor time. Ends nothing, and interrupts nobody.
+A process that was suspended, or a machine too busy to run it, is not taken for one: then the
+process has used next to no processor time. Ends nothing, and interrupts nobody.
 """
 
 import faulthandler
@@ -23,11 +23,11 @@ logger = structlog.get_logger(__name__)
 
 TICK_SECONDS = 1.0
 LATE_SECONDS = 2.0
-"""A tick that is later than this is told of. Pauses of the garbage collector and of pages with many
-rows stay below half a second."""
+"""A tick that is later than this is reported. Pauses of the garbage collector and of pages with
+many rows stay below half a second."""
 LEAST_HELD_SECONDS = 1.0
-"""Of processor time that one thread must have used meanwhile. Less, and the process was not running:
-threads that share the interpreter let the watch in after milliseconds each."""
+"""The processor time that one thread must have used meanwhile. With less the process was not
+running: threads that share the interpreter let the watch in after milliseconds each."""
 MOST_STACK_CHARS = 8_000
 
 
@@ -41,7 +41,7 @@ _state = _WatchState()
 
 
 def start() -> None:
-    """Watch this process. In a forked child once more: threads are not inherited."""
+    """Watch this process. Call it again in a forked child: threads are not inherited."""
     if _state.thread is None or not _state.thread.is_alive():
         _state.thread = threading.Thread(target=_watch, name="interpreter-watch", daemon=True)
         _state.thread.start()
@@ -58,7 +58,7 @@ def _watch() -> None:
 
 
 def _tick() -> None:
-    """Sleep for a tick; cost 0.2 ms. Told of is what comes late out of its sleep."""
+    """Sleep for a tick, and report if it ends late. Costs 0.2 ms."""
     if sys.__stderr__ is not None:
         # Arming it anew disarms what the last tick armed, so it fires only where none comes.
         faulthandler.dump_traceback_later(TICK_SECONDS + LATE_SECONDS, file=sys.__stderr__)
@@ -67,10 +67,10 @@ def _tick() -> None:
     time.sleep(TICK_SECONDS)
     late_seconds = time.monotonic() - due_at
     if late_seconds > LATE_SECONDS:
-        _tell(late_seconds, before)
+        _log_hold(late_seconds, before)
 
 
-def _tell(late_seconds: float, before: Mapping[int, float]) -> None:
+def _log_hold(late_seconds: float, before: Mapping[int, float]) -> None:
     used = {
         ident: seconds - before.get(ident, 0.0) for ident, seconds in _seconds_by_thread().items()
     }

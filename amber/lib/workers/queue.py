@@ -1,11 +1,11 @@
-"""Celery's doorbell: `enqueue(queue, task, *arguments)` puts a task into a queue, without Celery.
+"""Enqueue tasks for Celery without Celery: `enqueue(queue, task, *arguments)`.
 
-A ring is the message that `apply_async` would have sent (Celery's protocol 2 in the form of kombu's
-Redis transport), written here by hand: 0.03 ms of CPU instead of 0.35, and the web process needs
-neither Celery nor kombu (7 MB). `amber/lib/tests/test_ring.py` holds it against what Celery itself writes.
-https://docs.celeryq.dev/en/stable/internals/protocol.html
+The message is the one that `apply_async` would have sent (Celery's protocol 2 in the form of
+kombu's Redis transport), written here by hand: 0.03 ms of CPU instead of 0.35, and the web process
+needs neither Celery nor kombu (7 MB). `amber/lib/tests/test_ring.py` compares it with what
+Celery itself writes. https://docs.celeryq.dev/en/stable/internals/protocol.html
 
-Refuses to be relied upon: without Redis a ring is lost and logged, and whoever sweeps rings again.
+Promises nothing: without Redis a message is lost and logged, and the next sweep enqueues it again.
 """
 
 import base64
@@ -25,7 +25,7 @@ _NOTHING_BEHIND: Final = {"callbacks": None, "errbacks": None, "chain": None, "c
 
 
 def enqueue(queue: str, task: str, *arguments: str) -> None:
-    """Ask for `task(*arguments)` by whoever consumes the queue. One round trip to Redis."""
+    """Send the queue's workers a message to run `task(*arguments)`. One round trip to Redis."""
     try:
         amber_redis.client().lpush(_key(queue), message(queue, task, arguments))
     except (RedisError, OSError) as exc:
@@ -35,13 +35,13 @@ def enqueue(queue: str, task: str, *arguments: str) -> None:
 
 
 def waiting(queue: str) -> int:
-    """How many rings nobody has taken yet. Raises RedisError."""
+    """Return how many messages wait in the queue. Raises RedisError."""
     found: int = amber_redis.client().llen(_key(queue))
     return found
 
 
 def message(queue: str, task: str, arguments: tuple[str, ...]) -> bytes:
-    """What lies in the queue. Tasks answer nobody: results are ignored, rings not acknowledged."""
+    """Return the message as it lies in the queue. Results are ignored, nothing is acknowledged."""
     task_id = str(new_id())
     body = orjson.dumps([arguments, {}, _NOTHING_BEHIND])
     return orjson.dumps(

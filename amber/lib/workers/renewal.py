@@ -1,4 +1,4 @@
-"""Renews leases in a thread that does nothing else, over a database connection of its own.
+"""Renew leases in a thread that does nothing else, over a database connection of its own.
 
 Whatever else a worker does meanwhile (a sweep that takes minutes, a periodic job, a pool whose
 connections are all in use), its leases are renewed. Refuses to know whose leases they are: the
@@ -19,14 +19,14 @@ from amber.lib.workers.guard import guard
 def start_renewing(renew: Callable[[], None], is_over: threading.Event) -> threading.Thread:
     """Call `renew` until `is_over` is set.
 
-    It connects at once: when the server has no connection left to give, ours is there already.
+    It connects at once, so as not to fail later when the server has no connection left.
     """
     return _start(renew, is_over, connect_first=True)
 
 
 @contextmanager
 def renewing(renew: Callable[[], None]) -> Iterator[None]:
-    """Call `renew` for as long as the block lasts. A short one costs no connection."""
+    """Call `renew` for as long as the block lasts. A short block costs no connection."""
     is_over = threading.Event()
     thread = _start(renew, is_over, connect_first=False)
     try:
@@ -46,7 +46,8 @@ def _start(
 
 
 def _renew_until(renew: Callable[[], None], is_over: threading.Event, connect_first: bool) -> None:
-    """The connection is kept while all goes well, and made anew after a fault."""
+    """Renew until it is over. The connection is kept while all goes well, and replaced after a
+    fault."""
     use_own_connection()
     try:
         if connect_first:
@@ -65,5 +66,5 @@ def _renew_until(renew: Callable[[], None], is_over: threading.Event, connect_fi
 
 
 def _every_seconds() -> float:
-    """Often enough that a lease outlives three failures."""
+    """Return a pause so short that a lease outlives three failures."""
     return min(settings.AMBER_SWEEP_SECONDS, settings.AMBER_LEASE_SECONDS / 4)

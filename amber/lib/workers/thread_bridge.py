@@ -1,7 +1,7 @@
-"""Between a task's thread and the process's event loop: coroutines wait, threads write.
+"""Bridge a task's thread and the process's event loop: coroutines wait, threads write.
 
 A worker process has one uvloop in a thread of its own. A task's thread starts a coroutine there
-and then executes the callables the coroutine hands back (`await hand(fn)`), one after the other.
+and then runs the functions that the coroutine sends back (`await run_in_thread(fn)`), one by one.
 So no ORM call runs on the loop, each task has one writer, and a database connection is held only
 while a callable runs.
 """
@@ -23,18 +23,18 @@ _loops: dict[int, asyncio.AbstractEventLoop] = {}
 
 
 class RunInThread(Protocol):
-    """`await hand(fn)` runs `fn()` on the task's thread and gives its result.
+    """Runs `fn()` on the task's thread and returns its result: `await run_in_thread(fn)`.
 
-    Cancelling the awaiting coroutine lets `fn` finish first: what it committed is known. The
-    cancelling then goes on, also when `fn` failed (its error is the cause): whoever tolerates
-    that failure must not live on.
+    Cancelling the awaiting coroutine lets `fn` finish first, so that what it committed is known.
+    The cancelling then goes on, also when `fn` failed (its error is the cause): a coroutine that
+    tolerates such failures must not survive its cancelling.
     """
 
     def __call__(self, fn: Callable[[], T]) -> Awaitable[T]: ...
 
 
 def worker_loop() -> asyncio.AbstractEventLoop:
-    """The event loop of this process, started on first use."""
+    """Return the event loop of this process, started on first use."""
     with _lock:
         loop = _loops.get(os.getpid())
         if loop is None:
@@ -50,16 +50,19 @@ def run_on_loop(
     *,
     on_task: Callable[[asyncio.Task[T]], None] = lambda _: None,
 ) -> T:
-    """Run `start(hand)` on the worker's loop and serve its callables until it ends.
+    """Run `start(run_in_thread)` on the worker's loop, and run its functions here until it ends.
 
-    `on_task` gets the task (on the loop's thread) once it has begun, for whoever may want to cancel it.
+    `on_task` gets the task (on the loop's thread) once it has begun, so that it can be cancelled.
     """
     return _Bridge[T](worker_loop()).run(start, on_task)
 
 
 def outcome_of(fn: Callable[[], T]) -> "Future[T]":
-    """What `fn()` gave or raised, here and now: the first piece of work of a coroutine that is only
-    to be started, which would hand it back at once. The connection stays this thread's."""
+    """Return what `fn()` returned or raised, run here and now.
+
+    For the first piece of work of a coroutine that is still to start, and would send it back at
+    once. The connection stays this thread's.
+    """
     outcome: Future[T] = Future()
     try:
         outcome.set_result(fn())
@@ -82,7 +85,7 @@ class _Bridge(Generic[T]):
     ) -> T:
         done = asyncio.run_coroutine_threadsafe(self._watch(start, on_task), self._loop)
         while (job := self._jobs.get()) is not None:
-            self._serve(*job)
+            self._run_job(*job)
         return done.result()
 
     async def _watch(
@@ -107,10 +110,10 @@ class _Bridge(Generic[T]):
             await asyncio.wait([future])
             raise cancelled from future.exception()
 
-    def _serve(self, fn: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+    def _run_job(self, fn: Callable[[], Any], future: asyncio.Future[Any]) -> None:
         try:
             result = fn()
-        except BaseException as exc:  # noqa: BLE001  (handed on: the coroutine decides)
+        except BaseException as exc:  # noqa: BLE001  (passed on: the coroutine decides)
             self._loop.call_soon_threadsafe(future.set_exception, exc)
         else:
             self._loop.call_soon_threadsafe(future.set_result, result)

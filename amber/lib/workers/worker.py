@@ -1,4 +1,4 @@
-"""This worker process: its name, and whether it is on its way out."""
+"""Describe this worker process: its name, and whether it is draining."""
 
 import os
 import secrets
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Worker:
-    """`name` is unique per process start, so that no successor inherits leases."""
+    """A worker process. `name` is unique per start, so that no successor inherits leases."""
 
     name: str
     is_draining: bool = False
     consuming_at: float = field(default=0.0)
-    """time.monotonic() at which the consumer's own loop last showed that it runs."""
+    """The time.monotonic() at which the consumer's own loop last ran."""
 
 
 _workers: dict[int, Worker] = {}

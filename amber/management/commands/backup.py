@@ -26,5 +26,5 @@ class Command(BaseCommand):
         self.stdout.write(f"Database, {made.rows:,} rows: {made.dump}")
         self.stdout.write(f"Files: {made.files}")
         if made.missing_files:
-            self.stdout.write(f"{made.missing_files} files that rows name were not there.")
-        self.stdout.write("AMBER_SECRET_KEYS are in neither: keep them, and keep them apart.")
+            self.stdout.write(f"{made.missing_files} files that the database names do not exist.")
+        self.stdout.write("AMBER_SECRET_KEYS are in neither. Keep them safe, in another place.")

@@ -1,4 +1,4 @@
-"""Bring the database up to date and make what a first start needs. May be run at any time.
+"""Bring the database up to date and create what a first start needs. May be run at any time.
 
 Migrations, providers from the environment, an administrator, a demo organization with a demo
 assistant, and an API key. Refuses to bring back what people renamed or deleted as long as they
@@ -27,7 +27,7 @@ DEMO_PROMPT = "You are a friendly assistant who answers briefly and says so when
 
 
 class Command(BaseCommand):
-    help = "Migrate; make the first administrator, organization, assistant and API key."
+    help = "Migrate; create the first administrator, organization, assistant and API key."
     requires_system_checks = ()
 
     def handle(self, *_: str, **__: Any) -> None:
@@ -42,7 +42,8 @@ class Command(BaseCommand):
             raise CommandError(f"{error.message} {error.fields or ''}") from error
 
     def admin(self) -> User:
-        """The administrator the environment names, or else the first there is, or a new one."""
+        """Return the administrator that the environment names, else the first one, else a new
+        one."""
         email = os.environ.get("AMBER_ADMIN_EMAIL", "").strip()
         admins = User.objects.filter(is_superuser=True)
         found = User.objects.filter(email__iexact=email) if email else admins
@@ -55,11 +56,12 @@ class Command(BaseCommand):
         )
         self.stdout.write(f"Administrator: {admin.email}")
         if not given:
-            self.stdout.write(f"Password, shown this once: {password}")
+            self.stdout.write(f"Password, shown only once: {password}")
         return admin
 
     def api_key(self, admin: User, organization: Organization) -> None:
-        """The key the environment names; without one, a new key if there never was any."""
+        """Create the key that the environment names; without one, a new key if there never was
+        any."""
         given = os.environ.get("AMBER_BOOTSTRAP_API_KEY", "").strip()
         keys = ApiKey.objects.filter(organization=organization, user=admin)
         if given:
@@ -70,16 +72,16 @@ class Command(BaseCommand):
             admin, organization=organization, name="Bootstrap", secret=given
         )
         if not given:
-            self.stdout.write(f"API key of {organization}, shown this once: {secret}")
+            self.stdout.write(f"API key of {organization}, shown only once: {secret}")
 
 
 def migrate() -> None:
-    """Apply what is not applied. With nothing to do, skips Django's signals, half the time."""
+    """Apply waiting migrations. With none it skips Django's signals, half of the time."""
     executor = MigrationExecutor(connection)
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
         return
     with connection.cursor() as cursor:
-        # Rather fail than stand in front of everybody's queries, waiting for a lock.
+        # Rather fail than block everybody's queries while waiting for a lock.
         cursor.execute("SET lock_timeout = '3s'")
         cursor.execute("SET statement_timeout = '60s'")
     call_command("migrate", verbosity=0)
@@ -87,15 +89,13 @@ def migrate() -> None:
 
 
 def demo_organization(admin: User) -> Organization:
-    """The administrator's first organization that is not their personal one."""
-    client_tools = Organization.objects.filter(memberships__user=admin, personal=False)
-    return client_tools.order_by("created_at").first() or services.create_organization(
-        admin, name="Demo"
-    )
+    """Return the administrator's first organization beside the personal one, or a new one."""
+    joined = Organization.objects.filter(memberships__user=admin, personal=False)
+    return joined.order_by("created_at").first() or services.create_organization(admin, name="Demo")
 
 
 def demo_assistant(admin: User, organization: Organization) -> None:
-    """Unless the organization has an assistant."""
+    """Create an assistant, unless the organization has one."""
     if not Assistant.objects.filter(organization=organization).exists():
         Assistant.objects.create(
             organization=organization,

@@ -1,7 +1,8 @@
-"""Make an account from a script: prints ids, and the API key, as one line of JSON.
+"""Create an account from a script; print ids, and the API key, as one line of JSON.
 
-An account that exists is used as it is: its password is not changed. Takes no password as an argument:
-those are in the shell's history, and everybody on the machine sees them in the list of processes.
+An account that exists is used as it is: its password is not changed. Takes no password as an
+argument: those are in the shell's history, and everybody on the machine sees them in the list of
+processes.
 """
 
 import json
@@ -18,7 +19,7 @@ from amber.lib.errors import AmberError
 
 
 class Command(BaseCommand):
-    help = "Make an account; print its user_id, organization_id and api_key as one JSON line."
+    help = "Create an account; print its user_id, organization_id and api_key as one JSON line."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,10 +28,13 @@ class Command(BaseCommand):
             "--password-stdin",
             action="store_true",
             help="Read a password from standard input; at a terminal, ask for it. "
-            "Without one, nobody signs in by password.",
+            "Without one, signing in by password is not possible.",
         )
-        parser.add_argument("--organization", help="Its name: joined, or made if absent.")
-        parser.add_argument("--api-key", action="store_true", help="Make a key there too.")
+        parser.add_argument(
+            "--organization",
+            help="The name of an organization to join, or to create if there is none.",
+        )
+        parser.add_argument("--api-key", action="store_true", help="Create an API key there, too.")
 
     def handle(self, *_: str, **options: Any) -> None:
         try:
@@ -45,13 +49,13 @@ class Command(BaseCommand):
 
 
 def read_password() -> str:
-    """The first line of standard input, or what is typed at the terminal. Raises CommandError."""
+    """Read the first line of standard input, or ask at the terminal. Raises CommandError."""
     is_typed = sys.stdin.isatty()
     password = getpass() if is_typed else sys.stdin.readline().rstrip("\r\n")
     if not password:
         raise CommandError("The password is empty.")
     if is_typed and getpass("Password again: ") != password:
-        raise CommandError("These are two different passwords.")
+        raise CommandError("The two passwords are different.")
     return password
 
 
@@ -61,7 +65,7 @@ def account(email: str, password: str | None) -> User:
 
 
 def organization_of(user: User, name: str | None) -> Organization:
-    """The organization of that name, which the user joins or founds; else the personal one."""
+    """Join or create the organization of that name; return it, or else the personal one."""
     if not name:
         return Organization.objects.get(
             memberships__user=user, memberships__role=Role.OWNER, personal=True

@@ -11,7 +11,7 @@ from amber.backups.restore import Restored, restore_backup
 
 
 class Command(BaseCommand):
-    help = "Restore what `backup` made. Everything that is in the database now is replaced."
+    help = "Restore a backup. It replaces everything that is in the database and the files now."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -23,22 +23,23 @@ class Command(BaseCommand):
             restored = restore_backup(options["dump"], options["files"])
         except BackupError as error:
             raise CommandError(str(error)) from error
-        self._tell(restored)
+        self._report(restored)
         if restored.missing_files:
             some = ", ".join(restored.missing_files[:10])
             raise CommandError(f"{len(restored.missing_files)} files are missing: {some}")
 
-    def _tell(self, restored: Restored) -> None:
+    def _report(self, restored: Restored) -> None:
         self.stdout.write(f"Restored: {restored.rows:,} rows, {restored.files:,} files.")
         if restored.waiting_migrations:
             self.stdout.write(
                 f"The next start applies {restored.waiting_migrations} migrations: "
-                "the backup is of an older Amber."
+                "the backup was made by an older Amber."
             )
         if restored.locked_keys:
             self.stdout.write(
                 "AMBER_SECRET_KEYS are not those of the backup: the stored keys of "
-                f"{', '.join(restored.locked_keys)} cannot be read. Put the old ones behind a comma."
+                f"{', '.join(restored.locked_keys)} cannot be read. Append the old ones, "
+                "separated by commas."
             )
         if restored.replaced_files:
-            self.stdout.write(f"The files that were there before: {restored.replaced_files}")
+            self.stdout.write(f"The previous files are kept in {restored.replaced_files}")

@@ -1,4 +1,4 @@
-"""`manage.py up` as Django lists it; manage.py runs it without Django (see `amber.up`)."""
+"""List `manage.py up` among Django's commands; manage.py runs it without Django (`amber.up`)."""
 
 import sys
 from argparse import ArgumentParser
@@ -14,7 +14,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("role", nargs="*", choices=[[], *up.ROLES], help="Only these.")
+        parser.add_argument(
+            "role", nargs="*", choices=[[], *up.ROLES], help="Run only these roles."
+        )
 
     def handle(self, *_: str, **options: Any) -> None:
         sys.exit(up.main(options["role"]))
