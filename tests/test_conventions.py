@@ -83,33 +83,33 @@ def test_shapes_and_views_write_nothing(module):
             assert name_of(node.func) not in writing, f"{module}:{node.lineno} writes a row"
 
 
-# -- Rings ------------------------------------------------------------------------------------------
+# -- Messages to workers ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
-def test_bells_are_rung_by_rings_only(module):
-    """`ring_…` functions name task and queue; nobody else knows that there is a broker, and nobody
+def test_only_enqueue_functions_send_messages(module):
+    """`enqueue_…` functions name task and queue; nobody else knows that there is a broker, and nobody
     sends as Celery does, which the web process does not load."""
     tree = tree_of(module)
     parents = parents_of(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             assert node.attr not in ("delay", "apply_async", "send_task"), f"{module}:{node.lineno}"
-        if isinstance(node, ast.Call) and name_of(node.func) == "ring":
+        if isinstance(node, ast.Call) and name_of(node.func) == "enqueue":
             around = list(functions_around(node, parents))
-            assert any(name.startswith("ring_") for name in around), f"{module}:{node.lineno}"
+            assert any(name.startswith("enqueue_") for name in around), f"{module}:{node.lineno}"
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if "services" in m.stem], ids=str)
-def test_services_ring_after_commit(module):
+def test_services_enqueue_after_commit(module):
     """Before it the worker would find no row."""
     tree = tree_of(module)
     parents = parents_of(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id.startswith("ring_"):
+        if isinstance(node, ast.Name) and node.id.startswith("enqueue_"):
             made = parents[node]
             assert isinstance(made, ast.Call), f"{module}:{node.lineno}"
-            assert name_of(made.func) == "partial", f"{module}:{node.lineno} rings at once"
+            assert name_of(made.func) == "partial", f"{module}:{node.lineno} enqueues at once"
             assert name_of(getattr(parents[made], "func", None)) == "on_commit"
 
 
