@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 
 from amber.lib.database.cached_sql import cache_sql
 from assistants.bound_tools import bound_tools
-from assistants.turn_config import TurnConfig, in_scene, toolbox_of, turn_config_of
+from assistants.turn_config import TurnConfig, apply_scene, toolbox_of, turn_config_of
 from chats.context.call_options import CallOptions
 from chats.context.composition import PromptFormat, compose
 from chats.context.findings import Budgets, look_up, volatile_of
@@ -110,7 +110,7 @@ def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) 
     form = _form(turn, tail, profile, toolbox)
     found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)
     citable.keep(found.knowledge.passages if found.knowledge else ())
-    turn_config = in_scene(turn_config, found.scene) if found.scene else turn_config
+    turn_config = apply_scene(turn_config, found.scene) if found.scene else turn_config
     options = CallOptions.read(turn.options)
     prompts = [*toolbox.prompts, *turn_config.system_prompts, *options.prompts, *tail.opening]
     composed = compose(
