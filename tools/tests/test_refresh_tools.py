@@ -91,7 +91,7 @@ def test_the_longest_untried_come_first(new_tool, weather, monkeypatch):
     asked: list[Tool] = []
     monkeypatch.setattr(refreshing, "refresh", asked.extend)
     second, first = new_tool(tried_at=hours_ago(30)), new_tool(tried_at=hours_ago(40))
-    assert list(refreshing._due_tools()) == [first, second]
+    assert list(refreshing._find_due()) == [first, second]
     refreshing.refresh_due()
     assert asked == [], "without time nothing is begun"
 
