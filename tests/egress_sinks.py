@@ -13,9 +13,9 @@ from django.test import override_settings
 from django.utils import timezone
 
 from amber.lib.errors import AmberError, Invalid
-from amber.lib.ids import new_id
 from amber.lib.tests.local_server import LocalServer, Request
 from amber.lib.workers.worker import Worker
+from chats.models import Turn
 from libraries.git import importing
 from libraries.git.services import start_import
 from libraries.ingestion.url_services import add_from_url, refresh_document
@@ -244,6 +244,14 @@ def send_webhook_redirected(world: World, url: str) -> str:
     return add_webhook(world, world.redirect(url))
 
 
+def _new_turn(world: World) -> Turn:
+    """A stateless turn that the webhook's owner may know of: others are not told of any more."""
+    turn: Turn = Turn.objects.create(
+        organization=world.persona.organization, user=world.persona.user, status="completed"
+    )
+    return turn
+
+
 def _deliver(world: World, url: str, *, moved_to: str = "") -> None:
     webhook, _ = create_webhook(
         world.persona.principal, fields={"url": url, "events": ["turn.completed"]}
@@ -253,7 +261,7 @@ def _deliver(world: World, url: str, *, moved_to: str = "") -> None:
     delivery = WebhookDelivery.objects.create(
         organization=world.persona.organization,
         webhook=webhook,
-        turn_id=new_id(),
+        turn_id=_new_turn(world).pk,
         event="turn.completed",
         payload={"id": "x"},
         due_at=timezone.now(),

@@ -18,9 +18,9 @@ import amber.asgi, amber.urls
 WORKER = """
 import os
 os.environ |= {{"AMBER_ROLE": "worker", "CELERY_SKIP_CHECKS": "1"}}  # as amber.worker does
-from amber.celery import _duty, app
+from amber.celery import _queue_maintenance, app
 app.loader.import_default_modules()
-_duty({queue!r})
+_queue_maintenance({queue!r})
 """
 PAGES = ("rest_framework.views", "drf_spectacular", "unfold", "corsheaders", "requests")
 

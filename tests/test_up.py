@@ -245,7 +245,7 @@ def test_a_part_leaves_alone_what_the_whole_remembers(home):
 def test_says_which_parts_there_are(home):
     done = manage(home, "up", "beat")
     assert done.returncode == 1
-    assert "beat: bootstrap, web, chat, ingest can be named" in done.stdout
+    assert "Unknown: beat. The roles are bootstrap, web, chat, ingest." in done.stdout
 
 
 def test_knows_what_a_killed_supervisor_left_by_its_mark(tmp_path):

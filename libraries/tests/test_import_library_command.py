@@ -104,5 +104,5 @@ def test_what_is_not_there_is_told(library, folder, tmp_path):
         run(library, tmp_path / "nowhere")
     with pytest.raises(CommandError, match="no Git repository"):
         run(library, folder, "--ref", "main")
-    with pytest.raises(CommandError, match="no such library"):
+    with pytest.raises(CommandError, match="no library with this id"):
         call_command("import_library", "0" * 32, str(folder))

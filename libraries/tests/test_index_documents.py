@@ -345,7 +345,7 @@ def test_what_nobody_thought_of_fails_one_document_with_a_trace(library, monkeyp
     ingest()
     assert_ready(good, "Harmless.")
     bad.refresh_from_db()
-    assert (bad.status, "log of the worker" in bad.error) == ("failed", True)
+    assert (bad.status, "worker's log" in bad.error) == ("failed", True)
     assert "ZeroDivisionError" in caplog.text
 
 

@@ -173,4 +173,4 @@ def test_the_text_of_a_document_that_failed_says_why_there_is_none(bob, library)
 def test_what_is_no_single_source_is_told_which_there_are(bob, library, body):
     answer = api(bob).post(f"{ALL}{library.pk}/documents/", body)
     assert answer.status_code == 400
-    assert "or a url" in answer.json()["error"]["message"]
+    assert "or `url`" in answer.json()["error"]["message"]

@@ -67,7 +67,7 @@ def test_the_default_model_is_chosen_by_an_action(operator, new_model):
 def test_a_refused_action_says_why(operator, new_model):
     blind = new_model("blind")
     body = {"action": "make_default_vision", "_selected_action": [str(blind.pk)]}
-    assert "read images" in operator.post(MODELS, body, follow=True).content.decode()
+    assert "must accept images" in operator.post(MODELS, body, follow=True).content.decode()
 
 
 def test_the_length_of_vectors_is_fixed(operator, new_embedding_model):

@@ -65,7 +65,7 @@ def test_shows_one_organization_or_other_days(operator, used, alice):
     assert "777 + 3" not in page
     today = str(datetime.now(UTC).date())
     assert "777 + 3" not in page_of(operator, BY_DAY, **{"from": today})
-    assert "Nothing was used." in page_of(operator, BY_DAY, organization="absent")
+    assert "No usage in this period." in page_of(operator, BY_DAY, organization="absent")
 
 
 def test_senseless_dates_are_told(operator):

@@ -99,7 +99,9 @@ def test_an_engine_model_speaks_to_its_provider_with_its_key(provider, new_model
         encoding="cl100k_base",
         tool_dialect="functions",
         system_position="last",
+        sender=model.profile.sender,
     )
+    assert model.profile.sender
     assert model._api_key == "sk-secret"
     assert model._base_url == provider.base_url
 

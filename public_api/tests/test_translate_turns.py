@@ -34,7 +34,7 @@ PASSAGE = {
 
 
 def form(**more: Any) -> CompletionFormat:
-    given: dict[str, Any] = {"theirs": frozenset({"weather"})} | more
+    given: dict[str, Any] = {"client_tools": frozenset({"weather"})} | more
     return CompletionFormat(id="chatcmpl-1", created=1, model="m", **given)
 
 

@@ -70,7 +70,7 @@ def test_a_failed_refresh_says_why(operator, tool, weather):
     weather.fields = {"name": ""}
     assert "This must not be empty." in refreshed(operator, tool)
     Tool.objects.update(discovery_url="")
-    assert "was pasted" in refreshed(operator, tool)
+    assert "made from a pasted document" in refreshed(operator, tool)
 
 
 def test_tries_a_function_and_shows_the_exchange(operator, tool, weather):

@@ -38,7 +38,7 @@ def test_a_byte_order_mark_does_no_harm():
         (b'{"openapi": "3.1.0",}', "", "not valid JSON"),
         (b"{" * 100_000, "", "not valid JSON|nested"),
         (b'{"a":' * 60 + b"1" + b"}" * 60, "", "nested"),
-        (b'{"swagger": "2.0", "paths": {}}', "swagger", "convert"),
+        (b'{"swagger": "2.0", "paths": {}}', "swagger", "Convert"),
         (b'{"openapi": "2.0", "paths": {"/": {}}}', "openapi", "3.0"),
         (b'{"openapi": "3.10.0", "paths": {"/": {}}}', "openapi", "3.0"),
         (b'{"openapi": 3.1, "paths": {"/": {}}}', "openapi", "3.0"),

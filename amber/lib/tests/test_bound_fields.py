@@ -33,7 +33,9 @@ def test_a_long_list_is_refused_unread():
 
 
 def test_a_large_object_is_refused_unread():
-    assert faults_of({"named": {"a": 1, "b": 2, "c": 3}})["named"] == ["At most 2 entries."]
+    assert faults_of({"named": {"a": 1, "b": 2, "c": 3}})["named"] == [
+        "This object may have at most 2 entries."
+    ]
     assert Watched.seen == []
 
 

@@ -7,7 +7,7 @@ from amber.lib.workers import garbage
 
 _MANY_TURNS = """
 from collections import deque
-from amber.lib import garbage
+from amber.lib.workers import garbage
 
 class Turn:
     alive = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = """
 import re, sys, threading, time
-from amber.lib import interpreter_watch as watch
+from amber.lib.workers import interpreter_watch as watch
 watch.TICK_SECONDS, watch.LATE_SECONDS, watch.LEAST_HELD_SECONDS = 0.2, 0.4, 0.2
 watch.start()
 watch.start()
