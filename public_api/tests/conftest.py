@@ -1,4 +1,4 @@
-"""A worker that runs what is rung for, in threads of this process; a provider and its models; a server,
+"""A worker that runs what is enqueued, in threads of this process; a provider and its models; a server,
 and OpenAI's own client with a key of alice's.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["fake_provider", "new_model", "no_connection_left_open", "provider"]
 def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[list[UUID]]:
     """The ids of the turns that were run; on the way out all of them have ended."""
     threads: list[threading.Thread] = []
-    rung: list[UUID] = []
+    enqueued: list[UUID] = []
 
     def run(turn_id: UUID) -> None:
         try:
@@ -34,7 +34,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
             connections.close_all()
 
     def ring(turn_id: UUID) -> None:
-        rung.append(turn_id)
+        enqueued.append(turn_id)
         threads.append(threading.Thread(target=run, args=(turn_id,)))
         threads[-1].start()
 
@@ -45,7 +45,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
         monkeypatch.setattr(
             f"{place}.announce_cancel", lambda pk: stopping.stop(pk, stopping.StopReason.CANCELLED)
         )
-    yield rung
+    yield enqueued
     for thread in threads:
         thread.join(WAIT_SECONDS)
         assert not thread.is_alive(), Turn.objects.values_list("status", flat=True)

@@ -28,8 +28,8 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 @pytest.fixture(autouse=True)
-def rung(monkeypatch, settings):
-    """How often workers were rung for; and they know at once who has webhooks."""
+def enqueued(monkeypatch, settings):
+    """How often a message was enqueued; and they know at once who has webhooks."""
     heard = []
     monkeypatch.setattr(outbox, "KNOWN_SECONDS", -1.0)
     monkeypatch.setattr("public_api.webhooks.outbox.enqueue_deliveries", lambda: heard.append(1))
@@ -93,11 +93,11 @@ def make_due():
 # ------------------------------------------------------------------------------------
 
 
-def test_an_ended_turn_of_a_key_is_told_and_signed(alice, new_model, receiver, hook, rung):
+def test_an_ended_turn_of_a_key_is_told_and_signed(alice, new_model, receiver, hook, enqueued):
     new_model(default=True)
     _, secret = hook(alice)
     turn = turn_of(alice)
-    assert rung == [1]
+    assert enqueued == [1]
     deliver_due()
     (request,) = receiver.requests
     told = json.loads(request.body)
@@ -426,13 +426,13 @@ def test_both_secrets_sign_while_one_is_changed(alice, new_model, receiver, hook
     assert old not in Webhook.objects.get().secret_sealed
 
 
-def test_a_delivery_is_sent_again_as_the_same_event(alice, new_model, receiver, hook, rung):
+def test_a_delivery_is_sent_again_as_the_same_event(alice, new_model, receiver, hook, enqueued):
     new_model(default=True)
     hook(alice)
     turn_of(alice)
     deliver_due()
     deliver_again(WebhookDelivery.objects.get())
-    assert rung == [1, 1]
+    assert enqueued == [1, 1]
     deliver_due()
     first, second = sent(receiver)
     assert first == second
