@@ -44,9 +44,6 @@ _STATE_FIELDS = (
     "status",
     "error",
     "finish_reason",
-    "lease_until",
-    "worker",
-    "attempt",
     "waiting_calls",
     "ended_at",
     "digest_at",
@@ -59,6 +56,9 @@ _STATE_FIELDS = (
     "output",
     "updated_at",
 )
+_LEASE_FIELDS = ("lease_until", "worker", "attempt")
+"""Written only as the turn leaves its worker: while it runs, renewal writes the lease from another
+thread, and this row's copy of it is as old as the claim."""
 
 
 class TurnWriter:
@@ -176,7 +176,7 @@ class TurnWriter:
         with self._hold_turn() as (turn, _):
             for call in calls:
                 turn.waiting_calls = without_call(turn.waiting_calls, call.id)
-            self._update(turn, *_STATE_FIELDS)
+            self._update_state(turn)
 
     def wait(self, seq: int) -> None:
         """Give the turn up until somebody has decided on its `waiting_calls`.
@@ -221,7 +221,7 @@ class TurnWriter:
             turn.worker = ""
             turn.lease_until = None
             turn.seq = seq
-            self._update(turn, *_STATE_FIELDS)
+            self._update_state(turn)
             if turn.assistant_id and usage.total_tokens:
                 count_tokens(turn.assistant_id, usage.total_tokens)
 
@@ -278,6 +278,10 @@ class TurnWriter:
         if make is not None:
             self._unwritten = make()
 
+    def _update_state(self, turn: Turn) -> None:
+        is_kept = turn.status == TurnStatus.RUNNING
+        self._update(turn, *_STATE_FIELDS, *(() if is_kept else _LEASE_FIELDS))
+
     def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
         """Write these columns, and a manifest that was not written yet."""
         if self._unwritten is not None:
@@ -306,7 +310,7 @@ class TurnWriter:
         if turn.status != TurnStatus.RUNNING:
             events.append(last_event(turn))
         turn.seq = seq + len(events)
-        self._update(turn, *_STATE_FIELDS)
+        self._update_state(turn)
         if spent is not None and turn.assistant_id:
             count_tokens(turn.assistant_id, spent.total_tokens)
         transaction.on_commit(lambda: self.outbox.extend(events))

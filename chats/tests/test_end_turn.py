@@ -429,6 +429,20 @@ def test_the_sweep_leaves_alone_whoever_renews(lost):
     assert turn.status == "running"
 
 
+def test_what_a_running_turn_stores_leaves_its_lease_to_renewal(alice, new_model):
+    """Else a step stored after a call of more seconds than a lease would end the lease."""
+    wait_in(lambda: Turn.objects.renew([turn.pk], worker="w1", lease_seconds=3600))
+    new_model()
+    turn = ask(alice, content="[[fake call=act tokens=60 itl=20]]")
+    with running(turn) as this:
+        this.wait_for_text()
+        stored = Turn.objects.get(pk=turn.pk)
+        assert (stored.step, stored.status) == (1, "running")
+        assert stored.lease_until - timezone.now() > timedelta(minutes=50)
+        this.stop(StopReason.CANCELLED)
+    assert (turn.status, turn.lease_until) == ("cancelled", None)
+
+
 @pytest.mark.parametrize(("text", "status"), [("", "failed"), ("half", "incomplete")])
 def test_after_too_many_attempts_it_ends_with_its_text(lost, text, status):
     turn = lost(attempt=3, partial_text=text, seq=2_000_005)

@@ -201,9 +201,11 @@ def test_a_turn_that_kills_every_worker_is_given_up(platform, ann, marker, statu
             lambda v, attempt=attempt: v.events and v.events[-1].seq > (attempt - 1) * 1_000_000
         )
         if kept:
-            saved = "SELECT 1 FROM chats_turn WHERE id = %s AND attempt = %s AND partial_text <> ''"
+            # The number tells this attempt's text from the last one's, which is deleted first.
+            saved = "SELECT 1 FROM chats_turn WHERE id = %s AND seq > %s AND partial_text <> ''"
+            since = (attempt - 1) * 1_000_000
             platform.wait_for(
-                lambda attempt=attempt, saved=saved: platform.query(saved, asked.turn_id, attempt),
+                lambda saved=saved, since=since: platform.query(saved, asked.turn_id, since),
                 "partial text",
             )
         worker.kill()
