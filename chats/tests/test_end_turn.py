@@ -438,7 +438,7 @@ def test_what_a_running_turn_stores_leaves_its_lease_to_renewal(alice, new_model
         this.wait_for_text()
         stored = Turn.objects.get(pk=turn.pk)
         assert (stored.step, stored.status) == (1, "running")
-        assert stored.lease_until - timezone.now() > timedelta(minutes=50)
+        assert stored.lease_until and stored.lease_until - timezone.now() > timedelta(minutes=50)
         this.stop(StopReason.CANCELLED)
     assert (turn.status, turn.lease_until) == ("cancelled", None)
 
