@@ -37,8 +37,12 @@ LIBRARIES = 4
 READ_SECONDS = 300
 DOCUMENT_WORDS = 55_000
 MESSAGE_WORDS = 12_000
-"""More than are remembered: 50,000 where a document is embedded, 10,000 where a question is
+MESSAGES = 5
+"""Together more words than are remembered: 50,000 where a text is embedded, 10,000 where one is
 read."""
+CHAT_QUESTIONS = 40
+"""After so many a chat that grows is left for a new one: what a turn reads is then as much in the
+last hour as in the first, so that a slope is the process's and not the load's."""
 AT_MOST: dict[str, float] = {"web": 2, "chat": 2, "ingest": 2}
 """MB an hour: what noise looks like over an hour. Servers cache what is stored, and more is."""
 SHOWN_SECONDS = 600
@@ -164,10 +168,11 @@ async def _prepare(call: Call) -> Prepared:
 async def _fill_caches(call: Call, people: Prepared) -> None:
     document = {"name": "words.txt", "text": _new_words(DOCUMENT_WORDS)}
     await call("POST", f"libraries/{people.libraries[0]}/documents/", document)
-    chat = await call("POST", "chats/", {"assistant_id": people.plain})
-    question = f"{_new_words(MESSAGE_WORDS)} [[fake tokens=3]]"
-    message = {"role": "human", "content": question}
-    await call("POST", f"chats/{chat['id']}/messages/", message)
+    for _ in range(MESSAGES):
+        chat_id = await _new_chat(call, people.plain)
+        question = f"{_new_words(MESSAGE_WORDS)} [[fake tokens=3]]"
+        message = {"role": "human", "content": question}
+        await call("POST", f"chats/{chat_id}/messages/", message)
 
 
 def _new_words(count: int) -> str:
@@ -200,22 +205,42 @@ async def _ask_often(
     state: Soak, session: aiohttp.ClientSession, call: Call, people: Prepared, place: int
 ) -> None:
     """One place of the twenty. Of ten questions five are asked in new chats, three in this place's
-    own, which grows, two in one that reads a library."""
+    own, which grows, two in one that reads a library and grows, too."""
     await asyncio.sleep(random.uniform(0, 5))  # so that the places do not ask in step
-    own = await call("POST", "chats/", {"assistant_id": people.plain})
-    reading = await call("POST", "chats/", {"assistant_id": people.readers[place % LIBRARIES]})
+    reader = people.readers[place % LIBRARIES]
+    own, reading = _GrowingChat(call, people.plain), _GrowingChat(call, reader)
     for n in count(place):
         if state.is_over:
             return
         kind = n % 10
         question = _question(state.pace, _CALLED.get(kind, ""))
         with _noting(state):
-            chat = own if kind < 8 else reading
             if kind < 5:
-                chat = await call("POST", "chats/", {"assistant_id": people.plain})
+                chat_id = await _new_chat(call, people.plain)
+            else:
+                chat_id = await (own if kind < 8 else reading).next()
             others = int(kind == 0)
-            await _turn(session, chat["id"], question, others=others, is_left=kind == 5)
+            await _turn(session, chat_id, question, others=others, is_left=kind == 5)
         state.turns += 1
+
+
+@dataclass(slots=True)
+class _GrowingChat:
+    call: Call
+    assistant_id: str
+    chat_id: str = ""
+    questions: int = 0
+
+    async def next(self) -> str:
+        """Return the chat to ask in: the last one, until it has had its questions."""
+        if self.questions % CHAT_QUESTIONS == 0:
+            self.chat_id = await _new_chat(self.call, self.assistant_id)
+        self.questions += 1
+        return self.chat_id
+
+
+async def _new_chat(call: Call, assistant_id: str) -> str:
+    return str((await call("POST", "chats/", {"assistant_id": assistant_id}))["id"])
 
 
 _CALLED = {3: " call=calculate args=eyJleHByZXNzaW9uIjoiNiAqIDcifQ", 9: " call=search_library"}
@@ -250,8 +275,7 @@ async def _turn(
         asked = await watching.enter_async_context(session.post(path, json=body, headers=headers))
         if asked.status != 200:
             raise RuntimeError(f"{asked.status}: {(await asked.text())[:120]}")
-        first = (await asked.content.readuntil(b"\n\n")).decode()
-        turn_id = json.loads(first.partition("data: ")[2])["turn_id"]
+        turn_id = await _turn_id(asked.content)
         if is_left:
             asked.close()
         watched = [_watch(session, turn_id) for _ in range(others + is_left)]
@@ -260,6 +284,14 @@ async def _turn(
         ended = _LAST_EVENT.search(each)
         if ended is None or ended[1] != "completed":
             raise RuntimeError(f"not completed: {each[-120:]}")
+
+
+async def _turn_id(stream: aiohttp.StreamReader) -> str:
+    """Read up to the first event, which comments may precede on a busy machine."""
+    while True:
+        _, _, data = (await stream.readuntil(b"\n\n")).decode().partition("data: ")
+        if data:
+            return str(json.loads(data)["turn_id"])
 
 
 async def _watch(session: aiohttp.ClientSession, turn_id: str) -> str:
