@@ -78,6 +78,7 @@ types: installed-dev
 
 layers: installed-dev
 	$(BIN)/lint-imports
+	@$(BIN)/python -m tests.house counts
 
 migrations: installed-dev
 	$(BIN)/python -m tests.services manage.py makemigrations --check --dry-run

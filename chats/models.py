@@ -31,19 +31,19 @@ class ChatQuerySet(OwnedQuerySet):
     """
 
     def _seen_by(self, principal: Principal) -> Q:
-        seen = super()._seen_by(principal) & _unexpired()
+        seen = super()._seen_by(principal) & _is_before_expiry()
         if principal.assistant_id:
             seen &= Q(assistant_id=principal.assistant_id) & made_with(principal)
         return seen
 
-    def unexpired(self) -> Self:
-        return self.filter(_unexpired())
+    def before_expiry(self) -> Self:
+        return self.filter(_is_before_expiry())
 
-    def expired(self) -> Self:
+    def past_expiry(self) -> Self:
         return self.filter(expired_at__lte=timezone.now())
 
 
-def _unexpired(prefix: str = "") -> Q:
+def _is_before_expiry(prefix: str = "") -> Q:
     never = Q(**{f"{prefix}expired_at__isnull": True})
     return never | Q(**{f"{prefix}expired_at__gt": Now()})
 
@@ -220,7 +220,7 @@ LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
 
 
 def _turn_in_sight() -> Q:
-    return Q(chat__isnull=True) | _unexpired("chat__")
+    return Q(chat__isnull=True) | _is_before_expiry("chat__")
 
 
 class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
@@ -246,7 +246,7 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
     def live(self) -> "TurnQuerySet":
         return self.filter(status__in=LIVE_STATUSES)
 
-    def unwanted(self) -> "TurnQuerySet":
+    def annotate_unwanted(self) -> "TurnQuerySet":
         """Add `is_unwanted` to each turn: it should be cancelled.
 
         Somebody asked for that, or nobody is left to read the answer: no chat keeps it, and its key

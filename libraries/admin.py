@@ -112,7 +112,7 @@ class DocumentAdmin(ReadOnlyAdmin):
         "status",
         "attempt",
         "chunks",
-        "embedded",
+        "embedded_count",
         "error",
         "seconds",
         "created_at",
@@ -151,8 +151,8 @@ class DocumentAdmin(ReadOnlyAdmin):
     def chunks(self, document: Document) -> int:
         return int(document.progress.get("chunks", 0))
 
-    @admin.display
-    def embedded(self, document: Document) -> int:
+    @admin.display(description="embedded")
+    def embedded_count(self, document: Document) -> int:
         return int(document.progress.get("embedded", 0))
 
     @admin.display

@@ -37,12 +37,12 @@ class FileQuerySet(OwnedQuerySet):
     """
 
     def _seen_by(self, principal: Principal) -> Q:
-        return super()._seen_by(principal) & made_with(principal) & _unexpired()
+        return super()._seen_by(principal) & made_with(principal) & _is_before_expiry()
 
-    def unexpired(self) -> Self:
-        return self.filter(_unexpired())
+    def before_expiry(self) -> Self:
+        return self.filter(_is_before_expiry())
 
-    def expired(self) -> Self:
+    def past_expiry(self) -> Self:
         return self.filter(expired_at__lte=timezone.now())
 
 
@@ -50,7 +50,7 @@ IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 """The types that uploaded images are re-encoded to; nothing else has an image's type."""
 
 
-def _unexpired() -> Q:
+def _is_before_expiry() -> Q:
     return Q(expired_at__isnull=True) | Q(expired_at__gt=timezone.now())
 
 

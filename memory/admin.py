@@ -33,8 +33,8 @@ class _CountsAdmin(ReadOnlyAdmin):
     def memories(self, row: Any) -> int:
         return int(row.valid_count)
 
-    @admin.display
-    def superseded(self, row: Any) -> int:
+    @admin.display(description="superseded")
+    def superseded_rows(self, row: Any) -> int:
         return int(row.superseded_count)
 
     @admin.display(description="of guests")
@@ -53,7 +53,7 @@ def _count(rows: QuerySet[Memory]) -> Coalesce:
 
 @admin.register(PersonMemories)
 class PersonMemoriesAdmin(_CountsAdmin):
-    list_display = ("user", "organization", "memories", "superseded", "last_change")
+    list_display = ("user", "organization", "memories", "superseded_rows", "last_change")
     list_select_related = ("user", "organization")
     search_fields = ("=user__email", "organization__name")
     whose = Q(organization=OuterRef("organization"), user=OuterRef("user"), guest_id__isnull=True)
@@ -61,6 +61,6 @@ class PersonMemoriesAdmin(_CountsAdmin):
 
 @admin.register(OrganizationMemories)
 class OrganizationMemoriesAdmin(_CountsAdmin):
-    list_display = ("name", "memories", "superseded", "of_guests", "last_change")
+    list_display = ("name", "memories", "superseded_rows", "of_guests", "last_change")
     search_fields = ("name", "slug")
     whose = Q(organization=OuterRef("pk"))

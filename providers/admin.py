@@ -171,7 +171,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
         page = {**self.admin_site.each_context(request), "title": "Usage by day"}
         page["slug"] = slug = request.GET.get("organization", "").strip()
         try:
-            filters = UsageFilters.read(request.GET).bounded()
+            filters = UsageFilters.read(request.GET).with_both_dates()
         except Invalid as error:
             page["problem"] = error.message
             return TemplateResponse(request, BY_DAY, page)
@@ -201,7 +201,7 @@ def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any
 class BudgetAdmin(OperatorAdmin):
     """Lets operators change a budget's limit, but never whom it is for."""
 
-    list_display = ("organization", "scope", "subject", "limit", "unit", "period", "used")
+    list_display = ("organization", "scope", "subject", "limit", "unit", "period", "used_now")
     list_filter = ("scope", "unit", "period")
     list_select_related = ("organization",)
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
@@ -219,7 +219,7 @@ class BudgetAdmin(OperatorAdmin):
         return annotate_used(super().get_queryset(request))
 
     @admin.display(description="Used in this period")
-    def used(self, budget: Any) -> str:
+    def used_now(self, budget: Any) -> str:
         return "" if budget.used_now is None else f"{budget.used_now.normalize():f}"
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:

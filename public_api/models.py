@@ -38,9 +38,9 @@ class WebhookQuerySet(TenantQuerySet):
 
     def hearing(self, turn: Turn, event: str) -> "WebhookQuerySet":
         """Return those that are to be notified of this."""
-        return self.entitled(turn).filter(events__contains=[event])
+        return self.allowed_to_see(turn).filter(events__contains=[event])
 
-    def entitled(self, turn: Turn) -> "WebhookQuerySet":
+    def allowed_to_see(self, turn: Turn) -> "WebhookQuerySet":
         """Return those that may know: of turns of their user's keys, or of all keys while their
         user is an admin. Nobody who has left the organization is told anything."""
         member = Membership.objects.filter(

@@ -5,6 +5,7 @@ the page against them. An arrow that follows from others is left out (transitive
 """
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from graphlib import TopologicalSorter
@@ -138,7 +139,31 @@ def _lines(graph: Graph, indent: str, prefix: str = "") -> list[str]:
     ]
 
 
+def counts(trees: Mapping[str, ast.Module]) -> str:
+    """Return the sizes that say whether the house stays small, a line each."""
+    texts = [path.read_text() for app in APPS for path in (ROOT / app).rglob("*.py")]
+    lengths = sorted(
+        (node.end_lineno or 0) - node.lineno + 1
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    roots = {app: sum(1 for _ in (ROOT / app).glob("[!_]*.py")) for app in APPS}
+    return "\n".join(
+        [
+            f"{len(trees)} modules without tests, {sum(text.count(chr(10)) for text in texts):,} lines with them",
+            f"functions: median {lengths[len(lengths) // 2]} lines, 90% up to "
+            f"{lengths[len(lengths) * 9 // 10]}, the longest {lengths[-1]}",
+            f"modules at the root of an app: {', '.join(f'{app} {n}' for app, n in roots.items())}",
+        ]
+    )
+
+
 if __name__ == "__main__":
-    found = imports(modules())
-    for picture in (picture_of_apps(found), picture_of_packages(found)):
-        print(f"```mermaid\n{picture}\n```\n")  # noqa: T201
+    these = modules()
+    found = imports(these)
+    if sys.argv[1:] == ["counts"]:
+        print(counts(these))  # noqa: T201
+    else:
+        for picture in (picture_of_apps(found), picture_of_packages(found)):
+            print(f"```mermaid\n{picture}\n```\n")  # noqa: T201

@@ -93,7 +93,7 @@ def _digest_in_thread(claimed: tuple[UUID, Sequence[UUID]]) -> None:
 
 def digest(chat_id: UUID, turn_ids: Sequence[UUID]) -> None:
     """Seal the chat and learn from these turns of it. If a provider fails, they stay due."""
-    chat = Chat.objects.unexpired().filter(pk=chat_id).first()
+    chat = Chat.objects.before_expiry().filter(pk=chat_id).first()
     rows = Turn.objects.filter(pk__in=turn_ids, status__in=_LEARNT_FROM)
     turns = list(rows.select_related("assistant", "organization").order_by("created_at"))
     if chat is not None:

@@ -76,7 +76,7 @@ def uses_memory(turn: Turn) -> bool:
 @transaction.atomic
 def _store_facts(chat_id: UUID, owner: Owner, found: Sequence[LearntFact]) -> bool:
     """Store facts under the chat's lock. Return False if the chat was deleted meanwhile."""
-    if not Chat.objects.unexpired().select_for_update(no_key=True).filter(pk=chat_id).exists():
+    if not Chat.objects.before_expiry().select_for_update(no_key=True).filter(pk=chat_id).exists():
         return False
     for learnt in found:
         keep(owner, learnt)

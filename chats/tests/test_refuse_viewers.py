@@ -114,7 +114,7 @@ def test_an_operator_who_signs_out_tries_no_assistant_on(bob, new_model, assista
 
 
 def unwanted(turn: Turn) -> bool:
-    row: Any = Turn.objects.filter(pk=turn.pk).unwanted().get()
+    row: Any = Turn.objects.filter(pk=turn.pk).annotate_unwanted().get()
     return bool(row.is_unwanted)
 
 

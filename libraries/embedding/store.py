@@ -122,7 +122,7 @@ class _Call:
     vectors: "Vectors | None" = None
     error: ProviderError | None = None
 
-    def found(self) -> "Iterator[tuple[str, NDArray[np.float32]]]":
+    def pairs(self) -> "Iterator[tuple[str, NDArray[np.float32]]]":
         return zip(self.texts, () if self.vectors is None else self.vectors, strict=False)
 
 
@@ -142,7 +142,7 @@ def _buy(
                 _record_usage(payer, call)
                 if is_kept and call.vectors is not None:
                     _store_vectors(payer, call)
-        known |= {key: vector for call in calls for key, vector in call.found()}
+        known |= {key: vector for call in calls for key, vector in call.pairs()}
         failed = next((call.error for call in calls if call.error is not None), None)
         if failed is not None:
             raise failed
@@ -229,7 +229,7 @@ def forget_texts(texts: Iterable[str], *, organization_id: UUID) -> None:
 
 def _store_vectors(payer: _Payer, call: _Call) -> None:
     """Cache the call's vectors, one insert. Of two that buy the same text at once, one is kept."""
-    vectors = [halfvec_text(vector) for _, vector in call.found()]
+    vectors = [halfvec_text(vector) for _, vector in call.pairs()]
     keys = list(call.texts)
     ids = [new_id() for _ in keys]
     with connection.cursor() as cursor:

@@ -48,7 +48,7 @@ def file_of_link(file_id: UUID, signature: str) -> File:
         _signer().unsign(f"{file_id}:{signature}", max_age=LIFETIME)
     except signing.BadSignature:
         raise Missing from None
-    images = File.objects.unexpired().filter(mime_type__in=IMAGE_TYPES)
+    images = File.objects.before_expiry().filter(mime_type__in=IMAGE_TYPES)
     file = images.filter(pk=file_id).first()
     if file is None:
         raise Missing

@@ -37,7 +37,7 @@ def delete_file(file: File) -> None:
 def delete_files(files: QuerySet[File]) -> int:
     """Delete up to DELETED_AT_ONCE of these and return how many; call it again until it is 0.
 
-    For expired files (`File.objects.expired()`), and before users or organizations are deleted:
+    For expired files (`File.objects.past_expiry()`), and before users or organizations are deleted:
     their cascade would leave the bytes.
     """
     rows = files.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
@@ -81,5 +81,5 @@ def erase_bytes(path: str) -> None:
 
 def delete_expired_files() -> None:
     """Delete expired files with their bytes, in batches."""
-    while delete_files(File.objects.expired()):
+    while delete_files(File.objects.past_expiry()):
         pass

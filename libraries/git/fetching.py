@@ -62,7 +62,7 @@ def check_git_url(url: str) -> None:
     if "@" in host:
         raise Invalid(HAS_PASSWORD, fields={"git_url": [HAS_PASSWORD]})
     try:
-        installation_policy().checked(url)
+        installation_policy().check_url(url)
     except AmberError as error:
         error.fields = {"git_url": [error.message]}
         raise

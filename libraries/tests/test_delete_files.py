@@ -72,7 +72,7 @@ def test_deletes_expired_files_in_turn(alice, media, django_capture_on_commit_ca
         patch.object(storage, "DELETED_AT_ONCE", 2),
         django_capture_on_commit_callbacks(execute=True),
     ):
-        counts = [storage.delete_files(File.objects.expired()) for _ in range(3)]
+        counts = [storage.delete_files(File.objects.past_expiry()) for _ in range(3)]
     assert counts == [2, 1, 0]
     assert File.objects.get() == kept
     assert len(media()) == 1

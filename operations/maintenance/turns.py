@@ -94,7 +94,7 @@ class TurnMaintenance:
         lease_seconds = settings.AMBER_LEASE_SECONDS
         Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
         held = Turn.objects.filter(pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING)
-        unwanted = dict(held.unwanted().values_list("pk", "is_unwanted"))
+        unwanted = dict(held.annotate_unwanted().values_list("pk", "is_unwanted"))
         for turn_id in mine:
             # A turn that is running here and not held by this worker was given to another one.
             if turn_id not in unwanted:

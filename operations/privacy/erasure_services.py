@@ -61,8 +61,8 @@ def hide_organization(organization_id: UUID) -> None:
     turns = Turn.objects.filter(organization=organization_id)
     turns.live().update(cancel_requested_at=now)
     turns.filter(digest_at__isnull=False).update(digest_at=None)
-    Chat.objects.unexpired().filter(organization=organization_id).update(expired_at=now)
-    File.objects.unexpired().filter(organization=organization_id).update(expired_at=now)
+    Chat.objects.before_expiry().filter(organization=organization_id).update(expired_at=now)
+    File.objects.before_expiry().filter(organization=organization_id).update(expired_at=now)
     libraries = Library.objects.filter(organization=organization_id)
     libraries.update(deleted_at=now)
     _stop_documents(list(libraries.values_list("pk", flat=True)))
@@ -79,13 +79,13 @@ def latest_erasure(principal: Principal) -> Erasure | None:
 
 def _hide(person_rows: PersonRows) -> None:
     now = timezone.now()
-    person_rows.of(Chat).unexpired().update(expired_at=now)
+    person_rows.of(Chat).before_expiry().update(expired_at=now)
     person_rows.of(Turn).live().update(cancel_requested_at=now)
     person_rows.of(Turn).filter(digest_at__isnull=False).update(digest_at=None)
     stateless = person_rows.of(Turn).filter(chat__isnull=True)
     said = Q(input__isnull=False) | Q(output__isnull=False) | Q(manifest__isnull=False)
     stateless.filter(said).update(input=None, output=None, manifest=None, partial_text="")
-    person_rows.of(File).unexpired().update(expired_at=now)
+    person_rows.of(File).before_expiry().update(expired_at=now)
     person_rows.of(Memory).delete()
     keys = person_rows.of(ApiKey)
     labels = [f"key:{pk}" for pk in keys.values_list("pk", flat=True)]

@@ -33,11 +33,11 @@ def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> ClaimedR
     A turn that runs meanwhile goes on. Calling it again takes over what has come since.
     """
     of_guest = {"organization_id": organization_id, "guest_id": guest_id, "user__isnull": True}
-    chats = Chat.objects.unexpired().filter(**of_guest).select_for_update(no_key=True)
+    chats = Chat.objects.before_expiry().filter(**of_guest).select_for_update(no_key=True)
     ids = list(chats.order_by("pk").values_list("pk", flat=True))
     taken = {"user": user, "guest_id": None}
     Turn.objects.filter(chat_id__in=ids).update(**taken)
     Chat.objects.filter(pk__in=ids).update(**taken, owner=ChatOwner.USER, expired_at=None)
-    files = File.objects.unexpired().filter(**of_guest).update(**taken, expired_at=None)
+    files = File.objects.before_expiry().filter(**of_guest).update(**taken, expired_at=None)
     memories = hand_over(Owner(organization_id, None, guest_id), Owner(organization_id, user.pk))
     return ClaimedRows(len(ids), files, memories)

@@ -61,7 +61,7 @@ class PersonRows:
         has_guests = any(field.name == "guest_id" for field in model._meta.fields)
         return mine.filter(guest_id__isnull=True) if has_guests else mine
 
-    def doomed(self, model: type[Model]) -> QuerySet[Any]:
+    def rows_to_delete(self, model: type[Model]) -> QuerySet[Any]:
         """Return the rows that were the person's alone, and have had no owner since they asked."""
         ids = self.erasure.doomed.get(model._meta.model_name, [])
         return model._default_manager.filter(pk__in=ids)
@@ -97,12 +97,12 @@ def _delete_late_memories(person_rows: PersonRows) -> int:
 
 
 def _is_still_said(ids: Sequence[UUID]) -> bool:
-    unexpired = Chat.objects.unexpired().filter(messages__in=ids)
+    unexpired = Chat.objects.before_expiry().filter(messages__in=ids)
     return unexpired.exists()
 
 
 def _delete_chats(person_rows: PersonRows) -> int:
-    ids = list(person_rows.of(Chat).expired().values_list("pk", flat=True)[:CHATS_AT_ONCE])
+    ids = list(person_rows.of(Chat).past_expiry().values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
@@ -113,11 +113,11 @@ def _delete_stateless_turns(person_rows: PersonRows) -> int:
 
 
 def _delete_files(person_rows: PersonRows) -> int:
-    return delete_files(person_rows.of(File).expired())
+    return delete_files(person_rows.of(File).past_expiry())
 
 
 def _delete_assistants(person_rows: PersonRows) -> int:
-    assistant = person_rows.doomed(Assistant).first()
+    assistant = person_rows.rows_to_delete(Assistant).first()
     if assistant is None:
         return 0
     for model in (ChatMessage, Chat, Turn):
@@ -130,7 +130,7 @@ def _delete_assistants(person_rows: PersonRows) -> int:
 
 
 def _delete_tools(person_rows: PersonRows) -> int:
-    tool = person_rows.doomed(Tool).first()
+    tool = person_rows.rows_to_delete(Tool).first()
     if tool is None:
         return 0
     if count := delete_batch(ToolCallRecord.objects.filter(tool=tool), at_most=ROWS_AT_ONCE):
@@ -141,7 +141,7 @@ def _delete_tools(person_rows: PersonRows) -> int:
 
 def _erase_libraries(person_rows: PersonRows) -> int:
     """Erase the person's libraries, which were marked as deleted, as any deleted library is."""
-    if person_rows.doomed(Library).exists():
+    if person_rows.rows_to_delete(Library).exists():
         erase_leftovers()
     return 0
 
@@ -189,8 +189,8 @@ _STEPS: Final[tuple[Callable[[PersonRows], int], ...]] = (
 
 def _finish(person_rows: PersonRows) -> bool:
     erasure = person_rows.erasure
-    left = [person_rows.of(Chat).expired(), person_rows.of(File).expired()]
-    left += [person_rows.doomed(model) for model in (Assistant, Tool, Library)]
+    left = [person_rows.of(Chat).past_expiry(), person_rows.of(File).past_expiry()]
+    left += [person_rows.rows_to_delete(model) for model in (Assistant, Tool, Library)]
     if any(rows.exists() for rows in left):
         return False
     with transaction.atomic():

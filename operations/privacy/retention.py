@@ -51,7 +51,7 @@ def _remove_some(until: float) -> bool:
 
     Return whether there may be more to do: in time, and held by nobody else.
     """
-    expired = Chat.objects.expired().order_by("expired_at").values_list("pk", flat=True)
+    expired = Chat.objects.past_expiry().order_by("expired_at").values_list("pk", flat=True)
     is_any_removed = False
     for chat_id in list(expired[:CHATS_AT_ONCE]):
         if time.monotonic() > until:
@@ -62,7 +62,7 @@ def _remove_some(until: float) -> bool:
 
 def _expire_some(organization_id: UUID, oldest_kept: datetime) -> int:
     """Expire one batch; a chat that somebody continued meanwhile stays."""
-    old = Chat.objects.unexpired().filter(
+    old = Chat.objects.before_expiry().filter(
         organization_id=organization_id, updated_at__lt=oldest_kept
     )
     ids = list(old.order_by("updated_at").values_list("pk", flat=True)[:CHATS_AT_ONCE])

@@ -64,7 +64,7 @@ def test_nobody_gets_in_any_more(alice, bob, embedder, enqueued):
     assert api(key=guest.token).get(asked).status_code == 401
     assert api(alice).get(f"/api/v1/chats/{left.chat.pk}/").status_code == 404
     assert api(bob).get("/api/v1/me/").json()["organization"]["personal"] is True
-    assert not File.objects.unexpired().filter(organization=alice.organization).exists()
+    assert not File.objects.before_expiry().filter(organization=alice.organization).exists()
     running.refresh_from_db()
     assert running.cancel_requested_at is not None
 

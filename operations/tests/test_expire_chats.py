@@ -234,7 +234,7 @@ def test_chats_older_than_the_organization_keeps_are_expired(alice, mallory):
         converse(chat, "Hi", "Hello")
         touched(chat, days_ago)
     expire_old_chats()
-    assert list(Chat.objects.expired()) == [old]
+    assert list(Chat.objects.past_expiry()) == [old]
     remove_expired_chats()
     assert set(Chat.objects.all()) == {recent, foreign}
 
@@ -247,7 +247,7 @@ def test_a_chat_that_goes_on_stays(alice):
     touched(chat, 31)
     services.post_message(chat, alice.principal, role="system", content="Go on")
     expire_old_chats()
-    assert not Chat.objects.expired().exists()
+    assert not Chat.objects.past_expiry().exists()
 
 
 def test_stateless_turns_go_too_and_the_ledger_stays(alice):
@@ -272,7 +272,7 @@ def test_in_batches_and_within_its_time(alice, monkeypatch):
     for _ in range(5):
         touched(new(alice), 2)
     expire_old_chats()
-    assert Chat.objects.expired().count() == 5
+    assert Chat.objects.past_expiry().count() == 5
     monkeypatch.setattr(retention, "SLICE_SECONDS", 0)
     remove_expired_chats()
     assert Chat.objects.count() == 5
@@ -286,8 +286,8 @@ def test_both_searches_use_their_index(alice):
     Chat.objects.bulk_create(Chat(**fields) for _ in range(5_000))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE chats_chat")
-    assert "chat_expiry" in Chat.objects.expired().order_by("expired_at")[:10].explain()
-    old = Chat.objects.unexpired().filter(
+    assert "chat_expiry" in Chat.objects.past_expiry().order_by("expired_at")[:10].explain()
+    old = Chat.objects.before_expiry().filter(
         organization=alice.organization, updated_at__lt=long_ago(3)
     )
     assert "chat_org_activity" in old.order_by("updated_at")[:10].explain()

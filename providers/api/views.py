@@ -38,7 +38,7 @@ class UsageView(GenericAPIView[UsageRecord]):
         rows = UsageRecord.objects.visible_to(principal_of(request))
         group_by = request.query_params.get("group_by")
         if group_by is not None:
-            return _report(rows, filters.bounded(), read_groups(group_by))
+            return _report(rows, filters.with_both_dates(), read_groups(group_by))
         page = self.paginate_queryset(filters.applied_to(rows))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 

@@ -64,7 +64,7 @@ class UsageFilters:
             raise _invalid_field("to", "Must not be before `from`.")
         return cls(since, until, tuple(equal.items()))
 
-    def bounded(self) -> Self:
+    def with_both_dates(self) -> Self:
         """Return filters with both dates: the last DEFAULT_DAYS if none are given.
 
         Raises Invalid for more than MAX_DAYS.

@@ -150,8 +150,8 @@ def _end_stream(telling: ResponseEvents, error: Exception, number: int) -> bytes
     if not isinstance(error, AmberError) or error.turn_id is None or error.code == "unavailable":
         return _broken_off(telling, as_amber_error(error))
     if isinstance(error, Conflict):
-        return _bytes(telling.cancelled(), number)
-    return _bytes(telling.failed(error.code, error.message), number)
+        return _bytes(telling.cancel(), number)
+    return _bytes(telling.fail(error.code, error.message), number)
 
 
 def _broken_off(telling: ResponseEvents, error: AmberError) -> bytes:

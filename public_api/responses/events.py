@@ -99,10 +99,10 @@ class ResponseEvents:
         flat = {name: error[name] for name in ("code", "message", "param")}
         yield self._event("error", **flat, error=error)
 
-    def cancelled(self) -> Iterator[Json]:
+    def cancel(self) -> Iterator[Json]:
         return self.end(State("cancelled"))
 
-    def failed(self, code: str, message: str) -> Iterator[Json]:
+    def fail(self, code: str, message: str) -> Iterator[Json]:
         return self.end(State("failed", error=error_of(code, message)))
 
     # -- Items ------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def _reason_to_withhold(delivery: WebhookDelivery) -> str:
     turn = Turn.objects.in_sight().filter(pk=delivery.turn_id).first()
     if turn is None:
         return "The turn was deleted."
-    if not Webhook.objects.entitled(turn).filter(pk=delivery.webhook_id).exists():
+    if not Webhook.objects.allowed_to_see(turn).filter(pk=delivery.webhook_id).exists():
         return "The webhook's user no longer has access to this turn."
     return ""
 

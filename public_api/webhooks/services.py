@@ -125,7 +125,7 @@ def _lock_webhook(webhook: Webhook) -> Webhook:
 def _check(webhook: Webhook, principal: Principal) -> None:
     """Raise for an address or a scope that is not allowed. A name is resolved only when sending."""
     try:
-        installation_policy().checked(webhook.url)
+        installation_policy().check_url(webhook.url)
     except AmberError as error:
         error.fields = {"url": [error.message]}
         raise

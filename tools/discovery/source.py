@@ -163,6 +163,6 @@ def _json_of(answer: Response) -> Any:
 def _check_callback(manifest: Manifest) -> None:
     """Check the callback as far as that needs no DNS query. Raises DiscoveryError."""
     try:
-        installation_policy().checked(manifest.callback_url)
+        installation_policy().check_url(manifest.callback_url)
     except UnsafeAddress as error:
         raise DiscoveryError(fields={"callback_url": [error.message]}) from None

@@ -127,7 +127,7 @@ async def _in_session(
 ) -> T:
     policy = server.policy or installation_policy()
     try:
-        url = str(policy.checked(server.url))  # before anybody reads it in another way
+        url = str(policy.check_url(server.url))  # before anybody reads it in another way
     except UnsafeAddress as unsafe:
         raise SessionFault(unsafe.message, cause=unsafe) from None
     line = Line(policy, server.line)

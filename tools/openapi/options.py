@@ -52,7 +52,7 @@ def _server(value: Any) -> str:
         raise ValueError("Must be an address, such as https://api.example.com/v1.")
     server = validate_server(value, place="")
     try:
-        installation_policy().checked(server)
+        installation_policy().check_url(server)
     except UnsafeAddress as error:
         raise ValueError(error.message) from None
     return server

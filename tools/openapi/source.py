@@ -210,7 +210,7 @@ def _check_servers(connection: Connection, data: Mapping[str, Any]) -> None:
     """Raise DiscoveryError for a server that may not be called, or that the key is not for."""
     for server in dict.fromkeys(each["request"]["server"] for each in data["functions"]):
         try:
-            installation_policy().checked(server)
+            installation_policy().check_url(server)
             credentials = _Credentials(connection, data).headers_for(server)
         except (UnsafeAddress, ValueError) as error:
             is_key = isinstance(error, CredentialError)

@@ -47,7 +47,7 @@ async def fetch_guarded(
     into: BinaryIO | None,
 ) -> Response:
     """Fetch as `amber.lib.egress.fetch` does. Raises UnsafeAddress, FetchError."""
-    hop = _first_hop(method, policy.checked(url), headers, content, json)
+    hop = _first_hop(method, policy.check_url(url), headers, content, json)
     try:
         async with asyncio.timeout(limits.total_seconds):
             transport = GuardedTransport(policy)
@@ -107,7 +107,7 @@ async def _follow_redirects(
                 return Response(answer.status_code, answer.headers, body, str(hop.url))
         finally:
             await answer.aclose()
-        hop = _next_hop(hop, answer.status_code, policy.checked(_join_url(hop.url, location)))
+        hop = _next_hop(hop, answer.status_code, policy.check_url(_join_url(hop.url, location)))
     raise FetchError("bad_redirect")
 
 

@@ -95,7 +95,7 @@ class EgressPolicy:
         """Read entries of AMBER_TOOL_ALLOWED_HOSTS. Raises ValueError naming a wrong one."""
         return cls(allowed=frozenset(map(_parsed_entry, hosts)), resolve=resolve)
 
-    def checked(self, url: str) -> "httpx2.URL":
+    def check_url(self, url: str) -> "httpx2.URL":
         """Return the URL in its canonical form. Resolves nothing. Raises UnsafeAddress."""
         import httpx2
 

@@ -44,7 +44,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = self._policy.checked(str(request.url))
+        url = self._policy.check_url(str(request.url))
         with _as_httpx2_errors():
             answer = await self._pool.handle_async_request(
                 httpcore2.Request(

@@ -35,12 +35,12 @@ class Cursor:
     created_at: datetime
     id: UUID
 
-    def encoded(self) -> str:
+    def encode(self) -> str:
         text = f"{'o' if self.older else 'n'} {self.created_at.isoformat()} {self.id}"
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     @classmethod
-    def decoded(cls, text: str) -> "Cursor":
+    def decode(cls, text: str) -> "Cursor":
         """Read a cursor. Raises Invalid."""
         try:
             plain = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -72,7 +72,7 @@ class NewestFirst(BasePagination):
         self._address = request.build_absolute_uri()
         self.limit = limit_of(request, default=self.default_limit, at_most=self.max_limit)
         given = request.query_params.get("cursor")
-        self.cursor = Cursor.decoded(given) if given else None
+        self.cursor = Cursor.decode(given) if given else None
         older = self.cursor is None or self.cursor.older
         order = ("-created_at", "-id") if older else ("created_at", "id")
         asked = queryset if self.cursor is None else queryset.filter(self.cursor.condition())
@@ -120,7 +120,7 @@ class NewestFirst(BasePagination):
     def _link(self, *, older: bool, row: "Model | Cursor") -> str:
         cursor = Cursor(older, row.created_at, row.id)  # type: ignore[union-attr]
         address = remove_query_param(self._address, "cursor")
-        return replace_query_param(address, "cursor", cursor.encoded())
+        return replace_query_param(address, "cursor", cursor.encode())
 
 
 def limit_of(request: Request, *, default: int = DEFAULT_LIMIT, at_most: int = MAX_LIMIT) -> int:
