@@ -16,15 +16,16 @@ from celery.worker.consumer import Consumer as CeleryConsumer
 from celery.worker.state import maybe_shutdown
 from kombu import Connection, Queue
 
+from amber.lib.workers.queue import QUEUES
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 
 app = Celery("amber")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # Without acknowledgement: the sweep enqueues again what a lost message named, and each message
-# saves the worker's main loop two round trips to Redis. Messages name their queue
-# (`amber.lib.workers.queue`).
-app.conf.task_queues = [Queue("chat", no_ack=True), Queue("ingest", no_ack=True)]
+# saves the worker's main loop two round trips to Redis.
+app.conf.task_queues = [Queue(name, no_ack=True) for name in QUEUES]
 
 logger = structlog.get_logger(__name__)
 
@@ -69,7 +70,7 @@ class Pulse(bootsteps.StartStopStep):
     requires = ("celery.worker.consumer:Tasks",)
 
     def start(self, parent: Any) -> None:
-        # Messages are not acknowledged (settings); kombu would still ask Redis to forget each one.
+        # kombu acknowledges even so: where Redis hangs, that holds the main loop for 5 s, and fails.
         parent.task_consumer.channel.basic_ack = _nothing_to_acknowledge
         _note_pulse()
         self._timer = parent.timer.call_repeatedly(_PULSE_SECONDS, _note_pulse)

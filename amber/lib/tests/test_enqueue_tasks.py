@@ -1,0 +1,55 @@
+"""Test the doorbell: a message reaches Celery's worker; one that cannot be sent is no error."""
+
+import logging
+from queue import SimpleQueue
+
+import pytest
+from celery import Celery, signals
+from celery.contrib.testing.worker import start_worker
+from kombu import Queue
+
+from amber.lib.workers import queue
+from amber.lib.workers.queue import enqueue, waiting
+
+QUEUE, TASK, ARGUMENT = "test-messages", "tests.heard", "0198c0de"
+
+
+@pytest.fixture
+def use_broker(monkeypatch, settings):
+    """Return a function that makes messages go by an application of the test's own."""
+
+    def use(url: str) -> Celery:
+        app = Celery("enqueue-test", broker=url, set_as_current=False)
+        app.conf.update(
+            broker_transport_options=settings.CELERY_BROKER_TRANSPORT_OPTIONS,
+            task_queues=[Queue(QUEUE, no_ack=True)],
+            task_ignore_result=True,
+        )
+        monkeypatch.setattr(queue, "_sender", lambda: app)
+        return app
+
+    return use
+
+
+def test_a_worker_takes_a_message_once(use_broker, settings, monkeypatch):
+    app = use_broker(settings.REDIS_URL)
+    heard: SimpleQueue[str] = SimpleQueue()
+
+    @app.task(name=TASK)  # type: ignore[untyped-decorator]
+    def hear(said: str) -> None:
+        heard.put(said)
+
+    monkeypatch.setattr(signals.worker_ready, "receivers", [])  # no maintenance
+    enqueue(QUEUE, TASK, ARGUMENT)
+    assert waiting(QUEUE) == 1
+    with start_worker(app, pool="solo", perform_ping_check=False, queues=[QUEUE]):
+        assert heard.get(timeout=30) == ARGUMENT
+    assert waiting(QUEUE) == 0
+    assert heard.empty()
+
+
+def test_a_message_without_redis_is_lost_and_no_error(use_broker, caplog):
+    use_broker("redis://127.0.0.1:1/0")  # nobody listens there
+    with caplog.at_level(logging.WARNING):
+        enqueue(QUEUE, TASK, ARGUMENT)
+    assert "message_not_enqueued" in caplog.text
