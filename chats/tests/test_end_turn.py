@@ -10,11 +10,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from amber.lib import redis as amber_redis
+from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.events.stream import events_key
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.running import resumption, stopping
-from chats.running.stopping import StopReason
+from chats.running import resumption
+from chats.running.stopping import running_turns
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
 from chats.tests.runs import (
@@ -122,8 +123,8 @@ def test_a_silent_provider_is_cancelled_without_a_message(alice, new_model, fake
 
 
 def test_stopping_what_does_not_run_here_does_nothing(alice):
-    stopping.stop(ask(alice).pk, StopReason.CANCELLED)
-    assert stopping.running_ids() == []
+    running_turns.stop(ask(alice).pk, StopReason.CANCELLED)
+    assert running_turns.ids() == []
 
 
 def test_a_released_turn_waits_for_another_worker(alice, new_model):
