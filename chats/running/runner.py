@@ -271,7 +271,8 @@ class TurnRun(TaskRun):
     async def _end_stopped(self) -> TurnStatus | None:
         """End or release a turn whose task was cancelled: by a person, a shutdown, or a lost
         lease."""
-        if self.stopped_as is StopReason.FENCED:
+        is_ended_here = self._writer.turn.status != TurnStatus.RUNNING
+        if self.stopped_as is StopReason.FENCED and not is_ended_here:
             return None
         await self._await_sources()
         self._announce()
