@@ -180,7 +180,8 @@ class _Pass:
                 return
             except DocumentsLostError as lost:
                 for work in [w for w in self._works if w.document.pk in lost.document_ids]:
-                    self._stop(work, StopReason.CANCELLED)
+                    reason = running_documents.stop_reason(work.document)
+                    self._stop(work, reason or StopReason.CANCELLED)
             except ModelsChangedError:
                 for document in self._batch.documents:
                     endings.release(document)
