@@ -116,15 +116,13 @@ def _start_maintenance(sender: Any, **_: Any) -> None:
 
 def _queue_maintenance(queue: str) -> Any:
     """Return the queue's own maintenance; the other's modules, 5 MB, are not imported."""
-    from amber.lib.workers.worker import this_worker
-
     if queue == "chat":
         from operations.maintenance.turns import TurnMaintenance
 
-        return TurnMaintenance(this_worker())
+        return TurnMaintenance()
     from operations.maintenance.documents import DocumentMaintenance
 
-    return DocumentMaintenance(this_worker())
+    return DocumentMaintenance()
 
 
 @worker_shutting_down.connect

@@ -5,7 +5,7 @@ from typing import Self
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import ExpressionWrapper, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 from pgvector.django import HalfVectorField
@@ -246,7 +246,7 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
     def live(self) -> "TurnQuerySet":
         return self.filter(status__in=LIVE_STATUSES)
 
-    def annotate_unwanted(self) -> "TurnQuerySet":
+    def annotate_unwanted(self) -> Self:
         """Add `is_unwanted` to each turn: it should be cancelled.
 
         Somebody asked for that, or nobody is left to read the answer: no chat keeps it, and its key
@@ -258,12 +258,7 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
             | Q(user__is_active=False),
             chat__isnull=True,
         )
-        unwanted: TurnQuerySet = self.annotate(
-            is_unwanted=ExpressionWrapper(
-                Q(cancel_requested_at__isnull=False) | is_lost, output_field=models.BooleanField()
-            )
-        )
-        return unwanted
+        return self.annotate(is_unwanted=Q(cancel_requested_at__isnull=False) | is_lost)
 
 
 class Turn(TenantRow, Leased):

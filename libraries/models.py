@@ -187,11 +187,15 @@ class OfLibraryQuerySet(TenantQuerySet):
 
 
 class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
-    pass
+    def annotate_unwanted(self) -> Self:
+        return self.annotate(is_unwanted=Q(cancel_requested_at__isnull=False))
 
 
-class RepositoryQuerySet(DocumentQuerySet):  # type: ignore[override]  # as_manager
+class RepositoryQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
     """Git imports, as people see them. A deleted one is absent while its documents are deleted."""
+
+    def annotate_unwanted(self) -> Self:
+        return self.annotate(is_unwanted=Q(library__deleted_at__isnull=False))
 
     def _seen_by(self, principal: Principal) -> Q:
         return super()._seen_by(principal) & Q(deleted_at__isnull=True)

@@ -113,6 +113,23 @@ def test_services_enqueue_after_commit(module):
             assert name_of(getattr(parents[made], "func", None)) == "on_commit"
 
 
+# -- Leases ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_only_the_kit_writes_a_lease(module):
+    """While a row runs renewal alone does: a copy in memory is as old as the claim."""
+    if module == Path("amber/lib/database/lease.py"):
+        return
+    for node in ast.walk(tree_of(module)):
+        written = {
+            ast.keyword: lambda node: [node.arg],
+            ast.Attribute: lambda node: [node.attr] if isinstance(node.ctx, ast.Store) else [],
+            ast.Dict: lambda node: [getattr(key, "value", None) for key in node.keys],
+        }.get(type(node), lambda _: [])(node)
+        assert "lease_until" not in written, f"{module}:{getattr(node, 'lineno', '')}"
+
+
 # -- Errors -----------------------------------------------------------------------------------------
 
 

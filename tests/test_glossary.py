@@ -18,6 +18,8 @@ REPLACED = {
     *("unseal", "happening", "happenings", "patience", "recipe", "theirs", "asker", "spender"),
     *("belongings", "arm", "arms"),
 }
+PARTICIPLE = re.compile(r"[a-z]+(ed|own|old|aid)|kept|held|found|sent|made|given|written|told")
+NO_PARTICIPLES = {"embed", "feed", "need", "fold", "hold"}
 TABLES = {"chats_chore", "rung_at"}
 """Names in the database, which stay."""
 
@@ -69,3 +71,17 @@ def test_no_class_name_stands_twice():
                 places.setdefault(node.name.strip("_"), []).append(module)
     twice = {name: where for name, where in places.items() if len(where) > 1}
     assert not twice
+
+
+def test_no_function_is_named_by_a_bare_participle():
+    """It says what was done, not what it does. A property is a thing, and may be called so."""
+    found = [
+        f"{module}.{node.name}"
+        for module, tree in house.modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and PARTICIPLE.fullmatch(bare := node.name.strip("_"))
+        and bare not in NO_PARTICIPLES
+        and not any("property" in ast.unparse(each) for each in node.decorator_list)
+    ]
+    assert not found

@@ -16,6 +16,7 @@ from django.db import InterfaceError, OperationalError
 
 from amber.lib.database.lease import Fenced
 from amber.lib.errors import CODES, RETRYABLE, AmberError
+from amber.lib.workers.leases import StopReason
 from amber.lib.workers.thread_bridge import RunInThread, run_on_loop
 from chats.context import gathering
 from chats.context.knowledge import Knowledge
@@ -24,7 +25,7 @@ from chats.models import Turn, TurnStatus
 from chats.running.partial_text import PartialText, Shown
 from chats.running.preparation import Preparation
 from chats.running.resumption import close_calls
-from chats.running.stopping import Stoppable, StopReason, list_run
+from chats.running.stopping import TaskRun, running_turns
 from chats.running.writer import TurnWriter
 from chats.turns.endings import TurnEnding
 from engine import loop, loop_events
@@ -40,14 +41,14 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     `queued` means that it was released and needs another worker; `waiting`, that a person must
     decide on calls first.
     """
-    if not Turn.objects.take(turn_id, worker, settings.AMBER_LEASE_SECONDS):
+    if not Turn.objects.take([turn_id], worker, settings.AMBER_LEASE_SECONDS):
         return None
     turn = gathering.load_claimed_turn(turn_id)
     if turn is None:
         return None
     this = TurnRun(turn)
     about = {"turn_id": str(turn.pk), "organization_id": str(turn.organization_id)}
-    with list_run(turn.pk, this), structlog.contextvars.bound_contextvars(**about):
+    with running_turns.listing([turn], this), structlog.contextvars.bound_contextvars(**about):
         try:
             this.prepare()
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.set_task)
@@ -56,7 +57,7 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
             this.erase_leftovers()
 
 
-class TurnRun(Stoppable):
+class TurnRun(TaskRun):
     """One attempt at one turn."""
 
     def __init__(self, turn: Turn) -> None:
@@ -270,7 +271,8 @@ class TurnRun(Stoppable):
     async def _end_stopped(self) -> TurnStatus | None:
         """End or release a turn whose task was cancelled: by a person, a shutdown, or a lost
         lease."""
-        if self.stopped_as is StopReason.FENCED:
+        is_ended_here = self._writer.turn.status != TurnStatus.RUNNING
+        if self.stopped_as is StopReason.FENCED and not is_ended_here:
             return None
         await self._await_sources()
         self._announce()

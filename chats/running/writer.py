@@ -18,8 +18,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from amber.lib.database.cached_sql import cache_sql
-from amber.lib.database.cached_update import update_row
-from amber.lib.database.lease import Fenced
+from amber.lib.database.lease import Fenced, update_leased
 from amber.lib.errors import RateLimited
 from assistants.totals import count_tokens
 from chats.context.gathering import PreparedRequest
@@ -56,9 +55,6 @@ _STATE_FIELDS = (
     "output",
     "updated_at",
 )
-_LEASE_FIELDS = ("lease_until", "worker", "attempt")
-"""Written only as the turn leaves its worker: while it runs, renewal writes the lease from another
-thread, and this row's copy of it is as old as the claim."""
 
 
 class TurnWriter:
@@ -176,7 +172,7 @@ class TurnWriter:
         with self._hold_turn() as (turn, _):
             for call in calls:
                 turn.waiting_calls = without_call(turn.waiting_calls, call.id)
-            self._update_state(turn)
+            self._update(turn, *_STATE_FIELDS)
 
     def wait(self, seq: int) -> None:
         """Give the turn up until somebody has decided on its `waiting_calls`.
@@ -189,10 +185,7 @@ class TurnWriter:
                 end_turn(turn, chat, TurnEnding(TurnStatus.CANCELLED))
             else:
                 dismiss([turn])
-                turn.status = TurnStatus.WAITING
-                turn.attempt -= 1
-                turn.worker = ""
-                turn.lease_until = None
+                turn.leave(TurnStatus.WAITING, is_counted=False)
                 announce(turn)
             self._save(turn, seq, turn.step, [])
 
@@ -216,12 +209,9 @@ class TurnWriter:
         with self._hold_turn() as (turn, _):
             turn.partial_text = text
             usage = self._settle_cut_off(turn, text, RELEASED)
-            turn.status = TurnStatus.QUEUED
-            turn.attempt -= 1
-            turn.worker = ""
-            turn.lease_until = None
+            turn.leave(TurnStatus.QUEUED, is_counted=False)
             turn.seq = seq
-            self._update_state(turn)
+            self._update(turn, *_STATE_FIELDS)
             if turn.assistant_id and usage.total_tokens:
                 count_tokens(turn.assistant_id, usage.total_tokens)
 
@@ -278,16 +268,12 @@ class TurnWriter:
         if make is not None:
             self._unwritten = make()
 
-    def _update_state(self, turn: Turn) -> None:
-        is_kept = turn.status == TurnStatus.RUNNING
-        self._update(turn, *_STATE_FIELDS, *(() if is_kept else _LEASE_FIELDS))
-
     def _update(self, turn: Turn, *names: str, where: dict[str, Any] | None = None) -> bool:
         """Write these columns, and a manifest that was not written yet."""
         if self._unwritten is not None:
             turn.manifest = self._unwritten
             names = (*names, "manifest")
-        return update_row(turn, *names, where=where)
+        return update_leased(turn, *names, where=where)
 
     def _save(
         self,
@@ -310,7 +296,7 @@ class TurnWriter:
         if turn.status != TurnStatus.RUNNING:
             events.append(last_event(turn))
         turn.seq = seq + len(events)
-        self._update_state(turn)
+        self._update(turn, *_STATE_FIELDS)
         if spent is not None and turn.assistant_id:
             count_tokens(turn.assistant_id, spent.total_tokens)
         transaction.on_commit(lambda: self.outbox.extend(events))

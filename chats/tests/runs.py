@@ -14,13 +14,14 @@ from typing import Any
 from django.db import connections
 from pydantic import TypeAdapter
 
+from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.context import gathering
 from chats.context.lookups import embed_question
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Chat, Turn, TurnStatus
-from chats.running import runner, stopping
-from chats.running.stopping import StopReason
+from chats.running import runner
+from chats.running.stopping import running_turns
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
 from engine.events import AnyEvent, Event, Transcript, fold
@@ -73,7 +74,7 @@ class Run:
         self.wait_for(lambda: text_of(self.turn))
 
     def stop(self, reason: StopReason) -> None:
-        stopping.stop(self.turn.pk, reason)
+        running_turns.stop(self.turn.pk, reason)
 
 
 @contextmanager
@@ -92,7 +93,7 @@ def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
     try:
         yield this
     except BaseException:
-        stopping.stop(turn.pk, StopReason.FENCED)
+        running_turns.stop(turn.pk, StopReason.FENCED)
         raise
     finally:
         thread.join(WAIT_SECONDS)

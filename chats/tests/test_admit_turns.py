@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
+from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.call_services import continue_chat
 from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.running.stopping import StopReason
 from chats.tests.rows import (
     error_of,
     messages,

@@ -7,12 +7,12 @@ import pytest
 from django.db import OperationalError
 
 from amber.lib import redis as amber_redis
+from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import ChatMessage, Turn, TurnStatus
 from chats.running.resumption import UNKNOWN_OUTCOME
-from chats.running.stopping import StopReason
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
 from chats.tests.rows import ABSENT, error_of, fields_of, new_assistant, of_turn, path_of

@@ -10,11 +10,13 @@ from django.db.models import F
 from django.utils import timezone
 
 from amber.lib import redis as amber_redis
+from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.events.stream import events_key
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.running import resumption, stopping
-from chats.running.stopping import StopReason
+from chats.running import resumption
+from chats.running.stopping import running_turns
+from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
 from chats.tests.runs import (
@@ -122,8 +124,8 @@ def test_a_silent_provider_is_cancelled_without_a_message(alice, new_model, fake
 
 
 def test_stopping_what_does_not_run_here_does_nothing(alice):
-    stopping.stop(ask(alice).pk, StopReason.CANCELLED)
-    assert stopping.running_ids() == []
+    running_turns.stop(ask(alice).pk, StopReason.CANCELLED)
+    assert running_turns.ids() == []
 
 
 def test_a_released_turn_waits_for_another_worker(alice, new_model):
@@ -280,6 +282,24 @@ def test_a_refused_event_means_that_another_has_taken_over(alice, new_model):
         pass
     assert this.status == [None]
     assert path_of(turn.chat) == [("human", "Hi")]
+
+
+def test_renewal_between_the_last_commit_and_its_events_takes_nothing(
+    alice, new_model, monkeypatch
+):
+    """The row is nobody's then, as a lost one is."""
+    new_model()
+    turn = ask(alice)
+    real = TurnWriter.store_reply
+
+    def store_and_renew(self: TurnWriter, *given: Any) -> None:
+        real(self, *given)
+        running_turns.renew("w1")
+
+    monkeypatch.setattr(TurnWriter, "store_reply", store_and_renew)
+    assert run(turn) == TurnStatus.COMPLETED
+    assert names_of(turn)[-2:] == ["message.stored", "turn.completed"]
+    assert_stored_is_what_was_streamed(turn)
 
 
 def test_a_deleted_chat_stops_its_turn(alice, new_model):

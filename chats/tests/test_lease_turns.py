@@ -78,16 +78,16 @@ def test_renews_only_what_the_worker_still_has(alice):
     Turn.objects.filter(pk=ended.pk).update(status="completed")
     ids = [mine.pk, others.pk, ended.pk]
     assert Turn.objects.renew(ids, worker="w1", **LEASE) == 1
-    assert [turn.pk for turn in Turn.objects.expired()] == [others.pk]
+    assert [turn.pk for turn in Turn.objects.with_expired_lease()] == [others.pk]
 
 
 def test_only_running_rows_expire(turn):
     expire(turn)
-    assert not Turn.objects.expired().exists()
+    assert not Turn.objects.with_expired_lease().exists()
     claim(turn, "w1")
-    assert not Turn.objects.expired().exists()
+    assert not Turn.objects.with_expired_lease().exists()
     expire(turn)
-    assert Turn.objects.expired().get().pk == turn.pk
+    assert Turn.objects.with_expired_lease().get().pk == turn.pk
 
 
 @pytest.mark.django_db(transaction=True)

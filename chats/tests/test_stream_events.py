@@ -7,10 +7,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from amber.lib import redis as amber_redis
+from amber.lib.workers.leases import StopReason
 from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
-from chats.running.stopping import StopReason
 from chats.services import cancel_turn, delete_chat
 from chats.tests.event_streams import Sse, read_sse, stream_of
 from chats.tests.rows import of_turn

@@ -60,10 +60,9 @@ def end_turn(
             )
         )
     turn.partial_text = ""
-    turn.status = ending.status
+    turn.leave(ending.status)
     turn.error = ending.error
     turn.finish_reason = ending.finish_reason
-    turn.lease_until = None
     turn.waiting_calls = []
     turn.ended_at = timezone.now()
     dismiss([turn])

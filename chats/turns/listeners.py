@@ -1,7 +1,7 @@
 """Call listeners of other apps in the transaction in which a turn ends, or begins to wait.
 
-    tell(listener)    registers one, when its app starts
-    announce(turn)    calls them all, after the turn's new state is set and before it commits
+    register(listener)    adds one, when its app starts
+    announce(turn)        calls them all, after the turn's new state is set and before it commits
 
 Viewers have the turn's events; this is for what must not be lost. A listener is quick, and does
 nothing but write rows.
@@ -16,8 +16,8 @@ Listener = Callable[[Turn], None]
 _listeners: list[Listener] = []
 
 
-def tell(listener: Listener) -> None:
-    """Register a listener; a second time changes nothing."""
+def register(listener: Listener) -> None:
+    """Add a listener; a second time changes nothing."""
     if listener not in _listeners:
         _listeners.append(listener)
 

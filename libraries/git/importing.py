@@ -30,9 +30,9 @@ from amber.lib.database.connections import release_connections
 from amber.lib.database.lease import QUEUED, RUNNING, Fenced
 from amber.lib.errors import AmberError
 from amber.lib.secrets import DecryptError
+from amber.lib.workers.leases import Runs, RunStoppedError
 from amber.lib.workers.worker import Worker
 from libraries.git.fetching import GitRefused, fetch_commit
-from libraries.git.lease import keep_lease
 from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.git.tokens import decrypt_token
 from libraries.ingestion import intake
@@ -42,6 +42,8 @@ from libraries.models import Document, DocumentStatus, Library, Repository
 from libraries.parsing import ParserLost
 
 logger = structlog.get_logger(__name__)
+
+running_imports: Final = Runs(Repository)
 
 PROGRESS_SECONDS: Final = 2.0
 WORKER_LOST: Final = (
@@ -87,16 +89,16 @@ def run(repository: Repository, *, enqueue: Callable[[], None] = lambda: None) -
         organization_id=str(repository.organization_id), repository_id=str(repository.pk)
     ):
         try:
-            with keep_lease(repository) as check:
-                _Import(repository, check, enqueue).run()
-        except Fenced:
+            with running_imports.listing([repository]):
+                _Import(repository, enqueue).run()
+        except (Fenced, RunStoppedError):
             logger.info("import_fenced")
         except (OperationalError, InterfaceError) as exc:
             logger.warning("import_lost_postgres", reason=type(exc).__name__)
         except (GitRefused, DecryptError) as refusal:
-            _end(repository, DocumentStatus.FAILED, error=str(refusal))
+            _fail(repository, str(refusal))
         except AmberError as error:
-            _end(repository, DocumentStatus.FAILED, error=error.message)
+            _fail(repository, error.message)
         except ParserLost:
             end_lost(repository)
         finally:
@@ -105,10 +107,10 @@ def run(repository: Repository, *, enqueue: Callable[[], None] = lambda: None) -
 
 def end_lost(repository: Repository) -> None:
     """Queue an import again whose worker or child was lost; fail it after too many attempts."""
-    if repository.attempt >= settings.AMBER_MAX_ATTEMPTS:
-        _end(repository, DocumentStatus.FAILED, error=WORKER_LOST)
+    if repository.is_last_attempt:
+        _fail(repository, WORKER_LOST)
     else:
-        _update(repository, status=QUEUED, worker="", lease_until=None)
+        Repository.objects.give_back(repository)
 
 
 @dataclass
@@ -127,14 +129,12 @@ class _Tally:
 
 
 class _Import:
-    """One import. `check` raises Fenced once this worker has lost the row."""
+    """One import. Raises Fenced or RunStoppedError once this worker has lost the row, or its
+    library was deleted."""
 
-    def __init__(
-        self, repository: Repository, check: Callable[[], None], enqueue: Callable[[], None]
-    ) -> None:
+    def __init__(self, repository: Repository, enqueue: Callable[[], None]) -> None:
         self._repository = repository
         self._library: Library = Library.objects.get(pk=repository.library_id)
-        self._check = check
         self._enqueue = enqueue
         self._tally = _Tally()
         self._shown_at = 0.0
@@ -155,13 +155,19 @@ class _Import:
             )
             reader = PackReader(fetched, self._wanted_paths())
             for file in reader:
-                self._check()
+                running_imports.check(self._repository)
                 self._take(file)
                 self._show_now_and_then()
             self._tally.skipped = reader.skipped
         self._remove_vanished()
         progress = self._tally.progress("done")
-        _end(self._repository, DocumentStatus.READY, commit=reader.commit, progress=progress)
+        Repository.objects.end(
+            self._repository,
+            DocumentStatus.READY,
+            error="",
+            commit=reader.commit,
+            progress=progress,
+        )
         self._enqueue()
 
     def _wanted_paths(self) -> PathFilter:
@@ -219,7 +225,7 @@ class _Import:
     def _remove_vanished(self) -> None:
         for pk, path in self._places.documents():
             if path not in self._seen:
-                self._check()
+                running_imports.check(self._repository)
                 with transaction.atomic():
                     remove_document(pk, library_id=self._library.pk)
                     self._hold()
@@ -232,7 +238,8 @@ class _Import:
 
     def _show(self, step: str) -> None:
         self._shown_at = time.monotonic()
-        _update(self._repository, progress=self._tally.progress(step))
+        held = Repository.objects.held_by(self._repository)
+        held.update(progress=self._tally.progress(step), updated_at=Now())
 
 
 class _Places:
@@ -267,12 +274,6 @@ def repository_name(git_url: str) -> str:
     return PurePosixPath(urlsplit(git_url).path).name.removesuffix(".git") or "repository"
 
 
-def _end(repository: Repository, status: DocumentStatus, *, error: str = "", **more: Any) -> None:
-    ended = {"status": status, "worker": "", "lease_until": None, "ended_at": Now()}
-    _update(repository, **ended, error=error[:2_000], **more)
-
-
-def _update(repository: Repository, **changes: Any) -> None:
-    """Write columns under the fence: a row that another worker has by now stays as it is."""
-    held = Repository.objects.filter(pk=repository.pk, fence=repository.fence, status=RUNNING)
-    held.update(**changes, updated_at=Now())
+def _fail(repository: Repository, why: str) -> None:
+    """Fail the import, for a reason that people read."""
+    Repository.objects.end(repository, DocumentStatus.FAILED, error=why[:2_000])

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from accounts.models import IdempotencyRecord
 from accounts.tenancy.idempotency import settle
-from amber.lib.database.lease import QUEUED, RUNNING
+from amber.lib.database.lease import NO_WORKER, QUEUED, RUNNING
 from amber.lib.errors import Conflict
 from libraries.git.fetching import check_git_url
 from libraries.git.tokens import encrypt_token
@@ -82,8 +82,7 @@ def _end_now(repository: Repository) -> None:
     live.update(
         status=DocumentStatus.CANCELLED,
         fence=F("fence") + 1,
-        worker="",
-        lease_until=None,
+        **NO_WORKER,
         not_before=None,
         error="",
         ended_at=Now(),

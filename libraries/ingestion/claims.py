@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,8 +19,8 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, Now
 
-from amber.lib.database.lease import QUEUED, RUNNING
-from libraries.ingestion import holds
+from amber.lib.database.lease import QUEUED
+from amber.lib.workers.leases import Runs
 from libraries.models import Document, DocumentStage, Library
 from providers.models import EmbeddingModel
 
@@ -42,6 +41,8 @@ class Batch:
     documents: list[Document] = field(default_factory=list)
 
 
+running_documents: Final = Runs(Document)
+
 _lock = threading.Lock()
 _served: dict[UUID, float] = {}
 _resting: dict[UUID, float] = {}
@@ -55,10 +56,10 @@ def rest_model(model_id: UUID, seconds: float) -> None:
 
 
 def claim_batch(worker: str) -> Batch | None:
-    """Claim the next documents under new fences, and hold them (`holds`).
+    """Claim the next documents under new fences, and list them as running.
 
     Returns None when nobody's document waits. Cost: one query that looks at each waiting
-    organization once, and six for the batch.
+    organization once, and seven for the batch.
     """
     resting = _list_resting()
     for organization_id in _order_organizations(resting):
@@ -66,7 +67,8 @@ def claim_batch(worker: str) -> Batch | None:
         if batch is not None:
             with _lock:
                 _served[organization_id] = time.monotonic()
-            holds.hold(document.pk for document in batch.documents)
+            for document in batch.documents:
+                running_documents.add(document)
             return batch
     return None
 
@@ -152,21 +154,13 @@ def _claim_from(organization_id: UUID, worker: str, resting: Sequence[UUID]) -> 
     ids = _choose_batch(list(waiting[: _most_at_once()]))
     if not ids:
         return None
-    Document.objects.filter(pk__in=ids).update(
-        status=RUNNING,
-        attempt=F("attempt") + 1,
-        fence=F("fence") + 1,
-        worker=worker,
-        lease_until=Now() + timedelta(seconds=settings.AMBER_LEASE_SECONDS),
-        started_at=Coalesce("started_at", Now()),
-        not_before=None,
-        updated_at=Now(),
-    )
+    Document.objects.take(ids, worker, settings.AMBER_LEASE_SECONDS)
+    Document.objects.filter(pk__in=ids).update(not_before=None)
     return _load_batch(ids)
 
 
 def _most_at_once() -> int:
-    return max(1, (HELD_AT_ONCE - len(holds.held_ids())) // 2)
+    return max(1, (HELD_AT_ONCE - len(running_documents.ids())) // 2)
 
 
 def _choose_batch(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]:

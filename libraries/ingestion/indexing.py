@@ -14,7 +14,7 @@ from amber.lib.database.connections import release_connections
 from amber.lib.secrets import DecryptError
 from amber.lib.workers.worker import Worker
 from engine.provider.model import ProviderError
-from libraries.ingestion import claims, endings, holds, stages
+from libraries.ingestion import claims, endings, stages
 from libraries.ingestion.claims import Batch
 from libraries.ingestion.stages import ModelFault
 from libraries.models import Document
@@ -47,7 +47,7 @@ def run(batch: Batch) -> None:
 
     Without Postgres nothing can be written: the leases run out, and the documents are taken again.
     """
-    ids = [document.pk for document in batch.documents]
+    claimed = list(batch.documents)
     try:
         with structlog.contextvars.bound_contextvars(
             organization_id=str(batch.library.organization_id), library_id=str(batch.library.pk)
@@ -56,7 +56,7 @@ def run(batch: Batch) -> None:
     except (OperationalError, InterfaceError) as exc:
         logger.warning("documents_lost_postgres", reason=type(exc).__name__)
     finally:
-        holds.drop(ids)
+        claims.running_documents.remove(claimed)
         release_connections()
 
 

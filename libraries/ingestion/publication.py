@@ -20,8 +20,7 @@ from psycopg.errors import LockNotAvailable
 from amber.lib.database.lease import RUNNING
 from libraries.chunking.chunk_writer import ChunkRow, write_chunks
 from libraries.chunking.chunker import Chunk
-from libraries.ingestion import holds
-from libraries.ingestion.claims import models_wanted
+from libraries.ingestion.claims import models_wanted, running_documents
 from libraries.ingestion.progress import make_ready
 from libraries.ingestion.work import VectorSpool, Work
 from libraries.models import Document, DocumentChunk, DocumentStage, Library
@@ -37,11 +36,11 @@ LOCK_TIMEOUT: Final = "20s"
 """Longer than any live worker holds the locks that this waits for."""
 
 
-class Outdated(Exception):
+class ModelsChangedError(Exception):
     """The library changed its embedding model meanwhile: begin again, with the current models."""
 
 
-class Gone(Exception):
+class DocumentsLostError(Exception):
     """These documents were stopped or lost; the rest can be published without them."""
 
     def __init__(self, document_ids: set[UUID]) -> None:
@@ -49,7 +48,7 @@ class Gone(Exception):
         self.document_ids = document_ids
 
 
-class Occupied(Exception):
+class DocumentLockedError(Exception):
     """A worker that is paused, or on a machine that is gone, still holds a document's lock."""
 
 
@@ -58,14 +57,14 @@ def publish(
 ) -> None:
     """Make the documents of `ids` ready, with chunks for each model of `vectors`.
 
-    A spool holds the vectors of all `works`, in order. Nothing is written when this raises Gone,
-    Outdated or Occupied.
+    A spool holds the vectors of all `works`, in order. Nothing is written when this raises
+    DocumentsLostError, ModelsChangedError or DocumentLockedError.
     """
     try:
         _publish(library, works, ids, vectors)
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
-            raise Occupied from error
+            raise DocumentLockedError from error
         raise
 
 
@@ -98,7 +97,7 @@ def _remove_old(ids: set[UUID], model_id: UUID) -> int:
 
 
 def _copy_chunks(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
-    """Write all chunks of one model, piece by piece. Raises Gone."""
+    """Write all chunks of one model, piece by piece. Raises DocumentsLostError."""
     spool.rewind()
     pieces = [(work, chunk) for work in works for chunk in work.chunks]
     for start in range(0, len(pieces), PIECE_ROWS):
@@ -133,7 +132,7 @@ def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]"
 
 
 def _check_unlocked(works: Sequence[Work]) -> None:
-    """Look, without a lock, whether documents were stopped or lost. Raises Gone."""
+    """Look, without a lock, whether documents were stopped or lost. Raises DocumentsLostError."""
     running = Document.objects.filter(
         pk__in=[work.document.pk for work in works], status=RUNNING, cancel_requested_at=None
     )
@@ -141,14 +140,15 @@ def _check_unlocked(works: Sequence[Work]) -> None:
     gone = {
         work.document.pk
         for work in works
-        if fences.get(work.document.pk) != work.document.fence or holds.is_stopped(work.document.pk)
+        if fences.get(work.document.pk) != work.document.fence
+        or running_documents.stop_reason(work.document)
     }
     if gone:
-        raise Gone(gone)
+        raise DocumentsLostError(gone)
 
 
 def _lock_documents(works: Sequence[Work]) -> None:
-    """Lock the documents and check their fences. Raises Gone.
+    """Lock the documents and check their fences. Raises DocumentsLostError.
 
     This is the fence: another worker that claimed one meanwhile has given it a new number.
     """
@@ -157,18 +157,19 @@ def _lock_documents(works: Sequence[Work]) -> None:
     locked = rows.select_for_update(no_key=True).order_by("pk").values_list("pk", "fence")
     still = {pk for pk, fence in locked if fence == fences[pk]}
     if still != set(fences):
-        raise Gone(set(fences) - still)
+        raise DocumentsLostError(set(fences) - still)
 
 
 def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> UUID:
-    """Lock the library and return the id of its current model. Raises Gone, Outdated."""
+    """Lock the library and return the id of its current model. Raises DocumentsLostError,
+    ModelsChangedError."""
     rows = Library.objects.select_for_update(no_key=True, of=("self",))
     related = ("embedding_model", "next_embedding_model")
     now = rows.select_related(*related).filter(pk=library.pk, deleted_at=None).first()
     if now is None:
-        raise Gone({work.document.pk for work in works})
+        raise DocumentsLostError({work.document.pk for work in works})
     for work in works:
         if {model.pk for model in models_wanted(now, work.stage)} != given:
-            raise Outdated
+            raise ModelsChangedError
     current: UUID = now.embedding_model_id
     return current

@@ -16,18 +16,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import transaction
 
 from amber.lib.database.connections import release_connections
+from amber.lib.workers.leases import RunStoppedError, StopReason
 from engine.provider.model import ProviderError
 from libraries.chunking.chunker import Chunk, chunk
 from libraries.embedding.store import embed_texts
-from libraries.ingestion import endings, holds, progress, publication, switching
-from libraries.ingestion.claims import Batch
-from libraries.ingestion.holds import HoldEnd, Stopped
-from libraries.ingestion.publication import Gone, Occupied, Outdated
+from libraries.ingestion import endings, progress, publication, switching
+from libraries.ingestion.claims import Batch, running_documents
+from libraries.ingestion.publication import (
+    DocumentLockedError,
+    DocumentsLostError,
+    ModelsChangedError,
+)
 from libraries.ingestion.work import VectorSpool, Work
 from libraries.models import Document, DocumentStage
 from libraries.parsing import ParserLost, Unreadable, parse
@@ -40,8 +43,8 @@ if TYPE_CHECKING:
 WINDOW_CHUNKS: Final = 512
 """Chunks embedded between two checks for cancellation: four of a provider's usual batches."""
 FILE_GONE: Final = "The file this document was made from is gone. Upload it again."
-OCCUPIED: Final = "Another worker still holds this document. Amber will try again automatically."
-OCCUPIED_SECONDS: Final = 30.0
+LOCKED: Final = "Another worker still holds this document. Amber will try again automatically."
+LOCKED_SECONDS: Final = 30.0
 NO_TEXT: Final = "This document contains no text."
 
 
@@ -89,15 +92,15 @@ class _Pass:
         """Take the step with every document, end those that cannot go on, store the new stage."""
         for work in list(self._works):
             try:
-                holds.check(work.document.pk)
+                running_documents.check(work.document)
                 step(work)
-            except Stopped as stopped:
+            except RunStoppedError as stopped:
                 self._stop(work, stopped.reason)
             except Unreadable as unreadable:
                 endings.fail(work.document, str(unreadable))
                 self._forget(work)
             except ParserLost:
-                endings.end_lost(work.document, most_attempts=settings.AMBER_MAX_ATTEMPTS)
+                endings.end_lost(work.document)
                 self._forget(work)
         self._advance(stage)
 
@@ -175,15 +178,17 @@ class _Pass:
             try:
                 publication.publish(self._batch.library, everyone, ids, vectors)
                 return
-            except Gone as gone:
-                for work in [w for w in self._works if w.document.pk in gone.document_ids]:
-                    self._stop(work, HoldEnd.CANCELLED)
-            except Outdated:
-                endings.give_back(self._batch.documents)
-                return
-            except Occupied:
+            except DocumentsLostError as lost:
+                for work in [w for w in self._works if w.document.pk in lost.document_ids]:
+                    reason = running_documents.stop_reason(work.document)
+                    self._stop(work, reason or StopReason.CANCELLED)
+            except ModelsChangedError:
                 for document in self._batch.documents:
-                    endings.put_off(document, seconds=OCCUPIED_SECONDS, why=OCCUPIED)
+                    endings.release(document)
+                return
+            except DocumentLockedError:
+                for document in self._batch.documents:
+                    endings.put_off(document, seconds=LOCKED_SECONDS, why=LOCKED)
                 return
 
     # -- How far they are ------------------------------------------------------------------------
@@ -196,7 +201,7 @@ class _Pass:
         for work in behind:
             work.stage = stage
             if work.document.pk not in still:
-                self._stop(work, HoldEnd.CANCELLED)
+                self._stop(work, StopReason.CANCELLED)
         if stage == DocumentStage.PARSED:
             fresh = [work for work in behind if work.document.pk in still and not work.replaces]
             progress.store_content(fresh)
@@ -204,17 +209,17 @@ class _Pass:
     def _end_stopped(self) -> None:
         for work in list(self._works):
             try:
-                holds.check(work.document.pk)
-            except Stopped as stopped:
+                running_documents.check(work.document)
+            except RunStoppedError as stopped:
                 self._stop(work, stopped.reason)
 
-    def _stop(self, work: Work, reason: HoldEnd) -> None:
+    def _stop(self, work: Work, reason: StopReason) -> None:
         """End the work on a document. Each of these checks the fence, so that a document which
         another worker has by now stays as it is.
         """
-        if reason is HoldEnd.RELEASED:
-            endings.give_back([work.document])
-        elif reason is HoldEnd.CANCELLED:
+        if reason is StopReason.RELEASED:
+            endings.release(work.document)
+        elif reason is StopReason.CANCELLED:
             endings.cancel(work.document)
         self._forget(work)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from libraries import services
 from libraries.git import importing
 from libraries.ingestion import intake, leftovers
 from libraries.ingestion.document_deletion import remove_document
@@ -99,6 +100,19 @@ def test_a_running_one_removes_nothing_more(bob, library, source, server, monkey
 
     run_interrupted(monkeypatch, where, remove_document, fenced_before_the_commit)
     assert Document.objects.count() == len(FILES)
+
+
+def test_a_running_one_stops_when_its_library_is_deleted(bob, library, server, monkeypatch):
+    ask(bob, library, server.url("pumps.git"))
+
+    def delete_and_renew(repository: Any) -> None:
+        assert importing.running_imports.ids() == [repository.pk]
+        services.delete_library(library)
+        importing.running_imports.renew(repository.worker)
+
+    run_interrupted(monkeypatch, "libraries.ingestion.intake.put", intake.put, delete_and_renew)
+    assert Document.objects.count() == 1
+    assert importing.running_imports.ids() == []
 
 
 def test_the_next_import_goes_on_from_there(bob, library, server, monkeypatch):

@@ -9,10 +9,11 @@ import pytest
 from django.db import connections, transaction
 from django.utils import timezone
 
+from amber.lib.workers.leases import RunStoppedError, StopReason
 from amber.lib.workers.worker import Worker
 from libraries import sweep
-from libraries.ingestion import claims, holds, indexing
-from libraries.ingestion.claims import claim_batch
+from libraries.ingestion import claims, indexing
+from libraries.ingestion.claims import claim_batch, running_documents
 from libraries.models import Document, DocumentStage, DocumentStatus
 from libraries.tests.ledger import (
     beside,
@@ -28,9 +29,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def nothing_held():
-    yield
-    holds.drop(holds.held_ids())
+def nothing_runs(monkeypatch):
+    monkeypatch.setattr(running_documents, "_runs", {})
 
 
 def queue(library: Any, number: int) -> list[UUID]:
@@ -47,9 +47,13 @@ def claimed() -> list[UUID]:
     return [document.pk for document in batch.documents] if batch else []
 
 
+def drop(ids: list[UUID]) -> None:
+    running_documents.remove(Document.objects.filter(pk__in=ids))
+
+
 def finish(ids: list[UUID]) -> None:
     Document.objects.filter(pk__in=ids).update(status=DocumentStatus.READY)
-    holds.drop(ids)
+    drop(ids)
 
 
 def test_a_claim_is_a_new_attempt_under_a_new_fence(alice):
@@ -58,7 +62,7 @@ def test_a_claim_is_a_new_attempt_under_a_new_fence(alice):
     assert (document.worker, document.not_before) == ("w1", None)
     assert timedelta(0) < document.lease_until - timezone.now() <= timedelta(seconds=20)
     assert document.started_at is not None
-    assert holds.held_ids() == [document.pk]
+    assert running_documents.ids() == [document.pk]
     assert claim_batch("w2") is None
 
 
@@ -169,7 +173,7 @@ def test_two_workers_never_get_the_same(alice):
             for _ in range(5):
                 ids = claimed()
                 taken.extend(ids)
-                holds.drop(ids)
+                drop(ids)
         finally:
             connections.close_all()
 
@@ -202,7 +206,7 @@ def test_several_threads_index_everything_once(alice, mallory):
     rows = Document.objects.values_list("status", "attempt", "fence")
     assert set(rows) == {("ready", 1, 1)}
     assert len(rows) == len(documents)
-    assert holds.held_ids() == []
+    assert running_documents.ids() == []
 
 
 def test_a_worker_stops_after_its_slice_and_says_that_there_is_more(alice):
@@ -228,12 +232,12 @@ def test_the_keeper_renews_and_learns_what_to_stop(alice):
         expire(Document.objects.get(pk=pk))
     Document.objects.filter(pk=cancelled).update(cancel_requested_at=timezone.now())
     Document.objects.filter(pk=lost).update(worker="w2")
-    holds.keep("w1")
-    assert list(Document.objects.expired().values_list("pk", flat=True)) == [lost]
-    holds.check(kept)
-    for pk, reason in ((cancelled, holds.HoldEnd.CANCELLED), (lost, holds.HoldEnd.FENCED)):
-        with pytest.raises(holds.Stopped) as stopped:
-            holds.check(pk)
+    running_documents.renew("w1")
+    assert list(Document.objects.with_expired_lease().values_list("pk", flat=True)) == [lost]
+    running_documents.check(Document.objects.get(pk=kept))
+    for pk, reason in ((cancelled, StopReason.CANCELLED), (lost, StopReason.FENCED)):
+        with pytest.raises(RunStoppedError) as stopped:
+            running_documents.check(Document.objects.get(pk=pk))
         assert stopped.value.reason is reason
 
 
@@ -268,4 +272,4 @@ def test_a_document_that_is_being_written_is_not_swept(alice):
 def test_ingest_leaves_nothing_held(alice):
     new_document(new_library(alice))
     ingest()
-    assert holds.held_ids() == []
+    assert running_documents.ids() == []

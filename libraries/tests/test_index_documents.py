@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from amber.lib.workers.leases import StopReason
 from libraries import services, sweep
 from libraries.chunking.chunker import chunk
 from libraries.embedding.store import embed_texts
-from libraries.ingestion import document_services, holds, indexing, intake, leftovers
-from libraries.ingestion.claims import claim_batch
+from libraries.ingestion import document_services, indexing, intake, leftovers, publication
+from libraries.ingestion.claims import claim_batch, running_documents
 from libraries.models import Document, DocumentChunk, File
 from libraries.tests.ledger import (
     Killed,
@@ -207,7 +208,11 @@ def test_deleting_the_library_leaves_nothing_and_the_worker_lives(alice, monkeyp
 
 def test_a_worker_on_its_way_out_gives_back_uncounted(library, monkeypatch):
     document = new_document(library)
-    with struck(monkeypatch, STEPS["chunking"], lambda: holds.stop_all(holds.HoldEnd.RELEASED)):
+
+    def drain() -> None:
+        running_documents.stop_all(StopReason.RELEASED)
+
+    with struck(monkeypatch, STEPS["chunking"], drain):
         batch = claim_batch("w1")
         assert batch is not None
         indexing.run(batch)
@@ -216,6 +221,23 @@ def test_a_worker_on_its_way_out_gives_back_uncounted(library, monkeypatch):
     ingest()
     document.refresh_from_db()
     assert (document.status, document.attempt) == ("ready", 1)
+
+
+def test_so_does_one_that_is_writing_many_chunks(library, monkeypatch):
+    monkeypatch.setattr(publication, "PIECE_ROWS", 2)
+    document = new_document(library)
+    with struck(
+        monkeypatch,
+        STEPS["publishing"],
+        lambda: running_documents.stop_all(StopReason.RELEASED),
+    ):
+        batch = claim_batch("w1")
+        assert batch is not None
+        indexing.run(batch)
+    document.refresh_from_db()
+    assert (document.status, document.stage, document.attempt) == ("queued", "embedded", 0)
+    ingest()
+    assert_chunked(Document.objects.get())
 
 
 # -- Providers -----------------------------------------------------------------------------------

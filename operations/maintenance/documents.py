@@ -1,11 +1,11 @@
-"""Maintain an ingest worker's documents and repositories: renew leases, sweep, drain."""
+"""Maintain an ingest worker's documents and repositories: sweep, drain."""
 
 from collections.abc import Callable, Mapping
 
+from amber.lib.workers.leases import StopReason
 from amber.lib.workers.queue import waiting
-from amber.lib.workers.worker import Worker
 from libraries.git import importing
-from libraries.ingestion import claims, holds, switching
+from libraries.ingestion import claims, switching
 from libraries.queue import enqueue_imports, enqueue_ingestion
 from libraries.sweep import sweep_documents, sweep_repositories
 
@@ -13,14 +13,8 @@ from libraries.sweep import sweep_documents, sweep_repositories
 class DocumentMaintenance:
     """A `QueueMaintenance` of the `ingest` queue."""
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-
     def begin(self) -> None:
         """Do nothing: no first document is waited for."""
-
-    def renew(self) -> None:
-        holds.keep(self._worker.name)
 
     @property
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
@@ -34,7 +28,7 @@ class DocumentMaintenance:
 
     def drain(self) -> None:
         """Release documents at their next step: nobody waits for one to be finished."""
-        holds.stop_all(holds.HoldEnd.RELEASED)
+        claims.running_documents.stop_all(StopReason.RELEASED)
 
 
 def _enqueue_waiting() -> None:

@@ -1,7 +1,6 @@
 """Maintain a chat worker's turns, and enqueue the periodic jobs that are due.
 
-One statement renews all leases of this process, a second one tells which turns it has lost or must
-cancel. A listener on Redis receives cancel requests at once.
+A listener on Redis receives cancel requests at once; lease renewal finds those it missed.
 """
 
 import asyncio
@@ -18,14 +17,12 @@ from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
 from amber.lib.workers import garbage
+from amber.lib.workers.leases import StopReason
 from amber.lib.workers.queue import waiting
 from amber.lib.workers.thread_bridge import worker_loop
-from amber.lib.workers.worker import Worker
 from chats.events.stream import control_channel
-from chats.models import Turn, TurnStatus
 from chats.queue import enqueue_turn
-from chats.running import stopping
-from chats.running.stopping import StopReason
+from chats.running.stopping import running_turns
 from chats.turns import sweep
 from engine.provider import openai_model
 from operations.maintenance.periodic_jobs import claim_due_jobs
@@ -44,8 +41,7 @@ _SILENCE_SECONDS = 3.0
 class TurnMaintenance:
     """A `QueueMaintenance` of the `chat` queue."""
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self) -> None:
         self._first = True
 
     def begin(self) -> None:
@@ -83,24 +79,9 @@ class TurnMaintenance:
         """Let running turns finish for AMBER_SHUTDOWN_GRACE_SECONDS, then release them to the
         queue."""
         deadline = time.monotonic() + settings.AMBER_SHUTDOWN_GRACE_SECONDS
-        while stopping.running_ids() and time.monotonic() < deadline:
+        while running_turns.ids() and time.monotonic() < deadline:
             time.sleep(0.1)
-        for turn_id in stopping.running_ids():
-            stopping.stop(turn_id, StopReason.RELEASED)
-
-    def renew(self) -> None:
-        """Renew this worker's leases; stop turns that were cancelled or lost: two statements."""
-        mine = stopping.running_ids()
-        lease_seconds = settings.AMBER_LEASE_SECONDS
-        Turn.objects.renew(mine, worker=self._worker.name, lease_seconds=lease_seconds)
-        held = Turn.objects.filter(pk__in=mine, worker=self._worker.name, status=TurnStatus.RUNNING)
-        unwanted = dict(held.annotate_unwanted().values_list("pk", "is_unwanted"))
-        for turn_id in mine:
-            # A turn that is running here and not held by this worker was given to another one.
-            if turn_id not in unwanted:
-                stopping.stop(turn_id, StopReason.FENCED)
-            elif unwanted[turn_id]:
-                stopping.stop(turn_id, StopReason.CANCELLED)
+        running_turns.stop_all(StopReason.RELEASED)
 
 
 async def _hear_cancels() -> None:
@@ -129,5 +110,5 @@ async def _listen(pubsub: PubSub) -> None:
                 raise redis.TimeoutError("The control channel is silent.")
             await pubsub.ping()
         elif message["type"] == "message":
-            stopping.stop(UUID(message["data"].decode()), StopReason.CANCELLED)
+            running_turns.stop(UUID(message["data"].decode()), StopReason.CANCELLED)
         is_asked = message is None

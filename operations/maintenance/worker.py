@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connections
 
 from amber.lib.workers.guard import guard
-from amber.lib.workers.renewal import start_renewing
+from amber.lib.workers.leases import start_renewing
 from amber.lib.workers.worker import Worker
 from operations.maintenance.heartbeats import beat
 
@@ -24,12 +24,6 @@ class QueueMaintenance(Protocol):
 
     def begin(self) -> None:
         """Get ready: the worker consumes its queue from now on."""
-
-    def renew(self) -> None:
-        """Renew this process's leases; stop what it has lost or must cancel.
-
-        Called in a thread that does nothing else.
-        """
 
     @property
     def sweeps(self) -> Mapping[str, Callable[[], None]]:
@@ -60,7 +54,7 @@ class WorkerMaintenance:
         sweeping = threading.Thread(target=self._sweep, args=(is_over,), name="sweep", daemon=True)
         sweeping.start()
         # Leases have a thread of their own: a slow sweep must not let them run out.
-        threads = [start_renewing(self._queue_maintenance.renew, is_over), sweeping]
+        threads = [start_renewing(self._worker.name, is_over), sweeping]
         self._queue_maintenance.begin()
         return threads
 

@@ -14,12 +14,13 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 
 from amber.lib import redis as amber_redis
+from amber.lib.workers import leases
 from amber.lib.workers.guard import fault_counts
-from amber.lib.workers.renewal import renewing
 from amber.lib.workers.worker import Worker
 from amber.processes import wait_until
 from amber.web import metrics
 from chats.models import Turn
+from chats.running.stopping import running_turns
 from chats.tests.rows import new_assistant, new_chat, new_turn
 from chats.turns import endings, sweep
 from operations.maintenance import periodic_jobs
@@ -44,8 +45,7 @@ def quick(settings):
 class Recorder:
     """A `QueueMaintenance` whose parts are the test's."""
 
-    def __init__(self, renew: Callable[[], None], sweeps: Mapping[str, Callable[[], None]]) -> None:
-        self.renew = renew
+    def __init__(self, sweeps: Mapping[str, Callable[[], None]]) -> None:
         self.sweeps = sweeps
 
     def begin(self) -> None: ...
@@ -73,6 +73,16 @@ def kept() -> Iterator[Callable[[Recorder], None]]:
         assert not thread.is_alive()
 
 
+class RecordedRuns:
+    """Stands for the `Runs` of a model."""
+
+    def __init__(self, renew: Callable[[], None]) -> None:
+        self._renew = renew
+
+    def renew(self, worker: str) -> None:
+        self._renew()
+
+
 def told_to_prometheus() -> str:
     registry = CollectorRegistry()
     registry.register(metrics.TurnCollector())
@@ -84,14 +94,11 @@ def duplicates() -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_fault_of_a_part_ends_the_others(kept, quick, caplog):
+def test_no_fault_of_a_part_ends_the_others(kept, quick, caplog, monkeypatch):
     renewals, swept = [], []
-
-    def renew() -> None:
-        renewals.append(1)
-        duplicates()
-
-    kept(Recorder(renew, {"broken": duplicates, "whole": lambda: swept.append(1)}))
+    both = [RecordedRuns(duplicates), RecordedRuns(lambda: renewals.append(1))]
+    monkeypatch.setattr(leases, "_all_runs", both)
+    kept(Recorder({"broken": duplicates, "whole": lambda: swept.append(1)}))
     assert wait_until(lambda: len(swept) > 2 < len(renewals), timeout_seconds=WAIT_SECONDS)
     counted = fault_counts()
     assert set(counted) == {"broken", "renew_leases"}
@@ -107,7 +114,8 @@ def test_an_outage_is_survived_too(kept, quick, settings, monkeypatch):
     def away() -> None:
         amber_redis.client().ping()
 
-    kept(Recorder(away, {"broken": away, "whole": lambda: swept.append(1)}))
+    monkeypatch.setattr(leases, "_all_runs", [RecordedRuns(away)])
+    kept(Recorder({"broken": away, "whole": lambda: swept.append(1)}))
     assert wait_until(lambda: len(swept) > 2, timeout_seconds=WAIT_SECONDS)
 
 
@@ -170,16 +178,13 @@ def test_a_turn_that_cannot_be_given_back_stops_no_other(alice, monkeypatch):
 
 
 @pytest.fixture
-def held(alice: Any, quick: None) -> Any:
+def held(alice: Any, quick: None) -> Iterator[None]:
+    """Let this process run a turn."""
     turn = Turn.objects.create(organization=alice.organization, user=alice.user)
-    return Turn.objects.claim(turn.pk, worker="w1", lease_seconds=LEASE_SECONDS)
-
-
-def renew_of(turn: Turn) -> Callable[[], None]:
-    def renew() -> None:
-        Turn.objects.renew([turn.pk], worker="w1", lease_seconds=LEASE_SECONDS)
-
-    return renew
+    claimed = Turn.objects.claim(turn.pk, worker="w1", lease_seconds=LEASE_SECONDS)
+    assert claimed is not None
+    with running_turns.listing([claimed]):
+        yield
 
 
 @contextmanager
@@ -204,11 +209,11 @@ def test_a_sweep_that_hangs_lets_no_lease_run_out(kept, held):
         begun.set()
         go_on.wait(WAIT_SECONDS)
 
-    kept(Recorder(renew_of(held), {"slow": hang}))
+    kept(Recorder({"slow": hang}))
     try:
         assert begun.wait(WAIT_SECONDS)
         time.sleep(LEASE_SECONDS * 1.5)
-        assert not Turn.objects.expired().exists()
+        assert not Turn.objects.with_expired_lease().exists()
     finally:
         go_on.set()
 
@@ -216,35 +221,35 @@ def test_a_sweep_that_hangs_lets_no_lease_run_out(kept, held):
 @pytest.mark.django_db(transaction=True)
 def test_a_full_pool_lets_no_lease_run_out(kept, held):
     with exhausted_pool():
-        kept(Recorder(renew_of(held), {}))
+        kept(Recorder({}))
         time.sleep(LEASE_SECONDS * 1.5)
-        assert not Turn.objects.expired().exists()
+        assert not Turn.objects.with_expired_lease().exists()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_leases_are_renewed_again_after_a_fault(held):
+def test_leases_are_renewed_again_after_a_fault(held, kept, monkeypatch):
     """The connection that broke is not kept."""
     pids: list[int] = []
-    renew = renew_of(held)
 
     def watched() -> None:
         pids.append(connection.connection.info.backend_pid if connection.connection else 0)
-        renew()
+        running_turns.renew("w1")
 
-    with renewing(watched):
-        assert wait_until(lambda: any(pids[-1:]), timeout_seconds=WAIT_SECONDS)
-        first = pids[-1]
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s)", [first])
-        assert wait_until(lambda: pids[-1] not in (0, first), timeout_seconds=WAIT_SECONDS)
-    assert not Turn.objects.expired().exists()
+    monkeypatch.setattr(leases, "_all_runs", [RecordedRuns(watched)])
+    kept(Recorder({}))
+    assert wait_until(lambda: any(pids[-1:]), timeout_seconds=WAIT_SECONDS)
+    first = pids[-1]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [first])
+    assert wait_until(lambda: pids[-1] not in (0, first), timeout_seconds=WAIT_SECONDS)
+    assert not Turn.objects.with_expired_lease().exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_shows_itself_whatever_else_fails(kept, quick):
     worker = Worker("w1", consuming_at=time.monotonic())
     keeper_of = WorkerMaintenance(
-        worker, queue="chat", queue_maintenance=Recorder(lambda: None, {"broken": duplicates})
+        worker, queue="chat", queue_maintenance=Recorder({"broken": duplicates})
     )
     keeper_of._tick()
     assert WorkerHeartbeat.objects.get().worker == "w1"

@@ -14,11 +14,11 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from amber.lib import redis as amber_redis
+from amber.lib.workers.leases import StopReason
 from chats.events import viewers
 from chats.events.stream import Publisher, control_channel, events_key
 from chats.events.viewers import Hub, Viewer
-from chats.running import stopping
-from chats.running.stopping import StopReason
+from chats.running.stopping import running_turns
 from operations.maintenance import turns
 from tests.e2e.link import Link
 
@@ -143,7 +143,7 @@ def test_the_control_channel_is_heard_until_its_connection_is_half_open(
     link, straight, monkeypatch
 ):
     stopped: list[tuple[UUID, StopReason]] = []
-    monkeypatch.setattr(stopping, "stop", lambda *said: stopped.append(said))
+    monkeypatch.setattr(running_turns, "stop", lambda *said: stopped.append(said))
 
     async def hear() -> None:
         async with amber_redis.async_blocking_client().pubsub() as pubsub:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from amber.lib.workers.leases import StopReason
 from assistants.models import Assistant
 from chats import services
 from chats.models import Turn, TurnStatus
-from chats.running.stopping import StopReason
 from chats.tests.runs import ask, marker, run, running, text_of
 from chats.turns import sweep
 from engine import loop

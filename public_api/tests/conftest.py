@@ -10,8 +10,10 @@ import pytest
 from django.db import connections
 from openai import OpenAI
 
+from amber.lib.workers.leases import StopReason
 from chats.models import Turn
-from chats.running import runner, stopping
+from chats.running import runner
+from chats.running.stopping import running_turns
 from chats.tests.conftest import fake_provider, new_model, no_connection_left_open, provider
 from chats.tests.runs import WAIT_SECONDS
 from providers.models import LanguageModel
@@ -43,7 +45,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
     # Redis carries cancel requests to real workers; here there is one, and it is this process.
     for place in ("chats.services", "chats.call_services"):
         monkeypatch.setattr(
-            f"{place}.announce_cancel", lambda pk: stopping.stop(pk, stopping.StopReason.CANCELLED)
+            f"{place}.announce_cancel", lambda pk: running_turns.stop(pk, StopReason.CANCELLED)
         )
     yield enqueued
     for thread in threads:

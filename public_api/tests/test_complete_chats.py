@@ -11,8 +11,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import ApiKey
+from amber.lib.workers.leases import StopReason
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.running import stopping
+from chats.running.stopping import running_turns
 from chats.services import cancel_turn
 from chats.tests.rows import new_assistant
 from chats.tests.runs import running
@@ -291,7 +292,7 @@ def test_a_worker_that_dies_after_the_first_word_breaks_the_stream_off(client, m
             if chunk.choices[0].delta.content:
                 break
         turn = Turn.objects.get()
-        stopping.stop(turn.pk, stopping.StopReason.RELEASED)
+        running_turns.stop(turn.pk, StopReason.RELEASED)
         until(lambda: Turn.objects.get(pk=turn.pk).status == TurnStatus.QUEUED)
         with running(turn, "w2"), pytest.raises(openai.APIError) as caught:
             list(words)

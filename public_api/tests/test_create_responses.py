@@ -7,8 +7,9 @@ import openai
 import pytest
 from openai.types.responses import Response
 
+from amber.lib.workers.leases import StopReason
 from chats.models import Chat, Turn, TurnStatus
-from chats.running import stopping
+from chats.running.stopping import running_turns
 from chats.tests.rows import new_assistant
 from chats.tests.runs import running
 from public_api.tests.live_server import sdk, until
@@ -371,7 +372,7 @@ def test_a_worker_that_dies_after_the_first_word_breaks_the_stream_off(client, m
         while next(events).type != "response.output_text.delta":
             pass
         turn = Turn.objects.get()
-        stopping.stop(turn.pk, stopping.StopReason.RELEASED)
+        running_turns.stop(turn.pk, StopReason.RELEASED)
         until(lambda: Turn.objects.get(pk=turn.pk).status == TurnStatus.QUEUED)
         with running(turn, "w2"), pytest.raises(openai.APIError) as caught:
             list(events)

@@ -9,8 +9,9 @@ from typing import Any
 import openai
 import pytest
 
+from amber.lib.workers.leases import StopReason
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.running import stopping
+from chats.running.stopping import running_turns
 from chats.turns.stateless import erase_stateless
 from libraries.models import File
 from public_api.tests.live_server import until
@@ -193,8 +194,8 @@ def test_a_stream_says_that_it_was_cancelled(client, model):
             seen.append(event.to_dict())
             if event.type == "response.output_text.delta" and len(text_of(seen)) < 20:
                 threading.Thread(
-                    target=stopping.stop,
-                    args=(Turn.objects.get().pk, stopping.StopReason.CANCELLED),
+                    target=running_turns.stop,
+                    args=(Turn.objects.get().pk, StopReason.CANCELLED),
                 ).start()
     assert seen[-1]["type"] == "response.incomplete"
     assert seen[-1]["response"]["status"] == "cancelled"

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -30,7 +29,7 @@ from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
 from amber.lib.secrets import DecryptError
-from amber.lib.workers.renewal import renewing
+from amber.lib.workers.leases import Runs, sweep_expired
 from amber.lib.workers.worker import this_worker
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
@@ -53,6 +52,7 @@ LIMITS: Final = FetchLimits(
     connect_seconds=5, total_seconds=15, max_bytes=1_000_000, max_redirects=0
 )
 LEASE_SECONDS: Final = 60
+running_deliveries: Final = Runs(WebhookDelivery, lease_seconds=LEASE_SECONDS)
 SLICE_SECONDS: Final = 20.0
 MAX_OUTPUT_BYTES: Final = 1_000_000
 GONE: Final = 410
@@ -81,10 +81,10 @@ class _DeliveryOutcome:
 
 def deliver_due() -> None:
     """Send what is due, for a limited time: other work of the queue waits behind it."""
-    _take_back_lost()
+    sweep_expired("deliver_webhooks", WebhookDelivery, _give_back, lease_seconds=LEASE_SECONDS)
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claim_due()):
-        with renewing(partial(_renew, claimed)):
+        with running_deliveries.listing(claimed):
             messages = [_message(delivery) for delivery in claimed]
             release_connections()
             outcomes = asyncio.run(_send_all(messages))
@@ -102,10 +102,11 @@ def forget_deliveries() -> None:
 # -- Taking ---------------------------------------------------------------------------------------
 
 
-def _take_back_lost() -> None:
-    """Release deliveries of workers that died. Receivers recognise a repeated one by its id."""
-    WebhookDelivery.objects.shorten_leases(LEASE_SECONDS)
-    WebhookDelivery.objects.expired().update(status=DeliveryStatus.QUEUED, worker="")
+def _give_back(delivery_id: UUID) -> None:
+    """Queue a delivery whose worker died. Receivers recognise a repeated one by its id."""
+    delivery = WebhookDelivery.objects.lock_expired(delivery_id)
+    if delivery is not None:
+        WebhookDelivery.objects.give_back(delivery)
 
 
 def _claim_due() -> list[WebhookDelivery]:
@@ -121,11 +122,6 @@ def _claim_due() -> list[WebhookDelivery]:
         for pk in _fair(list(found))
     )
     return [delivery for delivery in claims if delivery is not None]
-
-
-def _renew(claimed: Sequence[WebhookDelivery]) -> None:
-    ids = [delivery.pk for delivery in claimed]
-    WebhookDelivery.objects.renew(ids, worker=this_worker().name, lease_seconds=LEASE_SECONDS)
 
 
 def _fair(found: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
@@ -217,29 +213,22 @@ def _settle(delivery: WebhookDelivery, outcome: _DeliveryOutcome) -> None:
         return  # another worker took over: it tells how it went
     if not outcome.is_withheld:
         _count(delivery.webhook_id, outcome)
-    delivery.http_status = outcome.http_status
-    delivery.latency_ms = outcome.latency_ms
-    delivery.error = outcome.error
-    delivery.lease_until = None
-    delivery.worker = ""
+    log = {
+        "http_status": outcome.http_status,
+        "latency_ms": outcome.latency_ms,
+        "error": outcome.error,
+    }
     if not outcome.error:
-        _end(delivery, DeliveryStatus.DELIVERED)
+        WebhookDelivery.objects.end(delivery, DeliveryStatus.DELIVERED, **log)
     elif (
         outcome.is_withheld
         or delivery.attempt > len(RETRY_SECONDS)
         or not _is_enabled(delivery.webhook_id)
     ):
-        _end(delivery, DeliveryStatus.FAILED)
+        WebhookDelivery.objects.end(delivery, DeliveryStatus.FAILED, **log)
     else:
-        delivery.status = DeliveryStatus.QUEUED
         wait = timedelta(seconds=RETRY_SECONDS[delivery.attempt - 1])
-        delivery.due_at = Now() + wait
-    delivery.save()
-
-
-def _end(delivery: WebhookDelivery, status: DeliveryStatus) -> None:
-    delivery.status = status
-    delivery.ended_at = timezone.now()
+        WebhookDelivery.objects.give_back(delivery, due_at=Now() + wait, **log)
 
 
 def _is_enabled(webhook_id: UUID) -> bool:

@@ -3,4 +3,4 @@
 from chats.turns import listeners
 from public_api.webhooks.outbox import note_turn
 
-listeners.tell(note_turn)
+listeners.register(note_turn)
