@@ -17,8 +17,9 @@ from chats.messages.roles import ASKING_ROLES
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import ChatMessage, MessageRole, Turn
 from engine.context.blocks import tail_start
-from engine.messages import Attachment, Author, Message, Role, ToolCall
+from engine.messages import Attachment, Author, Message, Role
 from engine.provider_fields import returned_to
+from engine.tool_calls import ToolCall
 from libraries.files.attachments import attachment_of
 from libraries.models import File
 

@@ -11,7 +11,7 @@ from chats.events.stream import Event, first_seq
 from chats.messages.transcript import attach_related, messages_to_wire
 from chats.messages.wire import turn_wire
 from chats.models import ChatMessage, MessageRole, Turn
-from engine.messages import ToolCall
+from engine.tool_calls import ToolCall
 
 
 def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from chats.messages.transcript import append_to_turn
 from chats.models import Chat, MessageRole, Turn
 from chats.turns.account import token_fields
 from engine.loop_events import Reply
-from engine.messages import ToolCall
 from engine.provider.model import Usage
 from engine.provider_fields import StoredFields, is_too_long, stored_form
+from engine.tool_calls import ToolCall
 
 logger = structlog.get_logger(__name__)
 

@@ -34,8 +34,8 @@ from chats.turns.approval import waiting_call, without_call
 from chats.turns.endings import TurnEnding, end_turn, last_event
 from chats.turns.listeners import announce
 from engine.loop_events import Reply
-from engine.messages import ToolCall
 from engine.provider.model import Usage
+from engine.tool_calls import ToolCall
 from engine.tools import ToolResult
 from providers.models import EmbeddingModel
 from tools.calling.result_files import ResultFiles

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.messages import ToolCall
+from engine.tool_calls import ToolCall
 
 DECLINED: Final = (
     "The person you are talking to declined this call; it was not made. Do not ask for it again "

@@ -15,10 +15,11 @@ from uuid import uuid4
 
 import orjson
 
-from engine.messages import ToolCall
+from engine.messages import MessageFields
 from engine.provider.faults import fault, fault_of_event
 from engine.provider.model import ProviderError, Usage
 from engine.provider_fields import CALL_FIELDS, MESSAGE_FIELDS, FieldGatherer
+from engine.tool_calls import ToolCall
 
 DONE = b"[DONE]"
 MAX_LINE_BYTES = 8_000_000
@@ -220,9 +221,10 @@ class ReplyGatherer:
                 call_id, _storable(call.name), arguments, provider_fields=call.fields.whole()
             )
 
-    def provider_fields(self) -> dict[str, Any]:
+    def provider_fields(self) -> MessageFields:
         """Return what came with the message and goes back with it (`engine.provider_fields`)."""
-        return self._fields.whole()
+        fields: MessageFields = self._fields.whole()
+        return fields
 
     def finish(self) -> str:
         """Return the finish reason in today's words; "tool_calls" whenever a reply simply ends with

@@ -7,22 +7,55 @@ Pure. The rest of Amber knows only tool calls; what comes back is turned into th
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
-from engine.messages import ProviderMessage
+from engine.messages import Content, ProviderMessage, calls_in
 from engine.provider.model import ToolDialect
-from engine.tools import ToolSpec
+from engine.tool_calls import FunctionCall
+from engine.tools import NamedFunction, ToolChoice, ToolSpec
 
-ToolChoice = str | Mapping[str, Any] | None
+
+class CallingMessage(TypedDict):
+    """A message that calls one function, as `functions` and `chatglm3` know it."""
+
+    role: Literal["assistant"]
+    content: Content | None
+    function_call: NotRequired[FunctionCall]
+
+
+class FunctionMessage(TypedDict):
+    role: Literal["function"]
+    name: str
+    content: str
+
+
+class Function(TypedDict):
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    strict: NotRequired[bool]
+
+
+class Param(TypedDict):
+    name: str
+    description: str
+    type: str
+    required: bool
+
+
+class ChatGLM3Function(TypedDict):
+    name: str
+    description: str
+    params: list[Param]
 
 
 def request_fields(
     messages: Sequence[ProviderMessage],
     *,
     tools: Sequence[ToolSpec] = (),
-    tool_choice: ToolChoice = None,
+    tool_choice: ToolChoice | None = None,
     dialect: ToolDialect = "tools",
 ) -> dict[str, Any]:
     """Return the fields of a request that depend on the dialect; those without content are left
@@ -48,13 +81,18 @@ def request_fields(
     return fields
 
 
-def _function(tool: ToolSpec) -> dict[str, Any]:
-    strict = {} if tool.strict is None else {"strict": tool.strict}
-    about = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return about | strict
+def _function(tool: ToolSpec) -> Function:
+    function: Function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    if tool.strict is not None:
+        function["strict"] = tool.strict
+    return function
 
 
-def _function_choice(choice: str | Mapping[str, Any]) -> str | dict[str, Any]:
+def _function_choice(choice: ToolChoice) -> str | NamedFunction:
     """Return the choice for `functions`, which has no "required"; "auto" is the nearest."""
     if isinstance(choice, str):
         return choice if choice in ("auto", "none") else "auto"
@@ -63,7 +101,7 @@ def _function_choice(choice: str | Mapping[str, Any]) -> str | dict[str, Any]:
 
 def _one_call_at_a_time(
     messages: Sequence[ProviderMessage], *, in_chatglm3: bool
-) -> Iterator[ProviderMessage]:
+) -> Iterator[ProviderMessage | CallingMessage | FunctionMessage]:
     """Yield parallel calls and their results as call, result, call, result.
 
     A call without a result stands alone; a result without a call is dropped, as it would need
@@ -71,13 +109,13 @@ def _one_call_at_a_time(
     """
     results = _results_by_reply(messages)
     for i, message in enumerate(messages):
-        calls = message.get("tool_calls")
         if message["role"] == "tool":
             continue
+        calls = calls_in(message)
         if not calls:
             yield message
             continue
-        text = message.get("content")
+        text: Content | None = message["content"]
         if text and in_chatglm3:  # its server reads the content of a call as code
             yield {"role": "assistant", "content": text}
             text = None
@@ -90,22 +128,21 @@ def _one_call_at_a_time(
                 yield {"role": "function", "name": name, "content": content}
 
 
-def _results_by_reply(messages: Sequence[ProviderMessage]) -> dict[int, dict[str, Any]]:
+def _results_by_reply(messages: Sequence[ProviderMessage]) -> dict[int, dict[str, str]]:
     """Map the position of a calling message to its results by call id."""
-    results: dict[int, dict[str, Any]] = {}
-    latest: dict[str, Any] = {}
+    results: dict[int, dict[str, str]] = {}
+    latest: dict[str, str] = {}
     for i, message in enumerate(messages):
-        if message.get("tool_calls"):
+        if calls_in(message):
             latest = results[i] = {}
         elif message["role"] == "tool":
-            latest.setdefault(message["tool_call_id"], message.get("content") or "")
+            latest.setdefault(message["tool_call_id"], message["content"])
     return results
 
 
-def _calling(function: Mapping[str, Any], text: Any, *, in_chatglm3: bool) -> ProviderMessage:
-    called = {"name": function["name"], "arguments": function["arguments"]}
-    content = _chatglm3_code(**called) if in_chatglm3 else text
-    return {"role": "assistant", "content": content, "function_call": called}
+def _calling(function: FunctionCall, text: Content | None, *, in_chatglm3: bool) -> CallingMessage:
+    content = _chatglm3_code(**function) if in_chatglm3 else text
+    return {"role": "assistant", "content": content, "function_call": function}
 
 
 def _chatglm3_code(name: str, arguments: str) -> str:
@@ -120,10 +157,10 @@ def _chatglm3_code(name: str, arguments: str) -> str:
     return f"{name}\n ```python\ntool_call({keywords})\n```"
 
 
-def _chatglm3_function(tool: ToolSpec) -> dict[str, Any]:
+def _chatglm3_function(tool: ToolSpec) -> ChatGLM3Function:
     required = tool.parameters.get("required", ())
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    params = [
+    params: list[Param] = [
         {
             "name": name,
             "description": _description(schema),

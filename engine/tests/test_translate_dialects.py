@@ -6,6 +6,7 @@ import pytest
 
 from engine.messages import ProviderMessage
 from engine.provider.dialects import as_json, request_fields
+from engine.tool_calls import ChatToolCall
 from engine.tools import ToolSpec
 
 WEATHER = ToolSpec(
@@ -25,7 +26,7 @@ WEATHER = ToolSpec(
 CLOCK = ToolSpec("clock", "Tells the time.")
 
 
-def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+def call(call_id: str, name: str, arguments: str) -> ChatToolCall:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -54,7 +55,7 @@ FUNCTION_CALLS = [
     {"name": "clock", "arguments": "{}"},
 ]
 
-GOLDEN: dict[str, list[ProviderMessage]] = {
+GOLDEN: dict[str, list[Any]] = {
     "tools": HISTORY,
     "functions": [
         *HISTORY[:2],

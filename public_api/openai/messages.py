@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from engine.messages import MessageFields
 from engine.provider_fields import Fields, stored_form
+from engine.tool_calls import CallFields
 
 Entry = dict[str, Any]
 """One message of `Turn.input`."""
@@ -49,7 +51,7 @@ class RequestCall:
     id: str
     name: str
     arguments: str
-    provider_fields: Fields = field(default_factory=dict)
+    provider_fields: CallFields = field(default_factory=CallFields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class RequestMessage:
     name: str = ""
     calls: tuple[RequestCall, ...] = ()
     call_id: str = ""
-    provider_fields: Fields = field(default_factory=dict)
+    provider_fields: MessageFields = field(default_factory=MessageFields)
     sender: str = ""
 
     @property
@@ -139,7 +141,7 @@ def _calls(reply_id: str, message: RequestMessage) -> Iterator[Entry]:
     """Return one entry per call; the first has the reply's text."""
     for position, call in enumerate(message.calls):
         asked = {"id": call.id, "name": call.name, "arguments": call.arguments}
-        of_message = {} if position else message.provider_fields
+        of_message: MessageFields = {} if position else message.provider_fields
         kept = stored_form(message.sender, message=of_message, call=call.provider_fields)
         yield {
             "role": "tool_call",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from chats.context.call_options import CallOptions
 from engine.provider_fields import Fields
-from engine.tools import ToolSpec
+from engine.tools import ToolChoice, ToolSpec
 from public_api.completions.chunks import CUT_SHORT, DOCUMENT_ADDRESS
 from public_api.openai.growing_answer import AnswerCall, AnswerShown, Citation
 from public_api.responses.names import RequestEcho
@@ -209,8 +209,8 @@ def _format(given: Mapping[str, Any] | None) -> Json:
     return {"type": given["type"], **given.get("json_schema", {})}
 
 
-def _choice(given: str | Mapping[str, Any] | None) -> str | Json:
-    if isinstance(given, Mapping):
+def _choice(given: ToolChoice | None) -> str | Json:
+    if isinstance(given, dict):
         return {"type": "function", "name": given["function"]["name"]}
     return given or "auto"
 
