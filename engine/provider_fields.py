@@ -25,8 +25,8 @@ import orjson
 from engine.messages import MessageFields, ProviderMessage, is_asked
 from engine.tool_calls import CallFields
 
-CALL_FIELDS: Final = tuple(CallFields.__annotations__)
-MESSAGE_FIELDS: Final = tuple(MessageFields.__annotations__)
+CALL_FIELDS: Final = ("extra_content",)
+MESSAGE_FIELDS: Final = ("reasoning_content",)
 REASONING: Final = "reasoning_content"
 
 MAX_FIELDS_BYTES: Final = 512_000

@@ -8,7 +8,7 @@ else raises ProviderError("provider_malformed").
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -16,6 +16,7 @@ from uuid import uuid4
 import orjson
 
 from engine.messages import MessageFields
+from engine.provider.dialects.dialect import call_pieces
 from engine.provider.faults import fault, fault_of_event
 from engine.provider.model import ProviderError, Usage
 from engine.provider_fields import CALL_FIELDS, MESSAGE_FIELDS, FieldGatherer
@@ -61,9 +62,15 @@ class _CallInMaking:
 
 
 class ReplyGatherer:
-    """Gathers the parts of a reply; `add` takes one event and returns the text it adds."""
+    """Gathers the parts of a reply; `add` takes one event and returns the text it adds.
 
-    def __init__(self) -> None:
+    `pieces_in` is the dialect's.
+    """
+
+    def __init__(
+        self, pieces_in: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces
+    ) -> None:
+        self._call_pieces = pieces_in
         self.finish_reason = ""
         self.usage: Usage | None = None
         self.is_working = False
@@ -150,18 +157,12 @@ class ReplyGatherer:
         return text
 
     def _add_rest(self, delta: dict[str, Any]) -> None:
-        """Add the parts of a delta that are no text: calls in both forms, thoughts, other
-        fields."""
-        calls = delta.get("tool_calls") or []
-        if not isinstance(calls, list):
-            raise fault("provider_malformed")
-        for piece in calls:
+        """Add the parts of a delta that are no text: calls, thoughts, other fields."""
+        pieces = self._call_pieces(delta)
+        for piece in pieces:
             self._add_call(piece)
-        legacy = delta.get("function_call")
-        if legacy:
-            self._add_call({"index": 0, "function": legacy})
         thought = delta.get("reasoning_content") or delta.get("reasoning")
-        self.is_working = bool(calls or legacy or thought)
+        self.is_working = bool(pieces or thought)
         self._fields.add(delta)
 
     def _add_call(self, piece: Any) -> None:

@@ -13,7 +13,6 @@ from engine.messages import MessageFields, ProviderMessage
 from engine.tool_calls import ToolCall
 from engine.tools import ToolChoice, ToolSpec
 
-ToolDialect = Literal["tools", "functions", "chatglm3"]
 SystemPosition = Literal["first", "last", "only_first"]
 
 ProviderErrorCode = Literal[
@@ -71,7 +70,9 @@ class ModelProfile:
     max_output_tokens: int = 4_096
     vision: bool = False
     encoding: str = "o200k_base"
-    tool_dialect: ToolDialect = "tools"
+    tool_dialect: str = "tools"
+    """A name in `engine.provider.dialects`."""
+
     system_position: SystemPosition = "first"
     sender: str = ""
     """Marks the fields that are to go back to it (`engine.provider_fields.sender_of`)."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import orjson
 
 from engine.messages import ProviderMessage, calls_in, is_asked
-from engine.provider.dialects import as_json
 from engine.provider.model import (
     CallChunk,
     ModelProfile,
@@ -25,6 +24,7 @@ from engine.provider.model import (
     TextChunk,
     Usage,
 )
+from engine.provider.request_body import as_json
 from engine.text.lexical import features, overlap
 from engine.tool_calls import ToolCall
 

@@ -5,7 +5,8 @@ import orjson
 import pytest
 
 from engine.messages import ProviderMessage
-from engine.provider.dialects import as_json, request_fields
+from engine.provider.dialects import DIALECTS
+from engine.provider.request_body import as_json
 from engine.tool_calls import ChatToolCall
 from engine.tools import ToolSpec
 
@@ -28,6 +29,10 @@ CLOCK = ToolSpec("clock", "Tells the time.")
 
 def call(call_id: str, name: str, arguments: str) -> ChatToolCall:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def request_fields(*given: Any, dialect: str, **options: Any) -> Any:
+    return DIALECTS[dialect].request_fields(*given, **options)
 
 
 def result(call_id: str, content: str) -> ProviderMessage:
@@ -102,7 +107,8 @@ def test_tools_are_offered_in_each_dialect() -> None:
     clock = {"name": "clock", "description": "Tells the time.", "parameters": {"type": "object"}}
 
     def offered(dialect: Any) -> dict[str, Any]:
-        fields = request_fields([], tools=[WEATHER, CLOCK], tool_choice="required", dialect=dialect)
+        asked: Any = {"tools": [WEATHER, CLOCK], "tool_choice": "required"}
+        fields: dict[str, Any] = request_fields([], dialect=dialect, **asked)
         del fields["messages"]
         return fields
 
