@@ -23,9 +23,8 @@ from typing import Any, Final, NotRequired, TypedDict, cast
 import orjson
 
 from engine.messages import MessageFields, ProviderMessage, is_asked
-from engine.tool_calls import CallFields
+from engine.tool_calls import CALL_FIELDS, CallFields
 
-CALL_FIELDS: Final = ("extra_content",)
 MESSAGE_FIELDS: Final = ("reasoning_content",)
 REASONING: Final = "reasoning_content"
 
@@ -137,11 +136,6 @@ def read_stored_form(given: Mapping[str, Any]) -> StoredFields | None:
 def pick_message_fields(given: Mapping[str, Any]) -> MessageFields:
     """Return the fields of a message among what a client sends."""
     return cast(MessageFields, _pick(given, MESSAGE_FIELDS))
-
-
-def pick_call_fields(given: Mapping[str, Any]) -> CallFields:
-    """Return the fields of a call among what a client sends."""
-    return cast(CallFields, _pick(given, CALL_FIELDS))
 
 
 def _pick(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

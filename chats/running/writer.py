@@ -26,6 +26,7 @@ from chats.context.gathering import PreparedRequest
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Event
 from chats.messages import transcript
+from chats.messages.tool_calls import store_answered_call
 from chats.models import Chat, MessageRole, Turn, TurnStatus
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
@@ -149,12 +150,7 @@ class TurnWriter:
 
     def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
         """Store a call's result with its passages and its file, then the files that it shows."""
-        tool_call = {
-            "id": call.id,
-            "name": call.name,
-            "arguments": "",
-            "reply_id": reply_id(self.turn, step),
-        }
+        tool_call = store_answered_call(call, reply_id(self.turn, step))
         with self._hold_turn() as (turn, chat):
             kept, shown = self.files.save(result) if self.files else (None, [])
             append = partial(transcript.append_to_turn, turn, chat, step=step, tool_call=tool_call)

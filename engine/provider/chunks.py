@@ -19,8 +19,8 @@ from engine.messages import MessageFields
 from engine.provider.dialects.dialect import call_pieces
 from engine.provider.faults import fault, fault_of_event
 from engine.provider.model import ProviderError, Usage
-from engine.provider_fields import CALL_FIELDS, MESSAGE_FIELDS, FieldGatherer
-from engine.tool_calls import ToolCall
+from engine.provider_fields import MESSAGE_FIELDS, FieldGatherer
+from engine.tool_calls import CALL_FIELDS, ToolCall
 
 DONE = b"[DONE]"
 MAX_LINE_BYTES = 8_000_000

@@ -11,8 +11,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
-from engine.provider_fields import MAX_FIELDS_BYTES, pick_call_fields, pick_message_fields
-from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestCall, RequestMessage
+from engine.provider_fields import MAX_FIELDS_BYTES, pick_message_fields
+from engine.tool_calls import read_item_form
+from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
 from public_api.openai.serializers import (
     MAX_ID_CHARS,
     MAX_IMAGES,
@@ -72,12 +73,10 @@ class CallItemInput(serializers.Serializer[Any]):
     amber_sender = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        about = (attrs["call_id"], attrs["name"], attrs["arguments"])
-        call = RequestCall(*about, pick_call_fields(attrs))
         return {
             "item": RequestMessage(
                 role="assistant",
-                calls=(call,),
+                calls=(read_item_form(attrs),),
                 provider_fields=pick_message_fields(attrs),
                 sender=attrs.get(SENDER) or "",
             )

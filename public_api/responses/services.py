@@ -20,10 +20,10 @@ from chats.messages import transcript
 from chats.messages.turn_messages import entries_of_turn, open_calls
 from chats.models import ChatMessage, Turn
 from chats.services import cancel_turn
-from engine.provider_fields import pick_call_fields, pick_message_fields
+from engine.provider_fields import pick_message_fields
 from public_api.openai.answerers import Answerer
 from public_api.openai.growing_answer import show_answer
-from public_api.openai.messages import SENDER, Entry, RequestCall, RequestMessage
+from public_api.openai.messages import SENDER, Entry, RequestMessage
 from public_api.openai.sent_images import keep_images
 from public_api.openai.serializers import MAX_MESSAGES
 from public_api.responses.items import Item, Reference, call_fault, entries_of, messages_of
@@ -178,7 +178,7 @@ def _items_of(turn: Turn) -> Iterable[tuple[str, RequestMessage]]:
     for number, call in enumerate(answer.calls):
         item = RequestMessage(
             role="assistant",
-            calls=(RequestCall(call.id, call.name, call.arguments, pick_call_fields(call.fields)),),
+            calls=(call,),
             sender=answer.fields.get(SENDER, ""),
             provider_fields=pick_message_fields(answer.fields),
         )
