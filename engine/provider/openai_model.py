@@ -220,9 +220,7 @@ class OpenAIModel:
         fields = dict(request.extra)
         if not (self._dialect.allows_parallel_calls and request.tools):  # it would be refused
             fields.pop("parallel_tool_calls", None)
-        fields |= self._dialect.request_fields(
-            request.messages, tools=request.tools, tool_choice=request.tool_choice
-        )
+        fields |= self._dialect.request_fields(request)
         fields |= {"model": self._profile.upstream_id, "stream": True}
         optional = {
             "temperature": request.temperature,

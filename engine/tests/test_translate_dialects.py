@@ -6,6 +6,7 @@ import pytest
 
 from engine.messages import ProviderMessage
 from engine.provider.dialects import DIALECTS
+from engine.provider.model import ModelRequest
 from engine.provider.request_body import as_json
 from engine.tool_calls import ChatToolCall
 from engine.tools import ToolSpec
@@ -31,8 +32,8 @@ def call(call_id: str, name: str, arguments: str) -> ChatToolCall:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def request_fields(*given: Any, dialect: str, **options: Any) -> Any:
-    return DIALECTS[dialect].request_fields(*given, **options)
+def request_fields(messages: list[ProviderMessage], *, dialect: str, **asked: Any) -> Any:
+    return DIALECTS[dialect].request_fields(ModelRequest(messages, **asked))
 
 
 def result(call_id: str, content: str) -> ProviderMessage:

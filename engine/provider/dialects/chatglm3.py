@@ -3,16 +3,17 @@
 https://github.com/THUDM/ChatGLM3 (`openai_api_demo`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NotRequired, TypedDict
 
 import orjson
 
-from engine.messages import Content, ProviderMessage
+from engine.messages import Content
 from engine.provider.dialects.dialect import Dialect
 from engine.provider.dialects.functions import CallingMessage, SentMessage, one_call_at_a_time
+from engine.provider.model import ModelRequest
 from engine.tool_calls import FunctionCall
-from engine.tools import ToolChoice, ToolSpec
+from engine.tools import ToolSpec
 
 
 class Param(TypedDict):
@@ -33,15 +34,10 @@ class ChatGLM3Request(TypedDict):
     functions: NotRequired[dict[str, ChatGLM3Function]]
 
 
-def request_fields(
-    messages: Sequence[ProviderMessage],
-    *,
-    tools: Sequence[ToolSpec] = (),
-    tool_choice: ToolChoice | None = None,
-) -> ChatGLM3Request:
-    fields: ChatGLM3Request = {"messages": list(one_call_at_a_time(messages, _write_call))}
-    if tools:
-        fields["functions"] = {tool.name: _function_of(tool) for tool in tools}
+def request_fields(request: ModelRequest) -> ChatGLM3Request:
+    fields: ChatGLM3Request = {"messages": list(one_call_at_a_time(request.messages, _write_call))}
+    if request.tools:
+        fields["functions"] = {tool.name: _function_of(tool) for tool in request.tools}
     return fields
 
 

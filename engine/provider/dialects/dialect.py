@@ -5,26 +5,10 @@ Pure. Nothing here knows which dialects there are.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from engine.messages import ProviderMessage
 from engine.provider.faults import fault
-from engine.tools import ToolChoice, ToolSpec
-
-
-class WriteRequest(Protocol):
-    def __call__(
-        self,
-        messages: Sequence[ProviderMessage],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        tool_choice: ToolChoice | None = None,
-    ) -> Mapping[str, object]:
-        """Return the fields of a request that depend on the dialect, without empty ones.
-
-        The messages are in the form of `tools`, and are not changed.
-        """
-        ...
+from engine.provider.model import ModelRequest
 
 
 def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
@@ -39,9 +23,10 @@ def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """`call_pieces` returns the pieces of `tool_calls` that a chunk's delta, or a whole message,
-    holds; they are checked where they are joined (`engine.provider.chunks`)."""
+    """`request_fields` returns the fields of a request that depend on the dialect, without empty
+    ones, and changes no message. `call_pieces` returns the pieces of `tool_calls` that a chunk's
+    delta, or a whole message, holds; they are checked where they are joined."""
 
-    request_fields: WriteRequest
+    request_fields: Callable[[ModelRequest], Mapping[str, object]]
     call_pieces: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces
     allows_parallel_calls: bool = False

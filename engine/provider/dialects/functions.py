@@ -9,8 +9,9 @@ from typing import Final, Literal, NotRequired, TypedDict
 from engine.messages import Content, ProviderMessage, calls_in
 from engine.provider.dialects.dialect import Dialect
 from engine.provider.dialects.tools import FunctionDefinition, function_of
+from engine.provider.model import ModelRequest
 from engine.tool_calls import FunctionCall
-from engine.tools import NamedFunction, ToolChoice, ToolSpec
+from engine.tools import NamedFunction, ToolChoice
 
 
 class CallingMessage(TypedDict):
@@ -34,17 +35,12 @@ class LegacyRequest(TypedDict):
     function_call: NotRequired[str | NamedFunction]
 
 
-def request_fields(
-    messages: Sequence[ProviderMessage],
-    *,
-    tools: Sequence[ToolSpec] = (),
-    tool_choice: ToolChoice | None = None,
-) -> LegacyRequest:
-    fields: LegacyRequest = {"messages": list(one_call_at_a_time(messages, _write_call))}
-    if tools:
-        fields["functions"] = [function_of(tool) for tool in tools]
-        if tool_choice is not None:
-            fields["function_call"] = _function_choice(tool_choice)
+def request_fields(request: ModelRequest) -> LegacyRequest:
+    fields: LegacyRequest = {"messages": list(one_call_at_a_time(request.messages, _write_call))}
+    if request.tools:
+        fields["functions"] = [function_of(tool) for tool in request.tools]
+        if request.tool_choice is not None:
+            fields["function_call"] = _function_choice(request.tool_choice)
     return fields
 
 

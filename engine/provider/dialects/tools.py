@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from engine.messages import ProviderMessage
 from engine.provider.dialects.dialect import Dialect
+from engine.provider.model import ModelRequest
 from engine.tools import ToolChoice, ToolSpec
 
 
@@ -26,17 +27,14 @@ class ToolsRequest(TypedDict):
     tool_choice: NotRequired[ToolChoice]
 
 
-def request_fields(
-    messages: Sequence[ProviderMessage],
-    *,
-    tools: Sequence[ToolSpec] = (),
-    tool_choice: ToolChoice | None = None,
-) -> ToolsRequest:
-    fields: ToolsRequest = {"messages": messages}
-    if tools:
-        fields["tools"] = [{"type": "function", "function": function_of(tool)} for tool in tools]
-        if tool_choice is not None:
-            fields["tool_choice"] = tool_choice
+def request_fields(request: ModelRequest) -> ToolsRequest:
+    fields: ToolsRequest = {"messages": request.messages}
+    if request.tools:
+        fields["tools"] = [
+            {"type": "function", "function": function_of(tool)} for tool in request.tools
+        ]
+        if request.tool_choice is not None:
+            fields["tool_choice"] = request.tool_choice
     return fields
 
 
