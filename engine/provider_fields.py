@@ -64,8 +64,10 @@ class FieldGatherer:
                 self._pieces.setdefault(name, []).append(value)
 
     def whole(self) -> Any:
-        """Return the fields as the TypedDict of these names, storable. Texts are joined once: a thought comes in thousands of
-        pieces."""
+        """Return the fields, storable, as the TypedDict of these names.
+
+        Texts are joined once: a thought comes in thousands of pieces.
+        """
         return {
             name: storable("".join(pieces) if _are_texts(pieces) else reduce(merge, pieces))
             for name, pieces in self._pieces.items()
