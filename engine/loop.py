@@ -9,13 +9,12 @@ and the upstream socket are let go at once.
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 from engine.history.neighbours import merge_neighbours
-from engine.history.normaliser import call_entry, produced_message
+from engine.history.normaliser import produced_message
 from engine.history.prompt import is_empty
 from engine.history.sent_at import SentAtStripper
 from engine.loop_events import (
@@ -27,11 +26,12 @@ from engine.loop_events import (
     Reply,
     Text,
 )
-from engine.messages import ProviderMessage, ToolCall
+from engine.messages import AssistantMessage, ProviderMessage
 from engine.provider.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
 from engine.provider.reply import OnRetry, RetryPolicy, reply
 from engine.provider_fields import is_calling
-from engine.tools import Toolbox, ToolResult
+from engine.tool_calls import ToolCall, chat_form
+from engine.tools import Toolbox, ToolChoice, ToolResult
 
 
 async def run(
@@ -151,7 +151,7 @@ async def _one_reply(
     )
 
 
-def _relax_choice(choice: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:
+def _relax_choice(choice: ToolChoice | None) -> ToolChoice | None:
     return choice if choice in ("none", "auto") else None
 
 
@@ -177,13 +177,12 @@ def _round(
 
     These must be the messages that `engine.history.normaliser` makes of the stored rows.
     """
-    calling: ProviderMessage = {
+    calling: AssistantMessage = {
         "role": "assistant",
         "content": "" if is_empty(whole.text) else whole.text,
-        "tool_calls": [call_entry(call) for call in whole.calls],
-        **whole.provider_fields,
+        "tool_calls": [chat_form(call) for call in whole.calls],
     }
-    answers = [
+    answers: list[ProviderMessage] = [
         {"role": "tool", "tool_call_id": call.id, "content": results[call].content}
         for call in whole.calls
     ]
@@ -192,4 +191,4 @@ def _round(
         for result in results.values()
         for file in result.produced
     ]
-    return [calling, *answers, *merge_neighbours(produced)]
+    return [{**calling, **whole.provider_fields}, *answers, *merge_neighbours(produced)]

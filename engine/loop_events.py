@@ -3,12 +3,11 @@
 Values only. `step` counts requests to the model within the turn, from 1.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from engine.messages import ToolCall
+from engine.messages import MessageFields
 from engine.provider.model import Usage
+from engine.tool_calls import ToolCall
 from engine.tools import ToolResult
 
 
@@ -37,7 +36,7 @@ class Reply:
     first_token_seconds: float | None
     seconds: float
     unapproved: tuple[ToolCall, ...] = ()
-    provider_fields: Mapping[str, Any] = field(default_factory=dict)
+    provider_fields: MessageFields = field(default_factory=MessageFields)
 
 
 @dataclass(frozen=True, slots=True)

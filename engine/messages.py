@@ -4,10 +4,12 @@ The roles and their meaning are the table of docs/architecture.md ("Roles"). Wha
 provider understands is made from these by `engine.history.normaliser.normalise`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict, cast
+
+from engine.tool_calls import ChatToolCall, ToolCall
 
 Role = Literal[
     "human",
@@ -25,20 +27,86 @@ Role = Literal[
 ASKING_ROLES: frozenset[str] = frozenset({"human", "hide_human"})
 SYSTEM_ROLES: frozenset[str] = frozenset({"system", "hide_system"})
 
-ProviderMessage = dict[str, Any]
-"""One message in OpenAI's chat form: {"role", "content", "tool_calls"?, "tool_call_id"?}."""
+
+class TextPart(TypedDict):
+    type: Literal["text"]
+    text: str
 
 
-class ProducedMessage(ProviderMessage):
-    """A user message that holds what a tool made, because results can hold text only.
+class ImageAddress(TypedDict):
+    url: str
+    detail: Literal["auto"]
 
-    It looks the same on the wire, but no person wrote it: it is never the question (`is_asked`).
+
+class ImagePart(TypedDict):
+    type: Literal["image_url"]
+    image_url: ImageAddress
+
+
+Part = TextPart | ImagePart
+Content = str | list[Part]
+
+
+class SystemMessage(TypedDict):
+    role: Literal["system"]
+    content: str
+
+
+class UserMessage(TypedDict):
+    role: Literal["user"]
+    content: Content
+    name: NotRequired[str]
+
+
+class MessageFields(TypedDict, total=False):
+    """What a provider sends with a reply, and wants back as it came (`engine.provider_fields`)."""
+
+    reasoning_content: Any
+
+
+class AssistantMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str | None
+    name: NotRequired[str]
+    tool_calls: NotRequired[list[ChatToolCall]]
+    reasoning_content: NotRequired[Any]
+
+
+class ResultMessage(TypedDict):
+    role: Literal["tool"]
+    tool_call_id: str
+    content: str
+
+
+ProviderMessage = SystemMessage | UserMessage | AssistantMessage | ResultMessage
+"""One message in OpenAI's chat form. The `openai` package has types of it, too, but contents that
+can be read only once, and no fields of other providers."""
+
+
+class _Produced(dict[str, Any]):
+    """Looks the same on the wire as what a person wrote."""
+
+
+def calls_in(message: ProviderMessage) -> Sequence[ChatToolCall]:
+    """Return the calls that a message asks for."""
+    return message.get("tool_calls") or () if message["role"] == "assistant" else ()
+
+
+def mark_produced(content: Content) -> UserMessage:
+    """Return what a tool made as a user message, because results can hold text only.
+
+    No person wrote it: it is never the question (`is_asked`).
     """
+    return cast(UserMessage, _Produced(role="user", content=content))
+
+
+def is_produced(message: ProviderMessage) -> bool:
+    return type(message) is _Produced
 
 
 def is_asked(message: ProviderMessage) -> bool:
     """Return whether a person said this."""
-    return message["role"] == "user" and not isinstance(message, ProducedMessage)
+    return message["role"] == "user" and not is_produced(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +116,6 @@ class Author:
     id: str
     name: str
     description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One call a model asked for. `arguments` is the raw JSON string it wrote.
-
-    Calls with the same `reply_id` belong to one reply of the model; None stands alone.
-    `provider_fields` go back with it as they came (`engine.provider_fields`).
-    """
-
-    id: str
-    name: str
-    arguments: str
-    reply_id: str | None = None
-    provider_fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +148,4 @@ class Message:
     tool_call: ToolCall | None = None
     file: Attachment | None = None
     name: str = ""
-    provider_fields: Mapping[str, Any] = field(default_factory=dict)
+    provider_fields: MessageFields = field(default_factory=MessageFields)

@@ -18,13 +18,13 @@ a field, and to keep one that is in neither list: what nobody asks for back may 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict, cast
 
 import orjson
 
-from engine.messages import ProviderMessage, is_asked
+from engine.messages import MessageFields, ProviderMessage, is_asked
+from engine.tool_calls import CALL_FIELDS, CallFields
 
-CALL_FIELDS: Final = ("extra_content",)
 MESSAGE_FIELDS: Final = ("reasoning_content",)
 REASONING: Final = "reasoning_content"
 
@@ -34,9 +34,14 @@ few thousand."""
 
 Fields = Mapping[str, Any]
 
-StoredFields = dict[str, Any]
-"""As a row keeps them: {"sender", "message"?, "call"?}. `sender` "" means that nobody said whose
-they are: a client brought them, and answers for them."""
+
+class StoredFields(TypedDict):
+    """The fields as a row keeps them. `sender` "" means that nobody said whose they are: a client
+    brought them, and answers for them."""
+
+    sender: str
+    message: NotRequired[MessageFields]
+    call: NotRequired[CallFields]
 
 
 def sender_of(base_url: str, upstream_id: str) -> str:
@@ -58,9 +63,11 @@ class FieldGatherer:
             if value is not None:
                 self._pieces.setdefault(name, []).append(value)
 
-    def whole(self) -> dict[str, Any]:
-        """Return the fields, storable. Texts are joined once: a thought comes in thousands of
-        pieces."""
+    def whole(self) -> Any:
+        """Return the fields, storable, as the TypedDict of these names.
+
+        Texts are joined once: a thought comes in thousands of pieces.
+        """
         return {
             name: storable("".join(pieces) if _are_texts(pieces) else reduce(merge, pieces))
             for name, pieces in self._pieces.items()
@@ -103,11 +110,16 @@ def is_too_long(fields: Any) -> bool:
         return True
 
 
-def stored_form(sender: str, *, message: Fields, call: Fields) -> StoredFields | None:
+def stored_form(sender: str, *, message: MessageFields, call: CallFields) -> StoredFields | None:
     """Return what the row of a reply keeps, or None where there is nothing to keep."""
-    kinds = {"message": dict(message), "call": dict(call)}
-    kept = {kind: fields for kind, fields in kinds.items() if fields}
-    return {"sender": sender, **kept} if kept else None
+    if not message and not call:
+        return None
+    stored: StoredFields = {"sender": sender}
+    if message:
+        stored["message"] = message
+    if call:
+        stored["call"] = call
+    return stored
 
 
 def read_stored_form(given: Mapping[str, Any]) -> StoredFields | None:
@@ -117,15 +129,22 @@ def read_stored_form(given: Mapping[str, Any]) -> StoredFields | None:
     if not isinstance(sender, str) or is_too_long(given):
         return None
     message, call = (
-        {name: storable(of_kind[name]) for name in names if of_kind.get(name) is not None}
-        if isinstance(of_kind := given.get(kind), dict)
-        else {}
+        storable(_pick(of_kind, names)) if isinstance(of_kind := given.get(kind), dict) else {}
         for kind, names in (("message", MESSAGE_FIELDS), ("call", CALL_FIELDS))
     )
     return stored_form(storable(sender), message=message, call=call)
 
 
-def returned_to(sender: str, stored: StoredFields | None) -> tuple[Fields, Fields]:
+def pick_message_fields(given: Mapping[str, Any]) -> MessageFields:
+    """Return the fields of a message among what a client sends."""
+    return cast(MessageFields, _pick(given, MESSAGE_FIELDS))
+
+
+def _pick(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+def returned_to(sender: str, stored: StoredFields | None) -> tuple[MessageFields, CallFields]:
     """Return the message's and the call's fields that this model may be sent."""
     if stored is None or stored["sender"] not in ("", sender):
         return {}, {}
@@ -158,16 +177,20 @@ def with_reasoning(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]
     filled: list[ProviderMessage] = []
     for exchange in _exchanges(messages):
         calls = _calls(exchange)
-        filled += ({REASONING: ""} | m if calls and _is_answer(m) else m for m in exchange)
+        for message in exchange:
+            if calls and message["role"] == "assistant" and REASONING not in message:
+                message = {**message, "reasoning_content": ""}
+            filled.append(message)
     return filled
 
 
-def merged_fields(messages: Iterable[ProviderMessage]) -> dict[str, Any]:
+def merged_fields(messages: Iterable[ProviderMessage]) -> MessageFields:
     """Return the fields of messages that become one."""
     gatherer = FieldGatherer(MESSAGE_FIELDS)
     for message in messages:
         gatherer.add(message)
-    return gatherer.whole()
+    fields: MessageFields = gatherer.whole()
+    return fields
 
 
 def texts_of(message: ProviderMessage) -> Iterator[str]:
@@ -194,11 +217,8 @@ def _calls(exchange: Sequence[ProviderMessage]) -> bool:
     return any("tool_calls" in message for message in exchange)
 
 
-def _is_answer(message: ProviderMessage) -> bool:
-    return bool(message["role"] == "assistant")
-
-
 def _without_fields(message: ProviderMessage) -> ProviderMessage:
     if not any(name in message for name in MESSAGE_FIELDS):
-        return message  # as it is: it may be a ProducedMessage
-    return {name: value for name, value in message.items() if name not in MESSAGE_FIELDS}
+        return message  # as it is: it may be marked as produced
+    kept = {name: value for name, value in message.items() if name not in MESSAGE_FIELDS}
+    return cast(ProviderMessage, kept)

@@ -5,12 +5,25 @@ Where tools come from (built-in functions, HTTP services, MCP) is not known here
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypedDict
 
 from engine.messages import Attachment
 
 MAX_OFFERED_TOOLS = 128
 """OpenAI refuses a request with more (https://platform.openai.com/docs/api-reference/chat)."""
+
+
+class NamedFunction(TypedDict):
+    name: str
+
+
+class NamedChoice(TypedDict):
+    type: Literal["function"]
+    function: NamedFunction
+
+
+ToolChoice = str | NamedChoice
+"""OpenAI's `tool_choice`: "none", "auto", "required", or the one function to call."""
 
 
 @dataclass(frozen=True, slots=True)

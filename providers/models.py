@@ -14,6 +14,7 @@ from django.db.models import Q
 from accounts.models import TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
 from amber.lib.database.rows import Row
+from engine.provider.dialects import DIALECTS
 
 OFFLINE_URL = "offline:"
 """The `base_url` of the built-in provider, which needs no network."""
@@ -44,12 +45,6 @@ class Provider(Row):
         return self.base_url == OFFLINE_URL
 
 
-class ToolDialect(models.TextChoices):
-    TOOLS = "tools"
-    FUNCTIONS = "functions"
-    CHATGLM3 = "chatglm3"
-
-
 class SystemPosition(models.TextChoices):
     FIRST = "first"
     LAST = "last"
@@ -72,7 +67,7 @@ class LanguageModel(Row):
     vision = models.BooleanField(default=False)
     encoding = models.CharField(max_length=40, default="o200k_base")
     tool_dialect = models.CharField(
-        max_length=12, choices=ToolDialect.choices, default=ToolDialect.TOOLS
+        max_length=12, choices=[(name, name.title()) for name in DIALECTS], default="tools"
     )
     system_position = models.CharField(
         max_length=12, choices=SystemPosition.choices, default=SystemPosition.FIRST

@@ -18,7 +18,7 @@ from django.db.models import Q, QuerySet
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Unavailable
 from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
-from engine.provider.model import Model, ModelProfile, SystemPosition, ToolDialect, Usage
+from engine.provider.model import Model, ModelProfile, SystemPosition, Usage
 from engine.provider.offline import OfflineModel
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy
@@ -130,7 +130,7 @@ def profile_of(row: LanguageModel) -> ModelProfile:
         max_output_tokens=row.max_output_tokens,
         vision=row.vision,
         encoding=row.encoding,
-        tool_dialect=cast(ToolDialect, row.tool_dialect),
+        tool_dialect=row.tool_dialect,
         system_position=cast(SystemPosition, row.system_position),
         sender=sender_of(row.provider.base_url, row.upstream_id),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from assistants.models import ScenePrompt
+from engine.text.relevance import MIN_DEVIATION
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,10 +41,6 @@ SWITCH: Final = 1.5
 """Deviations above everyday talk that it takes to enter a scene and to stay in one, and by how many
 another must be nearer to take over. Chosen on the questions of
 assistants/tests/test_choose_scene.py."""
-
-MIN_DEVIATION: Final = 0.05
-"""The least deviation assumed: everyday sentences can all be equally far from a question, yet a
-cosine moves by about this much by chance."""
 
 
 @dataclass(frozen=True, slots=True)

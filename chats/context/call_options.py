@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 from engine.provider.model import ModelRequest
-from engine.tools import ToolSpec
+from engine.tools import ToolChoice, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class CallOptions:
     is_unattended: bool = False
     prompts: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
-    tool_choice: str | Mapping[str, Any] | None = None
+    tool_choice: ToolChoice | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_output_tokens: int | None = None

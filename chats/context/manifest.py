@@ -18,7 +18,7 @@ from chats.context.tail import Tail
 from chats.messages.transcript import attach_related
 from chats.models import ChatMessage, MessageBlock, MessageRole, Turn
 from engine.messages import ProviderMessage
-from engine.provider.dialects import as_json
+from engine.provider.request_body import as_json
 from engine.text import tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
 from memory.models import Memory

@@ -1,6 +1,6 @@
 """Find the sealed blocks of a conversation that matter to a question.
 
-It searches by words and by meaning, over the active path only and before the tail, in at most three
+It searches by keywords and by vectors, over the active path only and before the tail, in at most three
 queries. `engine.context.recall` decides what is relevant. Nothing of another chat is ever found.
 """
 
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from amber.lib.search.hybrid import NearestVectors, Pool, by_meaning, by_words
+from amber.lib.search.hybrid import NearestVectors, Pool, search_keywords, search_vectors
 from chats.messages.block_paths import chat_word
 from chats.models import MessageBlock
 from engine.context.budget import cut_text
@@ -62,11 +62,11 @@ def recall(
     """
     where = {"chat": chat_id, "before": before_position}
     pool = Pool("chats_messageblock", chat_word(chat_id), _ON_PATH, where)
-    words = by_words(pool, question, but=COMMON_WORDS)
-    meaning = NearestVectors()
+    matches = search_keywords(pool, question, but=COMMON_WORDS)
+    nearest = NearestVectors()
     if vector is not None and model_id is not None:
-        meaning = by_meaning(pool, vector, model_id=model_id)
-    relevant = relevances(words, meaning)
+        nearest = search_vectors(pool, vector, model_id=model_id)
+    relevant = relevances(matches, nearest)
     rows = list(MessageBlock.objects.filter(pk__in=relevant).defer("vector", "search"))
     costs = {row.pk: _cost(row.tokens) for row in rows}
     taken, left_out = choose(relevant, costs, limit_tokens=limit_tokens)

@@ -14,10 +14,11 @@ from django.conf import settings
 from chats.messages import transcript
 from chats.messages.block_paths import newest_blocks
 from chats.messages.roles import ASKING_ROLES
+from chats.messages.tool_calls import read_call
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import ChatMessage, MessageRole, Turn
 from engine.context.blocks import tail_start
-from engine.messages import Attachment, Author, Message, Role, ToolCall
+from engine.messages import Attachment, Author, Message, Role
 from engine.provider_fields import returned_to
 from libraries.files.attachments import attachment_of
 from libraries.models import File
@@ -116,11 +117,7 @@ def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -
         content=message.content,
         created_at=message.created_at,
         assistant=_author(message),
-        tool_call=ToolCall(
-            call["id"], call["name"], call["arguments"], call.get("reply_id"), of_call
-        )
-        if call
-        else None,
+        tool_call=read_call(call, of_call) if call else None,
         file=_attachment(message, vision=vision),
         name=message.participant,
         provider_fields=of_message,

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from amber.lib.errors import Invalid
 from chats.messages.roles import CALL_ROLES
+from chats.messages.tool_calls import StoredToolCall, read_call, store_call
 from chats.messages.transcript import new_row
 from chats.models import Chat, ChatMessage
 from engine.provider_fields import read_stored_form
@@ -60,16 +61,11 @@ def _imported_parent(
     return rows[wanted] if wanted is not None else None
 
 
-def _imported_call(call: Any, place: int) -> dict[str, Any]:
+def _imported_call(call: Any, place: int) -> StoredToolCall:
     if not isinstance(call, dict) or not all(
         isinstance(call.get(name), str) for name in ("id", "name", "arguments")
     ):
         said = "A tool message needs `id`, `name` and `arguments`, all strings."
         raise Invalid(fields={f"messages.{place}.tool_call": [said]})
     reply_id = call.get("reply_id")
-    return {
-        "id": call["id"],
-        "name": call["name"],
-        "arguments": call["arguments"],
-        "reply_id": reply_id if isinstance(reply_id, str) else None,
-    }
+    return store_call(read_call(call), reply_id if isinstance(reply_id, str) else None)

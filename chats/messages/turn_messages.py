@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chats.events.stream import Event, first_seq
+from chats.messages.tool_calls import read_call
 from chats.messages.transcript import attach_related, messages_to_wire
 from chats.messages.wire import turn_wire
 from chats.models import ChatMessage, MessageRole, Turn
-from engine.messages import ToolCall
+from engine.tool_calls import ToolCall
 
 
 def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
@@ -83,7 +84,7 @@ def open_calls(turn: Turn) -> list[ToolCall]:
         if call["id"] in finished:
             finished.remove(call["id"])
         else:
-            calls.append(ToolCall(call["id"], call["name"], call["arguments"], call["reply_id"]))
+            calls.append(read_call(call))
     return calls
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import structlog
 
 from chats.context.knowledge import cited_in
+from chats.messages.tool_calls import store_call
 from chats.messages.transcript import append_to_turn
 from chats.models import Chat, MessageRole, Turn
 from chats.turns.account import token_fields
 from engine.loop_events import Reply
-from engine.messages import ToolCall
 from engine.provider.model import Usage
 from engine.provider_fields import StoredFields, is_too_long, stored_form
+from engine.tool_calls import ToolCall
 
 logger = structlog.get_logger(__name__)
 
@@ -57,12 +58,7 @@ def store_reply_rows(
             turn,
             chat,
             role=MessageRole.TOOL_CALL,
-            tool_call={
-                "id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-                "reply_id": reply_id(turn, reply.step),
-            },
+            tool_call=store_call(call, reply_id(turn, reply.step)),
             provider_fields=_provider_fields(sender, None if number else reply, call),
             **about,
             **({} if number else whole),

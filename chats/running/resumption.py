@@ -13,7 +13,7 @@ from chats.messages.turn_messages import open_calls
 from chats.running.writer import TurnWriter
 from chats.turns.approval import DECLINED, sort_calls
 from engine import loop, loop_events
-from engine.messages import ToolCall
+from engine.tool_calls import ToolCall
 from engine.tools import ToolResult
 from tools.calling.toolbox import TurnToolbox
 

@@ -31,6 +31,7 @@ from chats.turns.endings import TurnEnding
 from engine import loop, loop_events
 from engine.provider.model import ProviderError
 from engine.provider.reply import RetryPolicy
+from engine.tool_calls import item_form
 
 logger = structlog.get_logger(__name__)
 
@@ -168,13 +169,7 @@ class TurnRun(TaskRun):
                 if writer.refused is not None:
                     raise writer.refused
             case loop_events.CallStarted(step=step, call=call):
-                feed.emit(
-                    "tool.started",
-                    step=step,
-                    call_id=call.id,
-                    name=call.name,
-                    arguments=call.arguments,
-                )
+                feed.emit("tool.started", step=step, **item_form(call))
             case loop_events.CallFinished(step=step, call=call, result=result):
                 feed.emit(
                     "tool.finished",

@@ -25,6 +25,7 @@ from chats.context.gathering import PreparedRequest
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Event
 from chats.messages import transcript
+from chats.messages.tool_calls import store_answered_call
 from chats.models import Chat, MessageRole, Turn, TurnStatus
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
@@ -33,8 +34,8 @@ from chats.turns.approval import waiting_call, without_call
 from chats.turns.endings import TurnEnding, end_turn, last_event
 from chats.turns.listeners import announce
 from engine.loop_events import Reply
-from engine.messages import ToolCall
 from engine.provider.model import Usage
+from engine.tool_calls import ToolCall
 from engine.tools import ToolResult
 from providers.models import EmbeddingModel
 from tools.calling.result_files import ResultFiles
@@ -145,12 +146,7 @@ class TurnWriter:
 
     def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
         """Store a call's result with its passages and its file, then the files that it shows."""
-        tool_call = {
-            "id": call.id,
-            "name": call.name,
-            "arguments": "",
-            "reply_id": reply_id(self.turn, step),
-        }
+        tool_call = store_answered_call(call, reply_id(self.turn, step))
         with self._hold_turn() as (turn, chat):
             kept, shown = self.files.save(result) if self.files else (None, [])
             append = partial(transcript.append_to_turn, turn, chat, step=step, tool_call=tool_call)

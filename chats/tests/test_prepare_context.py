@@ -314,7 +314,7 @@ def test_an_image_asks_for_the_model_that_sees(chat, new_model, picture):
     say(chat, "What is it?")
     prepared = prepare(chat)
     assert prepared.manifest()["model"] == "eyes"
-    parts = prepared.request.messages[-1]["content"]
+    parts: Any = prepared.request.messages[-1]["content"]
     images = [part["image_url"] for part in parts if part["type"] == "image_url"]
     assert [image["detail"] for image in images] == ["auto"]
     assert images[0]["url"].startswith("data:image/png;base64,")

@@ -199,7 +199,7 @@ def test_the_context_of_a_long_chat_holds_the_tail_and_what_matters(chat, alice)
     prepared = prepared_for(
         Turn.objects.select_related("chat", "assistant", "question").get(pk=turn.pk)
     )
-    messages = prepared.request.messages
+    messages: Any = prepared.request.messages
     assert opening in messages[0]["content"]
     assert "An earlier part of this conversation (" in messages[-2]["content"]
     assert "Biscuit" in messages[-2]["content"]

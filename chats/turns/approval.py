@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.messages import ToolCall
+from engine.tool_calls import ToolCall, item_form
 
 DECLINED: Final = (
     "The person you are talking to declined this call; it was not made. Do not ask for it again "
@@ -20,7 +20,7 @@ WaitingCalls = Sequence[Mapping[str, Any]]
 
 
 def waiting_call(call: ToolCall) -> dict[str, Any]:
-    return {"call_id": call.id, "name": call.name, "arguments": call.arguments, "approved": None}
+    return {**item_form(call), "approved": None}
 
 
 def without_call(entries: WaitingCalls, call_id: str) -> list[dict[str, Any]]:

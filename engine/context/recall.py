@@ -1,45 +1,19 @@
 """Decide which earlier parts of a conversation, or memories, matter to a question.
 
 Pure: texts come with how near they are to the question by meaning (cosine similarity) and by
-words (which of the question's words they hold). Words count by how rare they are among all
-of them (idf); a similarity counts by how far it stands out of all similarities there, because
-no threshold on cosines holds for two embedding models. Nothing relevant is a valid outcome.
-
-Robertson and Sparck Jones' idf:
-https://nlp.stanford.edu/IR-book/html/htmledition/okapi-bm25-a-non-binary-model-1.html
+words (which of the question's words they hold); what either is worth is `engine.text.relevance`'s.
+Nothing relevant is a valid outcome.
 """
 
-import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from engine.text.lexical import features, is_spaceless
+from engine.text.relevance import EARLIER_TALK, Crowd, RelevanceScale, coverage, idf, standout
 from engine.text.small_talk import is_small_talk
 
 Key = TypeVar("Key", bound=Hashable)
-
-MIN_RELEVANCE: Final = 0.35
-"""The least relevance, of 0 to 1: about a third of the question's rare words, or a similarity that
-stands well out."""
-
-STANDOUT: Final = (2.0, 5.0)
-"""Standard deviations above the mean similarity that count as nothing, and as everything."""
-
-MIN_DEVIATION: Final = 0.05
-"""The least deviation to reckon with: among similar texts one stands out by chance by less."""
-
-MIN_CROWD: Final = 12
-"""The fewest similarities whose spread tells anything; fewer are measured on FEW_SIMILARITY."""
-
-FEW_SIMILARITY: Final = (0.35, 0.75)
-"""Cosines that count as nothing and as everything where there is no crowd to compare with."""
-
-ABSENT_PAIR_WEIGHT: Final = 0.2
-"""The weight of an absent pair: in Chinese about every second one joins two words by chance."""
-
-LEAST_TOTAL: Final = 20
-"""Among two or three texts nothing is rare: they are weighted as if there were this many."""
 
 ENOUGH_FEATURES: Final = 4
 ENOUGH_ALONE: Final = 3
@@ -66,37 +40,34 @@ class WordScores(Protocol[Key]):
     def total(self) -> int: ...
 
 
-class VectorScores(Protocol[Key]):
+class VectorScores(Crowd, Protocol[Key]):
     """Cosine similarities of the nearest texts; count, mean and deviation of all there are."""
 
     @property
     def similarities(self) -> Mapping[Key, float]: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def mean(self) -> float: ...
-    @property
-    def deviation(self) -> float: ...
 
 
 def relevances(
-    words: WordScores[Key], meaning: VectorScores[Key], *, least: float = MIN_RELEVANCE
+    words: WordScores[Key], vectors: VectorScores[Key], *, scale: RelevanceScale = EARLIER_TALK
 ) -> dict[Key, float]:
-    """Return the texts that matter, each with its relevance from `least` to 1, best first.
+    """Return the texts that matter, each with its relevance from `scale.least` to 1, best first.
 
     A text is as relevant as its stronger score, and a little more when the other one agrees.
     """
+    total = max(words.total, scale.least_total)
     weights = {
-        word: _idf(count, words.total) * (1 if count else _weight_if_absent(word))
+        word: idf(count, total) * scale.weigh_absence(count, is_pair=is_spaceless(word))
         for word, count in words.frequencies.items()
     }
-    keys = [*words.held, *(key for key in meaning.similarities if key not in words.held)]
-    scored = {
-        key: _both(_coverage(words.held.get(key, frozenset()), weights), _nearness(key, meaning))
-        for key in keys
-    }
-    best = sorted(keys, key=lambda key: (-scored[key], str(key)))
-    return {key: scored[key] for key in best if scored[key] >= least}
+    whole = sum(weights.values())
+    similarities = vectors.similarities
+    scored: dict[Key, float] = {}
+    for key in [*words.held, *(key for key in similarities if key not in words.held)]:
+        held = sum(weights.get(word, 0.0) for word in words.held.get(key, ()))
+        near = standout(similarities[key], vectors, scale) if key in similarities else 0.0
+        scored[key] = _both(coverage(held, whole), near)
+    best = sorted(scored, key=lambda key: (-scored[key], str(key)))
+    return {key: scored[key] for key in best if scored[key] >= scale.least}
 
 
 def choose(
@@ -135,37 +106,6 @@ def question_of(asked: Sequence[str], *, max_chars: int = 2_000) -> str:
         if sum(weight >= 1 for weight in features(text).values()) >= enough:
             break
     return text[-max_chars:]
-
-
-def _idf(count: int, total: int) -> float:
-    total = max(total, LEAST_TOTAL)
-    return math.log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
-
-
-def _weight_if_absent(word: str) -> float:
-    """Return the weight of a word that no text holds; a pair of characters most likely spans
-    two."""
-    return ABSENT_PAIR_WEIGHT if is_spaceless(word) else 1.0
-
-
-def _coverage(held: frozenset[str], weights: Mapping[str, float]) -> float:
-    """Return the share of the question's weight that the text holds."""
-    whole = sum(weights.values())
-    return min(sum(weights.get(word, 0.0) for word in held) / whole, 1.0) if whole else 0.0
-
-
-def _nearness(key: Key, meaning: VectorScores[Key]) -> float:
-    similarity = meaning.similarities.get(key)
-    if similarity is None:
-        return 0.0
-    if meaning.count < MIN_CROWD:
-        return _between(similarity, *FEW_SIMILARITY)
-    deviation = max(meaning.deviation, MIN_DEVIATION)
-    return _between((similarity - meaning.mean) / deviation, *STANDOUT)
-
-
-def _between(value: float, nothing: float, everything: float) -> float:
-    return min(max((value - nothing) / (everything - nothing), 0.0), 1.0)
 
 
 def _both(one: float, other: float) -> float:

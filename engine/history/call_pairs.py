@@ -10,7 +10,8 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 from engine.history.prompt import TOOL_FAILED
-from engine.messages import Message, ToolCall
+from engine.messages import Message
+from engine.tool_calls import ToolCall
 
 _Waiting = dict[str, deque[tuple[int, Message]]]
 

@@ -5,9 +5,16 @@ because each answers for itself.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
-from engine.messages import ProducedMessage, ProviderMessage
+from engine.messages import (
+    Content,
+    Part,
+    ProviderMessage,
+    TextPart,
+    is_produced,
+    mark_produced,
+)
 from engine.provider_fields import merged_fields
 
 
@@ -32,18 +39,20 @@ def _may_merge(one: ProviderMessage, other: ProviderMessage) -> bool:
 
 
 def _merge(messages: Sequence[ProviderMessage]) -> ProviderMessage:
-    parts: list[dict[str, Any]] = []
+    parts: list[Part] = []
     for message in messages:
-        content = message["content"]
+        content = message["content"] or ""
         parts += [text_part(content)] if isinstance(content, str) else content
-    merged = messages[0] | {"content": content_of(parts)} | merged_fields(messages)
-    is_produced = all(isinstance(message, ProducedMessage) for message in messages)
-    return ProducedMessage(merged) if is_produced else merged
+    content = content_of(parts)
+    if all(map(is_produced, messages)):
+        return mark_produced(content)
+    merged = {**messages[0], "content": content, **merged_fields(messages)}
+    return cast(ProviderMessage, merged)  # of their one role, which has these fields
 
 
-def content_of(parts: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]]:
+def content_of(parts: Sequence[Part]) -> Content:
     """Return the parts with adjacent texts joined; plain text when there is nothing else."""
-    joined: list[dict[str, Any]] = []
+    joined: list[Part] = []
     texts: list[str] = []
     for part in parts:
         if part["type"] == "text":
@@ -58,5 +67,5 @@ def content_of(parts: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]]:
     return [*joined, text_part("\n".join(texts))] if texts else joined
 
 
-def text_part(text: str) -> dict[str, Any]:
+def text_part(text: str) -> TextPart:
     return {"type": "text", "text": text}

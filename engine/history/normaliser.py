@@ -7,7 +7,7 @@ none changes what it is given. Cases: engine/tests/cases/history.json.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any
+from typing import TypedDict
 
 from engine.history.call_pairs import pair_calls
 from engine.history.fences import collapse_newlines
@@ -17,15 +17,19 @@ from engine.history.sent_at import sent_at, stamp, time_zone
 from engine.messages import (
     ASKING_ROLES,
     SYSTEM_ROLES,
+    AssistantMessage,
     Attachment,
     Message,
-    ProducedMessage,
+    Part,
     ProviderMessage,
-    ToolCall,
+    SystemMessage,
+    UserMessage,
     is_asked,
+    mark_produced,
 )
 from engine.provider.model import SystemPosition
 from engine.provider_fields import without_idle_fields
+from engine.tool_calls import chat_form
 
 
 class NoHumanMessage(Exception):
@@ -138,12 +142,10 @@ def _render_assistant(
     if is_empty(message.content):
         return []
     content = sent_at(message.created_at, zone) + message.content
-    answer: ProviderMessage = {
-        "role": "assistant",
-        "content": content,
-        **_name_field(message),
-        **message.provider_fields,
-    }
+    answer: AssistantMessage = {"role": "assistant", "content": content}
+    if message.name:
+        answer["name"] = message.name
+    answer = {**answer, **message.provider_fields}
     author = message.assistant
     if author is None or author.id == responding_assistant_id:
         return [answer]
@@ -160,7 +162,7 @@ def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
     """Render the file, and the words sent along with it if there are any."""
     if message.file is not None and message.tool_call is not None:
         return [produced_message(message.file, vision=vision)]
-    parts: list[dict[str, Any]] = []
+    parts: list[Part] = []
     if message.file is not None:
         parts.append(_file_part(message.file, vision=vision))
     if not is_empty(message.content):
@@ -168,17 +170,21 @@ def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
     return [{"role": "user", "content": content_of(parts), **_name_field(message)}] if parts else []
 
 
-def _name_field(message: Message) -> dict[str, str]:
+class _NameField(TypedDict, total=False):
+    name: str
+
+
+def _name_field(message: Message) -> _NameField:
     return {"name": message.name} if message.name else {}
 
 
-def produced_message(file: Attachment, *, vision: bool) -> ProducedMessage:
+def produced_message(file: Attachment, *, vision: bool) -> UserMessage:
     """Return what a tool made. A document is only named: its text would have no limit."""
     shown = file if file.is_image else Attachment(file.name, file.mime_type)
-    return ProducedMessage(role="user", content=content_of([_file_part(shown, vision=vision)]))
+    return mark_produced(content_of([_file_part(shown, vision=vision)]))
 
 
-def _file_part(file: Attachment, *, vision: bool) -> dict[str, Any]:
+def _file_part(file: Attachment, *, vision: bool) -> Part:
     if file.is_image and vision and file.url:
         return {"type": "image_url", "image_url": {"url": file.url, "detail": "auto"}}
     if file.is_image:
@@ -188,25 +194,17 @@ def _file_part(file: Attachment, *, vision: bool) -> dict[str, Any]:
 
 def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
     """Append a call, or add it to the calls right before it: those are of the same reply."""
-    call = message.tool_call
-    if call is None:
+    if message.tool_call is None:
         return
     text = "" if is_empty(message.content) else message.content
-    entry = call_entry(call)
-    last = rendered[-1] if rendered else {}
-    if "tool_calls" in last:
-        last["tool_calls"].append(entry)
-        last["content"] = last["content"] or text
-        last |= message.provider_fields
-    else:
-        calling: ProviderMessage = {"role": "assistant", "content": text, "tool_calls": [entry]}
-        rendered.append({**calling, **message.provider_fields})
-
-
-def call_entry(call: ToolCall) -> dict[str, Any]:
-    """Return a call in OpenAI's form, with what its provider sent with it."""
-    function = {"name": call.name, "arguments": call.arguments}
-    return {"id": call.id, "type": "function", "function": function, **call.provider_fields}
+    calling: AssistantMessage = {"role": "assistant", "content": text, "tool_calls": []}
+    last = rendered[-1] if rendered else None
+    if last and last["role"] == "assistant" and "tool_calls" in last:
+        calling = last
+        rendered.pop()
+    calling["tool_calls"].append(chat_form(message.tool_call))
+    calling["content"] = calling["content"] or text
+    rendered.append({**calling, **message.provider_fields})
 
 
 def _render_result(message: Message) -> ProviderMessage:
@@ -249,9 +247,9 @@ def _fold_system_messages(messages: Iterable[ProviderMessage]) -> list[ProviderM
     return folded + waiting
 
 
-def _prompt(text: str) -> list[ProviderMessage]:
+def _prompt(text: str) -> list[SystemMessage]:
     return [_system(text)] if text else []
 
 
-def _system(text: str) -> ProviderMessage:
+def _system(text: str) -> SystemMessage:
     return {"role": "system", "content": text}

@@ -8,17 +8,19 @@ else raises ProviderError("provider_malformed").
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 import orjson
 
-from engine.messages import ToolCall
+from engine.messages import MessageFields
+from engine.provider.dialects.dialect import call_pieces
 from engine.provider.faults import fault, fault_of_event
 from engine.provider.model import ProviderError, Usage
-from engine.provider_fields import CALL_FIELDS, MESSAGE_FIELDS, FieldGatherer
+from engine.provider_fields import MESSAGE_FIELDS, FieldGatherer
+from engine.tool_calls import CALL_FIELDS, ToolCall
 
 DONE = b"[DONE]"
 MAX_LINE_BYTES = 8_000_000
@@ -60,9 +62,15 @@ class _CallInMaking:
 
 
 class ReplyGatherer:
-    """Gathers the parts of a reply; `add` takes one event and returns the text it adds."""
+    """Gathers the parts of a reply; `add` takes one event and returns the text it adds.
 
-    def __init__(self) -> None:
+    `pieces_in` is the dialect's.
+    """
+
+    def __init__(
+        self, pieces_in: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces
+    ) -> None:
+        self._call_pieces = pieces_in
         self.finish_reason = ""
         self.usage: Usage | None = None
         self.is_working = False
@@ -149,18 +157,12 @@ class ReplyGatherer:
         return text
 
     def _add_rest(self, delta: dict[str, Any]) -> None:
-        """Add the parts of a delta that are no text: calls in both forms, thoughts, other
-        fields."""
-        calls = delta.get("tool_calls") or []
-        if not isinstance(calls, list):
-            raise fault("provider_malformed")
-        for piece in calls:
+        """Add the parts of a delta that are no text: calls, thoughts, other fields."""
+        pieces = self._call_pieces(delta)
+        for piece in pieces:
             self._add_call(piece)
-        legacy = delta.get("function_call")
-        if legacy:
-            self._add_call({"index": 0, "function": legacy})
         thought = delta.get("reasoning_content") or delta.get("reasoning")
-        self.is_working = bool(calls or legacy or thought)
+        self.is_working = bool(pieces or thought)
         self._fields.add(delta)
 
     def _add_call(self, piece: Any) -> None:
@@ -220,9 +222,10 @@ class ReplyGatherer:
                 call_id, _storable(call.name), arguments, provider_fields=call.fields.whole()
             )
 
-    def provider_fields(self) -> dict[str, Any]:
+    def provider_fields(self) -> MessageFields:
         """Return what came with the message and goes back with it (`engine.provider_fields`)."""
-        return self._fields.whole()
+        fields: MessageFields = self._fields.whole()
+        return fields
 
     def finish(self) -> str:
         """Return the finish reason in today's words; "tool_calls" whenever a reply simply ends with

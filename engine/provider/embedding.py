@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from engine.provider.chunks import usage_of
-from engine.provider.dialects import as_json
 from engine.provider.faults import fault
 from engine.provider.model import ProviderError, Usage
 from engine.provider.openai_model import CONNECT_SECONDS, response_errors, send, shared_client
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy, pause_seconds
+from engine.provider.request_body import as_json
 from engine.text.lexical import features
 
 if TYPE_CHECKING:

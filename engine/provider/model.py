@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from engine.messages import ProviderMessage, ToolCall
-from engine.tools import ToolSpec
+from engine.messages import MessageFields, ProviderMessage
+from engine.tool_calls import ToolCall
+from engine.tools import ToolChoice, ToolSpec
 
-ToolDialect = Literal["tools", "functions", "chatglm3"]
 SystemPosition = Literal["first", "last", "only_first"]
 
 ProviderErrorCode = Literal[
@@ -70,7 +70,9 @@ class ModelProfile:
     max_output_tokens: int = 4_096
     vision: bool = False
     encoding: str = "o200k_base"
-    tool_dialect: ToolDialect = "tools"
+    tool_dialect: str = "tools"
+    """A name in `engine.provider.dialects`."""
+
     system_position: SystemPosition = "first"
     sender: str = ""
     """Marks the fields that are to go back to it (`engine.provider_fields.sender_of`)."""
@@ -102,7 +104,7 @@ class ModelRequest:
 
     messages: Sequence[ProviderMessage]
     tools: Sequence[ToolSpec] = ()
-    tool_choice: str | Mapping[str, Any] | None = None
+    tool_choice: ToolChoice | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_output_tokens: int | None = None
@@ -133,7 +135,7 @@ class ReplyEnd:
 
     finish_reason: str
     usage: Usage | None = None
-    provider_fields: Mapping[str, Any] = field(default_factory=dict)
+    provider_fields: MessageFields = field(default_factory=MessageFields)
 
 
 ReplyPart = TextChunk | CallChunk | ReplyEnd

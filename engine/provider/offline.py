@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from engine.messages import ProviderMessage, ToolCall, is_asked
-from engine.provider.dialects import as_json
+from engine.messages import ProviderMessage, calls_in, is_asked
 from engine.provider.model import (
     CallChunk,
     ModelProfile,
@@ -25,7 +24,9 @@ from engine.provider.model import (
     TextChunk,
     Usage,
 )
+from engine.provider.request_body import as_json
 from engine.text.lexical import features, overlap
+from engine.tool_calls import ToolCall
 
 OFFLINE_PROFILE = ModelProfile("offline")
 INTRODUCTION = "This is Amber's built-in offline model: it only quotes what it was given."
@@ -201,7 +202,7 @@ def _last_user(messages: Sequence[ProviderMessage]) -> int:
 
 def _results(messages: Sequence[ProviderMessage]) -> list[tuple[str, str]]:
     """Return (name of the tool, what it answered) in order."""
-    calls = (call for m in messages for call in m.get("tool_calls") or ())
+    calls = (call for m in messages for call in calls_in(m))
     names = {call["id"]: call["function"]["name"] for call in calls}
     tools = (m for m in messages if m["role"] == "tool")
     return [(names.get(m["tool_call_id"], "a tool"), _text(m)) for m in tools]
@@ -211,4 +212,4 @@ def _text(message: ProviderMessage) -> str:
     content = message.get("content") or ""
     if isinstance(content, str):
         return content
-    return "\n".join(part["text"] for part in content if part.get("type") == "text")
+    return "\n".join(part["text"] for part in content if part["type"] == "text")

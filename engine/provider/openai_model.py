@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.messages import ProviderMessage
 from engine.provider.chunks import EventLines, ReplyGatherer
-from engine.provider.dialects import as_json, request_fields
+from engine.provider.dialects import DIALECTS
 from engine.provider.faults import fault, fault_of_status
 from engine.provider.model import (
     CallChunk,
@@ -32,6 +32,7 @@ from engine.provider.model import (
     ReplyPart,
     TextChunk,
 )
+from engine.provider.request_body import as_json
 from engine.provider_fields import REASONING, with_reasoning, without_fields
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ class OpenAIModel:
         connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
         self._profile = profile
+        self._dialect = DIALECTS[profile.tool_dialect]
         self._base_url = base_url
         self._api_key = api_key
         self._connect_seconds = connect_seconds
@@ -168,7 +170,7 @@ class OpenAIModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
         """Stream as `engine.provider.model.Model` says. What arrives together is one TextChunk; an
         empty one means that the model works without showing text (it writes a call, it thinks)."""
-        gatherer = ReplyGatherer()
+        gatherer = ReplyGatherer(self._dialect.call_pieces)
         response = await self._open(request)
         async with (
             response_errors(),
@@ -215,13 +217,10 @@ class OpenAIModel:
                 return response
 
     def _fields(self, request: ModelRequest, unknown: set[str]) -> dict[str, Any]:
-        dialect = self._profile.tool_dialect
         fields = dict(request.extra)
-        if dialect != "tools" or not request.tools:  # refused where nothing can be called
+        if not (self._dialect.allows_parallel_calls and request.tools):  # it would be refused
             fields.pop("parallel_tool_calls", None)
-        fields |= request_fields(
-            request.messages, tools=request.tools, tool_choice=request.tool_choice, dialect=dialect
-        )
+        fields |= self._dialect.request_fields(request)
         fields |= {"model": self._profile.upstream_id, "stream": True}
         optional = {
             "temperature": request.temperature,

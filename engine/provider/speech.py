@@ -6,9 +6,9 @@ whoever asked can ask again. Importing this is free, as `engine.provider.openai_
 
 from contextlib import aclosing
 
-from engine.provider.dialects import as_json
 from engine.provider.faults import fault
 from engine.provider.openai_model import CONNECT_SECONDS, response_errors, send, shared_client
+from engine.provider.request_body import as_json
 
 
 class OpenAISpeech:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.history.normaliser import HistoryProfile, normalise
-from engine.messages import Attachment, Author, Message, ToolCall
+from engine.messages import Attachment, Author, Message, ProviderMessage
+from engine.tool_calls import ToolCall
 
 CASES = Path(__file__).with_name("cases") / "history.json"
 
@@ -21,7 +22,7 @@ def load_cases(path: Path) -> list[dict[str, Any]]:
     return cases
 
 
-def run_case(given: dict[str, Any]) -> list[dict[str, Any]] | dict[str, str]:
+def run_case(given: dict[str, Any]) -> list[ProviderMessage] | dict[str, str]:
     """What the normaliser makes of a case's input: messages, or the name of its error."""
     try:
         return normalise(

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 
 from engine.history.normaliser import HistoryProfile, normalise
-from engine.messages import Attachment, Author, Message, ToolCall
+from engine.messages import Attachment, Author, Message
+from engine.tool_calls import ToolCall
 
 AT = datetime(2024, 3, 21, 3, 14, 1, tzinfo=UTC)
 SENT = "[Sent at 2024-03-21 03:14:01]\n"

@@ -8,13 +8,14 @@ from typing import Any
 
 from engine import loop
 from engine.loop_events import LoopEvent, Reply
+from engine.messages import UserMessage
 from engine.provider.model import ModelRequest
 from engine.provider.reply import RetryPolicy
 from engine.tests.scripted_model import ScriptedModel, forever
 from engine.tools import ToolResult, ToolSpec
 
 RETRY_POLICY = RetryPolicy(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
-ASKED = {"role": "user", "content": "Which time is it?"}
+ASKED: UserMessage = {"role": "user", "content": "Which time is it?"}
 
 
 @dataclass

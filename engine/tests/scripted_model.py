@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.messages import ToolCall
 from engine.provider.model import (
     CallChunk,
     ModelProfile,
@@ -15,6 +14,7 @@ from engine.provider.model import (
     TextChunk,
     Usage,
 )
+from engine.tool_calls import ToolCall
 
 Line = ReplyPart | Exception | Callable[[], Any]
 """What one step says: parts, an error to raise, or something to await in between."""

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.history.prompt import ask_prompt
-from engine.messages import ProducedMessage, ProviderMessage
+from engine.messages import ProviderMessage, mark_produced
 from engine.provider import offline
 from engine.provider.model import CallChunk, ModelRequest, ReplyEnd, ReplyPart, TextChunk
 from engine.provider.offline import INTRODUCTION, MAX_QUOTES, OfflineModel
+from engine.tool_calls import ChatToolCall, chat_form
 from engine.tools import ToolSpec
 
 CLOCK = ToolSpec("current_time", "Tells the time.")
@@ -145,11 +146,8 @@ def test_nothing_is_called_that_is_not_offered_or_not_wanted() -> None:
 def test_results_become_the_answer_and_a_repeated_order_gets_another_id() -> None:
     history = [user("/current_time {}\n/calculate {}")]
     first = [p.call for p in parts_of(history, tools=[CLOCK, SUM]) if isinstance(p, CallChunk)]
-    asked = [
-        {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-        for c in first
-    ]
-    results = [
+    asked = [chat_form(call) for call in first]
+    results: list[ProviderMessage] = [
         {"role": "tool", "tool_call_id": c.id, "content": f"result {i}"}
         for i, c in enumerate(first)
     ]
@@ -169,11 +167,15 @@ def test_results_become_the_answer_and_a_repeated_order_gets_another_id() -> Non
 def test_what_a_tool_made_is_no_new_question() -> None:
     """It stands behind the result as a user's message; the order before it is not given again."""
     order = user("/calculate {}")
-    asked = {"id": "c", "type": "function", "function": {"name": "calculate", "arguments": "{}"}}
+    asked: ChatToolCall = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "calculate", "arguments": "{}"},
+    }
     round_: list[ProviderMessage] = [
         {"role": "assistant", "content": None, "tool_calls": [asked]},
         {"role": "tool", "tool_call_id": "c", "content": "See the image."},
-        ProducedMessage(role="user", content="[image: chart.png]"),
+        mark_produced("[image: chart.png]"),
     ]
     parts = parts_of([order, *round_], tools=[SUM])
     assert calls_of(parts) == []
@@ -194,7 +196,7 @@ def test_json_is_answered_with_json() -> None:
 
 
 def test_images_are_passed_over() -> None:
-    content = [
+    content: Any = [
         {"type": "image_url", "image_url": {"url": "data:"}},
         {"type": "text", "text": "/current_time {}"},
     ]
@@ -204,7 +206,7 @@ def test_images_are_passed_over() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text(max_size=30))))
 def test_any_conversation_gets_the_same_answer_twice(history: list[tuple[str, str]]) -> None:
-    messages = [{"role": role, "content": content} for role, content in history]
+    messages: list[Any] = [{"role": role, "content": content} for role, content in history]
     first = parts_of(messages, tools=[CLOCK])
     assert first == parts_of(messages, tools=[CLOCK])
     assert isinstance(first[-1], ReplyEnd)

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiktoken_ext.openai_public as official  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.messages import UserMessage
 from engine.text import tokens
 from engine.text.tokens import (
     at_most_message_tokens,
@@ -107,21 +109,21 @@ def test_the_bound_holds(text, encoding):
 
 
 def test_a_message_costs_its_texts_its_images_and_its_calls():
-    plain = {"role": "user", "content": "hello world"}
+    plain: Any = {"role": "user", "content": "hello world"}
     assert count_message(plain) == tokens.MESSAGE_TOKENS + 2
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 9_999}}
-    seen = {"role": "user", "content": [image, {"type": "text", "text": "hello world"}]}
+    seen: Any = {"role": "user", "content": [image, {"type": "text", "text": "hello world"}]}
     assert count_message(seen) == count_message(plain) + tokens.IMAGE_TOKENS
     assert count_message(seen, image_tokens=10) == count_message(plain) + 10
-    calling = {"role": "assistant", "content": None, "tool_calls": [CALL, CALL]}
+    calling: Any = {"role": "assistant", "content": None, "tool_calls": [CALL, CALL]}
     one = count_message(calling | {"tool_calls": [CALL]})
     assert count_message(calling) - one == one - tokens.MESSAGE_TOKENS > 6
-    result = {"role": "tool", "tool_call_id": "c1", "content": "2"}
+    result: Any = {"role": "tool", "tool_call_id": "c1", "content": "2"}
     assert count_message(result) > tokens.MESSAGE_TOKENS + 1
     for message in (plain, seen, calling, result):
         assert count_message(message) <= at_most_message_tokens(message)
 
 
 def test_messages_cost_their_sum_and_the_opening_of_the_reply():
-    message = {"role": "user", "content": "hello"}
+    message: UserMessage = {"role": "user", "content": "hello"}
     assert count_messages([message] * 3) == 3 * count_message(message) + tokens.REPLY_TOKENS

@@ -1,5 +1,6 @@
 """What is dropped when a history is too long, and what never is."""
 
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.context.budget import BudgetError, cut_text, fit
-from engine.messages import ProducedMessage
+from engine.messages import mark_produced
 
 
 def message(role, content):
@@ -57,7 +58,7 @@ def test_oldest_exchanges_go_first_and_whole(limit, kept):
     [(5, [0, 1, 2, 3, 4]), (4, [0, 1]), (2, [0, 1])],
 )
 def test_what_a_tool_made_goes_with_its_round_and_is_no_question(limit, kept):
-    picture = ProducedMessage(role="user", content="[image: a.png]")
+    picture = mark_produced("[image: a.png]")
     chat = [SYSTEM, Q2, C2, R2, picture]
     fitted = fit(chat, limit_tokens=limit, count=one_each)
     assert fitted.messages == [chat[n] for n in kept]
@@ -70,7 +71,7 @@ def test_what_must_stay_and_is_too_long_is_an_error():
 
 
 def test_a_newer_exchange_that_does_not_fit_takes_the_older_ones_with_it():
-    sizes = {"q2": 100}
+    sizes: Any = {"q2": 100}
     fitted = fit(CHAT, limit_tokens=50, count=lambda m: sizes.get(m["content"], 1))
     assert fitted.messages == [SYSTEM, VOLATILE, Q3]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.history.fences import collapse_newlines
 from engine.history.normaliser import NoHumanMessage
-from engine.messages import Message, ToolCall
+from engine.messages import Message
 from engine.tests.history_rows import (
     ADA,
     AT,
@@ -20,6 +20,7 @@ from engine.tests.history_rows import (
     human,
     run,
 )
+from engine.tool_calls import ToolCall
 
 CONTENTS = st.sampled_from(["", " \n", "x", "a\n\n\nb", "```\n\n\nc\n```\n\nd", "e\r\n\r\nf"])
 TIMES = st.none() | st.integers(0, 10**6).map(lambda n: AT + timedelta(seconds=n))

@@ -7,7 +7,7 @@ import pytest
 
 from engine.history.normaliser import NoHumanMessage
 from engine.history.prompt import LIBRARY_EMPTY_PROMPT, LIBRARY_PROMPT, TOOL_FAILED
-from engine.messages import Message, ToolCall
+from engine.messages import Message
 from engine.tests.history_cases import CASES, load_cases, main, run_case
 from engine.tests.history_rows import (
     AT,
@@ -30,6 +30,7 @@ from engine.tests.history_rows import (
     text,
     told,
 )
+from engine.tool_calls import ToolCall
 
 
 @pytest.mark.parametrize("case", load_cases(CASES), ids=lambda case: case["name"])

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.context.recall import MIN_RELEVANCE, choose, question_of, relevances
+from engine.context.recall import choose, question_of, relevances
+from engine.text.relevance import EARLIER_TALK
 from engine.text.small_talk import is_small_talk
 
 
@@ -83,7 +84,7 @@ keys = st.sampled_from(["one", "two", "three", "four", "five"])
 )
 def test_chosen_are_relevant_and_fit_the_budget(words, frequencies, similarities, costs, limit):
     relevant = relevances(Words(words, frequencies, 50), Meaning(similarities))
-    assert all(MIN_RELEVANCE <= relevance <= 1 for relevance in relevant.values())
+    assert all(EARLIER_TALK.least <= relevance <= 1 for relevance in relevant.values())
     assert list(relevant.values()) == sorted(relevant.values(), reverse=True)
     taken, left_out = choose(relevant, costs, limit_tokens=limit)
     assert sum(costs[key] for key in taken) <= limit

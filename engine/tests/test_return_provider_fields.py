@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.context.budget import fit
-from engine.messages import Message, ProducedMessage, ProviderMessage, ToolCall
+from engine.messages import Message, MessageFields, is_produced, mark_produced
 from engine.provider import openai_model
 from engine.provider.model import ModelProfile, ModelRequest, ProviderError, ReplyEnd, TextChunk
 from engine.provider.openai_model import OpenAIModel
@@ -31,12 +31,13 @@ from engine.tests.loop_runs import Tools, at_once, replies
 from engine.tests.loop_runs import run as loop_run
 from engine.tests.scripted_model import ScriptedModel, calls, says
 from engine.text.tokens import count_message
+from engine.tool_calls import CallFields, ToolCall
 from engine.tools import ToolSpec
 from tests.fake_habits import signature, thought
 from tests.fixtures_provider import RunningProvider
 
-SIGNED = {"extra_content": {"google": {"thought_signature": "abc"}}}
-THOUGHT = {"reasoning_content": "Let me see."}
+SIGNED: CallFields = {"extra_content": {"google": {"thought_signature": "abc"}}}
+THOUGHT: MessageFields = {"reasoning_content": "Let me see."}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -50,7 +51,8 @@ def gathered(*pieces: dict[str, Any], names: Any = ("a", "b")) -> dict[str, Any]
     gatherer = FieldGatherer(names)
     for piece in pieces:
         gatherer.add(piece)
-    return gatherer.whole()
+    whole: dict[str, Any] = gatherer.whole()
+    return whole
 
 
 def test_texts_grow_and_objects_merge_deeply() -> None:
@@ -131,11 +133,11 @@ def called(call_id: str, reply_id: str, *, first: bool = True) -> Message:
     return Message("tool_call", tool_call=call, provider_fields=THOUGHT if first else {})
 
 
-def thinking(message: ProviderMessage) -> ProviderMessage:
+def thinking(message: Any) -> Any:
     return message | THOUGHT
 
 
-def signed(message: ProviderMessage) -> ProviderMessage:
+def signed(message: Any) -> Any:
     first, *others = message["tool_calls"]
     return message | {"tool_calls": [first | SIGNED, *others]}
 
@@ -171,10 +173,10 @@ def test_a_turn_without_calls_says_nothing_of_its_thoughts() -> None:
 
 
 def test_what_a_tool_made_ends_no_exchange() -> None:
-    made = ProducedMessage(said("user", "[image: cat.png]"))
+    made = mark_produced("[image: cat.png]")
     messages = [said("user", "?"), calling("c"), told("c"), made, thinking(said("assistant", "!"))]
     assert without_idle_fields(messages) == messages
-    assert isinstance(without_idle_fields(messages)[3], ProducedMessage)
+    assert is_produced(without_idle_fields(messages)[3])
 
 
 def test_answers_that_become_one_keep_both_thoughts() -> None:
@@ -215,7 +217,7 @@ def test_the_next_step_has_what_came_with_the_calls() -> None:
     last: list[Any] = [TextChunk("Now."), ReplyEnd("stop", provider_fields=THOUGHT)]
     with ScriptedModel([first, last]) as model:
         said_by_it = replies(loop_run(model, Tools(at_once)))
-    sent = model.requests[1].messages[1]
+    sent: Any = model.requests[1].messages[1]
     assert sent["tool_calls"][0]["extra_content"] == SIGNED["extra_content"]
     assert sent["reasoning_content"] == "Let me see."
     assert [reply.provider_fields for reply in said_by_it] == [THOUGHT, THOUGHT]

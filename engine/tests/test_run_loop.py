@@ -7,6 +7,7 @@ import pytest
 
 from engine import loop
 from engine.loop_events import CallFinished, CallStarted, LoopEvent, Reply, Text
+from engine.messages import SystemMessage
 from engine.provider.model import ModelProfile, ModelRequest, ProviderError, TextChunk, Usage
 from engine.tests.loop_runs import (
     ASKED,
@@ -138,7 +139,7 @@ def test_two_equal_calls_both_get_their_result():
 
 
 def test_a_prompt_that_stands_last_stays_last():
-    prompt = {"role": "system", "content": "Be brief."}
+    prompt: SystemMessage = {"role": "system", "content": "Be brief."}
     profile = ModelProfile("scripted", system_position="last")
     with ScriptedModel([calls(call()), says("Noon.")], profile=profile) as model:
         toolbox = Tools(at_once)

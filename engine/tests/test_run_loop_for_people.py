@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -131,6 +132,6 @@ def test_images_are_shown_behind_all_results_in_the_order_they_came(vision, show
         asyncio.run(scenario())
     messages = model.requests[1].messages
     assert [m["role"] for m in messages] == ["user", "assistant", "tool", "tool", "user"]
-    content = messages[-1]["content"]
+    content: Any = messages[-1]["content"]
     assert content[:1] == shown if vision else content == f"{shown}\n[image: a.png]"
     assert not is_asked(messages[-1])

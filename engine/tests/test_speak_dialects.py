@@ -18,10 +18,11 @@ import pytest
 from engine import loop
 from engine.history.normaliser import HistoryProfile, normalise
 from engine.loop_events import CallFinished, LoopEvent, Reply
-from engine.messages import Attachment, Message, ToolCall
+from engine.messages import Attachment, Message
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy
+from engine.tool_calls import ToolCall
 from engine.tools import ToolResult, ToolSpec
 from tests.fake_answers import answer_text
 from tests.fixtures_provider import RunningProvider

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.messages import ProviderMessage, ToolCall
+from engine.messages import ProviderMessage
 from engine.provider.model import (
     CallChunk,
     ModelProfile,
@@ -23,6 +23,7 @@ from engine.provider.model import (
 )
 from engine.provider.openai_model import OpenAIModel, close_clients, preload, shared_client
 from engine.provider.reply import RetryPolicy, reply
+from engine.tool_calls import ToolCall, chat_form
 from engine.tools import ToolSpec
 from tests.fake_answers import PARROTED_TIME, answer_text
 from tests.fixtures_provider import RunningProvider
@@ -197,7 +198,7 @@ def test_fields_that_a_model_does_not_know_are_sent_once(fake_provider: RunningP
             outcome_of(model_of(fake_provider, "fake-no-max-tokens"), messages, max_output_tokens=7)
         )
         assert seen.status == "completed"
-    bodies = fake_provider.requests(contains=messages[0]["content"])
+    bodies = fake_provider.requests(contains=str(messages[0]["content"]))
     assert "max_tokens" not in bodies[-1]
     assert bodies[-1]["max_completion_tokens"] == 7
 
@@ -330,15 +331,14 @@ def test_clients_can_be_closed_and_are_made_again(fake_provider: RunningProvider
 
 def results_for(calls: Sequence[ToolCall]) -> list[ProviderMessage]:
     """The reply that asked for these calls, and what they returned."""
-    asked = [
-        {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-        for c in calls
-    ]
-    results = [
+    results: list[ProviderMessage] = [
         {"role": "tool", "tool_call_id": c.id, "content": f"{c.name} says {i}"}
         for i, c in enumerate(calls)
     ]
-    return [{"role": "assistant", "content": None, "tool_calls": asked}, *results]
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [*map(chat_form, calls)]},
+        *results,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,10 @@ import orjson
 import pytest
 
 from engine.messages import ProviderMessage
-from engine.provider.dialects import as_json, request_fields
+from engine.provider.dialects import DIALECTS
+from engine.provider.model import ModelRequest
+from engine.provider.request_body import as_json
+from engine.tool_calls import ChatToolCall
 from engine.tools import ToolSpec
 
 WEATHER = ToolSpec(
@@ -25,8 +28,12 @@ WEATHER = ToolSpec(
 CLOCK = ToolSpec("clock", "Tells the time.")
 
 
-def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+def call(call_id: str, name: str, arguments: str) -> ChatToolCall:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def request_fields(messages: list[ProviderMessage], *, dialect: str, **asked: Any) -> Any:
+    return DIALECTS[dialect].request_fields(ModelRequest(messages, **asked))
 
 
 def result(call_id: str, content: str) -> ProviderMessage:
@@ -54,7 +61,7 @@ FUNCTION_CALLS = [
     {"name": "clock", "arguments": "{}"},
 ]
 
-GOLDEN: dict[str, list[ProviderMessage]] = {
+GOLDEN: dict[str, list[Any]] = {
     "tools": HISTORY,
     "functions": [
         *HISTORY[:2],
@@ -101,7 +108,8 @@ def test_tools_are_offered_in_each_dialect() -> None:
     clock = {"name": "clock", "description": "Tells the time.", "parameters": {"type": "object"}}
 
     def offered(dialect: Any) -> dict[str, Any]:
-        fields = request_fields([], tools=[WEATHER, CLOCK], tool_choice="required", dialect=dialect)
+        asked: Any = {"tools": [WEATHER, CLOCK], "tool_choice": "required"}
+        fields: dict[str, Any] = request_fields([], dialect=dialect, **asked)
         del fields["messages"]
         return fields
 

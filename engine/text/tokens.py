@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from engine.messages import ProviderMessage
+from engine.messages import Part, ProviderMessage, calls_in
 from engine.provider_fields import texts_of
 
 if TYPE_CHECKING:
@@ -135,16 +135,16 @@ def _weigh(message: ProviderMessage, count: Callable[[str], int], image_tokens: 
         tokens += count(content)
     else:
         tokens += sum(_weigh_part(part, count, image_tokens) for part in content)
-    for call in message.get("tool_calls") or ():
+    for call in calls_in(message):
         function = call["function"]
         tokens += CALL_TOKENS + count(call["id"])
         tokens += count(function["name"]) + count(function["arguments"])
     tokens += sum(map(count, texts_of(message)))
-    return tokens + count(message.get("tool_call_id") or "")
+    return tokens + (count(message["tool_call_id"]) if message["role"] == "tool" else 0)
 
 
-def _weigh_part(part: dict[str, Any], count: Callable[[str], int], image_tokens: int) -> int:
-    return image_tokens if part["type"] == "image_url" else count(part.get("text") or "")
+def _weigh_part(part: Part, count: Callable[[str], int], image_tokens: int) -> int:
+    return image_tokens if part["type"] == "image_url" else count(part["text"])
 
 
 @lru_cache(maxsize=4_096)

@@ -1,16 +1,14 @@
 """Find chunks by the words of a question: BM25 over some libraries, by the GIN index.
 
     score = sum over words of idf · tf (k1 + 1) / (tf + k1 (1 - b + b · length / mean length))
-    idf = ln(1 + (N - n + 0.5) / (n + 0.5))
 
 (Robertson and Zaragoza, https://www.staff.city.ac.uk/~sbrp622/papers/foundations_bm25_review.pdf;
-`ts_rank` knows no idf.) One statement: each word is looked up alone, which tells how many chunks of
+`ts_rank` knows no idf: `engine.text.relevance` has it.) One statement: each word is looked up alone, which tells how many chunks of
 these libraries have it (n); the chunks with the most of the question's rare words are kept, and
 only their words are counted. Words that more than MOST_HITS chunks have are not looked up further:
 they choose no chunk, and weigh what they weigh among those chosen.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -19,6 +17,7 @@ import orjson
 from django.db import connection
 
 from amber.lib.search.words import word_literal
+from engine.text.relevance import PASSAGES, coverage, idf
 from libraries.chunking.chunk_words import AskedWord, library_word, occurrences_of, words_asked
 from libraries.retrieval.ranking import KeywordResult, TextHit
 from libraries.retrieval.scope import SearchScope, condition_of
@@ -32,10 +31,6 @@ MOST_HITS: Final = 3_000
 common."""
 
 CANDIDATES: Final = 100
-
-ABSENT_PAIR: Final = 0.5
-"""Weight of a pair of characters that no chunk has, where an absent word has 1: every second pair
-is a seam. With it Chinese and English questions reach the same coverage: 5% less than 0.35."""
 
 
 def find_by_words(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
@@ -63,15 +58,17 @@ def _rank_rows(
     occurrences = [[occurrences_of(rank) for rank in ranks] for _, _, ranks in rows]
     idfs = _idfs(occurrences, counts, total)
     shares = _shares(idfs, counts, words)
-    mass = sum(shares) or 1.0
+    whole = sum(shares)
     hits = []
     for (pk, length, _), found in zip(rows, occurrences, strict=True):
         damping = K1 * (1 - B + B * length / mean_length)
         score = sum(
-            idf * tf * (K1 + 1) / (tf + damping) for idf, tf in zip(idfs, found, strict=True) if tf
+            weight * tf * (K1 + 1) / (tf + damping)
+            for weight, tf in zip(idfs, found, strict=True)
+            if tf
         )
         held = sum(share for share, tf in zip(shares, found, strict=True) if tf)
-        hits.append(TextHit(pk, score, held / mass))
+        hits.append(TextHit(pk, score, coverage(held, whole)))
     hits.sort(key=lambda hit: (-hit.score, hit.id))
     is_cut = len(hits) == CANDIDATES
     return KeywordResult(hits, hits[-1].score if is_cut else 0.0)
@@ -83,10 +80,10 @@ def _shares(
     """Return each word's share of the question: its rarity, if it tells something or none does."""
     any_tells = any(word.tells for word in words)
     return [
-        idf
+        weight
         * (word.tells or not any_tells)
-        * (ABSENT_PAIR if word.is_pair and not counts[number] else 1.0)
-        for number, (idf, word) in enumerate(zip(idfs, words, strict=True))
+        * PASSAGES.weigh_absence(counts[number], is_pair=word.is_pair)
+        for number, (weight, word) in enumerate(zip(idfs, words, strict=True))
     ]
 
 
@@ -99,16 +96,12 @@ def _idfs(
     """
     idfs = []
     for number, counted in counts.items():
-        idf = _idf(counted, total)
+        weight = idf(counted, total)
         if counted > MOST_HITS:
             having = sum(1 for found in occurrences if found[number])
-            idf = min(idf, _idf(having, len(occurrences)))
-        idfs.append(idf)
+            weight = min(weight, idf(having, len(occurrences)))
+        idfs.append(weight)
     return idfs
-
-
-def _idf(having: int, total: int) -> float:
-    return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
 # The first OFFSET 0 keeps the planner to the GIN index, which the library's own word makes small:

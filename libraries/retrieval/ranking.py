@@ -21,14 +21,16 @@ question, from what can be seen without knowing the answer:
 K is small (2, where web search takes 60), since with a flat K even a slight weight reorders a sharp
 list; retrievers are cut at a hundred hits. What this reaches is in docs/retrieval.md.
 
-The module is pure. It does not decide what is relevant enough: callers compare `relevance`.
+The module is pure. It does not decide what is relevant enough: callers compare `relevance`, which
+`engine.text.relevance` measures.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
+
+from engine.text.relevance import PASSAGES, ramp, standout
 
 K: Final = 2
 FIRST_HITS: Final = 10
@@ -51,13 +53,6 @@ DECIDED_POWER: Final = 3
 CHANCE_LIFT, FULL_LIFT = 0.1, 0.7
 """Lifts in a survey: 0 for random vectors, 0.4 for an English embedder on Chinese, 0.7 and more for
 those that know the script."""
-
-STANDOUT: Final = (3.0, 7.0)
-"""Standard deviations above the mean similarity that count as irrelevant, and as relevant."""
-CROWD: Final = 12
-"""With fewer chunks there is no spread to speak of; then similarities themselves are held against
-SIMILARITY, which fits most embedding models badly and none worse than nothing."""
-SIMILARITY: Final = (0.35, 0.75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +135,7 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[RankedChu
         for rank, (pk, similarity) in enumerate(retriever.hits, 1):
             vector_ranks[pk] = rank
             scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
-            stands_out = measure_standout(retriever, similarity) * min(1.0, weight)
+            stands_out = standout(similarity, retriever, PASSAGES) * min(1.0, weight)
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
@@ -197,25 +192,6 @@ def agreement(text: KeywordResult, retriever: VectorResult) -> float:
         text.floor,
     )
     return ramp((by_vectors + by_words) / 2, 0.0, FULL_AGREEMENT)
-
-
-def measure_standout(retriever: VectorResult, similarity: float) -> float:
-    """Return how far this similarity is above those of all other chunks, from 0 to 1."""
-    if retriever.count < CROWD:
-        return ramp(similarity, *SIMILARITY)
-    rest = retriever.count - 1
-    mean = (retriever.count * retriever.mean - similarity) / rest
-    variance = (
-        retriever.count
-        / rest
-        * (retriever.deviation**2 - (similarity - retriever.mean) ** 2 / rest)
-    )
-    return ramp((similarity - mean) / math.sqrt(variance), *STANDOUT) if variance > 0 else 0.0
-
-
-def ramp(value: float, low: float, high: float) -> float:
-    """Return 0 up to `low`, 1 from `high` on, and a straight line between."""
-    return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def _lift(values: Sequence[float], best: Sequence[float], background: float) -> float:

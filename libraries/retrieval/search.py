@@ -23,6 +23,7 @@ from django.db import transaction
 
 from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
+from engine.text.relevance import PASSAGES
 from libraries.embedding.store import embed_query
 from libraries.models import Library
 from libraries.retrieval import rerank
@@ -61,8 +62,7 @@ RERANKED: Final = 40
 
 NOT_EMBEDDED: Final = "The embedding model did not answer, so only words were searched."
 
-MIN_RELEVANCE: Final = 0.3
-"""Passages below it are not worth showing to a model; see docs/retrieval.md."""
+MIN_RELEVANCE: Final = PASSAGES.least
 
 
 @dataclass(frozen=True, slots=True)

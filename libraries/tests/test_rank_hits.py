@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.text.relevance import ramp
 from libraries.retrieval.ranking import (
     LEXICAL_WEIGHT,
     MEANING_WEIGHT,
@@ -17,7 +18,6 @@ from libraries.retrieval.ranking import (
     agreement,
     decisiveness,
     fuse,
-    ramp,
     weigh,
 )
 

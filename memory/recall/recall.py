@@ -1,26 +1,23 @@
 """Recall what is known of a person that matters to a question; nothing is a valid outcome.
 
-Searches valid memories by words and by meaning, in at most three queries; `engine.context.recall`
-decides what matters.
+Searches valid memories by keywords and by vectors, in at most three queries;
+`engine.context.recall` decides what matters.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from amber.lib.search.hybrid import NearestVectors, Pool, by_meaning, by_words
+from amber.lib.search.hybrid import NearestVectors, Pool, search_keywords, search_vectors
 from engine.context.recall import choose, relevances
 from engine.text import tokens
 from engine.text.lexical import COMMON_WORDS
+from engine.text.relevance import MEMORIES
 from memory.models import Memory
 from memory.owner import Owner
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-MIN_RELEVANCE: Final = 0.25
-"""Lower than for earlier talk: a fact is one sentence, so it shares fewer words with a question
-and costs little when it does not help."""
 
 
 def recall(
@@ -63,11 +60,11 @@ def search(
 def _relevant(
     pool: Pool, question: str, vector: "NDArray[np.float32] | None", model_id: UUID | None
 ) -> dict[UUID, float]:
-    words = by_words(pool, question, but=COMMON_WORDS)
-    meaning = NearestVectors()
+    matches = search_keywords(pool, question, but=COMMON_WORDS)
+    nearest = NearestVectors()
     if vector is not None and model_id is not None:
-        meaning = by_meaning(pool, vector, model_id=model_id)
-    return relevances(words, meaning, least=MIN_RELEVANCE)
+        nearest = search_vectors(pool, vector, model_id=model_id)
+    return relevances(matches, nearest, scale=MEMORIES)
 
 
 def _all_of(owner: Owner) -> Pool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
+from engine.tool_calls import ToolCall, chat_form, function_form
 from public_api.openai.growing_answer import (
-    AnswerCall,
     Citation,
     GrowingAnswer,
     Row,
@@ -53,9 +53,9 @@ def completion(
         "refusal": None,
     }
     if calls and form.is_legacy:
-        message["function_call"] = _function(calls[0])
+        message["function_call"] = function_form(calls[0])
     elif calls:
-        message["tool_calls"] = [_call(call) for call in calls]
+        message["tool_calls"] = [chat_form(call) for call in calls]
     cited = citations(messages)
     if cited:
         message["annotations"] = [_annotation(form, each) for each in cited]
@@ -103,12 +103,12 @@ class Chunks:
         if isinstance(event, TurnCompleted):
             yield from self._end(event)
 
-    def _emit_call(self, call: AnswerCall) -> Iterator[Json]:
+    def _emit_call(self, call: ToolCall) -> Iterator[Json]:
         index, self._calls = self._calls, self._calls + 1
         if not self._form.is_legacy:
-            yield self._chunk({"tool_calls": [{"index": index, **_call(call)}]})
+            yield self._chunk({"tool_calls": [{"index": index, **chat_form(call)}]})
         elif index == 0:
-            yield self._chunk({"function_call": _function(call)})
+            yield self._chunk({"function_call": function_form(call)})
 
     def _end(self, event: TurnCompleted) -> Iterator[Json]:
         cited = citations(self._answer.messages)
@@ -137,14 +137,6 @@ def usage_object(usage: Mapping[str, int]) -> Json:
 
 def _head(form: CompletionFormat, kind: str) -> Json:
     return {"id": form.id, "object": kind, "created": form.created, "model": form.model}
-
-
-def _call(call: AnswerCall) -> Json:
-    return {"id": call.id, "type": "function", "function": _function(call), **call.fields}
-
-
-def _function(call: AnswerCall) -> Json:
-    return {"name": call.name, "arguments": call.arguments}
 
 
 def _finish_reason(form: CompletionFormat, told: str, has_calls: bool) -> str:

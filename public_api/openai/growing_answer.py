@@ -15,7 +15,8 @@ from typing import Any, Final
 from engine.events import Event, Transcript, take
 from engine.provider_fields import Fields
 from engine.text.citations import marks_in
-from public_api.openai.messages import call_fields, message_fields
+from engine.tool_calls import ToolCall
+from public_api.openai.messages import call_in, message_fields
 
 BETWEEN_STEPS: Final = "\n\n"
 
@@ -25,16 +26,6 @@ Row = Mapping[str, Any]
 
 class TakenBackError(Exception):
     """Text or a call that was shown is no longer part of the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerCall:
-    """A call, with what the client must bring back with it."""
-
-    id: str
-    name: str
-    arguments: str
-    fields: Fields = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +42,7 @@ class AnswerShown:
     """`fields` are what the client must bring back with the last reply."""
 
     text: str = ""
-    calls: tuple[AnswerCall, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     fields: Fields = field(default_factory=dict, hash=False)
 
 
@@ -60,7 +51,7 @@ class Growth:
     """What an event added."""
 
     text: str = ""
-    calls: tuple[AnswerCall, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.text or self.calls)
@@ -74,14 +65,10 @@ def show_answer(
     `client_tools` are the names of the client's functions.
     """
     pieces = [*_texts(messages), *(texts[step] for step in sorted(texts))]
-    calls = ((row, row["tool_call"]) for row in messages if row["role"] == "tool_call")
+    calls = (call_in(row) for row in messages if row["role"] == "tool_call")
     return AnswerShown(
         BETWEEN_STEPS.join(piece for piece in pieces if piece),
-        tuple(
-            AnswerCall(call["id"], call["name"], call["arguments"], call_fields(row))
-            for row, call in calls
-            if call["name"] in client_tools
-        ),
+        tuple(call for call in calls if call.name in client_tools),
         _fields_of_last_reply(messages),
     )
 

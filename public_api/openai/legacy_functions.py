@@ -8,6 +8,8 @@ https://platform.openai.com/docs/api-reference/chat/create#chat-create-functions
 from collections.abc import Mapping
 from typing import Any
 
+from engine.tool_calls import wrap_function
+
 
 def as_tool_messages(messages: Any) -> Any:
     """Convert messages with `function_call` and of role `function`; leave others untouched."""
@@ -30,5 +32,4 @@ def as_tool_messages(messages: Any) -> Any:
 
 
 def _calling(message: Mapping[str, Any], call_id: str) -> dict[str, Any]:
-    call = {"id": call_id, "type": "function", "function": message["function_call"]}
-    return {**message, "tool_calls": [call]}
+    return {**message, "tool_calls": [wrap_function(call_id, message["function_call"])]}

@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from chats.messages.tool_calls import read_call, store_answered_call, store_call
+from engine.messages import MessageFields
 from engine.provider_fields import Fields, stored_form
+from engine.tool_calls import ToolCall, chat_form
 
 Entry = dict[str, Any]
 """One message of `Turn.input`."""
@@ -45,14 +48,6 @@ Part = str | Image | RemoteImage
 
 
 @dataclass(frozen=True, slots=True)
-class RequestCall:
-    id: str
-    name: str
-    arguments: str
-    provider_fields: Fields = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class RequestMessage:
     """One message as a client sent it; `parts` is empty for null. `sender` marks whose the
     `provider_fields` are, those of its calls too; empty if the client does not say."""
@@ -60,9 +55,9 @@ class RequestMessage:
     role: str
     parts: tuple[Part, ...] = ()
     name: str = ""
-    calls: tuple[RequestCall, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
-    provider_fields: Fields = field(default_factory=dict)
+    provider_fields: MessageFields = field(default_factory=MessageFields)
     sender: str = ""
 
     @property
@@ -125,7 +120,7 @@ def _entries(number: int, message: RequestMessage, file_ids: Mapping[str, str]) 
             else:
                 yield {"role": "human", "content": part, **named}
     elif message.role == "tool":
-        answered = {"id": message.call_id, "name": "", "arguments": "", "reply_id": None}
+        answered = store_answered_call(ToolCall(message.call_id, "", ""), None)
         yield {"role": "tool", "content": message.text, "tool_call": answered}
     elif message.calls:
         yield from _calls(f"given:{number}", message)
@@ -138,13 +133,12 @@ def _entries(number: int, message: RequestMessage, file_ids: Mapping[str, str]) 
 def _calls(reply_id: str, message: RequestMessage) -> Iterator[Entry]:
     """Return one entry per call; the first has the reply's text."""
     for position, call in enumerate(message.calls):
-        asked = {"id": call.id, "name": call.name, "arguments": call.arguments}
-        of_message = {} if position else message.provider_fields
+        of_message: MessageFields = {} if position else message.provider_fields
         kept = stored_form(message.sender, message=of_message, call=call.provider_fields)
         yield {
             "role": "tool_call",
             "content": "" if position else message.text,
-            "tool_call": asked | {"reply_id": reply_id},
+            "tool_call": store_call(call, reply_id),
             **({"provider_fields": kept} if kept else {}),
         }
 
@@ -178,10 +172,7 @@ def from_output(written: Sequence[Mapping[str, Any]]) -> list[OpenAIMessage]:
 
 
 def _add_call(message: OpenAIMessage, row: Mapping[str, Any]) -> None:
-    call = row["tool_call"]
-    function = {"name": call["name"], "arguments": call["arguments"]}
-    about = {"id": call["id"], "type": "function", "function": function, **call_fields(row)}
-    message["tool_calls"].append(about)
+    message["tool_calls"].append(chat_form(call_in(row)))
     message["content"] = message["content"] or row["content"] or None
     message |= message_fields(row)
 
@@ -192,10 +183,9 @@ def message_fields(row: Mapping[str, Any]) -> Fields:
     return {**stored.get("message", {}), SENDER: stored["sender"]} if stored else {}
 
 
-def call_fields(row: Mapping[str, Any]) -> Fields:
-    """Return what a client must send back with this row's call."""
-    fields: Fields = (row.get("provider_fields") or {}).get("call", {})
-    return fields
+def call_in(row: Mapping[str, Any]) -> ToolCall:
+    """Return a row's call, with what a client must send back with it."""
+    return read_call(row["tool_call"], (row.get("provider_fields") or {}).get("call"))
 
 
 def _add_file(messages: list[OpenAIMessage], row: Mapping[str, Any]) -> None:

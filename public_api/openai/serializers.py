@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django.conf import settings
@@ -17,9 +17,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
-from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS, Fields
+from engine.provider_fields import MAX_FIELDS_BYTES, pick_message_fields
+from engine.tool_calls import read_chat_form
 from public_api.openai.legacy_functions import as_tool_messages
-from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestCall, RequestMessage
+from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
 from public_api.openai.strict_fields import OpaqueField, TextField
 
 MAX_MESSAGES: Final = 1_000
@@ -178,22 +179,12 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
                 role=role,
                 parts=content or (),
                 name=attrs.get("name") or "",
-                calls=tuple(
-                    RequestCall(
-                        id=c["id"], **c["function"], provider_fields=fields_in(c, CALL_FIELDS)
-                    )
-                    for c in calls
-                ),
+                calls=tuple(map(read_chat_form, calls)),
                 call_id=attrs.get("tool_call_id") or "",
-                provider_fields=fields_in(attrs, MESSAGE_FIELDS),
+                provider_fields=pick_message_fields(attrs),
                 sender=attrs.get(SENDER) or "",
             )
         }
-
-
-def fields_in(given: Mapping[str, Any], names: Sequence[str]) -> Fields:
-    """Return what a client sends back for the provider."""
-    return {name: given[name] for name in names if given.get(name) is not None}
 
 
 class MessagesField(BoundedListField):

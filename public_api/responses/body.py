@@ -6,14 +6,15 @@ https://platform.openai.com/docs/api-reference/responses/object and https://www.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from chats.context.call_options import CallOptions
 from engine.provider_fields import Fields
-from engine.tools import ToolSpec
+from engine.tool_calls import ToolCall, item_form
+from engine.tools import ToolChoice, ToolSpec
 from public_api.completions.chunks import CUT_SHORT, DOCUMENT_ADDRESS
-from public_api.openai.growing_answer import AnswerCall, AnswerShown, Citation
+from public_api.openai.growing_answer import AnswerShown, Citation
 from public_api.responses.names import RequestEcho
 
 Json = dict[str, Any]
@@ -121,7 +122,7 @@ def text_part(form: ResponseFormat, text: str, cited: Iterable[Citation] = ()) -
 def call_item(
     form: ResponseFormat,
     number: int,
-    call: AnswerCall,
+    call: ToolCall,
     fields: Fields,
     *,
     status: str = "completed",
@@ -131,13 +132,11 @@ def call_item(
     `is_begun`: without its arguments, which are to follow."""
     return {
         **fields,
-        **call.fields,
+        **call.provider_fields,
         "id": f"fc_{form.key}_{number}",
         "type": "function_call",
         "status": status,
-        "call_id": call.id,
-        "name": call.name,
-        "arguments": "" if is_begun else call.arguments,
+        **item_form(replace(call, arguments="") if is_begun else call),
     }
 
 
@@ -209,8 +208,8 @@ def _format(given: Mapping[str, Any] | None) -> Json:
     return {"type": given["type"], **given.get("json_schema", {})}
 
 
-def _choice(given: str | Mapping[str, Any] | None) -> str | Json:
-    if isinstance(given, Mapping):
+def _choice(given: ToolChoice | None) -> str | Json:
+    if isinstance(given, dict):
         return {"type": "function", "name": given["function"]["name"]}
     return given or "auto"
 

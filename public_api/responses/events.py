@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
+from engine.tool_calls import ToolCall
 from public_api.openai.growing_answer import (
-    AnswerCall,
     AnswerShown,
     Citation,
     GrowingAnswer,
@@ -128,7 +128,7 @@ class ResponseEvents:
         yield self._part_event("response.content_part.done", part=part)
         yield self._event("response.output_item.done", output_index=0, item=item)
 
-    def _emit_call(self, call: AnswerCall) -> Iterator[Json]:
+    def _emit_call(self, call: ToolCall) -> Iterator[Json]:
         """Return the events of a call, which first end the text before it."""
         part = text_part(self._form, self._said.text, self._find_citations())
         yield from self._close_message(message_item(self._form, [part], "completed"))

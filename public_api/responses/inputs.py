@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from amber.lib.errors import Invalid
+from chats.messages.tool_calls import read_call
+from engine.tool_calls import item_form
 
 Json = dict[str, Any]
 
@@ -71,11 +73,10 @@ def _items(entry: Mapping[str, Any], own: frozenset[str]) -> Iterator[Json]:
         yield _message(speaker, {"type": kind, "text": text, **more})
     if call is None or call["id"] in own:
         return
-    about = {"call_id": call["id"], "status": "completed"}
     if role == "tool_call":
-        told = {"name": call["name"], "arguments": call["arguments"]}
-        yield {"type": "function_call", **about, **told}
+        yield {"type": "function_call", "status": "completed", **item_form(read_call(call))}
     elif role == "tool":
+        about = {"call_id": call["id"], "status": "completed"}
         yield {"type": "function_call_output", **about, "output": text}
 
 

@@ -11,14 +11,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
-from engine.provider_fields import CALL_FIELDS, MAX_FIELDS_BYTES, MESSAGE_FIELDS
-from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestCall, RequestMessage
+from engine.provider_fields import MAX_FIELDS_BYTES, pick_message_fields
+from engine.tool_calls import read_item_form
+from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
 from public_api.openai.serializers import (
     MAX_ID_CHARS,
     MAX_IMAGES,
     MAX_MESSAGES,
     PartsField,
-    fields_in,
 )
 from public_api.openai.strict_fields import OpaqueField, TextField
 from public_api.responses.items import Item, Reference
@@ -73,13 +73,11 @@ class CallItemInput(serializers.Serializer[Any]):
     amber_sender = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        about = (attrs["call_id"], attrs["name"], attrs["arguments"])
-        call = RequestCall(*about, fields_in(attrs, CALL_FIELDS))
         return {
             "item": RequestMessage(
                 role="assistant",
-                calls=(call,),
-                provider_fields=fields_in(attrs, MESSAGE_FIELDS),
+                calls=(read_item_form(attrs),),
+                provider_fields=pick_message_fields(attrs),
                 sender=attrs.get(SENDER) or "",
             )
         }

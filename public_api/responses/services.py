@@ -20,9 +20,10 @@ from chats.messages import transcript
 from chats.messages.turn_messages import entries_of_turn, open_calls
 from chats.models import ChatMessage, Turn
 from chats.services import cancel_turn
+from engine.provider_fields import pick_message_fields
 from public_api.openai.answerers import Answerer
 from public_api.openai.growing_answer import show_answer
-from public_api.openai.messages import SENDER, Entry, RequestCall, RequestMessage
+from public_api.openai.messages import SENDER, Entry, RequestMessage
 from public_api.openai.sent_images import keep_images
 from public_api.openai.serializers import MAX_MESSAGES
 from public_api.responses.items import Item, Reference, call_fault, entries_of, messages_of
@@ -175,13 +176,11 @@ def _items_of(turn: Turn) -> Iterable[tuple[str, RequestMessage]]:
     answer = show_answer(entries_of_turn(turn), {}, client_tools=client_tools)
     yield f"msg_{turn.pk.hex}", RequestMessage(role="assistant", parts=(answer.text,))
     for number, call in enumerate(answer.calls):
-        asked = RequestCall(call.id, call.name, call.arguments, call.fields)
-        fields = dict(answer.fields)
         item = RequestMessage(
             role="assistant",
-            calls=(asked,),
-            sender=fields.pop(SENDER, ""),
-            provider_fields=fields,
+            calls=(call,),
+            sender=answer.fields.get(SENDER, ""),
+            provider_fields=pick_message_fields(answer.fields),
         )
         yield f"fc_{turn.pk.hex}_{number}", item
 

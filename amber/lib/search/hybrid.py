@@ -1,6 +1,6 @@
-"""Find rows near a question by words and by meaning: the two SQL statements behind every recall.
+"""Find rows near a question by keywords and by vectors: the two SQL statements of every recall.
 
-A `Pool` says which rows are searched; the caller decides which of them are relevant. The rows'
+A `Pool` says which rows are searched; `engine.context.recall` decides which are relevant. The rows'
 table has columns `id`, `search` (tokens of `amber.lib.search.words`, and the pool's own word, by
 which the one GIN index of the table is cut down to this pool), `vector` and `embedding_model_id`.
 For pools of at most some ten thousand rows: similarities are computed to all of them. Libraries,
@@ -59,7 +59,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchingWords:
+class KeywordMatches:
     """Words that match: `held` by each row found, and in how many of all `total` rows."""
 
     held: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
@@ -104,7 +104,9 @@ def stem(word: str) -> str:
     return cut[:-1] if len(cut) > MIN_STEM_CHARS and cut[-1] == cut[-2] else cut
 
 
-def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) -> MatchingWords:
+def search_keywords(
+    pool: Pool, question: str, *, but: frozenset[str] = frozenset()
+) -> KeywordMatches:
     """Return the rows with the rarest of the question's words. One query; none without words.
 
     `but`: words (in lower case) that are skipped, since they tell nothing. Words are stems.
@@ -112,22 +114,22 @@ def by_words(pool: Pool, question: str, *, but: frozenset[str] = frozenset()) ->
     asked = (stem(word) for word in asked_words(question) if word not in but)
     words = list(dict.fromkeys(asked))[:MAX_WORDS]
     if not words:
-        return MatchingWords()
+        return KeywordMatches()
     mine = word_literal(pool.word)
     queries = [f"{mine} & {word_literal(word)}" for word in words]
     values = {**pool.values, "words": words, "queries": queries, "limit": MAX_FOUND}
-    rows = _rows(_BY_WORDS.format(table=pool.table, condition=pool.condition), values)
+    rows = _rows(_KEYWORD_SQL.format(table=pool.table, condition=pool.condition), values)
     frequencies = dict.fromkeys(words, 0)
     if rows:
         frequencies |= {word: int(count) for word, count in orjson.loads(rows[0][3]).items()}
-    return MatchingWords(
+    return KeywordMatches(
         held={pk: frozenset(held) for pk, held, _, _ in rows},
         frequencies=frequencies,
         total=int(rows[0][2]) if rows else 0,
     )
 
 
-def by_meaning(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> NearestVectors:
+def search_vectors(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> NearestVectors:
     """Return the rows of this embedding model that are nearest to the vector. One query."""
     values = {
         **pool.values,
@@ -135,7 +137,7 @@ def by_meaning(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID) -> 
         "model": model_id,
         "limit": MAX_FOUND,
     }
-    rows = _rows(_BY_MEANING.format(table=pool.table, condition=pool.condition), values)
+    rows = _rows(_VECTOR_SQL.format(table=pool.table, condition=pool.condition), values)
     if not rows:
         return NearestVectors()
     return NearestVectors({row[0]: row[1] for row in rows}, *rows[0][2:])
@@ -148,7 +150,7 @@ def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
         return rows
 
 
-_BY_WORDS: Final = """
+_KEYWORD_SQL: Final = """
 WITH asked AS (
     SELECT * FROM unnest(%(words)s::text[], %(queries)s::tsquery[]) AS a (word, query)
 ), hits AS MATERIALIZED (
@@ -168,7 +170,7 @@ ORDER BY sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (co
 LIMIT %(limit)s
 """
 
-_BY_MEANING: Final = """
+_VECTOR_SQL: Final = """
 SELECT id, near, count(*) OVER (), avg(near) OVER (), stddev_pop(near) OVER () FROM (
     SELECT id, 1 - (vector <=> %(vector)s::halfvec) AS near FROM {table}
     WHERE {condition} AND embedding_model_id = %(model)s

@@ -1,0 +1,96 @@
+"""Write requests for ChatGLM3's own server: one call at a time, and parameters as a list.
+
+https://github.com/THUDM/ChatGLM3 (`openai_api_demo`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NotRequired, TypedDict
+
+import orjson
+
+from engine.messages import Content
+from engine.provider.dialects.dialect import Dialect
+from engine.provider.dialects.functions import CallingMessage, SentMessage, one_call_at_a_time
+from engine.provider.model import ModelRequest
+from engine.tool_calls import FunctionCall
+from engine.tools import ToolSpec
+
+
+class Param(TypedDict):
+    name: str
+    description: str
+    type: str
+    required: bool
+
+
+class ChatGLM3Function(TypedDict):
+    name: str
+    description: str
+    params: list[Param]
+
+
+class ChatGLM3Request(TypedDict):
+    messages: list[SentMessage]
+    functions: NotRequired[dict[str, ChatGLM3Function]]
+
+
+def request_fields(request: ModelRequest) -> ChatGLM3Request:
+    fields: ChatGLM3Request = {"messages": list(one_call_at_a_time(request.messages, _write_call))}
+    if request.tools:
+        fields["functions"] = {tool.name: _function_of(tool) for tool in request.tools}
+    return fields
+
+
+def _write_call(function: FunctionCall, text: Content | None) -> Iterator[CallingMessage]:
+    """Yield the text on its own: the server reads the content of a call as code."""
+    if text:
+        yield {"role": "assistant", "content": text}
+    yield {"role": "assistant", "content": _code(**function), "function_call": function}
+
+
+def _code(name: str, arguments: str) -> str:
+    """Return the call as the model itself wrote it; its server splits it at the first newline."""
+    try:
+        values = orjson.loads(arguments or "{}")
+    except orjson.JSONDecodeError:
+        values = {"arguments": arguments}
+    if not isinstance(values, dict):
+        values = {"arguments": values}
+    keywords = ", ".join(f"{key}={value!r}" for key, value in values.items())
+    return f"{name}\n ```python\ntool_call({keywords})\n```"
+
+
+def _function_of(tool: ToolSpec) -> ChatGLM3Function:
+    required = tool.parameters.get("required", ())
+    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
+    params: list[Param] = [
+        {
+            "name": name,
+            "description": _description(schema),
+            "type": _type_name(schema),
+            "required": name in required,
+        }
+        for name, schema in properties.items()
+    ]
+    return {"name": tool.name, "description": tool.description, "params": params}
+
+
+def _description(schema: Any) -> str:
+    return str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
+
+
+def _type_name(schema: Any) -> str:
+    """Return one word for a JSON Schema: the first of its types that is not null, or "string"."""
+    return next((kind for kind in _type_names(schema) if kind != "null"), "string")
+
+
+def _type_names(schema: Any) -> Iterator[str]:
+    if not isinstance(schema, Mapping):
+        return
+    kinds = schema.get("type", ())
+    yield from (kinds,) if isinstance(kinds, str) else kinds
+    for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _type_names(inner)
+
+
+DIALECT: Final = Dialect(request_fields)
