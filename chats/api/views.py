@@ -80,7 +80,7 @@ class ChatsView(GenericAPIView[Chat]):
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([chat_wire(chat) for chat in page or ()])
 
     @extend_schema(
         request=ChatInput,

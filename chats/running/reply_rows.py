@@ -10,6 +10,7 @@ import structlog
 
 from chats.context.knowledge import cited_in
 from chats.messages.transcript import append_to_turn
+from chats.messages.wire import MessageWire
 from chats.models import Chat, MessageRole, Turn
 from chats.turns.account import token_fields
 from engine.loop_events import Reply
@@ -28,7 +29,7 @@ def store_reply_rows(
     passages: Iterable[dict[str, Any]],
     *,
     sender: str,
-) -> list[dict[str, Any]]:
+) -> list[MessageWire]:
     """Write the rows and return their wire forms.
 
     The first one has the reply's text, citations and token counts. `sender` marks the model that

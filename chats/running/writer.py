@@ -26,6 +26,7 @@ from chats.context.gathering import PreparedRequest
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Event
 from chats.messages import transcript
+from chats.messages.wire import MessageWire
 from chats.models import Chat, MessageRole, Turn, TurnStatus
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
@@ -294,7 +295,7 @@ class TurnWriter:
         turn: Turn,
         seq: int,
         step: int,
-        stored: Sequence[dict[str, Any]],
+        stored: Sequence[MessageWire],
         *,
         before: Sequence[Event] = (),
         spent: Usage | None = None,

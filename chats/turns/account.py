@@ -166,7 +166,8 @@ def _sent_tokens(turn: Turn, model: LanguageModel) -> int:
     for message in messages_of_turn(turn):
         # The manifest counts the library's message as passages.
         if message["id"] not in counted and message["role"] != MessageRole.KNOWLEDGE:
-            arguments = (message.get("tool_call") or {}).get("arguments") or ""
+            call = message["tool_call"]
+            arguments = call["arguments"] if call else ""
             sent += tokens.count_text(message["content"] + arguments, model.encoding)
     return int(sent)
 

@@ -19,6 +19,7 @@ from chats.context.knowledge import cited_in
 from chats.events.stream import Event, next_attempt, publish_outside
 from chats.messages import transcript
 from chats.messages.turn_messages import messages_of_turn
+from chats.messages.wire import MessageWire
 from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
 from chats.turns.admission import dismiss
 from chats.turns.listeners import announce
@@ -39,7 +40,7 @@ def end_turn(
     ending: TurnEnding,
     *,
     passages: Iterable[dict[str, Any]] = (),
-) -> list[dict[str, Any]]:
+) -> list[MessageWire]:
     """Put the turn into its last state; return the message that shown text became, if any.
 
     `passages` are those it may cite. The caller holds the locks of chat and turn, and saves the
