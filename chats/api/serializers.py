@@ -9,7 +9,8 @@ from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField
 from amber.lib.rest.wire_serializers import serializer_of
 from chats.messages.roles import POSTED_ROLES
 from chats.messages.wire import ChatWire, ExportWire, MessageWire, NamedWire, PostedWire, TurnWire
-from chats.models import Chat, ChatMessage, MessageRole, Turn
+from chats.models import ROLE_CHOICES, Chat, ChatMessage, Turn
+from engine.messages import MessageRole
 
 MAX_TRY_MESSAGES = 200
 MAX_DECISIONS = 1_000
@@ -43,7 +44,7 @@ class ChatInput(serializers.Serializer[Chat]):
 
 
 class MessageInput(serializers.Serializer[ChatMessage]):
-    role = serializers.ChoiceField(MessageRole.choices, default=MessageRole.HUMAN)
+    role = serializers.ChoiceField(ROLE_CHOICES, default=MessageRole.HUMAN)
     content = ContentField(default="", allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     file_id = serializers.UUIDField(required=False, allow_null=True)
@@ -111,7 +112,7 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
 
     id = serializers.CharField(required=False, max_length=64)
     parent_id = serializers.CharField(required=False, allow_null=True, max_length=64)
-    role = serializers.ChoiceField(MessageRole.choices)
+    role = serializers.ChoiceField(ROLE_CHOICES)
     content = ContentField(allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)

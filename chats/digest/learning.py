@@ -17,9 +17,10 @@ from django.db import transaction
 from amber.lib.ids import new_id
 from assistants.turn_config import turn_config_of
 from chats.messages import transcript
-from chats.messages.roles import ASKING_ROLES
-from chats.models import Chat, ChatMessage, MessageRole, Turn
+from chats.messages.roles import LEARNT_ROLES
+from chats.models import Chat, ChatMessage, Turn
 from chats.turns.admission import BYTES_PER_TOKEN, budget_subject_of
+from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
 from memory.extraction.extractor import (
@@ -39,8 +40,7 @@ from providers.models import LanguageModel
 from providers.usage import ledger
 from providers.usage.ledger import spending_of
 
-_BY_USER: Final = frozenset({MessageRole.HUMAN, MessageRole.HUMAN_LATER})
-_SHOWN: Final = (*_BY_USER, MessageRole.ASSISTANT)
+_SHOWN: Final = (*LEARNT_ROLES, MessageRole.ASSISTANT)
 
 
 def learn(chat: Chat, turns: Sequence[Turn]) -> None:
@@ -95,7 +95,7 @@ def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[ConversationText]:
     fields = ("pk", "role", "content", "created_at")
     spoken = mine.distinct().order_by("position").values_list(*fields)
     return [
-        ConversationText(pk, role in _BY_USER, content, at)
+        ConversationText(pk, role in LEARNT_ROLES, content, at)
         for pk, role, content, at in spoken
         if pk in on_path
     ]
@@ -109,7 +109,7 @@ def _later_before(question: ChatMessage) -> Iterator[UUID]:
     for message in reversed(before):
         if message.role in ASKING_ROLES or message.role == MessageRole.ASSISTANT:
             return
-        if message.role == MessageRole.HUMAN_LATER:
+        if message.role in LEARNT_ROLES:
             yield message.pk
 
 

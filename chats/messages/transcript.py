@@ -20,9 +20,10 @@ from amber.lib.ids import new_id
 from amber.lib.search.words import tsvector_literal
 from assistants.models import Assistant
 from chats.messages.block_paths import mark_active_path
-from chats.messages.roles import HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
+from chats.messages.roles import POLICIES
 from chats.messages.wire import ExportedMessageWire, MessageWire, message_wire
-from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn
+from chats.models import Chat, ChatMessage, ChatOwner, Turn
+from engine.messages import SYSTEM_ROLES, MessageRole
 from libraries.models import File
 
 _COLUMNS = (
@@ -231,8 +232,8 @@ def new_row(
         position=parent.position + 1 if parent else 0,
         role=role,
         content=content,
-        hidden=role in HIDDEN_ROLES,
-        search=tsvector_literal(content) if role in SEARCHED_ROLES else None,
+        hidden=POLICIES[role].is_hidden,
+        search=tsvector_literal(content) if POLICIES[role].is_searched else None,
         **fields,
     )
     message.opening = _opening_of(message, parent)

@@ -10,8 +10,8 @@ from typing import Any
 from chats.events.stream import Event, first_seq
 from chats.messages.transcript import attach_related, messages_to_wire
 from chats.messages.wire import MessageWire, turn_wire
-from chats.models import ChatMessage, MessageRole, Turn
-from engine.messages import ToolCall
+from chats.models import ChatMessage, Turn
+from engine.messages import MessageRole, ToolCall
 
 
 def messages_of_turn(turn: Turn) -> list[MessageWire]:

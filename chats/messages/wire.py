@@ -5,7 +5,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from uuid import UUID
 
 from amber.lib.wire_fields import Id, Time, write_id, write_time
-from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn, TurnStatus
+from chats.models import ROLE_CHOICES, Chat, ChatMessage, ChatOwner, Turn, TurnStatus
 from libraries.retrieval.passages import PassageWire
 from libraries.wire import FileWire, file_wire
 
@@ -48,7 +48,7 @@ class MessageWire(TypedDict):
     chat_id: Id
     parent_id: Id | None
     sibling_ids: list[Id]
-    role: Annotated[str, MessageRole]
+    role: Annotated[str, ROLE_CHOICES]
     content: str
     assistant_id: Id | None
     assistant: NamedWire | None

@@ -11,10 +11,10 @@ import structlog
 from chats.context.knowledge import cited_in
 from chats.messages.transcript import append_to_turn
 from chats.messages.wire import MessageWire
-from chats.models import Chat, MessageRole, Turn
+from chats.models import Chat, Turn
 from chats.turns.account import token_fields
 from engine.loop_events import Reply
-from engine.messages import ToolCall
+from engine.messages import MessageRole, ToolCall
 from engine.provider.model import Usage
 from engine.provider_fields import StoredFields, is_too_long, stored_form
 

@@ -27,7 +27,7 @@ from chats.context.knowledge import Knowledge
 from chats.events.stream import Event
 from chats.messages import transcript
 from chats.messages.wire import MessageWire
-from chats.models import Chat, MessageRole, Turn, TurnStatus
+from chats.models import Chat, Turn, TurnStatus
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
 from chats.turns.admission import dismiss
@@ -35,7 +35,7 @@ from chats.turns.approval import waiting_call, without_call
 from chats.turns.endings import TurnEnding, end_turn, last_event
 from chats.turns.listeners import announce
 from engine.loop_events import Reply
-from engine.messages import ToolCall
+from engine.messages import MessageRole, ToolCall
 from engine.provider.model import Usage
 from engine.tools import ToolResult
 from providers.models import EmbeddingModel

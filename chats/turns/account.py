@@ -13,10 +13,10 @@ import structlog
 from amber.lib.errors import RateLimited, Unavailable
 from assistants.totals import count_tokens
 from chats.messages.turn_messages import messages_of_turn, open_calls
-from chats.models import MessageRole, Turn
+from chats.models import Turn
 from chats.turns.admission import prompt_tokens_of, renew
 from engine.loop_events import Reply
-from engine.messages import ProviderMessage
+from engine.messages import MessageRole, ProviderMessage
 from engine.provider.model import Model, ModelProfile, ModelRequest, ProviderError, ReplyPart, Usage
 from engine.text import tokens
 from providers import registry

@@ -23,7 +23,8 @@ from django.utils import timezone
 
 from amber.lib.database.cached_update import insert_row
 from amber.lib.errors import RateLimited
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.models import ChatMessage, Turn
+from engine.messages import MessageRole
 from engine.provider.model import Usage
 from providers import registry
 from providers.budgets import reservations

@@ -10,18 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from amber.lib.errors import Invalid
+from engine.messages import ROLES
 
 Json = dict[str, Any]
 
-_SPEAKERS: Final = {
-    "human": "user",
-    "hide_human": "user",
-    "human_later": "user",
-    "system": "system",
-    "hide_system": "system",
-    "assistant": "assistant",
-    "tool_call": "assistant",
-}
 _ID_PREFIXES: Final = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
 
 
@@ -64,7 +56,7 @@ def page(items: Sequence[Json], *, after: str, limit: int, is_descending: bool) 
 
 def _items(entry: Mapping[str, Any], own: frozenset[str]) -> Iterator[Json]:
     role, text, call = entry["role"], entry["content"], entry.get("tool_call")
-    speaker = _SPEAKERS.get(role)
+    speaker = ROLES[role].speaker
     if speaker and (text or role == "assistant"):
         kind = "output_text" if speaker == "assistant" else "input_text"
         more: Json = {"annotations": [], "logprobs": []} if speaker == "assistant" else {}

@@ -71,6 +71,8 @@ def _field_of(hint: Any, **options: Any) -> Field:
         return serializers.DictField(**options | values)
     if is_typeddict(hint):
         return serializer_of(hint)(**options)
+    if isinstance(hint, list):
+        return serializers.ChoiceField(hint, **options)
     if issubclass(hint, Choices):
         return serializers.ChoiceField(hint.choices, **options)
     return _FIELDS[hint](**options)
