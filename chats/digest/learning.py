@@ -7,6 +7,7 @@ so that what was edited away is not learnt.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -183,11 +184,7 @@ def _record(row: LanguageModel, turn: Turn, call: ExtractionCall) -> None:
     ledger.record(
         row,
         call.usage,
-        organization_id=turn.organization_id,
-        user_id=turn.user_id,
-        api_key_id=turn.api_key_id,
-        guest_id=turn.guest_id,
-        assistant_id=turn.assistant_id,
+        **asdict(budget_subject_of(turn)),
         turn_id=turn.pk,
         latency_ms=call.latency_ms,
         outcome=call.outcome,
