@@ -328,7 +328,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "DocumentStatusEnum": "libraries.models.DocumentStatus",
         "ToolKindEnum": "tools.models.ToolKind",
         "UsageKindEnum": "providers.models.UsageKind",
-        "WebhookEventEnum": "public_api.models.WebhookEvent",
+        "WebhookEventEnum": "public_api.models.WEBHOOK_EVENTS",
         "DeliveryStatusEnum": "public_api.models.DeliveryStatus",
         "AnswerFormEnum": ["text", "json_object", "json_schema"],
         "FunctionTypeEnum": ["function"],

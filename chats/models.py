@@ -208,6 +208,8 @@ class TurnStatus(models.TextChoices):
 
 
 LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
+ENDED_STATUSES = tuple(status for status in TurnStatus if status not in LIVE_STATUSES)
+"""Each has an event `turn.<status>`, which ends the stream."""
 
 
 def _turn_in_sight() -> Q:

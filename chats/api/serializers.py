@@ -36,10 +36,13 @@ class ContentField(serializers.CharField):
 # -- In -----------------------------------------------------------------------------------------
 
 
-class ChatInput(serializers.Serializer[Chat]):
+class _ChatFields(serializers.Serializer[Chat]):
     name = serializers.CharField(max_length=255, required=False, allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     prompt = ContentField(required=False, allow_null=True, allow_blank=True)
+
+
+class ChatInput(_ChatFields):
     pinned_scene_id = serializers.UUIDField(required=False, allow_null=True)
 
 
@@ -120,10 +123,7 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     created_at = serializers.DateTimeField(required=False)
 
 
-class ImportedChat(serializers.Serializer[Chat]):
-    name = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    assistant_id = serializers.UUIDField(required=False, allow_null=True)
-    prompt = ContentField(required=False, allow_null=True, allow_blank=True)
+class ImportedChat(_ChatFields):
     active_leaf_id = serializers.CharField(required=False, allow_null=True, max_length=64)
 
 

@@ -53,9 +53,8 @@ def import_chat(
         guest_id=principal.guest_id,
         owner=transcript.owner_of(principal),
         api_key=principal.key,
-        name=chat.get("name", ""),
-        prompt=chat.get("prompt"),
         assistant=assistant,
+        **{name: value for name, value in chat.items() if not name.endswith("_id")},
     )
     rows = build_tree(made, messages, assistant_ids=_seen_assistants(principal, messages))
     ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
 from amber.lib.rest.wire_serializers import serializer_of
-from public_api.models import MAX_URL_CHARS, WebhookEvent
+from public_api.models import MAX_URL_CHARS, WEBHOOK_EVENTS
 from public_api.webhooks.wire import DeliveryWire, IssuedWebhookWire, WebhookWire
 
 MAX_OVERLAP_HOURS: Final = 24 * 7
@@ -18,7 +18,7 @@ class WebhookChangesInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=200, allow_blank=True, required=False)
     url = serializers.CharField(max_length=MAX_URL_CHARS)
     events = BoundedListField(
-        child=serializers.ChoiceField(WebhookEvent.choices),
+        child=serializers.ChoiceField(WEBHOOK_EVENTS),
         allow_empty=False,
         required=False,
         max_length=MAX_NAMED_EVENTS,
@@ -37,10 +37,10 @@ class WebhookChangesInput(serializers.Serializer[Any]):
 
 class NewWebhookInput(WebhookChangesInput):
     events = BoundedListField(
-        child=serializers.ChoiceField(WebhookEvent.choices),
+        child=serializers.ChoiceField(WEBHOOK_EVENTS),
         allow_empty=False,
         max_length=MAX_NAMED_EVENTS,
-        default=WebhookEvent.values,
+        default=[name for name, _ in WEBHOOK_EVENTS],
     )
 
 

@@ -3,14 +3,14 @@
 from typing import Annotated, TypedDict
 
 from amber.lib.wire_fields import Id, Time, write_time
-from public_api.models import DeliveryStatus, Webhook, WebhookDelivery, WebhookEvent
+from public_api.models import WEBHOOK_EVENTS, DeliveryStatus, Webhook, WebhookDelivery
 
 
 class WebhookWire(TypedDict):
     id: Id
     name: str
     url: str
-    events: list[Annotated[str, WebhookEvent]]
+    events: list[Annotated[str, WEBHOOK_EVENTS]]
     include_output: bool
     whole_organization: bool
     user_id: Id
@@ -33,7 +33,7 @@ class IssuedWebhookWire(WebhookWire):
 class DeliveryWire(TypedDict):
     id: Id
     event_id: Annotated[Id, "The `id` of the event; redeliveries share it."]
-    event: Annotated[str, WebhookEvent]
+    event: Annotated[str, WEBHOOK_EVENTS]
     turn_id: Id
     status: Annotated[str, DeliveryStatus]
     attempts: int
