@@ -320,7 +320,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "ENUM_NAME_OVERRIDES": {
-        "MessageRoleEnum": "chats.models.MessageRole",
+        "MessageRoleEnum": "chats.models.ROLE_CHOICES",
         "MemberRoleEnum": "accounts.models.Role",
         "TurnStatusEnum": "chats.models.TurnStatus",
         "ChatOwnerEnum": "chats.models.ChatOwner",
@@ -328,7 +328,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "DocumentStatusEnum": "libraries.models.DocumentStatus",
         "ToolKindEnum": "tools.models.ToolKind",
         "UsageKindEnum": "providers.models.UsageKind",
-        "WebhookEventEnum": "public_api.models.WebhookEvent",
+        "WebhookEventEnum": "public_api.models.WEBHOOK_EVENTS",
         "DeliveryStatusEnum": "public_api.models.DeliveryStatus",
         "AnswerFormEnum": ["text", "json_object", "json_schema"],
         "FunctionTypeEnum": ["function"],

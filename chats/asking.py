@@ -14,10 +14,11 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from chats.context.call_options import CallOptions
 from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, find_knowledge
-from chats.models import MessageRole, Turn
+from chats.models import Turn
 from chats.services import start_stateless_turn
 from engine.context.recall import question_of
 from engine.history.prompt import ask_prompt
+from engine.messages import MessageRole
 from engine.provider.model import ProviderError
 from engine.text.tokens import DEFAULT_ENCODING
 from libraries.embedding.store import embed_query

@@ -20,13 +20,13 @@ from chats.context.call_options import CallOptions
 from chats.events.stream import announce_cancel
 from chats.messages import transcript
 from chats.messages.questions import name_by, question_at
-from chats.messages.roles import ASKING_ROLES
 from chats.messages.turn_messages import open_calls
 from chats.messages.wire import turn_wire
-from chats.models import Chat, ChatMessage, MessageRole, Turn
+from chats.models import Chat, ChatMessage, Turn
 from chats.queue import enqueue_turn
 from chats.turns.admission import admit, dismiss
 from chats.turns.endings import lock_turn
+from engine.messages import ASKING_ROLES, MessageRole
 from libraries.models import File
 
 Entry = Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Define chats, their tree of messages, the turns that answer them, and blocks of old messages."""
 
-from typing import Self
+from typing import Final, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -15,6 +15,7 @@ from accounts.principal import Principal
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.search.tsvector import TokenVectorField
 from assistants.models import Assistant, ScenePrompt
+from engine.messages import MessageRole
 from libraries.models import File
 
 
@@ -115,17 +116,7 @@ class Chat(TenantRow):
         return assistant.shared or assistant.user_id == self.user_id
 
 
-class MessageRole(models.TextChoices):
-    HUMAN = "human"
-    HIDE_HUMAN = "hide_human"
-    HUMAN_LATER = "human_later"
-    SYSTEM = "system"
-    HIDE_SYSTEM = "hide_system"
-    ASSISTANT = "assistant"
-    FILE = "file"
-    TOOL_CALL = "tool_call"
-    TOOL = "tool"
-    KNOWLEDGE = "knowledge"
+ROLE_CHOICES: Final = [(role.value, role.name.replace("_", " ").title()) for role in MessageRole]
 
 
 class OfChatQuerySet(TenantQuerySet):
@@ -163,7 +154,7 @@ class ChatMessage(TenantRow):
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     position = models.PositiveIntegerField(default=0)
-    role = models.CharField(max_length=12, choices=MessageRole.choices)
+    role = models.CharField(max_length=12, choices=ROLE_CHOICES)
     content = models.TextField(blank=True, default="")
     assistant = models.ForeignKey(
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
@@ -217,6 +208,8 @@ class TurnStatus(models.TextChoices):
 
 
 LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
+ENDED_STATUSES = tuple(status for status in TurnStatus if status not in LIVE_STATUSES)
+"""Each has an event `turn.<status>`, which ends the stream."""
 
 
 def _turn_in_sight() -> Q:

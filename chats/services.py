@@ -29,12 +29,13 @@ from chats.messages import transcript
 from chats.messages.block_paths import delete_blocks_with
 from chats.messages.evidence import withdraw_messages
 from chats.messages.questions import name_by, question_at
-from chats.messages.roles import ASKING_ROLES, POSTED_ROLES
-from chats.messages.wire import chat_wire, turn_wire
-from chats.models import Chat, ChatMessage, MessageRole, Turn, TurnStatus
+from chats.messages.roles import POSTED_ROLES
+from chats.messages.wire import PostedWire, chat_wire, turn_wire
+from chats.models import Chat, ChatMessage, Turn, TurnStatus
 from chats.queue import enqueue_turn
 from chats.turns.admission import admit, dismiss
 from chats.turns.endings import TurnEnding, end_outside, lock_turn
+from engine.messages import ASKING_ROLES, MessageRole
 from libraries.models import File
 
 
@@ -45,14 +46,14 @@ class PostResult:
     message: ChatMessage
     turn: Turn | None
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> PostedWire:
         """Return the JSON of a POST's answer.
 
         One query, which a caller that streams the turn can save.
         """
         return {
             "message": transcript.messages_to_wire([self.message])[0],
-            "turn": self.turn and turn_wire(self.turn),
+            "turn": turn_wire(self.turn) if self.turn else None,
         }
 
 

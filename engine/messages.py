@@ -1,31 +1,64 @@
 """Define the values that a chat is made of, as the engine sees them: frozen, without a database.
 
-The roles and their meaning are the table of docs/architecture.md ("Roles"). What a model
-provider understands is made from these by `engine.history.normaliser.normalise`.
+The roles are a table here; what clients may do with them is in `chats.messages.roles`, and
+docs/architecture.md ("Roles") has both. What a model provider understands is made from these by
+`engine.history.normaliser.normalise`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from enum import StrEnum
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 from engine.tool_calls import ChatToolCall, ToolCall
 
-Role = Literal[
-    "human",
-    "hide_human",
-    "human_later",
-    "system",
-    "hide_system",
-    "assistant",
-    "file",
-    "tool_call",
-    "tool",
-    "knowledge",
-]
 
-ASKING_ROLES: frozenset[str] = frozenset({"human", "hide_human"})
-SYSTEM_ROLES: frozenset[str] = frozenset({"system", "hide_system"})
+class MessageRole(StrEnum):
+    """A message's role, as it is stored: at most 12 characters."""
+
+    HUMAN = "human"
+    HIDE_HUMAN = "hide_human"
+    HUMAN_LATER = "human_later"
+    SYSTEM = "system"
+    HIDE_SYSTEM = "hide_system"
+    ASSISTANT = "assistant"
+    FILE = "file"
+    TOOL_CALL = "tool_call"
+    TOOL = "tool"
+    KNOWLEDGE = "knowledge"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleFacts:
+    """What the engine must know of a role.
+
+    `speaker` is who says it, in OpenAI's words; None for what nobody says. `asks`: it is a question.
+    `joins_question`: it belongs to the question after it. `is_stamped`: the model is shown when
+    it was said.
+    """
+
+    speaker: Literal["user", "assistant", "system"] | None = None
+    asks: bool = False
+    joins_question: bool = False
+    is_stamped: bool = False
+
+
+ROLES: Final[Mapping[str, RoleFacts]] = {
+    MessageRole.HUMAN: RoleFacts("user", asks=True, is_stamped=True),
+    MessageRole.HIDE_HUMAN: RoleFacts("user", asks=True),
+    MessageRole.HUMAN_LATER: RoleFacts("user", joins_question=True),
+    MessageRole.SYSTEM: RoleFacts("system", joins_question=True),
+    MessageRole.HIDE_SYSTEM: RoleFacts("system", joins_question=True),
+    MessageRole.ASSISTANT: RoleFacts("assistant", is_stamped=True),
+    MessageRole.FILE: RoleFacts(joins_question=True),
+    MessageRole.TOOL_CALL: RoleFacts("assistant"),
+    MessageRole.TOOL: RoleFacts(),
+    MessageRole.KNOWLEDGE: RoleFacts(),
+}
+
+ASKING_ROLES: Final = frozenset(role for role, facts in ROLES.items() if facts.asks)
+SYSTEM_ROLES: Final = frozenset(role for role, facts in ROLES.items() if facts.speaker == "system")
 
 
 class TextPart(TypedDict):
@@ -141,7 +174,7 @@ class Message:
     those of the reply, which the answering model may be sent (`engine.provider_fields`).
     """
 
-    role: Role
+    role: str
     content: str = ""
     created_at: datetime | None = None
     assistant: Author | None = None

@@ -21,12 +21,8 @@ from typing import Any
 
 URL = os.environ.get("AMBER_URL", "http://127.0.0.1:8000").rstrip("/")
 KEY = os.environ.get("AMBER_KEY", "")
-LAST_EVENTS = {
-    "turn.completed",
-    "turn.incomplete",
-    "turn.failed",
-    "turn.cancelled",
-}
+GOES_ON = {"turn.started", "turn.restarted", "turn.waiting", "turn.snapshot"}
+"""After every other event `turn.…` the stream ends."""
 SILENT_SECONDS = 40
 """Amber sends a heartbeat every 15 seconds; after this the connection is taken for dead."""
 
@@ -75,7 +71,7 @@ def follow(turn_id: str, *, drop_after: int = 0) -> Iterator[Event]:
                 for number, event in enumerate(read_events(answer), start=1):
                     last_id = event["seq"]
                     yield event
-                    if event["event"] in LAST_EVENTS:
+                    if event["event"].startswith("turn.") and event["event"] not in GOES_ON:
                         return
                     if number == drop_after:
                         break

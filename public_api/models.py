@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from accounts.models import Membership, Role, TenantQuerySet, TenantRow, User
 from accounts.principal import Principal
 from amber.lib.database.lease import Leased, LeasedQuerySet
-from chats.models import Turn
+from chats.models import ENDED_STATUSES, Turn, TurnStatus
 
 MAX_URL_CHARS: Final = 2_000
 GIVE_UP_AFTER: Final = timedelta(hours=24)
@@ -19,12 +19,10 @@ GIVE_UP_FAILURES: Final = 20
 quiet one is not, nor is a busy one's bad minute."""
 
 
-class WebhookEvent(models.TextChoices):
-    COMPLETED = "turn.completed"
-    INCOMPLETE = "turn.incomplete"
-    FAILED = "turn.failed"
-    CANCELLED = "turn.cancelled"
-    WAITING = "turn.waiting"
+WEBHOOK_EVENTS: Final = [
+    (f"turn.{status}", status.label) for status in (*ENDED_STATUSES, TurnStatus.WAITING)
+]
+"""As choices: how a turn ends, and that it waits for a person."""
 
 
 class WebhookQuerySet(TenantQuerySet):
@@ -67,7 +65,7 @@ class Webhook(TenantRow):
     name = models.CharField(max_length=200, blank=True, default="")
     url = models.CharField(max_length=MAX_URL_CHARS)
     events: "models.Field[list[str], list[str]]" = ArrayField(
-        models.CharField(max_length=20, choices=WebhookEvent.choices)
+        models.CharField(max_length=20, choices=WEBHOOK_EVENTS)
     )
     include_output = models.BooleanField(default=False)
     whole_organization = models.BooleanField(default=False)
@@ -121,7 +119,7 @@ class WebhookDelivery(TenantRow, Leased):
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     turn_id = models.UUIDField()
-    event = models.CharField(max_length=20, choices=WebhookEvent.choices)
+    event = models.CharField(max_length=20, choices=WEBHOOK_EVENTS)
     payload = models.JSONField()
     status = models.CharField(
         max_length=10, choices=DeliveryStatus.choices, default=DeliveryStatus.QUEUED

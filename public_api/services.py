@@ -14,8 +14,9 @@ from amber.lib.errors import Invalid
 from assistants.models import Assistant
 from chats.call_services import begin_chat, continue_chat
 from chats.context.call_options import CallOptions
-from chats.models import MessageRole, Turn
+from chats.models import Turn
 from chats.services import start_stateless_turn
+from engine.messages import MessageRole
 from providers.registry import is_known_alias
 from public_api.openai.answerers import stored_chat
 from public_api.openai.messages import (

@@ -164,13 +164,19 @@ def test_example_of_event_is_one(name):
 
 
 def test_clients_know_the_last_events():
-    in_browser = re.search(r"LAST = new Set\(\[(.*?)\]", PROTOCOL, re.DOTALL)
-    in_python = re.search(
-        r"LAST_EVENTS = \{(.*?)\}", (ROOT / "examples" / "ask.py").read_text(), re.DOTALL
-    )
-    for said in (in_browser, in_python):
-        assert said is not None
-        assert set(re.findall(r'"([a-z.]+)"', said[1])) == LAST_EVENTS
+    said = re.search(r"LAST = new Set\(\[(.*?)\]", PROTOCOL, re.DOTALL)
+    assert said is not None
+    assert set(re.findall(r'"([a-z.]+)"', said[1])) == LAST_EVENTS
+
+
+@pytest.mark.parametrize("client", ["examples/ask.py", "public_api/static/amber-widget.js"])
+def test_amber_s_own_clients_know_after_which_events_a_stream_goes_on(client):
+    """They take every other `turn.…` for a last one, and need no change for a new one."""
+    said = re.search(r"GOES_ON = [^\"]*(.*?)[\]}]", (ROOT / client).read_text(), re.DOTALL)
+    assert said is not None
+    of_turns = {name for name in EVENT_TYPES if name.startswith("turn.")}
+    assert set(re.findall(r'"([a-z.]+)"', said[1])) == of_turns - LAST_EVENTS
+    assert of_turns >= LAST_EVENTS
 
 
 # -- Tools, errors -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
@@ -11,6 +12,9 @@ from jsonschema import Draft202012Validator
 
 from amber.web.openapi_examples import EXAMPLES
 from engine.events import EVENT_TYPES
+from libraries.models import File
+from libraries.wire import file_wire
+from tests.documented import check, closed, json_schema
 from tests.personas import api
 from tests.routes import METHODS, Route, all_routes, openai_routes
 
@@ -192,28 +196,19 @@ def test_every_example_is_of_an_operation_and_has_its_shape(document):
     for operation_id, examples in EXAMPLES.items():
         content = told[operation_id]["requestBody"]["content"]["application/json"]
         assert set(content["examples"]) == set(examples)
-        shape = _closed(json_schema({**resolver, **content["schema"]}))
+        shape = closed(json_schema({**resolver, **content["schema"]}))
         for name, body in examples.items():
             problems = [error.message for error in Draft202012Validator(shape).iter_errors(body)]
             assert not problems, f"{operation_id}, {name}"
 
 
-def json_schema(node: Any) -> Any:
-    """OpenAPI 3.0 says `nullable` where JSON Schema has another type."""
-    if isinstance(node, list):
-        return [json_schema(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    plain = {name: json_schema(each) for name, each in node.items()}
-    return {"anyOf": [plain, {"type": "null"}]} if plain.pop("nullable", False) is True else plain
-
-
-def _closed(node: Any) -> Any:
-    """Names that no field has are mistakes in an example."""
-    if isinstance(node, list):
-        return [_closed(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    inner = {name: _closed(each) for name, each in node.items()}
-    has_fields = isinstance(inner.get("properties"), dict) and inner.get("type") == "object"
-    return {"additionalProperties": False, **inner} if has_fields else inner
+@pytest.mark.parametrize("change", [{"extra": 1}, {"size": None}, {"id": "no UUID"}])
+def test_an_answer_that_differs_from_what_is_documented_is_noticed(change):
+    address = "/api/v1/files/01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00/"
+    file = File(name="f", size=1, created_at=timezone.now())
+    body = dict(file_wire(file))
+    assert check("get", address, 200, body) == {"File"}
+    with pytest.raises(AssertionError):
+        check("get", address, 200, body | change)
+    with pytest.raises(AssertionError):
+        check("get", address, 200, {name: body[name] for name in body if name != "file_hash"})

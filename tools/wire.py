@@ -1,12 +1,65 @@
 """Make the wire form of tools and of their calls, which never contains a key."""
 
-from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from tools.models import Tool, ToolCallRecord
+from amber.lib.wire_fields import Id, Time, write_id, write_time
+from tools.models import CallOutcome, Tool, ToolCallRecord, ToolKind
 
 
-def tool_wire(tool: Tool) -> dict[str, Any]:
+class FunctionWire(TypedDict):
+    name: Annotated[str, "The name as the service gives it."]
+    description: str
+    parameters: Annotated[dict[str, Any], "JSON Schema 2020-12 of the arguments."]
+    idempotent: Annotated[bool, "Calling it twice does no harm."]
+    requires_approval: Annotated[bool, "The service asks for a person's approval before each call."]
+    timeout_seconds: float | None
+
+
+class ToolSummaryWire(TypedDict):
+    """A tool in a list (`tools.wire.summary_wire`)."""
+
+    id: Id
+    kind: Annotated[str, ToolKind]
+    name: str
+    description: Annotated[str, "The service's own description."]
+    discovery_url: Annotated[str, "Empty for a pasted document."]
+    has_api_key: bool
+    options: dict[str, Any]
+    shared: bool
+    user_id: Id | None
+    function_names: list[str]
+    warnings: Annotated[list[str], "What discovery left out, renamed or shortened."]
+    last_error: Annotated[str, "Why the last refresh failed; empty if it succeeded."]
+    refreshed_at: Time | None
+    created_at: Time
+    updated_at: Time
+
+
+class ToolWire(ToolSummaryWire):
+    """A tool in a list (`tools.wire.summary_wire`)."""
+
+    homepage_url: str
+    functions: list[FunctionWire]
+
+
+class CallRecordWire(TypedDict):
+    """An entry of the call log."""
+
+    id: Id
+    function: str
+    call_id: str
+    outcome: Annotated[str, CallOutcome]
+    detail: Annotated[str, "Why the call failed."]
+    http_status: Annotated[int | None, "The status of an answer that reports a failure."]
+    latency_ms: int
+    is_test: bool
+    user_id: Id | None
+    assistant_id: Id | None
+    turn_id: Id | None
+    created_at: Time
+
+
+def tool_wire(tool: Tool) -> ToolWire:
     """Return the whole tool, with its functions and their schemas."""
     return {
         **summary_wire(tool, [each["name"] for each in tool.data.get("functions", ())]),
@@ -15,7 +68,7 @@ def tool_wire(tool: Tool) -> dict[str, Any]:
     }
 
 
-def summary_wire(tool: Tool, function_names: list[str]) -> dict[str, Any]:
+def summary_wire(tool: Tool, function_names: list[str]) -> ToolSummaryWire:
     """Return a tool as lists show it, with the names of its functions."""
     return {
         "id": str(tool.pk),
@@ -26,17 +79,17 @@ def summary_wire(tool: Tool, function_names: list[str]) -> dict[str, Any]:
         "has_api_key": bool(tool.api_key_sealed),
         "options": tool.options,
         "shared": tool.shared,
-        "user_id": str(tool.user_id) if tool.user_id else None,
+        "user_id": write_id(tool.user_id),
         "function_names": function_names,
         "warnings": tool.warnings,
         "last_error": tool.last_error,
-        "refreshed_at": _time(tool.refreshed_at),
-        "created_at": _time(tool.created_at),
-        "updated_at": _time(tool.updated_at),
+        "refreshed_at": write_time(tool.refreshed_at),
+        "created_at": write_time(tool.created_at),
+        "updated_at": write_time(tool.updated_at),
     }
 
 
-def call_wire(record: ToolCallRecord) -> dict[str, Any]:
+def call_wire(record: ToolCallRecord) -> CallRecordWire:
     return {
         "id": str(record.pk),
         "function": record.function,
@@ -46,14 +99,14 @@ def call_wire(record: ToolCallRecord) -> dict[str, Any]:
         "http_status": record.http_status,
         "latency_ms": record.latency_ms,
         "is_test": record.is_test,
-        "user_id": str(record.user_id) if record.user_id else None,
-        "assistant_id": str(record.assistant_id) if record.assistant_id else None,
-        "turn_id": str(record.turn_id) if record.turn_id else None,
-        "created_at": _time(record.created_at),
+        "user_id": write_id(record.user_id),
+        "assistant_id": write_id(record.assistant_id),
+        "turn_id": write_id(record.turn_id),
+        "created_at": write_time(record.created_at),
     }
 
 
-def _function_wire(function: dict[str, Any]) -> dict[str, Any]:
+def _function_wire(function: dict[str, Any]) -> FunctionWire:
     return {
         "name": function["name"],
         "description": function["description"],
@@ -62,7 +115,3 @@ def _function_wire(function: dict[str, Any]) -> dict[str, Any]:
         "requires_approval": function.get("requires_approval", False),
         "timeout_seconds": function.get("timeout_seconds"),
     }
-
-
-def _time(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat().replace("+00:00", "Z")

@@ -7,7 +7,7 @@ After AMBER_IDEMPOTENCY_HOURS a key is new again.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -64,7 +64,7 @@ def begin(
     return record or _read_claim(place, sha256)
 
 
-def settle(record: IdempotencyRecord | None, *, status: int, answer: dict[str, Any]) -> None:
+def settle(record: IdempotencyRecord | None, *, status: int, answer: Mapping[str, Any]) -> None:
     """Store the answer, plain JSON; call it inside the transaction that does the work.
 
     Raises Conflict if the claim was taken over: the work must be undone.

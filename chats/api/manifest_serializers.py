@@ -9,7 +9,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from chats.models import MessageRole
+from chats.models import ROLE_CHOICES
 
 
 class _Part(serializers.Serializer[Any]):
@@ -18,7 +18,7 @@ class _Part(serializers.Serializer[Any]):
 
 class MessagePart(_Part):
     id = serializers.UUIDField()
-    role = serializers.ChoiceField(MessageRole.choices)
+    role = serializers.ChoiceField(ROLE_CHOICES)
 
 
 class BlockPart(_Part):

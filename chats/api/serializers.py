@@ -6,11 +6,11 @@ from django.conf import settings
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField
-from chats.messages import wire
+from amber.lib.rest.wire_serializers import serializer_of
 from chats.messages.roles import POSTED_ROLES
-from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn, TurnStatus
-from libraries.api.file_serializers import FileSerializer
-from libraries.api.search_serializers import PassageSerializer
+from chats.messages.wire import ChatWire, ExportWire, MessageWire, NamedWire, PostedWire, TurnWire
+from chats.models import ROLE_CHOICES, Chat, ChatMessage, Turn
+from engine.messages import MessageRole
 
 MAX_TRY_MESSAGES = 200
 MAX_DECISIONS = 1_000
@@ -36,15 +36,18 @@ class ContentField(serializers.CharField):
 # -- In -----------------------------------------------------------------------------------------
 
 
-class ChatInput(serializers.Serializer[Chat]):
+class _ChatFields(serializers.Serializer[Chat]):
     name = serializers.CharField(max_length=255, required=False, allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     prompt = ContentField(required=False, allow_null=True, allow_blank=True)
+
+
+class ChatInput(_ChatFields):
     pinned_scene_id = serializers.UUIDField(required=False, allow_null=True)
 
 
 class MessageInput(serializers.Serializer[ChatMessage]):
-    role = serializers.ChoiceField(MessageRole.choices, default=MessageRole.HUMAN)
+    role = serializers.ChoiceField(ROLE_CHOICES, default=MessageRole.HUMAN)
     content = ContentField(default="", allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     file_id = serializers.UUIDField(required=False, allow_null=True)
@@ -112,7 +115,7 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
 
     id = serializers.CharField(required=False, max_length=64)
     parent_id = serializers.CharField(required=False, allow_null=True, max_length=64)
-    role = serializers.ChoiceField(MessageRole.choices)
+    role = serializers.ChoiceField(ROLE_CHOICES)
     content = ContentField(allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)
@@ -120,10 +123,7 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     created_at = serializers.DateTimeField(required=False)
 
 
-class ImportedChat(serializers.Serializer[Chat]):
-    name = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    assistant_id = serializers.UUIDField(required=False, allow_null=True)
-    prompt = ContentField(required=False, allow_null=True, allow_blank=True)
+class ImportedChat(_ChatFields):
     active_leaf_id = serializers.CharField(required=False, allow_null=True, max_length=64)
 
 
@@ -140,116 +140,12 @@ class ImportInput(serializers.Serializer[Chat]):
 # -- Out ----------------------------------------------------------------------------------------
 
 
-class NamedSerializer(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-
-
-class ChatSerializer(serializers.Serializer[Chat]):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    assistant_id = serializers.UUIDField(allow_null=True)
-    can_be_asked = serializers.BooleanField(
-        help_text="false: the chat has no assistant that you may use. Give it one, or name one "
-        "with each question; a question without one is answered with 400 `no_assistant`."
-    )
-    prompt = serializers.CharField(allow_null=True)
-    owner = serializers.ChoiceField(ChatOwner.choices)
-    guest_id = serializers.CharField(allow_null=True)
-    expired_at = serializers.DateTimeField(allow_null=True)
-    pinned_scene_id = serializers.UUIDField(allow_null=True)
-    active_leaf_id = serializers.UUIDField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-    def to_representation(self, instance: Chat) -> dict[str, Any]:
-        return wire.chat_wire(instance)
-
-
-class ToolCallSerializer(serializers.Serializer[Any]):
-    id = serializers.CharField()
-    name = serializers.CharField()
-    arguments = serializers.CharField(help_text="The raw string the model wrote.")
-    reply_id = serializers.CharField(allow_null=True)
-
-
-class MessageSerializer(serializers.Serializer[ChatMessage]):
-    """A stored message, as in events."""
-
-    id = serializers.UUIDField()
-    chat_id = serializers.UUIDField()
-    parent_id = serializers.UUIDField(allow_null=True)
-    sibling_ids = serializers.ListField(child=serializers.UUIDField())
-    role = serializers.ChoiceField(MessageRole.choices)
-    content = serializers.CharField()
-    assistant_id = serializers.UUIDField(allow_null=True)
-    assistant = NamedSerializer(allow_null=True)
-    file_id = serializers.UUIDField(allow_null=True)
-    file = FileSerializer(allow_null=True)
-    tool_call = ToolCallSerializer(allow_null=True)
-    hidden = serializers.BooleanField()
-    citations = PassageSerializer(many=True)
-    turn_id = serializers.UUIDField(allow_null=True)
-    prompt_tokens = serializers.IntegerField()
-    completion_tokens = serializers.IntegerField()
-    total_tokens = serializers.IntegerField()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-
-class TurnErrorSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField(help_text="A code of docs/errors.md, such as `provider_timeout`.")
-    message = serializers.CharField(help_text="An explanation for people.")
-    retryable = serializers.BooleanField(help_text="true: the same question may succeed later.")
-
-
-class TurnUsageSerializer(serializers.Serializer[Any]):
-    prompt_tokens = serializers.IntegerField(required=False)
-    completion_tokens = serializers.IntegerField(required=False)
-    total_tokens = serializers.IntegerField(required=False)
-    cached_tokens = serializers.IntegerField(required=False)
-
-
-class WaitingCallSerializer(serializers.Serializer[Any]):
-    call_id = serializers.CharField()
-    name = serializers.CharField()
-    arguments = serializers.CharField(help_text="The raw string the model wrote.")
-    approved = serializers.BooleanField(allow_null=True, help_text="null: not decided yet.")
-
-
-class TurnSerializer(serializers.Serializer[Turn]):
-    id = serializers.UUIDField()
-    chat_id = serializers.UUIDField(allow_null=True)
-    status = serializers.ChoiceField(TurnStatus.choices)
-    error = TurnErrorSerializer(allow_null=True)
-    attempts = serializers.IntegerField()
-    usage = TurnUsageSerializer()
-    finish_reason = serializers.CharField(
-        allow_null=True, help_text="The provider's reason, such as stop, length or content_filter."
-    )
-    waiting_calls = WaitingCallSerializer(many=True)
-    created_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
-
-    def to_representation(self, instance: Turn) -> dict[str, Any]:
-        return wire.turn_wire(instance)
-
-
-class PostedSerializer(serializers.Serializer[Any]):
-    message = MessageSerializer()
-    turn = TurnSerializer(allow_null=True)
-
-
-class ExportedMessageSerializer(MessageSerializer):
-    provider_fields = serializers.DictField(
-        required=False, help_text="Data for the model alone, which may refuse the chat without it."
-    )
-
-
-class ExportSerializer(serializers.Serializer[Any]):
-    chat = ChatSerializer()
-    messages = ExportedMessageSerializer(many=True)
+ChatSerializer = serializer_of(ChatWire)
+MessageSerializer = serializer_of(MessageWire)
+TurnSerializer = serializer_of(TurnWire)
+PostedSerializer = serializer_of(PostedWire)
+ExportSerializer = serializer_of(ExportWire)
+NamedSerializer = serializer_of(NamedWire)
 
 
 class FoundMessageSerializer(serializers.Serializer[Any]):

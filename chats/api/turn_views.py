@@ -23,8 +23,9 @@ from chats.api.serializers import ApproveInput, TryInput, TurnSerializer
 from chats.approval_services import approve_calls
 from chats.context.manifest import manifest_with_memories, rebuild_messages
 from chats.messages.wire import turn_wire
-from chats.models import MessageRole, Turn
+from chats.models import Turn
 from chats.streaming.negotiation import Streamable, answer_turn, answered_once
+from engine.messages import MessageRole
 
 
 class TurnView(APIView):

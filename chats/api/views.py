@@ -80,7 +80,7 @@ class ChatsView(GenericAPIView[Chat]):
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([chat_wire(chat) for chat in page or ()])
 
     @extend_schema(
         request=ChatInput,
@@ -123,7 +123,8 @@ class ChatView(APIView):
 
 
 def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {n: given[n] for n in ("name", "prompt") if n in given}
+    """Return the columns to write: what is given, with the rows that its ids name."""
+    fields = {name: value for name, value in given.items() if not name.endswith("_id")}
     if "assistant_id" in given:
         chosen = given["assistant_id"] or principal.assistant_id  # a bound key sees no other chat
         fields["assistant"] = find_named(Assistant, principal, chosen)

@@ -15,11 +15,10 @@ from django.conf import settings
 
 from amber.lib.errors import AmberError, Invalid
 from chats.context.tail import as_engine_message
-from chats.messages.roles import ASKING_ROLES, SYSTEM_ROLES
 from chats.models import ChatMessage
 from engine.context.budget import BudgetError, fit
 from engine.history.normaliser import HistoryProfile, NoHumanMessage, normalise
-from engine.messages import ProviderMessage
+from engine.messages import ASKING_ROLES, SYSTEM_ROLES, ProviderMessage
 from engine.provider.model import SystemPosition
 from engine.text import tokens
 

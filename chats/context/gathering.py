@@ -32,8 +32,9 @@ from chats.context.lookups import (
 )
 from chats.context.manifest import Ingredients, manifest_of
 from chats.context.tail import Tail, read_tail
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.models import ChatMessage, Turn
 from engine.context.budget import shares
+from engine.messages import MessageRole
 from engine.provider.model import Model, ModelProfile, ModelRequest
 from engine.text import tokens
 from libraries.models import Library

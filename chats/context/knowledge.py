@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.models import ChatMessage, Turn
 from engine.history.prompt import render_passages
+from engine.messages import MessageRole
 from engine.text import tokens
 from engine.text.citations import marks_in
 from libraries.models import Library

@@ -18,9 +18,9 @@ from django.db.models import Q
 from assistants.models import ScenePrompt
 from assistants.turn_config import TurnConfig
 from chats.context.tail import Tail
-from chats.models import MessageRole, Turn
+from chats.models import Turn
 from engine.context.recall import question_of
-from engine.messages import ASKING_ROLES
+from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import ProviderError, Usage
 from engine.provider.reply import RetryPolicy
 from libraries.models import Library

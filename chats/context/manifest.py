@@ -16,8 +16,8 @@ from chats.context.findings import RetrievedContext, volatile_of, volatile_texts
 from chats.context.recall import Recalled, as_recalled
 from chats.context.tail import Tail
 from chats.messages.transcript import attach_related
-from chats.models import ChatMessage, MessageBlock, MessageRole, Turn
-from engine.messages import ProviderMessage
+from chats.models import ChatMessage, MessageBlock, Turn
+from engine.messages import MessageRole, ProviderMessage
 from engine.provider.request_body import as_json
 from engine.text import tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec

@@ -14,7 +14,8 @@ from amber.lib.search.words import tsquery_literal
 from chats.context.recall import Recalled, recall
 from chats.messages import transcript
 from chats.messages.search import best_matches
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.models import ChatMessage, Turn
+from engine.messages import MessageRole
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_query
 from providers.registry import default_embedding_model

@@ -7,18 +7,17 @@ What was said before is recalled by relevance (`chats.context.recall`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 
 from chats.messages import transcript
 from chats.messages.block_paths import newest_blocks
-from chats.messages.roles import ASKING_ROLES
 from chats.messages.tool_calls import read_call
 from chats.messages.turn_messages import entries_of_turn
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.models import ChatMessage, Turn
 from engine.context.blocks import tail_start
-from engine.messages import Attachment, Author, Message, Role
+from engine.messages import ASKING_ROLES, Attachment, Author, Message, MessageRole
 from engine.provider_fields import returned_to
 from libraries.files.attachments import attachment_of
 from libraries.models import File
@@ -113,7 +112,7 @@ def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -
     call = message.tool_call
     of_message, of_call = returned_to(sender, message.provider_fields)
     return Message(
-        role=cast(Role, message.role),
+        role=message.role,
         content=message.content,
         created_at=message.created_at,
         assistant=_author(message),

@@ -7,6 +7,7 @@ so that what was edited away is not learnt.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -17,9 +18,10 @@ from django.db import transaction
 from amber.lib.ids import new_id
 from assistants.turn_config import turn_config_of
 from chats.messages import transcript
-from chats.messages.roles import ASKING_ROLES
-from chats.models import Chat, ChatMessage, MessageRole, Turn
+from chats.messages.roles import LEARNT_ROLES
+from chats.models import Chat, ChatMessage, Turn
 from chats.turns.admission import BYTES_PER_TOKEN, budget_subject_of
+from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
 from memory.extraction.extractor import (
@@ -39,8 +41,7 @@ from providers.models import LanguageModel
 from providers.usage import ledger
 from providers.usage.ledger import spending_of
 
-_BY_USER: Final = frozenset({MessageRole.HUMAN, MessageRole.HUMAN_LATER})
-_SHOWN: Final = (*_BY_USER, MessageRole.ASSISTANT)
+_SHOWN: Final = (*LEARNT_ROLES, MessageRole.ASSISTANT)
 
 
 def learn(chat: Chat, turns: Sequence[Turn]) -> None:
@@ -95,7 +96,7 @@ def _said_in(chat: Chat, turns: Sequence[Turn]) -> list[ConversationText]:
     fields = ("pk", "role", "content", "created_at")
     spoken = mine.distinct().order_by("position").values_list(*fields)
     return [
-        ConversationText(pk, role in _BY_USER, content, at)
+        ConversationText(pk, role in LEARNT_ROLES, content, at)
         for pk, role, content, at in spoken
         if pk in on_path
     ]
@@ -109,7 +110,7 @@ def _later_before(question: ChatMessage) -> Iterator[UUID]:
     for message in reversed(before):
         if message.role in ASKING_ROLES or message.role == MessageRole.ASSISTANT:
             return
-        if message.role == MessageRole.HUMAN_LATER:
+        if message.role in LEARNT_ROLES:
             yield message.pk
 
 
@@ -183,11 +184,7 @@ def _record(row: LanguageModel, turn: Turn, call: ExtractionCall) -> None:
     ledger.record(
         row,
         call.usage,
-        organization_id=turn.organization_id,
-        user_id=turn.user_id,
-        api_key_id=turn.api_key_id,
-        guest_id=turn.guest_id,
-        assistant_id=turn.assistant_id,
+        **asdict(budget_subject_of(turn)),
         turn_id=turn.pk,
         latency_ms=call.latency_ms,
         outcome=call.outcome,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from chats.messages.roles import ASKING_ROLES
 from chats.messages.transcript import path
-from chats.models import Chat, ChatMessage, MessageRole
+from chats.models import Chat, ChatMessage
+from engine.messages import ASKING_ROLES, MessageRole
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from typing import Final
 
 from amber.lib.errors import Invalid
 from chats.messages import transcript
-from chats.messages.roles import ASKING_ROLES
 from chats.models import ChatMessage
+from engine.messages import ASKING_ROLES
 
 CHAT_NAME_CHARS: Final = 80
 

@@ -5,7 +5,7 @@ agree.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import connection
@@ -20,9 +20,10 @@ from amber.lib.ids import new_id
 from amber.lib.search.words import tsvector_literal
 from assistants.models import Assistant
 from chats.messages.block_paths import mark_active_path
-from chats.messages.roles import HIDDEN_ROLES, SEARCHED_ROLES, SYSTEM_ROLES
-from chats.messages.wire import message_wire
-from chats.models import Chat, ChatMessage, ChatOwner, MessageRole, Turn
+from chats.messages.roles import POLICIES
+from chats.messages.wire import ExportedMessageWire, MessageWire, message_wire
+from chats.models import Chat, ChatMessage, ChatOwner, Turn
+from engine.messages import SYSTEM_ROLES, MessageRole
 from libraries.models import File
 
 _COLUMNS = (
@@ -170,7 +171,7 @@ def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID
     return messages.order_by("created_at", "pk").values_list("pk")
 
 
-def messages_to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+def messages_to_wire(messages: Sequence[ChatMessage]) -> list[MessageWire]:
     """Return the wire form of stored messages, with their siblings: one query.
 
     Assistants and files must be loaded (`attach_related`).
@@ -179,12 +180,13 @@ def messages_to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
 
 
-def export_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire]:
     """Return `messages_to_wire` with `provider_fields`, which models need to continue an import."""
-    return [
-        {**wire, "provider_fields": message.provider_fields} if message.provider_fields else wire
-        for wire, message in zip(messages_to_wire(messages), messages, strict=True)
-    ]
+    exported = cast("list[ExportedMessageWire]", messages_to_wire(messages))
+    for wire, message in zip(exported, messages, strict=True):
+        if message.provider_fields:
+            wire["provider_fields"] = message.provider_fields
+    return exported
 
 
 def owner_of(principal: Principal) -> ChatOwner:
@@ -230,8 +232,8 @@ def new_row(
         position=parent.position + 1 if parent else 0,
         role=role,
         content=content,
-        hidden=role in HIDDEN_ROLES,
-        search=tsvector_literal(content) if role in SEARCHED_ROLES else None,
+        hidden=POLICIES[role].is_hidden,
+        search=tsvector_literal(content) if POLICIES[role].is_searched else None,
         **fields,
     )
     message.opening = _opening_of(message, parent)
@@ -248,7 +250,7 @@ def _opening_of(message: ChatMessage, parent: ChatMessage | None) -> ChatMessage
 
 def append_to_turn(
     turn: Turn, chat: Chat | None, *, role: str, content: str = "", **fields: Any
-) -> dict[str, Any]:
+) -> MessageWire:
     """Write the turn's next message at its tip, or into `output` for a stateless turn (no chat).
 
     Moves the tip, and the chat's active leaf if the leaf was the tip. Returns the wire form. The
@@ -280,7 +282,7 @@ def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
 
 def _stateless_message(
     turn: Turn, *, role: str, content: str, assistant: Assistant | None = None, **fields: Any
-) -> dict[str, Any]:
+) -> MessageWire:
     row = ChatMessage(
         id=new_id(),
         organization_id=turn.organization_id,

@@ -14,14 +14,14 @@ from amber.lib.errors import Invalid
 from assistants.models import Assistant
 from chats.messages import transcript
 from chats.messages.imported_tree import build_tree
-from chats.messages.wire import chat_wire
+from chats.messages.wire import ExportWire, chat_wire
 from chats.models import Chat, ChatMessage
 from chats.queue import enqueue_sealing
 
 _BATCH = 500
 
 
-def export_chat(chat: Chat) -> dict[str, Any]:
+def export_chat(chat: Chat) -> ExportWire:
     """Return `{"chat", "messages"}` with all branches, parents before children."""
     rows = list(
         ChatMessage.objects.filter(chat=chat)
@@ -53,9 +53,8 @@ def import_chat(
         guest_id=principal.guest_id,
         owner=transcript.owner_of(principal),
         api_key=principal.key,
-        name=chat.get("name", ""),
-        prompt=chat.get("prompt"),
         assistant=assistant,
+        **{name: value for name, value in chat.items() if not name.endswith("_id")},
     )
     rows = build_tree(made, messages, assistant_ids=_seen_assistants(principal, messages))
     ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)

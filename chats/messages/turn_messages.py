@@ -10,12 +10,13 @@ from typing import Any
 from chats.events.stream import Event, first_seq
 from chats.messages.tool_calls import read_call
 from chats.messages.transcript import attach_related, messages_to_wire
-from chats.messages.wire import turn_wire
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.messages.wire import MessageWire, turn_wire
+from chats.models import ChatMessage, Turn
+from engine.messages import MessageRole
 from engine.tool_calls import ToolCall
 
 
-def messages_of_turn(turn: Turn) -> list[dict[str, Any]]:
+def messages_of_turn(turn: Turn) -> list[MessageWire]:
     """Return the wire form of what this turn wrote, in order: four queries at most."""
     return [message for _, message in steps_of_turn(turn)]
 
@@ -37,12 +38,14 @@ def provider_fields_of(turn: Turn) -> dict[str, Any]:
 
 
 def with_provider_fields(
-    messages: Iterable[dict[str, Any]], by_id: Mapping[str, Any]
+    messages: Iterable[Mapping[str, Any]], by_id: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    return [{**m, "provider_fields": by_id[m["id"]]} if m["id"] in by_id else m for m in messages]
+    return [
+        {**m, "provider_fields": by_id[m["id"]]} if m["id"] in by_id else dict(m) for m in messages
+    ]
 
 
-def steps_of_turn(turn: Turn) -> list[tuple[int, dict[str, Any]]]:
+def steps_of_turn(turn: Turn) -> list[tuple[int, MessageWire]]:
     """Return `messages_of_turn`, each with its step (of a stateless turn: the last stored one)."""
     if turn.chat_id is None:
         return [(turn.step, message) for message in (turn.output or {}).get("messages", [])]

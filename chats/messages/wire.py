@@ -1,78 +1,182 @@
 """Convert chats, messages and turns to their wire form: the same in REST and in events."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 from uuid import UUID
 
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from libraries.wire import file_wire
+from amber.lib.wire_fields import Id, Time, write_id, write_time
+from chats.models import ROLE_CHOICES, Chat, ChatMessage, ChatOwner, Turn, TurnStatus
+from libraries.retrieval.passages import PassageWire
+from libraries.wire import FileWire, file_wire
 
 
-def chat_wire(chat: Chat) -> dict[str, Any]:
+class NamedWire(TypedDict):
+    id: Id
+    name: str
+
+
+class ChatWire(TypedDict):
+    id: Id
+    name: str
+    assistant_id: Id | None
+    can_be_asked: Annotated[
+        bool,
+        "false: the chat has no assistant that you may use. Give it one, or name one "
+        "with each question; a question without one is answered with 400 `no_assistant`.",
+    ]
+    prompt: str | None
+    owner: Annotated[str, ChatOwner]
+    guest_id: str | None
+    expired_at: Time | None
+    pinned_scene_id: Id | None
+    active_leaf_id: Id | None
+    created_at: Time
+    updated_at: Time
+
+
+class ToolCallWire(TypedDict):
+    id: str
+    name: str
+    arguments: Annotated[str, "The raw string the model wrote."]
+    reply_id: str | None
+
+
+class MessageWire(TypedDict):
+    """A stored message, as in events."""
+
+    id: Id
+    chat_id: Id
+    parent_id: Id | None
+    sibling_ids: list[Id]
+    role: Annotated[str, ROLE_CHOICES]
+    content: str
+    assistant_id: Id | None
+    assistant: NamedWire | None
+    file_id: Id | None
+    file: FileWire | None
+    tool_call: ToolCallWire | None
+    hidden: bool
+    citations: list[PassageWire]
+    turn_id: Id | None
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    created_at: Time
+    updated_at: Time
+
+
+class TurnErrorWire(TypedDict):
+    code: Annotated[str, "A code of docs/errors.md, such as `provider_timeout`."]
+    message: Annotated[str, "An explanation for people."]
+    retryable: Annotated[bool, "true: the same question may succeed later."]
+
+
+class TurnUsageWire(TypedDict, total=False):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cached_tokens: int
+
+
+class WaitingCallWire(TypedDict):
+    call_id: str
+    name: str
+    arguments: Annotated[str, "The raw string the model wrote."]
+    approved: Annotated[bool | None, "null: not decided yet."]
+
+
+class TurnWire(TypedDict):
+    id: Id
+    chat_id: Id | None
+    status: Annotated[str, TurnStatus]
+    error: TurnErrorWire | None
+    attempts: int
+    usage: TurnUsageWire
+    finish_reason: Annotated[
+        str | None, "The provider's reason, such as stop, length or content_filter."
+    ]
+    waiting_calls: list[WaitingCallWire]
+    created_at: Time
+    started_at: Time | None
+    ended_at: Time | None
+
+
+class PostedWire(TypedDict):
+    message: MessageWire
+    turn: TurnWire | None
+
+
+class ExportedMessageWire(MessageWire):
+    """A stored message, as in events."""
+
+    provider_fields: NotRequired[
+        Annotated[dict[str, Any], "Data for the model alone, which may refuse the chat without it."]
+    ]
+
+
+class ExportWire(TypedDict):
+    chat: ChatWire
+    messages: list[ExportedMessageWire]
+
+
+def chat_wire(chat: Chat) -> ChatWire:
     return {
         "id": str(chat.pk),
         "name": chat.name,
-        "assistant_id": _text(chat.assistant_id),
+        "assistant_id": write_id(chat.assistant_id),
         "can_be_asked": chat.can_be_asked,
         "prompt": chat.prompt,
         "owner": chat.owner,
         "guest_id": chat.guest_id,
-        "expired_at": _time(chat.expired_at),
-        "pinned_scene_id": _text(chat.pinned_scene_id),
-        "active_leaf_id": _text(chat.active_leaf_id),
-        "created_at": _time(chat.created_at),
-        "updated_at": _time(chat.updated_at),
+        "expired_at": write_time(chat.expired_at),
+        "pinned_scene_id": write_id(chat.pinned_scene_id),
+        "active_leaf_id": write_id(chat.active_leaf_id),
+        "created_at": write_time(chat.created_at),
+        "updated_at": write_time(chat.updated_at),
     }
 
 
-def message_wire(
-    message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = None
-) -> dict[str, Any]:
+def message_wire(message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = None) -> MessageWire:
     """Return a message's wire form. `sibling_ids` are in order of age (default: itself alone)."""
     assistant = message.assistant if message.assistant_id else None
+    author: NamedWire | None = None
+    if assistant is not None:
+        author = {"id": str(assistant.pk), "name": assistant.name}
     siblings = [message.pk] if sibling_ids is None else sibling_ids
     return {
         "id": str(message.pk),
-        "chat_id": _text(message.chat_id),
-        "parent_id": _text(message.parent_id),
+        "chat_id": write_id(message.chat_id),
+        "parent_id": write_id(message.parent_id),
         "sibling_ids": [str(sibling) for sibling in siblings],
         "role": message.role,
         "content": message.content,
-        "assistant_id": _text(message.assistant_id),
-        "assistant": assistant and {"id": str(assistant.pk), "name": assistant.name},
-        "file_id": _text(message.file_id),
+        "assistant_id": write_id(message.assistant_id),
+        "assistant": author,
+        "file_id": write_id(message.file_id),
         "file": file_wire(message.file) if message.file and not message.file.is_expired else None,
         "tool_call": message.tool_call,
         "hidden": message.hidden,
         "citations": message.citations,
-        "turn_id": _text(message.turn_id),
+        "turn_id": write_id(message.turn_id),
         "prompt_tokens": message.prompt_tokens,
         "completion_tokens": message.completion_tokens,
         "total_tokens": message.total_tokens,
-        "created_at": _time(message.created_at),
-        "updated_at": _time(message.updated_at),
+        "created_at": write_time(message.created_at),
+        "updated_at": write_time(message.updated_at),
     }
 
 
-def turn_wire(turn: Turn) -> dict[str, Any]:
+def turn_wire(turn: Turn) -> TurnWire:
     return {
         "id": str(turn.pk),
-        "chat_id": _text(turn.chat_id),
+        "chat_id": write_id(turn.chat_id),
         "status": str(turn.status),
         "error": turn.error,
         "attempts": turn.attempt,
         "usage": turn.usage,
         "finish_reason": turn.finish_reason or None,
         "waiting_calls": turn.waiting_calls if turn.status == TurnStatus.WAITING else [],
-        "created_at": _time(turn.created_at),
-        "started_at": _time(turn.started_at),
-        "ended_at": _time(turn.ended_at),
+        "created_at": write_time(turn.created_at),
+        "started_at": write_time(turn.started_at),
+        "ended_at": write_time(turn.ended_at),
     }
-
-
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)
-
-
-def _time(value: Any) -> str | None:
-    return None if value is None else value.isoformat().replace("+00:00", "Z")

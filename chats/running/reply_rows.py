@@ -11,9 +11,11 @@ import structlog
 from chats.context.knowledge import cited_in
 from chats.messages.tool_calls import store_call
 from chats.messages.transcript import append_to_turn
-from chats.models import Chat, MessageRole, Turn
+from chats.messages.wire import MessageWire
+from chats.models import Chat, Turn
 from chats.turns.account import token_fields
 from engine.loop_events import Reply
+from engine.messages import MessageRole
 from engine.provider.model import Usage
 from engine.provider_fields import StoredFields, is_too_long, stored_form
 from engine.tool_calls import ToolCall
@@ -29,7 +31,7 @@ def store_reply_rows(
     passages: Iterable[dict[str, Any]],
     *,
     sender: str,
-) -> list[dict[str, Any]]:
+) -> list[MessageWire]:
     """Write the rows and return their wire forms.
 
     The first one has the reply's text, citations and token counts. `sender` marks the model that

@@ -26,7 +26,8 @@ from chats.context.knowledge import Knowledge
 from chats.events.stream import Event
 from chats.messages import transcript
 from chats.messages.tool_calls import store_answered_call
-from chats.models import Chat, MessageRole, Turn, TurnStatus
+from chats.messages.wire import MessageWire
+from chats.models import Chat, Turn, TurnStatus
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
 from chats.turns.admission import dismiss
@@ -34,6 +35,7 @@ from chats.turns.approval import waiting_call, without_call
 from chats.turns.endings import TurnEnding, end_turn, last_event
 from chats.turns.listeners import announce
 from engine.loop_events import Reply
+from engine.messages import MessageRole
 from engine.provider.model import Usage
 from engine.tool_calls import ToolCall
 from engine.tools import ToolResult
@@ -276,7 +278,7 @@ class TurnWriter:
         turn: Turn,
         seq: int,
         step: int,
-        stored: Sequence[dict[str, Any]],
+        stored: Sequence[MessageWire],
         *,
         before: Sequence[Event] = (),
         spent: Usage | None = None,

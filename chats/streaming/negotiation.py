@@ -67,7 +67,7 @@ def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
     principal = principal_of(request)
     if isinstance(done, PostResult) and done.turn is not None and wants_stream(request):
         return event_stream(done.turn, viewed_by=principal)
-    answer = done.answer if isinstance(done, Replay) else done.wire()
+    answer: Mapping[str, Any] = done.answer if isinstance(done, Replay) else done.wire()
     if answer["turn"] is None or not wants_stream(request):
         return _answer_json(request, answer, answer["turn"])
     turn = get_visible(Turn, principal, answer["turn"]["id"])
@@ -77,7 +77,7 @@ def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
 def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
     """Answer as `answer_posted` does, for a turn without a chat."""
     done = _once(request, work)
-    answer = done.answer if isinstance(done, Replay) else turn_wire(done)
+    answer: Mapping[str, Any] = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
         return _answer_json(request, answer, answer)
     principal = principal_of(request)

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 from accounts.principal import Principal
 from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
 from chats.messages.turn_messages import provider_fields_of
-from chats.models import MessageRole, Turn
+from chats.models import Turn
 from chats.services import cancel_turn
 from chats.streaming.stream_view import turn_events
 from engine.events import (
@@ -32,6 +32,7 @@ from engine.events import (
     TurnIncomplete,
     TurnSnapshot,
 )
+from engine.messages import MessageRole
 
 QUEUE_SECONDS = 60
 """How long a turn may wait for a worker, on top of the time it may take."""

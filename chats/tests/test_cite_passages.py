@@ -19,6 +19,7 @@ from engine.provider.offline import OfflineModel, calls_ordered
 from libraries.models import Document
 from libraries.tests.ledger import ingest, new_document, new_library
 from providers.models import OFFLINE_URL, LanguageModel, Provider
+from tests.documented import check
 from tests.personas import api
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -130,6 +131,7 @@ def test_the_manifest_names_the_passages_and_the_request_can_be_made_again(alice
     turn = ask(chat, alice, "How is the pump bled?")
     manifest = api(alice).get(of_turn(turn, "manifest/?request=true")).json()
     (passage,) = manifest["passages"]
+    assert "PassagePart" in check("get", of_turn(turn, "manifest/"), 200, manifest)
     assert passage["chunk_ids"] == knowledge_of(turn).citations[0]["chunk_ids"]
     assert manifest["tokens"]["passages"] == passage["tokens"] > 0
     assert "opening the valve" in str(manifest["request"])

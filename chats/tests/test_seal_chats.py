@@ -22,6 +22,7 @@ from chats.tests.runs import ask_in, prepared_for
 from memory.facts.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
+from tests.documented import check
 from tests.personas import Persona, api
 from tools.protocol import ToolContext
 
@@ -287,6 +288,8 @@ def test_the_request_can_be_made_again_from_the_manifest(chat, alice):
     turn.manifest = json.loads(json.dumps(prepared.manifest()))
     turn.save()
     answer = api(alice).get(of_turn(turn, "manifest/?request=true")).json()
+    reached = check("get", of_turn(turn, "manifest/"), 200, answer)
+    assert reached > {"BlockPart", "MemoryPart", "MessagePart"}
     assert answer["request"] == json.loads(json.dumps(prepared.request.messages))
     assert request_hash(answer["request"]) == answer["request_hash"]
     assert answer["memories"][0]["content"] == "The user's cat is called Rex"

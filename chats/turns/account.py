@@ -6,6 +6,7 @@ estimate, marked as one. A call whose worker died is recorded by the sweep that 
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import structlog
@@ -13,10 +14,10 @@ import structlog
 from amber.lib.errors import RateLimited, Unavailable
 from assistants.totals import count_tokens
 from chats.messages.turn_messages import messages_of_turn, open_calls
-from chats.models import MessageRole, Turn
-from chats.turns.admission import prompt_tokens_of, renew
+from chats.models import Turn
+from chats.turns.admission import budget_subject_of, prompt_tokens_of, renew
 from engine.loop_events import Reply
-from engine.messages import ProviderMessage
+from engine.messages import MessageRole, ProviderMessage
 from engine.provider.model import Model, ModelProfile, ModelRequest, ProviderError, ReplyPart, Usage
 from engine.text import tokens
 from providers import registry
@@ -166,7 +167,8 @@ def _sent_tokens(turn: Turn, model: LanguageModel) -> int:
     for message in messages_of_turn(turn):
         # The manifest counts the library's message as passages.
         if message["id"] not in counted and message["role"] != MessageRole.KNOWLEDGE:
-            arguments = (message.get("tool_call") or {}).get("arguments") or ""
+            call = message["tool_call"]
+            arguments = call["arguments"] if call else ""
             sent += tokens.count_text(message["content"] + arguments, model.encoding)
     return int(sent)
 
@@ -175,11 +177,7 @@ def _record(turn: Turn, model: LanguageModel | EmbeddingModel, usage: Usage, **f
     ledger.record(
         model,
         usage,
-        organization_id=turn.organization_id,
-        user_id=turn.user_id,
-        api_key_id=turn.api_key_id,
-        guest_id=turn.guest_id,
-        assistant_id=turn.assistant_id,
+        **asdict(budget_subject_of(turn)),
         turn_id=turn.pk,
         is_budgeted=turn.is_budgeted,
         **fields,

@@ -23,11 +23,13 @@ from django.utils import timezone
 
 from amber.lib.database.cached_update import insert_row
 from amber.lib.errors import RateLimited
-from chats.models import ChatMessage, MessageRole, Turn
+from chats.models import ChatMessage, Turn
+from engine.messages import MessageRole
 from engine.provider.model import Usage
 from providers import registry
 from providers.budgets import reservations
-from providers.budgets.rules import BudgetSubject, Spending
+from providers.budgets.rules import Spending
+from providers.budgets.scopes import BudgetSubject
 from providers.models import LanguageModel
 from providers.usage.ledger import spending_of
 
@@ -105,13 +107,7 @@ def prompt_tokens_of(turn: Turn) -> int:
 
 
 def budget_subject_of(turn: Turn) -> BudgetSubject:
-    return BudgetSubject(
-        organization_id=turn.organization_id,
-        user_id=turn.user_id,
-        api_key_id=turn.api_key_id,
-        guest_id=turn.guest_id,
-        assistant_id=turn.assistant_id,
-    )
+    return BudgetSubject.of(turn)
 
 
 # -- What a request may use -----------------------------------------------------------------------

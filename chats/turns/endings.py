@@ -19,9 +19,12 @@ from chats.context.knowledge import cited_in
 from chats.events.stream import Event, next_attempt, publish_outside
 from chats.messages import transcript
 from chats.messages.turn_messages import messages_of_turn
-from chats.models import Chat, MessageRole, Turn, TurnQuerySet, TurnStatus
+from chats.messages.wire import MessageWire
+from chats.models import Chat, Turn, TurnQuerySet, TurnStatus
 from chats.turns.admission import dismiss
 from chats.turns.listeners import announce
+from engine.events import EVENT_TYPES
+from engine.messages import MessageRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def end_turn(
     ending: TurnEnding,
     *,
     passages: Iterable[dict[str, Any]] = (),
-) -> list[dict[str, Any]]:
+) -> list[MessageWire]:
     """Put the turn into its last state; return the message that shown text became, if any.
 
     `passages` are those it may cite. The caller holds the locks of chat and turn, and saves the
@@ -73,25 +76,21 @@ def end_turn(
 
 
 def last_event(turn: Turn) -> tuple[str, dict[str, Any]]:
-    """Return name and fields of the last event of a turn that is over, or waits."""
-    error = turn.error or {}
-    match turn.status:
-        case TurnStatus.COMPLETED:
-            return "turn.completed", {"usage": turn.usage, "finish_reason": turn.finish_reason}
-        case TurnStatus.INCOMPLETE:
-            return "turn.incomplete", {"code": error["code"], "message": error["message"]}
-        case TurnStatus.FAILED:
-            return "turn.failed", {
-                "code": error["code"],
-                "message": error["message"],
-                "retryable": error["retryable"],
-            }
-        case TurnStatus.CANCELLED:
-            return "turn.cancelled", {}
-        case TurnStatus.WAITING:
-            return "turn.waiting", {"calls": turn.waiting_calls}
-        case _:
-            raise ValueError(f"a turn that is {turn.status} has more to say")
+    """Return name and fields of the last event of a turn that is over, or waits.
+
+    It is named after the turn's status, and tells what its type has of what a turn can tell.
+    """
+    name = f"turn.{turn.status}"
+    if turn.status in (TurnStatus.QUEUED, TurnStatus.RUNNING):
+        raise ValueError(f"a turn that is {turn.status} has more to say")
+    told = {
+        "usage": turn.usage,
+        "finish_reason": turn.finish_reason,
+        "calls": turn.waiting_calls,
+        **(turn.error or {}),
+    }
+    wanted = EVENT_TYPES[name].model_fields
+    return name, {field: value for field, value in told.items() if field in wanted}
 
 
 def lock_turn(

@@ -10,19 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from engine.messages import ASKING_ROLES, SYSTEM_ROLES
+from engine.messages import ASKING_ROLES, ROLES, MessageRole
 
-_BEFORE_QUESTION = frozenset({"file", "human_later"}) | SYSTEM_ROLES
-"""Rows that belong to the question after them, as the history normaliser joins them."""
-
-_SPEAKERS = {
-    "human": "User",
-    "hide_human": "User",
-    "human_later": "User",
-    "assistant": "Assistant",
-    "system": "System",
-    "hide_system": "System",
-}
 _RESULT_CHARS = 600
 """The part of a tool's result that a block keeps; `search_conversation` finds the rest."""
 
@@ -127,19 +116,20 @@ def tail_start(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> int:
 
 def _question_begins(messages: Sequence[Spoken]) -> int:
     start = len(messages) - 1
-    while start > 0 and messages[start - 1].role in _BEFORE_QUESTION:
+    while start > 0 and ROLES[messages[start - 1].role].joins_question:
         start -= 1
     return start
 
 
 def _line(message: Spoken) -> str:
     text = message.content.strip()
-    if message.role == "file":
+    if message.role == MessageRole.FILE:
         return f"File: {message.label}" + (f" ({text})" if text else "")
-    if message.role == "tool":
+    if message.role == MessageRole.TOOL:
         return f"{message.label or 'Tool'} returned: {_shorten(text)}"
-    speaker = _SPEAKERS.get(message.role)
-    return f"{speaker}: {text}" if speaker and text else ""
+    speaker = ROLES[message.role].speaker
+    is_said = speaker and text and message.role != MessageRole.TOOL_CALL
+    return f"{str(speaker).title()}: {text}" if is_said else ""
 
 
 def _shorten(text: str) -> str:

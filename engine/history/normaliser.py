@@ -16,10 +16,12 @@ from engine.history.prompt import is_empty, join_texts, knowledge_prompt
 from engine.history.sent_at import sent_at, stamp, time_zone
 from engine.messages import (
     ASKING_ROLES,
+    ROLES,
     SYSTEM_ROLES,
     AssistantMessage,
     Attachment,
     Message,
+    MessageRole,
     Part,
     ProviderMessage,
     SystemMessage,
@@ -96,7 +98,7 @@ def _count_opening(messages: Sequence[Message]) -> int:
 def _last_knowledge(messages: Sequence[Message]) -> list[str]:
     """Return what was found for the last question: one text, or none if nothing was searched."""
     for message in reversed(messages):
-        if message.role == "knowledge":
+        if message.role == MessageRole.KNOWLEDGE:
             return [knowledge_prompt(message.content)]
         if message.role in ASKING_ROLES:
             break
@@ -110,38 +112,40 @@ def _render(
     rendered: list[ProviderMessage] = []
     for message in messages:
         match message.role:
-            case "human" | "hide_human" | "human_later":
-                rendered += _render_human(message, zone)
-            case "assistant":
-                rendered += _render_assistant(message, zone, responding_assistant_id)
-            case "system" | "hide_system":
-                if not is_empty(message.content):
-                    rendered.append(_system(message.content))
-            case "file":
+            case MessageRole.FILE:
                 rendered += _render_file(message, vision=profile.vision)
-            case "tool_call":
+            case MessageRole.TOOL_CALL:
                 _add_call(rendered, message)
-            case "tool":
+            case MessageRole.TOOL:
                 rendered.append(_render_result(message))
-            case "knowledge":
+            case MessageRole.KNOWLEDGE:
                 pass  # the last one is volatile, older ones are not repeated
+            case _:
+                if not is_empty(message.content):
+                    rendered += _render_words(message, zone, responding_assistant_id)
     return rendered
 
 
-def _render_human(message: Message, zone: tzinfo) -> list[ProviderMessage]:
-    if is_empty(message.content):
-        return []
-    prefix = sent_at(message.created_at, zone) if message.role == "human" else ""
-    content = prefix + collapse_newlines(message.content)
-    return [{"role": "user", "content": content, **_name_field(message)}]
-
-
-def _render_assistant(
+def _render_words(
     message: Message, zone: tzinfo, responding_assistant_id: str | None
 ) -> list[ProviderMessage]:
-    if is_empty(message.content):
-        return []
-    content = sent_at(message.created_at, zone) + message.content
+    """Render what somebody says, as the table of roles tells who does."""
+    facts = ROLES[message.role]
+    prefix = sent_at(message.created_at, zone) if facts.is_stamped else ""
+    match facts.speaker:
+        case "user":
+            content = prefix + collapse_newlines(message.content)
+            return [{"role": "user", "content": content, **_name_field(message)}]
+        case "assistant":
+            content = prefix + message.content
+            return _render_answer(message, content, zone, responding_assistant_id)
+        case _:
+            return [_system(prefix + message.content)]
+
+
+def _render_answer(
+    message: Message, content: str, zone: tzinfo, responding_assistant_id: str | None
+) -> list[ProviderMessage]:
     answer: AssistantMessage = {"role": "assistant", "content": content}
     if message.name:
         answer["name"] = message.name

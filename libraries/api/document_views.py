@@ -33,7 +33,7 @@ from libraries.ingestion import document_services, url_services
 from libraries.ingestion.document_services import status_of
 from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
-from libraries.wire import document_wire
+from libraries.wire import DocumentWire, chunk_wire, document_wire
 
 LARGE: Final = ("text", "pages")
 _ADDED: Final[Mapping[str, Any]] = {
@@ -60,7 +60,7 @@ class DocumentsView(GenericAPIView[Document]):
         library = get_visible(Library, principal, library_id)
         rows = Document.objects.visible_to(principal).filter(library=library).defer(*LARGE)
         page = self.paginate_queryset(rows.filter(**_read_filters(request.query_params)))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([document_wire(document) for document in page or ()])
 
     @extend_schema(**_ADDED)
     def post(self, request: Request, library_id: UUID) -> Response:
@@ -130,7 +130,7 @@ class ChunksView(GenericAPIView[DocumentChunk]):
         model_id = document.library.embedding_model_id
         rows = DocumentChunk.objects.visible_to(principal).defer("vector", "search")
         page = self.paginate_queryset(rows.filter(document=document, embedding_model=model_id))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([chunk_wire(chunk) for chunk in page or ()])
 
 
 class RetryView(APIView):
@@ -201,7 +201,7 @@ def _add_from_url(request: Request, library: Library) -> Response:
     )
 
 
-def _wire(placed: PlacedDocument) -> dict[str, Any]:
+def _wire(placed: PlacedDocument) -> DocumentWire:
     return document_wire(placed.document)
 
 

@@ -37,7 +37,7 @@ class FilesView(GenericAPIView[File]):
         """List your files, newest first."""
         rows = File.objects.visible_to(principal_of(request)).defer("text")
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([file_wire(file) for file in page or ()])
 
     @extend_schema(
         request={"multipart/form-data": UploadInput, "application/json": FileUrlInput},

@@ -1,4 +1,4 @@
-"""Define the shapes of libraries, documents and chunks; nothing here writes rows."""
+"""Define the shapes of libraries, documents and chunks; what goes out is in `libraries.wire`."""
 
 from typing import Any, Final
 
@@ -6,8 +6,8 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
-from libraries.wire import chunk_wire, document_wire, library_wire
+from amber.lib.rest.wire_serializers import serializer_of
+from libraries.wire import ChunkWire, DocumentWire, LibraryWire, LibraryWithCountsWire
 
 LEAST_CHUNK_TOKENS: Final = 50
 MOST_CHUNK_TOKENS: Final = 8_000
@@ -33,45 +33,6 @@ class LibraryInput(serializers.Serializer[Any]):
     overlap_tokens = serializers.IntegerField(
         required=False, min_value=0, max_value=MOST_CHUNK_TOKENS
     )
-
-
-class LibrarySerializer(serializers.Serializer[Library]):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    description = serializers.CharField()
-    default = serializers.BooleanField()
-    shared = serializers.BooleanField()
-    embedding_model = serializers.CharField(help_text="The alias of the model that search uses.")
-    next_embedding_model = serializers.CharField(
-        allow_null=True,
-        help_text="The model that search will use, while all documents are embedded anew.",
-    )
-    chunk_tokens = serializers.IntegerField()
-    overlap_tokens = serializers.IntegerField()
-    chunk_count = serializers.IntegerField(help_text="The number of chunks in search.")
-    user_id = serializers.UUIDField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-    def to_representation(self, instance: Library) -> dict[str, Any]:
-        return library_wire(instance)
-
-
-class DocumentCounts(serializers.Serializer[Any]):
-    queued = serializers.IntegerField()
-    running = serializers.IntegerField()
-    ready = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    cancelled = serializers.IntegerField()
-
-
-class LibraryWithCounts(LibrarySerializer):
-    """One library, with its documents counted by status."""
-
-    documents = DocumentCounts(help_text="The number of documents by status.")
-
-    def to_representation(self, instance: Library) -> dict[str, Any]:
-        return library_wire(instance) | {"documents": self.context["documents"]}
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {}})
@@ -129,46 +90,6 @@ class DocumentChanges(serializers.Serializer[Any]):
     metadata = _Metadata(required=False)
 
 
-class DocumentProgress(serializers.Serializer[Any]):
-    chunks = serializers.IntegerField()
-    embedded = serializers.IntegerField()
-
-
-class DocumentSerializer(serializers.Serializer[Document]):
-    id = serializers.UUIDField()
-    library_id = serializers.UUIDField()
-    name = serializers.CharField()
-    path = serializers.CharField(allow_null=True)
-    source = serializers.CharField(  # type: ignore[assignment]  # of Field: where a value is read
-        help_text="The URL it was fetched from; empty for uploads."
-    )
-    mime_type = serializers.CharField(help_text="Detected from the content by the parser.")
-    content_hash = serializers.CharField(help_text="SHA-256 of the content, in hexadecimal.")
-    stage = serializers.ChoiceField(DocumentStage.choices, help_text="The last finished stage.")
-    status = serializers.ChoiceField(DocumentStatus.choices)
-    chunked = serializers.BooleanField()
-    attempt = serializers.IntegerField(help_text="The number of attempts so far.")
-    error = serializers.CharField(help_text="Why it failed or what it waits for, in words.")
-    progress = DocumentProgress()
-    timings = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Milliseconds of each finished stage."
-    )
-    metadata = serializers.DictField()
-    not_before = serializers.DateTimeField(
-        allow_null=True,
-        help_text="The document waits until then, because its provider limits requests or fails.",
-    )
-    repository_id = serializers.UUIDField(allow_null=True)
-    user_id = serializers.UUIDField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
-
-    def to_representation(self, instance: Document) -> dict[str, Any]:
-        return document_wire(instance)
-
-
 class DocumentTextSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     pages = serializers.ListField(
@@ -177,16 +98,7 @@ class DocumentTextSerializer(serializers.Serializer[Any]):
     )
 
 
-class ChunkSerializer(serializers.Serializer[DocumentChunk]):
-    id = serializers.UUIDField()
-    order = serializers.IntegerField(help_text="Counts from 0.")
-    content = serializers.CharField(help_text="`text[start:end]` of the document's text.")
-    start = serializers.IntegerField()
-    end = serializers.IntegerField()
-    page = serializers.IntegerField(allow_null=True)
-    heading = serializers.CharField(allow_null=True)
-    tokens = serializers.IntegerField()
-    vectorized = serializers.BooleanField()
-
-    def to_representation(self, instance: DocumentChunk) -> dict[str, Any]:
-        return chunk_wire(instance)
+LibrarySerializer = serializer_of(LibraryWire)
+LibraryWithCounts = serializer_of(LibraryWithCountsWire)
+DocumentSerializer = serializer_of(DocumentWire)
+ChunkSerializer = serializer_of(ChunkWire)

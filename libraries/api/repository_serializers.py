@@ -1,13 +1,13 @@
-"""Define the shapes of Git imports; nothing here writes rows."""
+"""Define the shapes of Git imports; what goes out is in `libraries.wire`."""
 
 from typing import Any, Final
 
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
+from amber.lib.rest.wire_serializers import serializer_of
 from libraries.git.globs import MAX_WILDCARDS, count_wildcards
-from libraries.models import DocumentStatus, Repository
-from libraries.wire import repository_wire
+from libraries.wire import RepositoryWire
 
 MAX_PATTERNS: Final = 100
 MAX_PATTERN_CHARS: Final = 200
@@ -55,45 +55,4 @@ class RepositoryInput(serializers.Serializer[Any]):
     )
 
 
-class RepositoryProgress(serializers.Serializer[Any]):
-    step = serializers.CharField(
-        required=False,
-        help_text="`fetching`, `reading` or `done`; absent before the import begins.",
-    )
-    new = serializers.IntegerField(required=False)
-    changed = serializers.IntegerField(required=False)
-    unchanged = serializers.IntegerField(required=False)
-    removed = serializers.IntegerField(required=False)
-    skipped = serializers.DictField(
-        child=serializers.IntegerField(),
-        required=False,
-        help_text="How many files were left out, by reason.",
-    )
-    refused = serializers.DictField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="Some of the refused files, each with the reason in words.",
-    )
-
-
-class RepositorySerializer(serializers.Serializer[Repository]):
-    id = serializers.UUIDField()
-    library_id = serializers.UUIDField()
-    git_url = serializers.CharField()
-    ref = serializers.CharField()
-    commit = serializers.CharField(help_text="The last imported commit; empty before.")
-    include = serializers.ListField(child=serializers.CharField())
-    exclude = serializers.ListField(child=serializers.CharField())
-    has_token = serializers.BooleanField()
-    status = serializers.ChoiceField(DocumentStatus.choices)
-    attempt = serializers.IntegerField()
-    error = serializers.CharField(help_text="Why it failed, in words.")
-    progress = RepositoryProgress()
-    user_id = serializers.UUIDField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
-
-    def to_representation(self, instance: Repository) -> dict[str, Any]:
-        return repository_wire(instance)
+RepositorySerializer = serializer_of(RepositoryWire)

@@ -29,7 +29,9 @@ class RepositoriesView(GenericAPIView[Repository]):
         library = get_visible(Library, principal, library_id)
         rows = Repository.objects.visible_to(principal).filter(library=library)
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response(
+            [repository_wire(repository) for repository in page or ()]
+        )
 
     @extend_schema(
         request=RepositoryInput, responses={202: RepositorySerializer}, parameters=[IDEMPOTENCY_KEY]

@@ -6,8 +6,9 @@ import orjson
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
-from libraries.retrieval.passages import passage_wire
-from libraries.retrieval.search import DEFAULT_K, MAX_K, MIN_RELEVANCE, Passage
+from amber.lib.rest.wire_serializers import serializer_of
+from libraries.retrieval.passages import PassageWire
+from libraries.retrieval.search import DEFAULT_K, MAX_K
 
 MAX_QUERY_CHARS: Final = 4_000
 """A long paragraph. Anything longer is a document and not a question."""
@@ -69,37 +70,7 @@ class LibrariesSearchInput(SearchInput):
     )
 
 
-class FoundDocument(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    path = serializers.CharField(allow_null=True)
-
-
-class PassageSerializer(serializers.Serializer[Passage]):
-    number = serializers.IntegerField(help_text="Counts from 1, best first.")
-    chunk_ids = serializers.ListField(child=serializers.UUIDField())
-    content = serializers.CharField(help_text="The document's text from `start` to `end`.")
-    document = FoundDocument()
-    library_id = serializers.UUIDField()
-    start = serializers.IntegerField()
-    end = serializers.IntegerField()
-    page = serializers.IntegerField(allow_null=True)
-    heading = serializers.CharField(allow_null=True)
-    score = serializers.FloatField(
-        help_text="1 for the first by words and by meaning. With a reranker, the reranker's score."
-    )
-    relevance = serializers.FloatField(
-        help_text=f"From 0 to 1; models are not shown passages below {MIN_RELEVANCE}."
-    )
-    vector_rank = serializers.IntegerField(
-        allow_null=True, help_text="Rank among all chunks by meaning; null beyond the first 100."
-    )
-    text_rank = serializers.IntegerField(
-        allow_null=True, help_text="Rank by words; null without any of the words, or far behind."
-    )
-
-    def to_representation(self, instance: Passage) -> dict[str, Any]:
-        return passage_wire(instance)
+PassageSerializer = serializer_of(PassageWire)
 
 
 class FoundSerializer(serializers.Serializer[Any]):

@@ -15,6 +15,7 @@ from amber.lib.errors import Missing
 from amber.lib.rest.wire import validate_body
 from libraries.api.search_serializers import FoundSerializer, LibrariesSearchInput, SearchInput
 from libraries.models import Document, Library
+from libraries.retrieval.passages import passage_wire
 from libraries.retrieval.search import Filters, search
 
 
@@ -62,7 +63,7 @@ def _answer(principal: Principal, libraries: list[Library], given: dict[str, Any
     found = search(
         libraries, given["query"], k=given["k"], filters=filters, user_id=principal.user_id
     )
-    return Response(FoundSerializer({"results": found.passages, "notes": found.notes}).data)
+    return Response({"results": list(map(passage_wire, found.passages)), "notes": found.notes})
 
 
 def _check_documents(principal: Principal, libraries: list[Library], ids: set[UUID]) -> None:

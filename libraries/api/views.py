@@ -3,7 +3,7 @@
 Documents, searches and imports have view modules of their own.
 """
 
-from typing import Any
+from typing import cast
 from uuid import UUID
 
 from django.db.models import Count, Q
@@ -20,7 +20,7 @@ from libraries import services
 from libraries.api.library_serializers import LibraryInput, LibrarySerializer, LibraryWithCounts
 from libraries.api.uploads import answered_once
 from libraries.models import DocumentStatus, Library
-from libraries.wire import library_wire
+from libraries.wire import DocumentCountsWire, LibraryWithCountsWire, library_wire
 
 MODELS = ("embedding_model", "next_embedding_model")
 
@@ -39,7 +39,7 @@ class LibrariesView(GenericAPIView[Library]):
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([library_wire(library) for library in page or ()])
 
     @extend_schema(
         request=LibraryInput, responses={201: LibrarySerializer}, parameters=[IDEMPOTENCY_KEY]
@@ -93,7 +93,7 @@ class ReindexView(GenericAPIView[Library]):
         return Response(_library_to_wire(services.reindex_library(library)), status=202)
 
 
-def _library_to_wire(library: Library) -> Any:
-    counts = dict.fromkeys(DocumentStatus.values, 0)
+def _library_to_wire(library: Library) -> LibraryWithCountsWire:
     rows = library.documents.values_list("status").annotate(n=Count("pk")).order_by()
-    return LibraryWithCounts(library, context={"documents": counts | dict(rows)}).data
+    counts = dict.fromkeys(DocumentStatus.values, 0) | dict(rows)
+    return {**library_wire(library), "documents": cast("DocumentCountsWire", counts)}

@@ -8,15 +8,20 @@ Chunks of one document that overlap or touch become one passage, at the place of
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypedDict
 from uuid import UUID
 
 from django.db import connection
 
+from amber.lib.wire_fields import Id
+from engine.text.relevance import PASSAGES
 from libraries.retrieval.ranking import RankedChunk
 
 JOINED_SHARE: Final = 0.5
 """Least share of the relevance of the chunk it would join: a neighbour of less only adds length."""
+
+MIN_RELEVANCE: Final = PASSAGES.least
+"""Passages below it are not worth showing to a model; see docs/retrieval.md."""
 
 MAX_JOINED: Final = 4
 """Limit of chunks in one passage: with the usual 400 tokens, two pages."""
@@ -53,7 +58,35 @@ class Passage:
     vector_rank: int | None
 
 
-def passage_wire(passage: Passage) -> dict[str, Any]:
+class FoundDocumentWire(TypedDict):
+    id: Id
+    name: str
+    path: str | None
+
+
+class PassageWire(TypedDict):
+    number: Annotated[int, "Counts from 1, best first."]
+    chunk_ids: list[Id]
+    content: Annotated[str, "The document's text from `start` to `end`."]
+    document: FoundDocumentWire
+    library_id: Id
+    start: int
+    end: int
+    page: int | None
+    heading: str | None
+    score: Annotated[
+        float, "1 for the first by words and by meaning. With a reranker, the reranker's score."
+    ]
+    relevance: Annotated[
+        float, f"From 0 to 1; models are not shown passages below {MIN_RELEVANCE}."
+    ]
+    vector_rank: Annotated[
+        int | None, "Rank among all chunks by meaning; null beyond the first 100."
+    ]
+    text_rank: Annotated[int | None, "Rank by words; null without any of the words, or far behind."]
+
+
+def passage_wire(passage: Passage) -> PassageWire:
     document = passage.document
     return {
         "number": passage.number,

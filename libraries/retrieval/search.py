@@ -23,12 +23,11 @@ from django.db import transaction
 
 from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
-from engine.text.relevance import PASSAGES
 from libraries.embedding.store import embed_query
 from libraries.models import Library
 from libraries.retrieval import rerank
 from libraries.retrieval.keyword_retriever import find_by_words
-from libraries.retrieval.passages import ChunkHit, Passage, hits_of, passages_of
+from libraries.retrieval.passages import MIN_RELEVANCE, ChunkHit, Passage, hits_of, passages_of
 from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
@@ -61,8 +60,6 @@ RERANKED: Final = 40
 """Chunks shown to a reranker: where the right one is not among them, it is mostly not found."""
 
 NOT_EMBEDDED: Final = "The embedding model did not answer, so only words were searched."
-
-MIN_RELEVANCE: Final = PASSAGES.least
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,39 +4,15 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
+from amber.lib.rest.wire_serializers import serializer_of
 from memory.facts.facts import MAX_CONTENT_CHARS
-from memory.models import Memory
-from memory.wire import memory_wire
+from memory.wire import MemoryWire
 
 MAX_QUERY_CHARS: Final = 2_000
 MAX_FOUND: Final = 50
 
 
-class MemorySerializer(serializers.ModelSerializer[Memory]):
-    """A memory. `superseded_by` is the id of the memory that took its place."""
-
-    superseded_by = serializers.UUIDField(
-        source="superseded_by_id", read_only=True, allow_null=True
-    )
-
-    class Meta:
-        model = Memory
-        fields = [
-            "id",
-            "content",
-            "assistant_id",
-            "evidence",
-            "confidence",
-            "valid_from",
-            "valid_until",
-            "superseded_by",
-            "created_at",
-            "updated_at",
-        ]
-        read_only_fields = fields
-
-    def to_representation(self, instance: Memory) -> dict[str, Any]:
-        return memory_wire(instance)
+MemorySerializer = serializer_of(MemoryWire)
 
 
 class MemoryInput(serializers.Serializer[Any]):

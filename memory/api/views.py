@@ -64,7 +64,7 @@ class MemoriesView(GenericAPIView[Memory]):
         if assistant_id := _assistant_id(request):
             rows = rows.filter(assistant_id=assistant_id)
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([memory_wire(memory) for memory in page or ()])
 
     @extend_schema(
         request=MemoryInput,

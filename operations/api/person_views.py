@@ -1,7 +1,5 @@
 """Serve REST requests about a person's own data: export all of it, delete all of it."""
 
-from typing import Any
-
 from django.conf import settings
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -15,7 +13,8 @@ from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from amber.lib.errors import Forbidden, Invalid
 from amber.lib.json_text.stream import json_response
 from amber.lib.rest.wire import validate_body
-from operations.api.serializers import ErasureInput, ErasureSerializer
+from amber.lib.wire_fields import write_time
+from operations.api.serializers import ErasureInput, ErasureSerializer, ErasureWire
 from operations.models import Erasure
 from operations.privacy.erasure_services import latest_erasure, request_erasure
 from operations.privacy.person_export import person_document
@@ -75,16 +74,12 @@ def _person(request: Request) -> User:
     return user
 
 
-def _wire(erasure: Erasure | None) -> dict[str, Any]:
+def _wire(erasure: Erasure | None) -> ErasureWire:
     if erasure is None:
         return {"state": "none", "account": False, "asked_at": None, "ended_at": None}
     return {
         "state": "running" if erasure.ended_at is None else "done",
         "account": erasure.account,
-        "asked_at": _time(erasure.created_at),
-        "ended_at": _time(erasure.ended_at),
+        "asked_at": write_time(erasure.created_at),
+        "ended_at": write_time(erasure.ended_at),
     }
-
-
-def _time(value: Any) -> str | None:
-    return None if value is None else value.isoformat().replace("+00:00", "Z")

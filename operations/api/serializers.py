@@ -1,8 +1,11 @@
 """Define the shapes of a person's requests about their own data."""
 
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from rest_framework import serializers
+
+from amber.lib.rest.wire_serializers import serializer_of
+from amber.lib.wire_fields import Time
 
 
 class ErasureInput(serializers.Serializer[Any]):
@@ -15,8 +18,11 @@ class ErasureInput(serializers.Serializer[Any]):
     account = serializers.BooleanField(default=False)
 
 
-class ErasureSerializer(serializers.Serializer[Any]):
-    state = serializers.ChoiceField(choices=["none", "running", "done"])
-    account = serializers.BooleanField()
-    asked_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
+class ErasureWire(TypedDict):
+    state: Literal["none", "running", "done"]
+    account: bool
+    asked_at: Time | None
+    ended_at: Time | None
+
+
+ErasureSerializer = serializer_of(ErasureWire)

@@ -5,7 +5,7 @@ of `chats` is what `chats/import/` takes. Rows are read while the document is wr
 iterators (`amber.lib.json_text.stream`), those of a chat's messages too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from django.db.models import Count, Q, QuerySet, Sum
@@ -64,7 +64,9 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
     }
 
 
-def _each(wire: Callable[[Any], dict[str, Any]]) -> Callable[[list[Any]], Iterator[dict[str, Any]]]:
+def _each(
+    wire: Callable[[Any], Mapping[str, Any]],
+) -> Callable[[list[Any]], Iterator[Mapping[str, Any]]]:
     return lambda rows: map(wire, rows)
 
 
@@ -107,7 +109,7 @@ def _chat(chat: Chat) -> dict[str, Any]:
     return {"chat": chat_wire(chat), "messages": _messages(chat)}
 
 
-def _messages(chat: Chat) -> Iterator[dict[str, Any]]:
+def _messages(chat: Chat) -> Iterator[Mapping[str, Any]]:
     """Yield the messages of all branches, parents before children, without the texts of files."""
     rows = ChatMessage.objects.filter(chat=chat).order_by("position", "pk")
     rows = rows.select_related("assistant", "file").defer("search", "file__text")

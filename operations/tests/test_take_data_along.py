@@ -11,7 +11,7 @@ from django.db import connections
 from amber.lib.json_text import stream
 from amber.lib.json_text.stream import json_pieces
 from assistants.models import AssistantTool, ScenePrompt
-from chats.messages.wire import chat_wire
+from chats.messages.wire import ChatWire, chat_wire
 from chats.models import Chat
 from chats.tests.event_streams import read_parts
 from chats.tests.rows import converse, fill, new_assistant, new_chat, new_file, say
@@ -146,7 +146,7 @@ def test_it_is_never_in_memory_as_a_whole(alice, monkeypatch):
         fill(new_chat(alice), 40)
     read: list[Any] = []
 
-    def wire(chat: Chat) -> dict[str, Any]:
+    def wire(chat: Chat) -> ChatWire:
         read.append(chat)
         return chat_wire(chat)
 

@@ -12,9 +12,8 @@ from rest_framework import serializers
 
 from providers.budgets.counters import counters_of
 from providers.budgets.rules import period_end
+from providers.budgets.scopes import ID_SCOPES, NAMED_SCOPES
 from providers.models import Budget, BudgetCounter, BudgetPeriod, BudgetScope, BudgetUnit
-
-_OF_IDS: Final = (BudgetScope.USER, BudgetScope.KEY, BudgetScope.ASSISTANT)
 
 BUDGET_EXAMPLES: Final = [
     OpenApiExample(
@@ -38,6 +37,11 @@ BUDGET_EXAMPLES: Final = [
 
 def _amount(**options: Any) -> serializers.DecimalField:
     return serializers.DecimalField(max_digits=20, decimal_places=8, **options)
+
+
+def _list_in_words(scopes: Sequence[str]) -> str:
+    *first, last = scopes
+    return f"{', '.join(first)} or {last}"
 
 
 class BudgetSerializer(serializers.ModelSerializer[Budget]):
@@ -76,7 +80,7 @@ class NewBudgetSerializer(serializers.Serializer[Any]):
         max_length=200,
         required=False,
         allow_blank=True,
-        help_text="The id of the user, key, assistant or guest. If omitted, the budget applies to "
+        help_text=f"The id of the {_list_in_words(NAMED_SCOPES)}. If omitted, the budget applies to "
         "each of them separately.",
     )
     assistant_id = serializers.UUIDField(
@@ -94,11 +98,11 @@ class NewBudgetSerializer(serializers.Serializer[Any]):
             raise serializers.ValidationError(
                 {"assistant_id": "Only a budget for guests can name an assistant."}
             )
-        if subject and scope == BudgetScope.ORGANIZATION:
+        if subject and scope not in NAMED_SCOPES:
             raise serializers.ValidationError(
                 {"subject": "A budget for the organization has no subject. Leave it out."}
             )
-        if subject and scope in _OF_IDS:
+        if subject and scope in ID_SCOPES:
             attrs["subject"] = _as_id(subject)
         return attrs
 
@@ -115,7 +119,7 @@ def budgets_to_wire(budgets: Sequence[Budget]) -> list[Any]:
 
 
 def _budget_to_wire(budget: Any, counter: BudgetCounter | None, now: datetime) -> Any:
-    is_of_one = budget.subject or budget.scope == BudgetScope.ORGANIZATION
+    is_of_one = budget.subject or budget.scope not in NAMED_SCOPES
     nothing = Decimal(0) if is_of_one else None
     budget.used = counter.used if counter else nothing
     budget.reserved = counter.reserved if counter else nothing
@@ -128,5 +132,5 @@ def _as_id(text: str) -> str:
         return str(UUID(text))
     except ValueError:
         raise serializers.ValidationError(
-            {"subject": "Must be the id of the user, key or assistant."}
+            {"subject": f"Must be the id of the {_list_in_words(ID_SCOPES)}."}
         ) from None

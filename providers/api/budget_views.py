@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import ApiKey, Membership
 from accounts.principal import Principal
 from accounts.registry import sees_assistant
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
@@ -24,7 +23,8 @@ from providers.api.budget_serializers import (
     budgets_to_wire,
 )
 from providers.budgets import services
-from providers.models import Budget, BudgetScope
+from providers.budgets.scopes import SCOPES
+from providers.models import Budget
 
 
 def _require_admin(request: Request) -> Principal:
@@ -83,13 +83,8 @@ class BudgetView(APIView):
 def _check_subject(principal: Principal, given: dict[str, Any]) -> None:
     """Raise Missing unless the principal sees the subject and the assistant of the budget."""
     subject, assistant_id = given.get("subject", ""), given.get("assistant_id")
-    if given["scope"] == BudgetScope.ASSISTANT and subject:
-        assistant_id = UUID(subject)
     if assistant_id is not None and not sees_assistant(principal, assistant_id):
         raise Missing
-    if given["scope"] == BudgetScope.KEY and subject:
-        get_visible(ApiKey, principal, UUID(subject))
-    if given["scope"] == BudgetScope.USER and subject:
-        members = Membership.objects.visible_to(principal)
-        if not members.filter(user_id=UUID(subject)).exists():
-            raise Missing
+    is_visible = SCOPES[given["scope"]].is_visible
+    if subject and is_visible is not None and not is_visible(principal, UUID(subject)):
+        raise Missing

@@ -25,14 +25,13 @@ from django.db.models import (
 )
 from django.utils import timezone
 
-from accounts.models import ApiKey
 from amber.lib.ids import new_id
 from providers.budgets.rules import ApplicableBudget, Spending, period_start, period_start_at
+from providers.budgets.scopes import SCOPES
 from providers.models import (
     Budget,
     BudgetCounter,
     BudgetPeriod,
-    BudgetScope,
     BudgetUnit,
     UsageRecord,
 )
@@ -41,13 +40,6 @@ KEPT: Final = timedelta(days=70)
 """Long enough for this month and the last to be looked at."""
 
 NOTHING: Final = Spending(0, Decimal(0))
-
-_SUBJECT_COLUMNS: Final = {
-    BudgetScope.USER: "user_id",
-    BudgetScope.KEY: "api_key_id",
-    BudgetScope.ASSISTANT: "assistant_id",
-    BudgetScope.GUEST: "guest_id",
-}
 
 # The upsert waits for the lock of each counter, so what RETURNING gives includes every change that
 # was committed before; comparing it with a limit is then safe until this transaction ends.
@@ -163,14 +155,13 @@ def _sum_used(budget: Budget, since: datetime) -> dict[str, Decimal]:
         rows = rows.filter(assistant_id=budget.assistant_id)
     tokens = F("prompt_tokens") + F("completion_tokens")
     amount = Sum(tokens if budget.unit == BudgetUnit.TOKENS else F("cost"))
-    column = _SUBJECT_COLUMNS.get(BudgetScope(budget.scope))
+    facts = SCOPES[budget.scope]
+    column = facts.column
     if column is None:
         return {"": Decimal(rows.aggregate(amount=amount)["amount"] or 0)}
     known = rows.filter(**{f"{column}__isnull": False})
     found = list(known.values_list(column).annotate(amount=amount))
-    firsts = (
-        ApiKey.objects.first_ids([pk for pk, _ in found]) if budget.scope == BudgetScope.KEY else {}
-    )
+    firsts = facts.first_ids([pk for pk, _ in found]) if facts.first_ids else {}
     totals: dict[str, Decimal] = {}
     for subject, used in found:
         name = str(firsts.get(subject, subject))

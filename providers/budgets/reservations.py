@@ -22,16 +22,15 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models import ApiKey
 from amber.lib.errors import RateLimited
 from providers.budgets.counters import CounterAmounts, change_counters
 from providers.budgets.rules import (
     ApplicableBudget,
-    BudgetSubject,
     Spending,
     keep_narrowest,
     refusal,
 )
+from providers.budgets.scopes import BudgetSubject, ids_of
 from providers.models import Budget, BudgetCounter, BudgetReservation, BudgetScope
 
 ABSENCE_SECONDS: Final = 10.0
@@ -119,7 +118,7 @@ def _find_applicable(
     organization_id = budget_subject.organization_id
     if not is_budgeted and _absent.get(organization_id, 0.0) > time.monotonic():
         return []
-    subjects = _subjects(budget_subject)
+    subjects = ids_of(budget_subject)
     wanted = Q(scope=BudgetScope.ORGANIZATION)
     for scope, subject in subjects.items():
         wanted |= Q(scope=scope, subject__in=["", subject])
@@ -131,26 +130,14 @@ def _find_applicable(
     return found
 
 
-def _subjects(budget_subject: BudgetSubject) -> dict[BudgetScope, str]:
-    """Return the subject's id in each scope. A key costs one query: which it was rotated from."""
-    key_id = budget_subject.api_key_id
-    ids = {
-        BudgetScope.USER: budget_subject.user_id,
-        BudgetScope.KEY: ApiKey.objects.first_ids([key_id])[key_id] if key_id else None,
-        BudgetScope.ASSISTANT: budget_subject.assistant_id,
-        BudgetScope.GUEST: budget_subject.guest_id,
-    }
-    return {scope: str(pk) for scope, pk in ids.items() if pk is not None}
-
-
-def _make_applicable(row: Budget, subjects: dict[BudgetScope, str]) -> ApplicableBudget:
+def _make_applicable(row: Budget, subjects: dict[str, str]) -> ApplicableBudget:
     return ApplicableBudget(
         budget_id=row.pk,
         scope=row.scope,
         period=row.period,
         unit=row.unit,
         limit=row.limit,
-        subject=subjects.get(BudgetScope(row.scope), ""),
+        subject=subjects.get(row.scope, ""),
         is_named=row.subject != "",
         is_of_assistant=row.assistant_id is not None,
     )

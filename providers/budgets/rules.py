@@ -12,31 +12,14 @@ from typing import Final
 from uuid import UUID
 
 from amber.lib.errors import RateLimited
-from providers.models import BudgetPeriod, BudgetScope, BudgetUnit
+from providers.budgets.scopes import SCOPES
+from providers.models import BudgetPeriod, BudgetUnit
 
 HELD_RETRY_SECONDS: Final = 10
 """When to retry if only others' reservations are in the way: a usual turn is over by then."""
 
-_SHOWN_SCOPES: Final = {
-    BudgetScope.ORGANIZATION: "the organization",
-    BudgetScope.USER: "this user",
-    BudgetScope.KEY: "this API key",
-    BudgetScope.ASSISTANT: "this assistant",
-    BudgetScope.GUEST: "this guest",
-}
 _SHOWN_UNITS: Final = {BudgetUnit.TOKENS: "token", BudgetUnit.MONEY: "money"}
 _SHOWN_PERIODS: Final = {BudgetPeriod.DAY: "daily", BudgetPeriod.MONTH: "monthly"}
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetSubject:
-    """Names those whose budgets a call counts against; None where there is nobody."""
-
-    organization_id: UUID
-    user_id: UUID | None = None
-    api_key_id: UUID | None = None
-    guest_id: str | None = None
-    assistant_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +85,7 @@ def refusal(refused: ApplicableBudget, *, is_only_held: bool, now: datetime) -> 
     """
     end = period_end(refused.period, now)
     left_seconds = int((end - now).total_seconds()) + 1
-    whose = _SHOWN_SCOPES[BudgetScope(refused.scope)]
+    whose = SCOPES[refused.scope].shown
     unit = _SHOWN_UNITS[BudgetUnit(refused.unit)]
     name = f"The {_SHOWN_PERIODS[BudgetPeriod(refused.period)]} {unit} budget of {whose}"
     what = "is reserved by answers in progress" if is_only_held else "is not enough for this"

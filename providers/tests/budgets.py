@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from providers.budgets import reservations
-from providers.budgets.rules import BudgetSubject, Spending
+from providers.budgets.rules import Spending
+from providers.budgets.scopes import BudgetSubject
 from providers.models import Budget, BudgetCounter
 from tests.personas import Persona
 

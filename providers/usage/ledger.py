@@ -6,13 +6,13 @@ them). Tokens are not guessed here: the caller says whether the provider counted
 
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from amber.lib.database.cached_update import insert_row
 from engine.provider.model import Usage
 from engine.text.tokens import count_text
 from providers.budgets import reservations
-from providers.budgets.rules import BudgetSubject, Spending
+from providers.budgets.rules import Spending
+from providers.budgets.scopes import BudgetSubject
 from providers.models import EmbeddingModel, LanguageModel, UsageKind, UsageRecord
 
 _MILLION = Decimal(1_000_000)
@@ -55,31 +55,20 @@ def record(
     row: LanguageModel | EmbeddingModel,
     usage: Usage,
     *,
-    organization_id: UUID,
-    user_id: UUID | None = None,
-    api_key_id: UUID | None = None,
-    guest_id: str | None = None,
-    assistant_id: UUID | None = None,
-    turn_id: UUID | None = None,
     estimated: bool = False,
     first_token_ms: int | None = None,
     latency_ms: int = 0,
     outcome: str = "ok",
     is_budgeted: bool = False,
+    **about: Any,
 ) -> UsageRecord:
     """Record a call. One INSERT, and two more queries where budgets apply.
 
-    `outcome` is as in `UsageRecord`, `is_budgeted` as in `reservations.count`.
+    `about` says whose it is, as a `BudgetSubject` does, and which `turn_id`. `outcome` is as in `UsageRecord`, `is_budgeted` as in `reservations.count`.
     """
     kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
     return _write_record(
         UsageRecord(
-            organization_id=organization_id,
-            user_id=user_id,
-            api_key_id=api_key_id,
-            guest_id=guest_id,
-            assistant_id=assistant_id,
-            turn_id=turn_id,
             kind=kind,
             model=row.alias,
             prompt_tokens=usage.prompt_tokens,
@@ -90,6 +79,7 @@ def record(
             first_token_ms=first_token_ms,
             latency_ms=latency_ms,
             outcome=outcome,
+            **about,
         ),
         is_budgeted=is_budgeted,
     )
@@ -103,12 +93,6 @@ def spending_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Spending:
 def _write_record(record: UsageRecord, *, is_budgeted: bool = False) -> UsageRecord:
     insert_row(record)
     if tokens := record.prompt_tokens + record.completion_tokens:
-        budget_subject = BudgetSubject(
-            organization_id=record.organization_id,
-            user_id=record.user_id,
-            api_key_id=record.api_key_id,
-            guest_id=record.guest_id,
-            assistant_id=record.assistant_id,
-        )
-        reservations.count(budget_subject, Spending(tokens, record.cost), is_budgeted=is_budgeted)
+        spent = Spending(tokens, record.cost)
+        reservations.count(BudgetSubject.of(record), spent, is_budgeted=is_budgeted)
     return record

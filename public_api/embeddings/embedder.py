@@ -29,7 +29,8 @@ from engine.provider.model import ProviderError, Usage
 from engine.provider.reply import RetryPolicy
 from engine.text import tokens
 from providers.budgets import reservations
-from providers.budgets.rules import BudgetSubject, Spending
+from providers.budgets.rules import Spending
+from providers.budgets.scopes import BudgetSubject
 from providers.models import EmbeddingModel
 from providers.registry import engine_embedder
 from providers.usage import ledger

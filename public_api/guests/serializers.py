@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from assistants.models import Assistant
 from chats.api.serializers import ContentField, complete
-from chats.models import MessageRole
+from engine.messages import MessageRole
 
 MAX_TOKEN_CHARS = 400
 

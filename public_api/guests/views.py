@@ -127,7 +127,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
         """List your chats, newest first."""
         rows = Chat.objects.visible_to(principal_of(request)).select_related("assistant")
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([chat_wire(chat) for chat in page or ()])
 
     @extend_schema(
         request=GuestChatInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]

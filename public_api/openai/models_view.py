@@ -1,6 +1,6 @@
 """List what a key may name as `model`: GET /v1/models and /v1/models/{id}."""
 
-from typing import Any
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers
@@ -8,17 +8,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.sign_in.authentication import principal_of
+from amber.lib.rest.wire_serializers import serializer_of
 from public_api.openai.usable_models import UsableModel, usable_model, usable_models
 from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
 
 
-class OpenAIModelSerializer(serializers.Serializer[Any]):
-    id = serializers.CharField()
-    object = serializers.ChoiceField(["model"])
-    created = serializers.IntegerField(help_text="Seconds since 1970.")
-    owned_by = serializers.CharField()
-    name = serializers.CharField(required=False, help_text="The name of an assistant, for people.")
+class OpenAIModelWire(TypedDict):
+    id: str
+    object: Literal["model"]
+    created: Annotated[int, "Seconds since 1970."]
+    owned_by: str
+    name: NotRequired[Annotated[str, "The name of an assistant, for people."]]
 
+
+OpenAIModelSerializer = serializer_of(OpenAIModelWire)
 
 _LIST = inline_serializer(
     "OpenAIModelList",
@@ -58,12 +61,13 @@ class OpenAIModelView(OpenAIView):
         return Response(_describe_model(usable_model(principal_of(request), model_name)))
 
 
-def _describe_model(model: UsableModel) -> dict[str, Any]:
-    named = {"name": model.name} if model.name else {}
-    return {
+def _describe_model(model: UsableModel) -> OpenAIModelWire:
+    described: OpenAIModelWire = {
         "id": model.id,
         "object": "model",
         "created": int(model.created_at.timestamp()),
         "owned_by": model.owned_by,
-        **named,
     }
+    if model.name:
+        described["name"] = model.name
+    return described

@@ -51,11 +51,10 @@ _STATUS: Final = {
     TurnStatus.QUEUED: "queued",
     TurnStatus.RUNNING: "in_progress",
     TurnStatus.WAITING: "in_progress",
-    TurnStatus.INCOMPLETE: "failed",
-    TurnStatus.FAILED: "failed",
     TurnStatus.CANCELLED: "cancelled",
 }
-"""States by the turn's status. `completed` depends on the finish reason: `completed_state`."""
+"""States by the turn's status; any other has failed. `completed` depends on the finish reason:
+`completed_state`."""
 
 
 def form_of(turn: Turn) -> ResponseFormat:
@@ -82,7 +81,9 @@ def state_of(turn: Turn) -> State:
     if turn.status == TurnStatus.COMPLETED:
         return completed_state(turn.finish_reason, turn.usage, ended or 0)
     error = turn.error and error_of(turn.error["code"], turn.error["message"])
-    return State(_STATUS[TurnStatus(turn.status)], turn.usage or None, "", error, ended)
+    return State(
+        _STATUS.get(TurnStatus(turn.status), "failed"), turn.usage or None, "", error, ended
+    )
 
 
 def whole_response(form: ResponseFormat, messages: Sequence[Row], end: TurnCompleted) -> Json:

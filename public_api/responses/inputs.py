@@ -11,19 +11,11 @@ from typing import Any, Final
 
 from amber.lib.errors import Invalid
 from chats.messages.tool_calls import read_call
+from engine.messages import ROLES
 from engine.tool_calls import item_form
 
 Json = dict[str, Any]
 
-_SPEAKERS: Final = {
-    "human": "user",
-    "hide_human": "user",
-    "human_later": "user",
-    "system": "system",
-    "hide_system": "system",
-    "assistant": "assistant",
-    "tool_call": "assistant",
-}
 _ID_PREFIXES: Final = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
 
 
@@ -66,7 +58,7 @@ def page(items: Sequence[Json], *, after: str, limit: int, is_descending: bool) 
 
 def _items(entry: Mapping[str, Any], own: frozenset[str]) -> Iterator[Json]:
     role, text, call = entry["role"], entry["content"], entry.get("tool_call")
-    speaker = _SPEAKERS.get(role)
+    speaker = ROLES[role].speaker
     if speaker and (text or role == "assistant"):
         kind = "output_text" if speaker == "assistant" else "input_text"
         more: Json = {"annotations": [], "logprobs": []} if speaker == "assistant" else {}

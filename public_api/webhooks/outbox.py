@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
-from public_api.models import Webhook, WebhookDelivery, WebhookEvent
+from public_api.models import WEBHOOK_EVENTS, Webhook, WebhookDelivery
 from public_api.queue import enqueue_deliveries
 from public_api.responses.names import RequestEcho, response_id
 
@@ -30,7 +30,7 @@ def note_turn(turn: Turn) -> None:
     if turn.api_key_id is None or turn.organization_id not in _organizations():
         return
     event = f"turn.{turn.status}"
-    if event not in WebhookEvent.values:
+    if event not in dict(WEBHOOK_EVENTS):
         return
     webhooks = list(Webhook.objects.hearing(turn, event))
     if not webhooks:

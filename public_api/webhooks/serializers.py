@@ -5,7 +5,9 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
-from public_api.models import MAX_URL_CHARS, DeliveryStatus, WebhookEvent
+from amber.lib.rest.wire_serializers import serializer_of
+from public_api.models import MAX_URL_CHARS, WEBHOOK_EVENTS
+from public_api.webhooks.wire import DeliveryWire, IssuedWebhookWire, WebhookWire
 
 MAX_OVERLAP_HOURS: Final = 24 * 7
 MAX_NAMED_EVENTS: Final = 100
@@ -16,7 +18,7 @@ class WebhookChangesInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=200, allow_blank=True, required=False)
     url = serializers.CharField(max_length=MAX_URL_CHARS)
     events = BoundedListField(
-        child=serializers.ChoiceField(WebhookEvent.choices),
+        child=serializers.ChoiceField(WEBHOOK_EVENTS),
         allow_empty=False,
         required=False,
         max_length=MAX_NAMED_EVENTS,
@@ -35,10 +37,10 @@ class WebhookChangesInput(serializers.Serializer[Any]):
 
 class NewWebhookInput(WebhookChangesInput):
     events = BoundedListField(
-        child=serializers.ChoiceField(WebhookEvent.choices),
+        child=serializers.ChoiceField(WEBHOOK_EVENTS),
         allow_empty=False,
         max_length=MAX_NAMED_EVENTS,
-        default=WebhookEvent.values,
+        default=[name for name, _ in WEBHOOK_EVENTS],
     )
 
 
@@ -55,40 +57,6 @@ class RotateSecretInput(serializers.Serializer[Any]):
     )
 
 
-class WebhookSerializer(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    url = serializers.CharField()
-    events = serializers.ListField(child=serializers.ChoiceField(WebhookEvent.choices))
-    include_output = serializers.BooleanField()
-    whole_organization = serializers.BooleanField()
-    user_id = serializers.UUIDField()
-    enabled = serializers.BooleanField()
-    disabled_at = serializers.DateTimeField(allow_null=True)
-    disabled_reason = serializers.CharField(allow_null=True)
-    failures = serializers.IntegerField(help_text="The number of attempts in a row that failed.")
-    failing_since = serializers.DateTimeField(allow_null=True)
-    old_secret_until = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-
-class IssuedWebhookSerializer(WebhookSerializer):
-    """A new webhook, with its secret: no later answer shows it."""
-
-    secret = serializers.CharField(allow_null=True)
-
-
-class DeliverySerializer(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    event_id = serializers.UUIDField(help_text="The `id` of the event; redeliveries share it.")
-    event = serializers.ChoiceField(WebhookEvent.choices)
-    turn_id = serializers.UUIDField()
-    status = serializers.ChoiceField(DeliveryStatus.choices)
-    attempts = serializers.IntegerField()
-    http_status = serializers.IntegerField(allow_null=True)
-    latency_ms = serializers.IntegerField(allow_null=True)
-    error = serializers.CharField(allow_null=True)
-    next_attempt_at = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
+WebhookSerializer = serializer_of(WebhookWire)
+IssuedWebhookSerializer = serializer_of(IssuedWebhookWire)
+DeliverySerializer = serializer_of(DeliveryWire)

@@ -1,6 +1,6 @@
 """Serve `webhooks/` and their log over REST, to people in a session, as with API keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -33,7 +33,7 @@ from public_api.webhooks.wire import delivery_wire, webhook_wire
 class _WebhookListView(GenericAPIView[Any]):
     permission_classes = [HasPrincipal, InPerson]
 
-    def page(self, rows: Any, wire: Callable[[Any], dict[str, Any]]) -> Response:
+    def page(self, rows: Any, wire: Callable[[Any], Mapping[str, Any]]) -> Response:
         page = self.paginate_queryset(rows) or []
         return self.get_paginated_response([wire(row) for row in page])
 

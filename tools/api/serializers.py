@@ -6,9 +6,10 @@ import orjson
 from rest_framework import serializers
 
 from amber.lib.egress.policy import MAX_URL_CHARS
-from tools.models import CallOutcome, Tool, ToolCallRecord, ToolKind
+from amber.lib.rest.wire_serializers import serializer_of
+from tools.models import ToolKind
 from tools.openapi.document import MAX_DOCUMENT_BYTES
-from tools.wire import call_wire, tool_wire
+from tools.wire import CallRecordWire, ToolSummaryWire, ToolWire
 
 MAX_KEY_CHARS = 4_096
 MAX_OPTIONS_BYTES = 50_000
@@ -80,47 +81,9 @@ class ToolInput(ToolChanges):
     kind = serializers.ChoiceField(choices=ToolKind.choices)
 
 
-class FunctionSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="The name as the service gives it.")
-    description = serializers.CharField()
-    parameters = serializers.DictField(help_text="JSON Schema 2020-12 of the arguments.")
-    idempotent = serializers.BooleanField(help_text="Calling it twice does no harm.")
-    requires_approval = serializers.BooleanField(
-        help_text="The service asks for a person's approval before each call."
-    )
-    timeout_seconds = serializers.FloatField(allow_null=True)
-
-
-class ToolSummarySerializer(serializers.Serializer[Any]):
-    """A tool in a list (`tools.wire.summary_wire`)."""
-
-    id = serializers.UUIDField()
-    kind = serializers.ChoiceField(choices=ToolKind.choices)
-    name = serializers.CharField()
-    description = serializers.CharField(help_text="The service's own description.")
-    discovery_url = serializers.CharField(help_text="Empty for a pasted document.")
-    has_api_key = serializers.BooleanField()
-    options = serializers.DictField()
-    shared = serializers.BooleanField()
-    user_id = serializers.UUIDField(allow_null=True)
-    function_names = serializers.ListField(child=serializers.CharField())
-    warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="What discovery left out, renamed or shortened."
-    )
-    last_error = serializers.CharField(
-        help_text="Why the last refresh failed; empty if it succeeded."
-    )
-    refreshed_at = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-
-class ToolSerializer(ToolSummarySerializer):
-    homepage_url = serializers.CharField()
-    functions = FunctionSerializer(many=True)
-
-    def to_representation(self, instance: Tool) -> dict[str, Any]:
-        return tool_wire(instance)
+ToolSummarySerializer = serializer_of(ToolSummaryWire)
+ToolSerializer = serializer_of(ToolWire)
+CallRecordSerializer = serializer_of(CallRecordWire)
 
 
 class CallInput(serializers.Serializer[Any]):
@@ -167,25 +130,3 @@ class TrialSerializer(serializers.Serializer[Any]):
     result = _ResultSerializer(source="*")
     exchanges = ExchangeSerializer(many=True, help_text="Without credentials.")
     latency_ms = serializers.IntegerField()
-
-
-class CallRecordSerializer(serializers.Serializer[ToolCallRecord]):
-    """An entry of the call log."""
-
-    id = serializers.UUIDField()
-    function = serializers.CharField()
-    call_id = serializers.CharField()
-    outcome = serializers.ChoiceField(choices=CallOutcome.choices)
-    detail = serializers.CharField(help_text="Why the call failed.")
-    http_status = serializers.IntegerField(
-        allow_null=True, help_text="The status of an answer that reports a failure."
-    )
-    latency_ms = serializers.IntegerField()
-    is_test = serializers.BooleanField()
-    user_id = serializers.UUIDField(allow_null=True)
-    assistant_id = serializers.UUIDField(allow_null=True)
-    turn_id = serializers.UUIDField(allow_null=True)
-    created_at = serializers.DateTimeField()
-
-    def to_representation(self, instance: ToolCallRecord) -> dict[str, Any]:
-        return call_wire(instance)

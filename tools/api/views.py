@@ -27,7 +27,7 @@ from tools.api.serializers import (
 )
 from tools.connections.trials import try_function
 from tools.models import CallOutcome, Tool, ToolCallRecord
-from tools.wire import summary_wire, tool_wire
+from tools.wire import call_wire, summary_wire, tool_wire
 
 
 class ToolsView(GenericAPIView[Tool]):
@@ -131,7 +131,7 @@ class CallsView(GenericAPIView[ToolCallRecord]):
         if outcome := request.query_params.get("outcome", ""):
             rows = rows.filter(outcome=outcome)
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response([call_wire(record) for record in page or ()])
 
 
 def _with_names(rows: QuerySet[Tool]) -> QuerySet[Tool]:
