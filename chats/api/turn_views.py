@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
@@ -24,7 +25,7 @@ from chats.approval_services import approve_calls
 from chats.context.manifest import manifest_with_memories, rebuild_messages
 from chats.messages.wire import turn_wire
 from chats.models import Turn
-from chats.streaming.negotiation import Streamable, answer_turn, answered_once
+from chats.streaming.negotiation import Streamable, answer_turn
 from engine.messages import MessageRole
 
 
@@ -55,11 +56,11 @@ class ApproveView(APIView):
         """Allow or decline calls that the turn waits for; it continues once all are decided."""
         turn = get_visible(Turn, principal_of(request), turn_id)
         decisions = validate_body(ApproveInput, request)["decisions"]
-        return answered_once(
+        return answer_once(
             request,
             lambda claim: approve_calls(turn, decisions, claim=claim),
             turn_wire,
-            status=200,
+            status=lambda _: 200,
         )
 
 

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
@@ -39,7 +40,7 @@ from chats.messages.path_pages import path_page
 from chats.messages.transfer import export_chat, import_chat
 from chats.messages.wire import chat_wire
 from chats.models import Chat, ChatMessage, ChatOwner
-from chats.streaming.negotiation import Streamable, answer_posted, answered_once
+from chats.streaming.negotiation import Streamable, answer_posted
 from libraries.models import File
 
 MAX_QUERY_CHARS = 500
@@ -94,7 +95,7 @@ class ChatsView(GenericAPIView[Chat]):
         fields = _chat_fields(principal, validate_body(ChatInput, request))
         if principal.assistant_id and "assistant" not in fields:
             fields["assistant"] = find_named(Assistant, principal, principal.assistant_id)
-        return answered_once(
+        return answer_once(
             request, lambda claim: services.create_chat(principal, claim=claim, **fields), chat_wire
         )
 
@@ -179,7 +180,7 @@ class ChatImportView(APIView):
             raise TooLarge(f"An import may have at most {settings.AMBER_MAX_IMPORT_BYTES:,} bytes.")
         given = validate_body(ImportInput, request)
         assistant = _imported_assistant(principal, given)
-        return answered_once(
+        return answer_once(
             request,
             lambda claim: import_chat(
                 principal,

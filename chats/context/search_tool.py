@@ -43,7 +43,7 @@ def search_conversation(
     zone = ZoneInfo(context.time_zone)
     turns = Turn.objects.filter(pk=context.turn_id) if context.turn_id else Turn.objects.none()
     tip_id = turns.values_list("tip_id", flat=True).first()
-    messages = _by_words(context.chat_id, tip_id, query)
+    messages = _search_keywords(context.chat_id, tip_id, query)
     blocks = recall(
         context.chat_id,
         query,
@@ -58,7 +58,7 @@ def search_conversation(
     )
 
 
-def _by_words(chat_id: UUID, tip_id: UUID | None, query: str) -> list[ChatMessage]:
+def _search_keywords(chat_id: UUID, tip_id: UUID | None, query: str) -> list[ChatMessage]:
     """Return the best matches on the path to the tip, oldest first."""
     literal = tsquery_literal(query, "any")
     if literal is None:

@@ -1,18 +1,18 @@
 """Answer a request as JSON or as an event stream, once per Idempotency-Key."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import IdempotencyRecord
+from accounts.api.answers import Work, do_once
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
-from accounts.tenancy.idempotency import Replay, once
+from accounts.tenancy.idempotency import Replay
 from amber.lib.rest.preferences import accepted_headers, prefers_async
 from amber.lib.rest.wire import JSONRenderer
 from chats.messages.wire import turn_wire
@@ -22,9 +22,6 @@ from chats.streaming.stream_view import event_stream
 
 _ROOT: Final = re.compile(r"/api/v1/(?:public/assistants/[^/]+/)?")
 """The part of an address before `turns/`: guests have their own."""
-
-T = TypeVar("T")
-Work = Callable[[IdempotencyRecord | None], T]
 
 
 class EventStreamRenderer(JSONRenderer):
@@ -50,20 +47,10 @@ def wants_stream(request: Request) -> bool:
     return isinstance(getattr(request, "accepted_renderer", None), EventStreamRenderer)
 
 
-def answered_once(
-    request: Request, work: Work[T], wire: Callable[[T], Mapping[str, Any]], *, status: int = 201
-) -> Response:
-    """Return `work`'s result as JSON, or the first answer again for a known Idempotency-Key."""
-    done = _once(request, work)
-    if isinstance(done, Replay):
-        return Response(done.answer, status=done.status)
-    return Response(wire(done), status=status)
-
-
 def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
     """Answer 201 with message and turn, or 202 for `Prefer: respond-async`, or stream the
     events."""
-    done = _once(request, work)
+    done = do_once(request, work)
     principal = principal_of(request)
     if isinstance(done, PostResult) and done.turn is not None and wants_stream(request):
         return event_stream(done.turn, viewed_by=principal)
@@ -76,7 +63,7 @@ def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
 
 def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
     """Answer as `answer_posted` does, for a turn without a chat."""
-    done = _once(request, work)
+    done = do_once(request, work)
     answer: Mapping[str, Any] = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
         return _answer_json(request, answer, answer)
@@ -94,13 +81,3 @@ def _answer_json(
     if turn is None or root is None or not prefers_async(request):
         return Response(answer, status=201)
     return Response(answer, status=202, headers=accepted_headers(f"{root[0]}turns/{turn['id']}/"))
-
-
-def _once(request: Request, work: Work[T]) -> T | Replay:
-    return once(
-        principal_of(request),
-        route=f"{request.method} {request.path}",
-        key=request.headers.get("Idempotency-Key"),
-        body=request.data,
-        work=work,
-    )

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
@@ -28,7 +29,7 @@ from libraries.api.library_serializers import (
     DocumentUrl,
 )
 from libraries.api.schema import DOCUMENT_FILTERS
-from libraries.api.uploads import answered_once, is_form, read_upload, refuse_long_form
+from libraries.api.uploads import is_form, read_upload, refuse_long_form
 from libraries.ingestion import document_services, url_services
 from libraries.ingestion.document_services import status_of
 from libraries.ingestion.intake import DocumentSource, PlacedDocument
@@ -180,24 +181,24 @@ def _add_document(request: Request, library: Library) -> Response:
             return _add_from_url(request, library)
     given = _read_source(request)
     said = {"name": given.name, "path": given.path, "metadata": given.metadata}
-    return answered_once(
+    return answer_once(
         request,
-        said | {"sha256": hashlib.sha256(given.data).hexdigest()},
         lambda claim: document_services.add_document(library, given, claim=claim),
-        wire=_wire,
+        _wire,
         status=status_of,
+        body=said | {"sha256": hashlib.sha256(given.data).hexdigest()},
     )
 
 
 def _add_from_url(request: Request, library: Library) -> Response:
     fields = validate_body(DocumentUrl, request)
     user_id = principal_of(request).user_id
-    return answered_once(
+    return answer_once(
         request,
-        fields,
         lambda claim: url_services.add_from_url(library, user_id=user_id, claim=claim, **fields),
-        wire=_wire,
+        _wire,
         status=status_of,
+        body=fields,
     )
 
 

@@ -13,13 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import HasPrincipal, principal_of
 from accounts.tenancy.access import get_visible
 from amber.lib.rest.wire import StrictJSONParser, StrictMultiPartParser, validate_body
 from libraries.api.file_serializers import FileSerializer, FileUrlInput, UploadInput
 from libraries.api.schema import CONTENT_PARAMETERS, CONTENT_RESPONSES, FILE_EXAMPLES
-from libraries.api.uploads import answered_once, is_form, read_upload, refuse_long_form
+from libraries.api.uploads import is_form, read_upload, refuse_long_form
 from libraries.files import services, storage
 from libraries.files.links import file_of_link
 from libraries.files.response import file_response
@@ -55,22 +56,22 @@ class FilesView(GenericAPIView[File]):
         if is_form(request):
             return self._store_upload(request)
         given = validate_body(FileUrlInput, request)
-        return answered_once(
+        return answer_once(
             request,
-            given,
             lambda claim: services.store_from_url(principal_of(request), claim=claim, **given),
-            wire=file_wire,
+            file_wire,
+            body=given,
         )
 
     def _store_upload(self, request: Request) -> Response:
         name, data = read_upload(validate_body(UploadInput, request)["file"])
-        return answered_once(
+        return answer_once(
             request,
-            {"name": name, "sha256": hashlib.sha256(data).hexdigest()},
             lambda claim: services.store_upload(
                 principal_of(request), name=name, data=data, claim=claim
             ),
-            wire=file_wire,
+            file_wire,
+            body={"name": name, "sha256": hashlib.sha256(data).hexdigest()},
         )
 
 

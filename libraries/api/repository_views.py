@@ -8,12 +8,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from amber.lib.rest.wire import validate_body
 from libraries.api.repository_serializers import RepositoryInput, RepositorySerializer
-from libraries.api.uploads import answered_once
 from libraries.git import services
 from libraries.models import Library, Repository
 from libraries.wire import repository_wire
@@ -45,14 +45,14 @@ class RepositoriesView(GenericAPIView[Repository]):
         principal = principal_of(request)
         library = get_writable(Library, principal, library_id)
         fields = validate_body(RepositoryInput, request)
-        return answered_once(
+        return answer_once(
             request,
-            fields,
             lambda claim: services.start_import(
                 library, user_id=principal.user_id, claim=claim, **fields
             ),
-            wire=repository_wire,
+            repository_wire,
             status=lambda _: 202,
+            body=fields,
         )
 
 

@@ -12,13 +12,13 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from amber.lib.rest.wire import validate_body
 from libraries import services
 from libraries.api.library_serializers import LibraryInput, LibrarySerializer, LibraryWithCounts
-from libraries.api.uploads import answered_once
 from libraries.models import DocumentStatus, Library
 from libraries.wire import DocumentCountsWire, LibraryWithCountsWire, library_wire
 
@@ -47,13 +47,13 @@ class LibrariesView(GenericAPIView[Library]):
     def post(self, request: Request) -> Response:
         """Create a library. 400 `unknown_model` for an embedding model that is not offered."""
         fields = validate_body(LibraryInput, request)
-        return answered_once(
+        return answer_once(
             request,
-            fields,
             lambda claim: services.create_library(
                 principal_of(request), fields=fields, claim=claim
             ),
-            wire=library_wire,
+            library_wire,
+            body=fields,
         )
 
 

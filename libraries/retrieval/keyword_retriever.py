@@ -33,7 +33,7 @@ common."""
 CANDIDATES: Final = 100
 
 
-def find_by_words(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
+def search_keywords(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
     """Find at most CANDIDATES hits, best first. One query; none for a question without words."""
     words = words_asked(query)
     scopes = [scope for scope in scopes if scope.library_ids]

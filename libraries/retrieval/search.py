@@ -26,7 +26,7 @@ from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_query
 from libraries.models import Library
 from libraries.retrieval import rerank
-from libraries.retrieval.keyword_retriever import find_by_words
+from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.passages import MIN_RELEVANCE, ChunkHit, Passage, hits_of, passages_of
 from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
@@ -100,7 +100,7 @@ def search(
         vectors = caller.vectors(scopes, query_vectors or {})
     with transaction.atomic():
         prepare_connection()
-        words = find_by_words(scopes, query) if "words" in retrievers else KeywordResult()
+        words = search_keywords(scopes, query) if "words" in retrievers else KeywordResult()
         ranked = fuse(words, _vector_results(query, scopes, vectors, words))
     at_once = RERANKED if rerank.is_configured() else 2 * k
     hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)

@@ -13,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.registry import sees_assistant
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
-from accounts.tenancy.idempotency import Replay, once
 from amber.lib.errors import Invalid
 from amber.lib.json_text.stream import in_batches, json_response
 from amber.lib.rest.wire import validate_body
@@ -77,18 +77,14 @@ class MemoriesView(GenericAPIView[Memory]):
         given = validate_body(MemoryInput, request)
         owner = Owner.of(principal)
         fact = Fact(given["content"], assistant_id=_scope(principal, given.get("assistant_id")))
-        done = once(
-            principal,
-            route=f"{request.method} {request.path}",
-            key=request.headers.get("Idempotency-Key"),
-            body=request.data,
-            work=lambda claim: services.add_memory(
+        return answer_once(
+            request,
+            lambda claim: services.add_memory(
                 owner, fact, embedded=embedded_or_none(fact.content, owner=owner), claim=claim
             ),
+            lambda added: memory_wire(added[0]),
+            status=services.status_of,
         )
-        if isinstance(done, Replay):
-            return Response(done.answer, status=done.status)
-        return Response(memory_wire(done[0]), status=services.status_of(done))
 
     @extend_schema(
         operation_id="memories_forget_all",

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
@@ -18,7 +19,7 @@ from assistants.models import Assistant
 from libraries.api.file_serializers import FileSerializer, UploadInput
 from libraries.api.file_views import AnyType
 from libraries.api.schema import CONTENT_RESPONSES
-from libraries.api.uploads import answered_once, read_upload
+from libraries.api.uploads import read_upload
 from libraries.files import services
 from libraries.files.response import file_response
 from libraries.models import File
@@ -45,9 +46,8 @@ class GuestFilesView(ForGuests):
         _refuse_long(int(request.META.get("CONTENT_LENGTH") or 0) - _FORM_BYTES)
         name, data = read_upload(validate_body(UploadInput, request)["file"])
         _refuse_long(len(data))
-        return answered_once(
+        return answer_once(
             request,
-            {"name": name, "sha256": hashlib.sha256(data).hexdigest()},
             lambda claim: services.store_upload(
                 principal,
                 name=name,
@@ -56,7 +56,8 @@ class GuestFilesView(ForGuests):
                 at_most=settings.AMBER_GUEST_MAX_FILES,
                 claim=claim,
             ),
-            wire=file_wire,
+            file_wire,
+            body={"name": name, "sha256": hashlib.sha256(data).hexdigest()},
         )
 
 

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.registry import PublicAssistant, public_assistant
@@ -41,7 +42,7 @@ from chats.messages import transcript
 from chats.messages.path_pages import path_page
 from chats.messages.wire import chat_wire, turn_wire
 from chats.models import Chat, ChatMessage, Turn
-from chats.streaming.negotiation import Streamable, answer_posted, answered_once
+from chats.streaming.negotiation import Streamable, answer_posted
 from chats.streaming.stream_view import TurnEventsView
 from libraries.models import File
 from public_api.guests.serializers import (
@@ -137,7 +138,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
         principal = principal_of(request)
         given = validate_body(GuestChatInput, request)
         assistant = get_visible(Assistant, principal, assistant_id)
-        return answered_once(
+        return answer_once(
             request,
             lambda claim: services.create_chat(
                 principal,

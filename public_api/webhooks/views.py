@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from accounts.tenancy.access import get_visible, get_writable
-from accounts.tenancy.idempotency import Replay, once
 from amber.lib.errors import Missing
 from amber.lib.rest.wire import validate_body
 from public_api.models import Webhook, WebhookDelivery
@@ -57,17 +57,11 @@ class WebhooksView(_WebhookListView):
         when the request is repeated with the same Idempotency-Key."""
         principal = principal_of(request)
         fields = validate_body(NewWebhookInput, request)
-        done = once(
-            principal,
-            route="POST webhooks/",
-            key=request.headers.get("Idempotency-Key"),
-            body=request.data,
-            work=lambda claim: services.create_webhook(principal, fields=fields, claim=claim),
+        return answer_once(
+            request,
+            lambda claim: services.create_webhook(principal, fields=fields, claim=claim),
+            lambda made: {**webhook_wire(made[0]), "secret": made[1]},
         )
-        if isinstance(done, Replay):
-            return Response(done.answer, status=done.status)
-        webhook, secret = done
-        return Response({**webhook_wire(webhook), "secret": secret}, status=201)
 
 
 class WebhookView(APIView):

@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible, get_writable
-from accounts.tenancy.idempotency import Replay, once
 from amber.lib.rest.wire import validate_body
 from tools import services
 from tools.api.serializers import (
@@ -56,16 +56,11 @@ class ToolsView(GenericAPIView[Tool]):
         """
         principal = principal_of(request)
         given = validate_body(ToolInput, request)
-        done = once(
-            principal,
-            route=f"{request.method} {request.path}",
-            key=request.headers.get("Idempotency-Key"),
-            body=request.data,
-            work=lambda claim: services.create_tool(principal, given=given, claim=claim),
+        return answer_once(
+            request,
+            lambda claim: services.create_tool(principal, given=given, claim=claim),
+            tool_wire,
         )
-        if isinstance(done, Replay):
-            return Response(done.answer, status=done.status)
-        return Response(tool_wire(done), status=201)
 
 
 class ToolView(APIView):
