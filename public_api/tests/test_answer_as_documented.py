@@ -32,16 +32,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PUMP = "The pump is bled by opening the valve on its left side until no air comes out."
 NOT_SHAPES = ("/events/", "/content/", "/me/export/")
 """Streams, bytes, and the export, whose form is in docs/privacy.md."""
-NOT_REACHED = {
-    "BlockPart",
-    "LeftOutPart",
-    "MemoryPart",
-    "PassagePart",
-    "DeletedResponse",
-    "_ProducedFile",
-}
-"""Parts of a manifest that take a longer chat (test_seal_chats, test_cite_passages), and what has no
-second list of its fields: the serializer itself makes it."""
+NOT_REACHED = {"BlockPart", "LeftOutPart", "MemoryPart", "PassagePart"}
+"""Parts of a manifest that take more of a chat (test_seal_chats, test_cite_passages)."""
 
 
 class Client:
@@ -80,7 +72,8 @@ def read(answer: Any) -> bytes:
 @pytest.fixture
 def tool(alice: Persona, weather: Any) -> Tool:
     weather.functions = [function(timeout_seconds=5)]
-    weather.reply = lambda _: {"content": "sunny", "files": []}
+    file = {"mime_type": "text/plain", "name": "a.txt", "base64": "aGk="}
+    weather.reply = lambda _: {"content": "sunny", "files": [file]}
     return create_tool(alice.principal, given={"kind": "discovery", "discovery_url": weather.url})
 
 
@@ -184,4 +177,7 @@ def test_every_row_has_just_the_fields_that_are_documented(alice, rows, worker):
     library = f"/api/v1/libraries/{rows['library_id']}/ask/"
     client.ask_later("POST", library, {"question": "How is the pump bled?"}, key)
     client.ask("get", "/v1/models", client=api(key=key))
+    asked = {"model": "fake-model", "input": "[[fake tokens=6]]"}
+    response = client.ask_later("POST", "/v1/responses", asked, key)["id"]
+    client.ask("delete", f"/v1/responses/{response}", client=api(key=key))
     assert documented_components() - client.reached == NOT_REACHED
