@@ -2,7 +2,9 @@
 
 pytest_plugins = [
     "tests.services",
+    "tests.garbage",
     "tests.setup_django",
+    "tests.databases",
     "tests.empty_tables",
     "tests.personas",
     "tests.own_tools",

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
 from rest_framework.test import APIClient
 
 from accounts import services
@@ -74,11 +77,19 @@ def api(persona: Persona | None = None, *, key: str = "", check_csrf: bool = Fal
     if key:
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}")
     elif persona is not None:
-        client.force_login(persona.user)
-        session = client.session
-        session[ACTIVE_ORGANIZATION] = str(persona.organization.pk)
-        session.save()
+        sign_in(client, persona)
     return client
+
+
+def sign_in(client: APIClient, persona: Persona) -> None:
+    """As `force_login`, in this organization: four statements instead of nineteen."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(persona.user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = persona.user.get_session_auth_hash()
+    session[ACTIVE_ORGANIZATION] = str(persona.organization.pk)
+    session.save()
+    client.cookies[settings.SESSION_COOKIE_NAME] = str(session.session_key)
 
 
 def join(name: str, organization: Organization, role: Role = Role.MEMBER) -> Persona:

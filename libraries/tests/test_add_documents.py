@@ -5,9 +5,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from libraries.models import Document, File, Library
+from libraries.tests.enqueued import enqueued
 from libraries.tests.files import SVG, picture
 from libraries.tests.ledger import ALL, assert_chunked, ingest, new_library, new_model, text_of
-from libraries.tests.rings import enqueued
 from tests.personas import Persona, api
 
 __all__ = ["enqueued"]

@@ -10,9 +10,9 @@ from libraries.git import importing
 from libraries.ingestion import intake, leftovers
 from libraries.ingestion.document_deletion import remove_document
 from libraries.models import Document, DocumentChunk, File, Repository
+from libraries.tests.enqueued import enqueued
 from libraries.tests.ledger import assert_counted, ingest, new_document, new_library
-from libraries.tests.rings import enqueued
-from libraries.tests.test_import_repositories import (
+from libraries.tests.served_repositories import (
     FILES,
     allowed,
     ask,

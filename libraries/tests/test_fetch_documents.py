@@ -6,8 +6,8 @@ import pytest
 
 from amber.lib.tests.local_server import LocalServer, say, send_to
 from libraries.models import Document
+from libraries.tests.enqueued import enqueued
 from libraries.tests.ledger import ALL, ingest, new_document, new_library
-from libraries.tests.rings import enqueued
 from tests.personas import Persona, api
 
 __all__ = ["enqueued"]

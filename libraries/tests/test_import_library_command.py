@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from libraries.models import Document
+from libraries.tests.enqueued import enqueued
 from libraries.tests.git_server import Repository as GitRepository
 from libraries.tests.ledger import ingest, new_library
-from libraries.tests.rings import enqueued
 
 __all__ = ["enqueued"]
 

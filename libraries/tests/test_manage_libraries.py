@@ -3,8 +3,8 @@ from uuid import uuid4
 import pytest
 
 from libraries.models import Document, DocumentChunk, File, Library
+from libraries.tests.enqueued import enqueued
 from libraries.tests.ledger import ALL, ingest, new_document, new_library, new_model
-from libraries.tests.rings import enqueued
 from tests.personas import api
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,6 +1,7 @@
 import pytest
 
 from libraries.models import Document
+from libraries.tests.enqueued import enqueued
 from libraries.tests.ledger import (
     ALL,
     assert_counted,
@@ -10,7 +11,6 @@ from libraries.tests.ledger import (
     new_library,
     text_of,
 )
-from libraries.tests.rings import enqueued
 from tests.personas import api
 
 __all__ = ["enqueued"]

@@ -35,13 +35,13 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
         finally:
             connections.close_all()
 
-    def ring(turn_id: UUID) -> None:
+    def enqueue(turn_id: UUID) -> None:
         enqueued.append(turn_id)
         threads.append(threading.Thread(target=run, args=(turn_id,)))
         threads[-1].start()
 
-    monkeypatch.setattr("chats.services.enqueue_turn", ring)
-    monkeypatch.setattr("chats.call_services.enqueue_turn", ring)
+    monkeypatch.setattr("chats.services.enqueue_turn", enqueue)
+    monkeypatch.setattr("chats.call_services.enqueue_turn", enqueue)
     # Redis carries cancel requests to real workers; here there is one, and it is this process.
     for place in ("chats.services", "chats.call_services"):
         monkeypatch.setattr(

@@ -10,75 +10,32 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Membership, Role, User
-from amber.lib.tests.local_server import LocalServer
 from chats.models import Chat, Turn
 from chats.services import cancel_turn, start_stateless_turn
-from chats.tests.runs import ask, run
+from chats.tests.runs import ask
 from public_api.models import DeliveryStatus, Webhook, WebhookDelivery
+from public_api.tests.hooks import (
+    OK,
+    SIX,
+    answer_with,
+    enqueued,
+    hook,
+    receiver,
+    turn_of,
+    with_key,
+)
 from public_api.webhooks import delivery as webhook_delivery
 from public_api.webhooks import outbox
 from public_api.webhooks.delivery import deliver_due, forget_deliveries
-from public_api.webhooks.services import create_webhook, deliver_again, edit_webhook, rotate_secret
-from tests.personas import api
+from public_api.webhooks.services import deliver_again, edit_webhook, rotate_secret
+
+__all__ = ["enqueued", "hook", "receiver"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-SIX = "[[fake tokens=6]]"
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-
-@pytest.fixture(autouse=True)
-def enqueued(monkeypatch, settings):
-    """How often a message was enqueued; and they know at once who has webhooks."""
-    heard = []
-    monkeypatch.setattr(outbox, "KNOWN_SECONDS", -1.0)
-    monkeypatch.setattr("public_api.webhooks.outbox.enqueue_deliveries", lambda: heard.append(1))
-    monkeypatch.setattr("public_api.webhooks.services.enqueue_deliveries", lambda: heard.append(1))
-    monkeypatch.setattr("chats.services.enqueue_turn", lambda pk: None)
-    monkeypatch.setattr("chats.services.announce_cancel", lambda pk: None)
-    yield heard
-    outbox.forget_known()
-
-
-@pytest.fixture
-def receiver(settings):
-    with LocalServer() as server:
-        settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{server.port}"]
-        answer_with(server, OK)
-        yield server
-
-
-def answer_with(server, raw):
-    server.routes["/hook"] = lambda connection, _: connection.sendall(raw)
 
 
 def status(code):
     return f"HTTP/1.1 {code} X\r\nContent-Length: 0\r\n\r\n".encode()
-
-
-@pytest.fixture
-def hook(receiver):
-    def make(persona, **fields):
-        events = fields.pop("events", ["turn.completed", "turn.failed", "turn.cancelled"])
-        url = f"http://127.0.0.1:{receiver.port}/hook"
-        return create_webhook(persona.principal, fields={"url": url, "events": events} | fields)
-
-    return make
-
-
-def with_key(persona):
-    """The principal of a key of theirs."""
-    principal = persona.principal
-    return type(principal)(
-        principal.organization_id, principal.user, principal.role, key=persona.new_key()[0]
-    )
-
-
-def turn_of(persona, content=SIX, *, by_key=True):
-    principal = with_key(persona) if by_key else persona.principal
-    turn = start_stateless_turn(principal, messages=[{"role": "human", "content": content}])
-    run(turn)
-    return turn
 
 
 def sent(receiver):
@@ -89,8 +46,7 @@ def make_due():
     WebhookDelivery.objects.update(due_at=timezone.now())
 
 
-# -- What is told
-# ------------------------------------------------------------------------------------
+# -- What is told ----------------------------------------------------------------------------------
 
 
 def test_an_ended_turn_of_a_key_is_told_and_signed(alice, new_model, receiver, hook, enqueued):
@@ -266,8 +222,7 @@ def test_organizations_without_webhooks_cost_no_query(
         outbox.note_turn(turn)
 
 
-# -- Trying again
-# --------------------------------------------------------------------------------------
+# -- Trying again ----------------------------------------------------------------------------------
 
 
 def test_a_failure_is_tried_again_later_and_then_given_up(alice, new_model, receiver, hook):
@@ -406,8 +361,7 @@ def test_old_log_entries_are_forgotten(alice, new_model, hook, settings):
     assert not WebhookDelivery.objects.exists()
 
 
-# -- Secrets and redelivery
-# ------------------------------------------------------------------------------
+# -- Secrets and redelivery ------------------------------------------------------------------------
 
 
 def test_both_secrets_sign_while_one_is_changed(alice, new_model, receiver, hook):
@@ -437,108 +391,3 @@ def test_a_delivery_is_sent_again_as_the_same_event(alice, new_model, receiver, 
     first, second = sent(receiver)
     assert first == second
     assert WebhookDelivery.objects.filter(status="delivered").count() == 2
-
-
-# -- REST
-# --------------------------------------------------------------------------------------------------
-
-ALL = "/api/v1/webhooks/"
-
-
-def test_the_secret_is_shown_once(alice):
-    client = api(alice)
-    made = client.post(ALL, {"url": "https://example.com/hook"})
-    assert made.status_code == 201, made.content
-    said = made.json()
-    assert said["secret"].startswith("whsec_")
-    assert said["events"] == [
-        "turn.completed",
-        "turn.incomplete",
-        "turn.failed",
-        "turn.cancelled",
-        "turn.waiting",
-    ]
-    again = client.get(f"{ALL}{said['id']}/").json()
-    assert "secret" not in again
-    assert client.get(ALL).json()["results"] == [again]
-    assert said["secret"] not in Webhook.objects.get().secret_sealed
-
-
-def test_the_same_key_twice_makes_one_and_tells_no_secret_again(alice):
-    client = api(alice)
-    ask_for = {"url": "https://example.com/hook"}
-    first = client.post(ALL, ask_for, headers={"Idempotency-Key": "k"})
-    second = client.post(ALL, ask_for, headers={"Idempotency-Key": "k"})
-    assert first.json() | {"secret": None} == second.json()
-    assert Webhook.objects.count() == 1
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "url"),
-        ({"url": "ftp://example.com/"}, "url"),
-        ({"url": "http://127.0.0.1/"}, "url"),
-        ({"url": "https://example.com/", "events": ["turn.begun"]}, "events.0"),
-        ({"url": "https://example.com/", "events": []}, "events"),
-        (
-            {"url": "https://example.com/", "whole_organization": True, "include_output": True},
-            "include_output",
-        ),
-    ],
-    ids=["none", "scheme", "at home", "event", "no events", "texts of others"],
-)
-def test_bad_webhooks_are_400(alice, body, field):
-    answer = api(alice).post(ALL, body)
-    assert answer.status_code == 400
-    assert field in answer.json()["error"]["fields"]
-    assert not Webhook.objects.exists()
-
-
-def test_members_may_not_hear_of_everybody(bob):
-    body = {"url": "https://example.com/", "whole_organization": True}
-    assert api(bob).post(ALL, body).status_code == 403
-
-
-def test_admins_see_those_of_the_whole_organization(alice, carol, bob):
-    body = {"url": "https://example.com/", "whole_organization": True}
-    made = api(alice).post(ALL, body).json()
-    assert api(carol).get(f"{ALL}{made['id']}/").status_code == 200
-    assert api(bob).get(f"{ALL}{made['id']}/").status_code == 404
-
-
-def test_keys_may_not_touch_webhooks(alice):
-    assert api(key=alice.new_key()[1]).get(ALL).status_code == 403
-
-
-def test_changes_rotates_and_deletes(alice):
-    client = api(alice)
-    made = client.post(ALL, {"url": "https://example.com/hook"}).json()
-    place = f"{ALL}{made['id']}/"
-    changed = client.patch(place, {"enabled": False, "name": "Mine"}).json()
-    assert (changed["enabled"], changed["disabled_reason"]) == (False, "Switched off.")
-    rotated = client.post(f"{place}rotate/", {"overlap_hours": 1})
-    assert rotated.status_code == 201
-    assert rotated.json()["secret"] not in ("", made["secret"])
-    assert client.delete(place).status_code == 204
-    assert client.get(place).status_code == 404
-
-
-def test_the_log_shows_how_it_went_and_sends_again(alice, new_model, receiver, hook):
-    new_model(default=True)
-    webhook, _ = hook(alice)
-    turn = turn_of(alice)
-    client = api(alice)
-    log = f"{ALL}{webhook.pk}/deliveries/"
-    (waiting,) = client.get(log).json()["results"]
-    assert (waiting["status"], waiting["attempts"]) == ("queued", 0)
-    again = f"{log}{waiting['id']}/redeliver/"
-    assert client.post(again).status_code == 409
-    deliver_due()
-    (done,) = client.get(log).json()["results"]
-    assert (done["status"], done["attempts"], done["http_status"]) == ("delivered", 1, 200)
-    assert done["turn_id"] == str(turn.pk)
-    repeated = client.post(again)
-    assert repeated.status_code == 201
-    assert repeated.json()["event_id"] == done["event_id"]
-    assert len(client.get(log).json()["results"]) == 2

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.e2e.client import Client
-from tests.e2e.platform import Platform, started_platform
+from tests.e2e.platform import QUICK_LEASE, Platform, started_platform
 from tests.fixtures_provider import RunningProvider, fake_provider
 
 __all__ = ["fake_provider"]
@@ -22,6 +22,14 @@ def running_platform(fake_provider: RunningProvider) -> Iterator[Platform]:
 def platform(running_platform: Platform) -> Iterator[Platform]:
     """Whole at the start of each test; whatever was broken in it, no process may leave a trace."""
     running_platform.restore()
+    with leaves_no_trace(running_platform):
+        yield running_platform
+
+
+@pytest.fixture
+def quick_platform(running_platform: Platform) -> Iterator[Platform]:
+    """As `platform`; its chat worker has a QUICK_LEASE, and stays for the next test that wants one."""
+    running_platform.restore(chat=QUICK_LEASE)
     with leaves_no_trace(running_platform):
         yield running_platform
 

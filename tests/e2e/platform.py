@@ -6,7 +6,6 @@ lines of `amber.up`. Every child is tied to this process by the kernel, so nothi
 
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -14,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,12 +26,14 @@ import redis
 
 from amber import installation, up
 from amber.embedded import prepare_redis
-from amber.processes import spawn, stop, wait_until
+from amber.processes import spawn, stop
+from tests.databases import drop_database, migrated, own_database
 from tests.e2e.client import Client
 from tests.e2e.link import Address, Link
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 60
+MOST_PAUSE_SECONDS = 0.2
 PATIENCE_SECONDS = 40.0
 """What a person may wait for a turn whose worker was killed; nothing here asserts speed."""
 
@@ -47,6 +49,9 @@ SETTINGS = {
     "CELERY_SKIP_CHECKS": "1",
     "PYTHONUNBUFFERED": "1",
 }
+
+QUICK_LEASE = {"AMBER_LEASE_SECONDS": "2", "AMBER_SWEEP_SECONDS": "0.5"}
+"""Of workers whose turns another takes soon after their death."""
 
 
 @dataclass(eq=False)
@@ -107,21 +112,26 @@ class Platform:
         self.start_member("ingest")
         self.wait_until_ready()
 
-    def restore(self) -> None:
-        """Redis, one web process, one chat and one ingest worker, all with the usual settings."""
+    def restore(self, **others: dict[str, str] | None) -> None:
+        """Redis, one web process, one chat and one ingest worker, with the usual settings.
+
+        `others` are settings of a role that has not the usual ones; None is for a role that stays
+        away. A process that has its settings stays.
+        """
         self._forget_the_dead()
         if not self._of("redis"):
             self.start_redis()
         for member in list(self.members):
-            if member.settings:
+            if member.settings != others.get(member.role, {}):
                 self.stop_member(member)
-        for spare in self._of("chat")[1:]:
+        for spare in self._of("chat")[1:] + self._of("ingest")[1:]:
             self.stop_member(spare)
         if not self._of("web"):
             self.start_web(self.port)
         for role in ("chat", "ingest"):
-            if not self._of(role):
-                self.start_member(role)
+            settings = others.get(role, {})
+            if settings is not None and not self._of(role):
+                self.start_member(role, **settings)
         self.wait_until_ready()
 
     def stop(self) -> None:
@@ -203,6 +213,10 @@ class Platform:
         return self._of("chat")[0]
 
     @property
+    def ingest_worker(self) -> Member:
+        return self._of("ingest")[0]
+
+    @property
     def redis_process(self) -> Member:
         return self._of("redis")[0]
 
@@ -220,6 +234,11 @@ class Platform:
         with psycopg.connect(self.database_url) as connection:
             return connection.execute(sql.encode(), parameters).fetchall()
 
+    def turns_of(self, member: Member) -> set[str]:
+        """The ids of the turns that it runs."""
+        sql = "SELECT id FROM chats_turn WHERE status = 'running' AND worker LIKE %s"
+        return {str(pk) for (pk,) in self.query(sql, f"%:{member.pid}:%")}
+
     def is_consuming(self, member: Member) -> bool:
         assert member.is_alive, f"{member.role} ended; {self.said_last()}"
         sql = "SELECT 1 FROM chats_workerheartbeat WHERE worker LIKE %s"
@@ -232,7 +251,12 @@ class Platform:
         self.wait_for(lambda: self.readiness() == 200, "readiness")
 
     def wait_for(self, check: Any, what: str, seconds: float = START_SECONDS) -> None:
-        assert wait_until(check, timeout_seconds=seconds), f"no {what}; {self.said_last()}"
+        """Look again after longer and longer pauses: a look costs a connection or a request."""
+        deadline, pause_seconds = time.monotonic() + seconds, 0.02
+        while not check():
+            assert time.monotonic() < deadline, f"no {what}; {self.said_last()}"
+            time.sleep(pause_seconds)
+            pause_seconds = min(pause_seconds * 1.5, MOST_PAUSE_SECONDS)
 
     def said_last(self, chars: int = 3_000) -> str:
         return self.log.read_text(errors="replace")[-chars:]
@@ -260,9 +284,14 @@ class Platform:
 
 
 @contextmanager
-def started_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
-    """A whole one, gone with the block; `settings` differ from the usual in all its processes."""
-    with _new_platform(provider_url, settings) as platform:
+def started_platform(
+    provider_url: str, template: str | None = None, **settings: str
+) -> Iterator[Platform]:
+    """A whole one, gone with the block; `settings` differ from the usual in all its processes.
+
+    Its database is a copy of `template`, of the migrated one if None.
+    """
+    with _new_platform(provider_url, template or migrated(), settings) as platform:
         platform.start()
         yield platform
 
@@ -270,25 +299,24 @@ def started_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
 @contextmanager
 def linked_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
     """As `started_platform`, reaching its servers through links that can break."""
-    with _new_platform(provider_url, settings) as platform:
+    with _new_platform(provider_url, migrated(), settings) as platform:
         platform.put_links()
         platform.start()
         yield platform
 
 
 @contextmanager
-def _new_platform(provider_url: str, settings: dict[str, str]) -> Iterator[Platform]:
+def _new_platform(provider_url: str, template: str, settings: dict[str, str]) -> Iterator[Platform]:
     home = Path(tempfile.mkdtemp(prefix="amber-e2e-"))
     name = f"amber_e2e_{secrets.token_hex(4)}"
-    server_url = os.environ["DATABASE_URL"]
-    address = own_database(server_url, name)
+    address = own_database(name, template)
     platform = Platform(home, provider_url=provider_url, database_url=address)
     platform.environ.update(settings)
     try:
         yield platform
     finally:
         platform.stop()
-        drop_database(server_url, name)
+        drop_database(name)
         shutil.rmtree(home, ignore_errors=True)
 
 
@@ -297,19 +325,6 @@ def _address_of(url: SplitResult, default_port: int) -> Address:
     port = url.port or default_port
     [folder] = parse_qs(url.query).get("host", [""])
     return f"{folder}/.s.PGSQL.{port}" if folder else (url.hostname or "127.0.0.1", port)
-
-
-def own_database(url: str, name: str) -> str:
-    """A new database on this server; its address."""
-    assert re.fullmatch(r"\w+", name)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
-
-
-def drop_database(url: str, name: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 def _free_port() -> int:

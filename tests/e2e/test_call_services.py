@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import Asked, Client, Viewer
-from tests.e2e.test_survive_dead_workers import QUICK_LEASE
+from tests.e2e.platform import QUICK_LEASE, Platform
 from tests.e2e.transcripts import check_stored
 from tests.fake_answers import answer_text
 from tools.tests.tool_service import ToolService, function, serving
@@ -78,7 +78,7 @@ def decide(client: Client, asked: Asked, approved: bool) -> Any:
     return answer.body
 
 
-def kill_in_mid_call(platform: Any, service: Service, worker: Any) -> None:
+def kill_in_mid_call(platform: Platform, service: Service, worker: Any) -> None:
     """SIGKILL while the service works on the call; then another worker comes."""
     assert service.is_reached.wait(30), "the service was not called"
     worker.kill()
@@ -100,13 +100,12 @@ def check_cut_call(client: Client, asked: Asked, viewer: Viewer, result: str) ->
     ("name", "times", "result"), [("charge", 1, UNKNOWN), ("look_up", 2, "look_up done")]
 )
 def test_a_worker_killed_between_a_call_and_its_result_does_not_call_twice_unless_it_is_safe(
-    platform, ann, service, name, times, result
+    quick_platform, ann, service, name, times, result
 ):
-    platform.stop_member(platform.chat_worker)
-    worker = platform.start_member("chat", **QUICK_LEASE)
+    worker = quick_platform.chat_worker
     asked = ask(ann, service, calling(name))
     viewer = ann.watch(asked)
-    kill_in_mid_call(platform, service, worker)
+    kill_in_mid_call(quick_platform, service, worker)
     check_cut_call(ann, asked, viewer, result)
     assert list(service.calls_by_key.values()) == [times], "each call has one key, however often"
 
@@ -115,15 +114,14 @@ def test_a_worker_killed_between_a_call_and_its_result_does_not_call_twice_unles
     ("name", "times", "result"), [("send", 1, UNKNOWN), ("look_closely", 2, "look_closely done")]
 )
 def test_an_approval_is_used_once_though_its_worker_is_killed(
-    platform, ann, service, name, times, result
+    quick_platform, ann, service, name, times, result
 ):
-    platform.stop_member(platform.chat_worker)
-    worker = platform.start_member("chat", **QUICK_LEASE)
+    worker = quick_platform.chat_worker
     asked = ask(ann, service, calling(name))
     viewer = ann.watch(asked).wait_for_event("turn.waiting")
     assert service.calls_by_key == {}
     decide(ann, asked, True)
-    kill_in_mid_call(platform, service, worker)
+    kill_in_mid_call(quick_platform, service, worker)
     check_cut_call(ann, asked, viewer, result)
     assert list(service.calls_by_key.values()) == [times]
 

@@ -2,15 +2,16 @@
 
 import secrets
 import signal
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from libraries.chunking.chunker import chunk
 from tests.e2e.client import Client
-from tests.e2e.halting import MOMENTS
-from tests.e2e.platform import Member, Platform
+from tests.e2e.conftest import leaves_no_trace
+from tests.e2e.halting import MOMENTS, Halt
+from tests.e2e.platform import Platform
 
 pytestmark = pytest.mark.e2e
 
@@ -79,83 +80,104 @@ def assert_exactly_chunked(
 
 
 @pytest.fixture
-def stopped(platform: Platform) -> Platform:
-    """Without an ingest worker."""
-    for member in [m for m in platform.members if m.role == "ingest"]:
-        platform.stop_member(member)
-    return platform
+def halt(running_platform: Platform) -> Halt:
+    """Of `halting`."""
+    folder = running_platform.home / "halt"
+    folder.mkdir(exist_ok=True)
+    halt = Halt(folder)
+    halt.disarm()
+    return halt
 
 
-def start_halting(platform: Platform, at: str, file: Path) -> Member:
-    return platform.start_member(
-        "ingest",
+def settings_of(halt: Halt) -> dict[str, str]:
+    return {
         **QUICK_LEASE,
-        E2E_HALT_AT=at,
-        E2E_HALT_FILE=str(file),
-        AMBER_INGEST_CONCURRENCY="1",
-    )
+        "E2E_HALT_FOLDER": str(halt.armed.parent),
+        "AMBER_INGEST_CONCURRENCY": "1",
+    }
+
+
+@pytest.fixture
+def halting(running_platform: Platform, halt: Halt) -> Iterator[Platform]:
+    """With an ingest worker that can be halted, and stays for the next test that wants one."""
+    running_platform.restore(ingest=settings_of(halt))
+    with leaves_no_trace(running_platform):
+        yield running_platform
+
+
+@pytest.fixture
+def stopped(running_platform: Platform) -> Iterator[Platform]:
+    """Without an ingest worker."""
+    running_platform.restore(ingest=None)
+    with leaves_no_trace(running_platform):
+        yield running_platform
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_killed_workers_document_has_exactly_its_chunks(
-    stopped, ann, fake_provider, tmp_path, moment
+    halting, halt, ann, fake_provider, moment
 ):
     library, text = new_library(ann), text_of(1)
     before = fake_provider.stats()["embed_texts"]
+    halt.arm(moment)
     document_id = give(ann, library, text)
-    halted = tmp_path / "halted"
-    worker = start_halting(stopped, moment, halted)
-    stopped.wait_for(halted.exists, moment)
+    halting.wait_for(halt.halted.exists, moment)
     if moment != "published":
         rows = "SELECT count(*) FROM libraries_documentchunk WHERE library_id = %s"
-        assert stopped.query(rows, library) == [(0,)], "nothing half-visible"
-    worker.kill()
-    stopped.start_member("ingest", **QUICK_LEASE)
-    wait_until_ready(stopped, ann, document_id)
-    assert_exactly_chunked(stopped, ann, library, {document_id: text})
+        assert halting.query(rows, library) == [(0,)], "nothing half-visible"
+    halting.ingest_worker.kill()
+    halt.disarm()
+    halting.start_member("ingest", **settings_of(halt))
+    wait_until_ready(halting, ann, document_id)
+    assert_exactly_chunked(halting, ann, library, {document_id: text})
     attempts = 1 if moment == "published" else 2
     assert document(ann, document_id)["attempt"] == attempts
     paid = fake_provider.stats()["embed_texts"] - before
     assert paid == len(chunks(ann, document_id)), "no vector is paid for twice"
 
 
-def test_many_documents_survive_many_kills(stopped, ann, tmp_path):
+def test_many_documents_survive_many_kills(halting, halt, ann):
     library = new_library(ann)
     texts = {}
+    worker = halting.ingest_worker
+    halt.arm("embedding")
     for number in range(30):
         text = text_of(number, sentences=20)
         texts[give(ann, library, text)] = text
-    for moment in ("embedding", "publishing"):
-        halted = tmp_path / moment
-        worker = start_halting(stopped, moment, halted)
-        stopped.wait_for(halted.exists, moment)
-        worker.kill()
-    stopped.start_member("ingest", **QUICK_LEASE)
-    wait_until_ready(stopped, ann, *texts)
-    assert_exactly_chunked(stopped, ann, library, texts)
+    halting.wait_for(halt.halted.exists, "embedding")
+    worker.kill()
+    halt.arm("publishing")
+    worker = halting.start_member("ingest", **settings_of(halt))
+    halting.wait_for(halt.halted.exists, "publishing")
+    worker.kill()
+    halt.disarm()
+    halting.start_member("ingest", **settings_of(halt))
+    wait_until_ready(halting, ann, *texts)
+    assert_exactly_chunked(halting, ann, library, texts)
 
 
 @pytest.mark.parametrize("moment", ["chunked", "publishing"])
-def test_a_worker_that_was_only_slow_writes_nothing_more(stopped, ann, tmp_path, moment):
+def test_a_worker_that_was_only_slow_writes_nothing_more(halting, halt, ann, moment):
     """Paused for longer than its lease, as a machine is that sleeps; then it goes on."""
     library, text = new_library(ann), text_of(1)
+    slow = halting.ingest_worker
+    halt.arm(moment)
     document_id = give(ann, library, text)
-    halted = tmp_path / "halted"
-    slow = start_halting(stopped, moment, halted)
-    stopped.wait_for(halted.exists, moment)
+    halting.wait_for(halt.halted.exists, moment)
     slow.process.send_signal(signal.SIGSTOP)
     try:
-        stopped.start_member("ingest", **QUICK_LEASE)
+        halt.disarm()
+        halting.start_member("ingest", **settings_of(halt))
         taken = "SELECT 1 FROM libraries_document WHERE id = %s AND fence > 1"
-        stopped.wait_for(lambda: stopped.query(taken, document_id), "another claim")
+        halting.wait_for(lambda: halting.query(taken, document_id), "another claim")
         if moment == "chunked":
-            wait_until_ready(stopped, ann, document_id)
+            wait_until_ready(halting, ann, document_id)
     finally:
-        halted.unlink()
+        halt.halted.unlink()
         slow.process.send_signal(signal.SIGCONT)
-    wait_until_ready(stopped, ann, document_id)
-    stopped.stop_member(slow)
-    assert_exactly_chunked(stopped, ann, library, {document_id: text})
+    wait_until_ready(halting, ann, document_id)
+    halting.stop_member(slow)
+    assert_exactly_chunked(halting, ann, library, {document_id: text})
 
 
 def test_documents_that_came_while_no_worker_was_there_are_found(stopped, ann):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import EMPTY
 from tests.e2e.platform import ROOT, Platform, started_platform
 from tests.e2e.transcripts import check_stored
 from tests.fixtures_provider import RunningProvider
@@ -29,8 +30,8 @@ FROM (SELECT id FROM accounts_organization LIMIT 1) o, generate_series(1, {MANY}
 
 @pytest.fixture(scope="module")
 def own_platform(fake_provider: RunningProvider) -> Iterator[Platform]:
-    """Not the one that other tests share: this one is stopped and emptied."""
-    with started_platform(fake_provider.base_url) as platform:
+    """Not the one that other tests share: this one is stopped and emptied. It begins with nothing."""
+    with started_platform(fake_provider.base_url, template=EMPTY) as platform:
         yield platform
 
 

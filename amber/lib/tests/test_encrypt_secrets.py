@@ -1,4 +1,4 @@
-"""Sealed texts open for their row and no other; API keys tell themselves from typing errors."""
+"""Encrypted texts decrypt for their row and no other; API keys tell themselves from typing errors."""
 
 import base64
 import re
@@ -18,68 +18,68 @@ ROW: dict[str, Any] = {"table": "tools", "pk": "1", "organization_id": "a"}
 
 
 @given(st.text())
-def test_what_is_sealed_opens(text: str) -> None:
-    sealed = encrypt(text, **ROW, keys=[OLD])
-    assert decrypt(sealed, **ROW, keys=[OLD]) == text
-    assert sealed.isascii()
+def test_what_is_encrypted_decrypts(text: str) -> None:
+    encrypted = encrypt(text, **ROW, keys=[OLD])
+    assert decrypt(encrypted, **ROW, keys=[OLD]) == text
+    assert encrypted.isascii()
 
 
-def test_the_same_text_is_sealed_differently_each_time() -> None:
+def test_the_same_text_is_encrypted_differently_each_time() -> None:
     assert encrypt("x", **ROW, keys=[OLD]) != encrypt("x", **ROW, keys=[OLD])
 
 
 @pytest.mark.parametrize("other", [{"table": "providers"}, {"pk": "2"}, {"organization_id": "b"}])
-def test_it_does_not_open_for_another_row(other: dict[str, str]) -> None:
-    sealed = encrypt("x", **ROW, keys=[OLD])
+def test_it_does_not_decrypt_for_another_row(other: dict[str, str]) -> None:
+    encrypted = encrypt("x", **ROW, keys=[OLD])
     with pytest.raises(DecryptError, match="another row"):
-        decrypt(sealed, **(ROW | other), keys=[OLD])
+        decrypt(encrypted, **(ROW | other), keys=[OLD])
 
 
 def test_rows_of_the_platform_have_no_organization() -> None:
     row = ROW | {"organization_id": None}
-    sealed = encrypt("x", **row, keys=[OLD])
-    assert decrypt(sealed, **row, keys=[OLD]) == "x"
+    encrypted = encrypt("x", **row, keys=[OLD])
+    assert decrypt(encrypted, **row, keys=[OLD]) == "x"
     with pytest.raises(DecryptError):
-        decrypt(sealed, **(ROW | {"organization_id": "None"}), keys=[OLD])
+        decrypt(encrypted, **(ROW | {"organization_id": "None"}), keys=[OLD])
 
 
 def test_names_cannot_run_into_each_other() -> None:
-    sealed = encrypt("x", table="a", pk="b", organization_id="c", keys=[OLD])
+    encrypted = encrypt("x", table="a", pk="b", organization_id="c", keys=[OLD])
     with pytest.raises(DecryptError):
-        decrypt(sealed, table="a", pk='b","c', organization_id="", keys=[OLD])
+        decrypt(encrypted, table="a", pk='b","c', organization_id="", keys=[OLD])
 
 
-def test_every_key_of_the_ring_opens_and_the_first_seals() -> None:
-    sealed = encrypt("x", **ROW, keys=[OLD])
-    assert decrypt(sealed, **ROW, keys=[NEW, OLD]) == "x"
+def test_every_key_decrypts_and_the_first_encrypts() -> None:
+    encrypted = encrypt("x", **ROW, keys=[OLD])
+    assert decrypt(encrypted, **ROW, keys=[NEW, OLD]) == "x"
     assert decrypt(encrypt("x", **ROW, keys=[NEW, OLD]), **ROW, keys=[NEW]) == "x"
 
 
-def test_a_key_that_left_the_ring_is_said_to_be_missing() -> None:
+def test_a_key_that_was_taken_away_is_said_to_be_missing() -> None:
     with pytest.raises(DecryptError, match="not in AMBER_SECRET_KEYS"):
         decrypt(encrypt("x", **ROW, keys=[OLD]), **ROW, keys=[NEW])
 
 
 @given(st.data())
-def test_a_damaged_text_does_not_open(data: st.DataObject) -> None:
-    sealed = encrypt("some text", **ROW, keys=[OLD])
-    body = bytearray(base64.urlsafe_b64decode(sealed.rpartition(".")[2]))
+def test_a_damaged_text_does_not_decrypt(data: st.DataObject) -> None:
+    encrypted = encrypt("some text", **ROW, keys=[OLD])
+    body = bytearray(base64.urlsafe_b64decode(encrypted.rpartition(".")[2]))
     position = data.draw(st.integers(0, len(body) - 1))
     body[position] ^= data.draw(st.integers(1, 255))
-    damaged = sealed.rpartition(".")[0] + "." + base64.urlsafe_b64encode(body).decode()
+    damaged = encrypted.rpartition(".")[0] + "." + base64.urlsafe_b64encode(body).decode()
     with pytest.raises(DecryptError):
         decrypt(damaged, **ROW, keys=[OLD])
 
 
 @pytest.mark.parametrize("text", ["", "plain", "v1", "v1..", "v2.x.y", "v1.{id}.", "v1.{id}.ü"])
-def test_what_is_no_sealed_text_is_refused(text: str) -> None:
+def test_what_is_no_encrypted_text_is_refused(text: str) -> None:
     key_id = encrypt("x", **ROW, keys=[OLD]).split(".")[1]
     with pytest.raises(DecryptError):
         decrypt(text.format(id=key_id), **ROW, keys=[OLD])
 
 
 @pytest.mark.parametrize("keys", [[], [""], ["a passphrase"], [OLD, "c2hvcnQ="], [OLD, "ü"]])
-def test_a_ring_of_anything_but_keys_is_refused_without_showing_it(keys: list[str]) -> None:
+def test_anything_but_keys_is_refused_without_showing_it(keys: list[str]) -> None:
     with pytest.raises(SecretKeyError) as caught:
         secrets.check_keys(keys)
     assert not any(key and key in str(caught.value) for key in keys)
@@ -87,8 +87,8 @@ def test_a_ring_of_anything_but_keys_is_refused_without_showing_it(keys: list[st
 
 def test_both_alphabets_of_base64_are_taken() -> None:
     text = base64.b64encode(b"\xff" * 32).decode()
-    sealed = encrypt("x", **ROW, keys=[text])
-    assert decrypt(sealed, **ROW, keys=[text.replace("/", "_")]) == "x"
+    encrypted = encrypt("x", **ROW, keys=[text])
+    assert decrypt(encrypted, **ROW, keys=[text.replace("/", "_")]) == "x"
 
 
 # -- API keys ------------------------------------------------------------------------------------

@@ -9,14 +9,14 @@ def new_provider() -> Provider:
     return Provider(name="p", base_url="https://provider.example/v1")
 
 
-def test_a_sealed_key_opens_for_its_row():
+def test_an_encrypted_key_decrypts_for_its_row():
     provider = new_provider()
     keys.encrypt_api_key(provider, "sk-secret")
     assert "sk-secret" not in provider.api_key_sealed
     assert keys.decrypt_api_key(provider) == "sk-secret"
 
 
-def test_a_copied_key_does_not_open():
+def test_a_copied_key_does_not_decrypt():
     provider, other = new_provider(), new_provider()
     keys.encrypt_api_key(provider, "sk-secret")
     other.api_key_sealed = provider.api_key_sealed
@@ -24,7 +24,7 @@ def test_a_copied_key_does_not_open():
         keys.decrypt_api_key(other)
 
 
-def test_one_column_does_not_open_as_the_other():
+def test_one_column_does_not_decrypt_as_the_other():
     provider = new_provider()
     keys.encrypt_environment(provider, "said")
     provider.api_key_sealed = provider.environment_sealed
