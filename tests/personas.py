@@ -89,7 +89,7 @@ def sign_in(client: APIClient, persona: Persona) -> None:
     session[HASH_SESSION_KEY] = persona.user.get_session_auth_hash()
     session[ACTIVE_ORGANIZATION] = str(persona.organization.pk)
     session.save()
-    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    client.cookies[settings.SESSION_COOKIE_NAME] = str(session.session_key)
 
 
 def join(name: str, organization: Organization, role: Role = Role.MEMBER) -> Persona:
