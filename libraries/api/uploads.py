@@ -1,6 +1,6 @@
 """Read uploads in views: forms with one file."""
 
-from typing import Final, TypeVar
+from typing import Final
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -10,8 +10,6 @@ from amber.lib.errors import TooLarge
 
 FORM_BYTES: Final = 65_536
 """Boundaries, headers, a long name and a few fields around the one file of a form."""
-
-T = TypeVar("T")
 
 
 def refuse_long_form(request: Request) -> None:

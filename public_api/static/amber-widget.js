@@ -231,8 +231,7 @@
 	}
 
 	const GOES_ON = new Set(["turn.started", "turn.restarted", "turn.waiting", "turn.snapshot"]);
-	const isLast = (name) => name.startsWith("turn.") && !GOES_ON.has(name);
-	const SILENT_MS = 40_000; // Amber sends a heartbeat every 15 seconds
+	const SILENT_MS = 40_000; // a heartbeat every 15 s
 	const pause = (ms) => new Promise((wake) => setTimeout(wake, ms));
 
 	async function* eventsOf(response, onSign) {
@@ -266,7 +265,7 @@
 				for await (const event of eventsOf(response, sign)) {
 					[lastId, failures] = [event.seq, 0];
 					onEvent(event);
-					if (isLast(event.event)) return event;
+					if (/^turn/.test(event.event) && !GOES_ON.has(event.event)) return event;
 				}
 			} catch (error) {
 				if (error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
