@@ -18,7 +18,7 @@ run: installed  ## Everything on this machine, until Ctrl-C
 PYTEST_ARGS ?= -n 2 --dist worksteal
 # Compiled files are kept: tests start Amber's processes dozens of times.
 test: installed-dev  ## The whole test suite; servers are started for it
-	@echo "The whole suite takes 16 minutes of processor time: eight of the clock or more on two cores."
+	@echo "The whole suite takes about a quarter of an hour on two cores."
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
 
 test-mcp: installed-dev  ## MCP tools against the reference server of the protocol's authors (needs npm)
