@@ -13,10 +13,10 @@ from accounts.tests.test_sign_in_users import AUTH, new_browser
 from tests.routes import auth_routes
 
 PASSWORD = "a quite long sentence"
-DEEP = b'{"email": ' + b"[" * 30_000 + b"]" * 30_000 + b"}"
+DEEP = b'{"email": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 NOT_OURS = {
     "deep": DEEP,
-    "deep and never closed": b'{"email": ' + b"[" * 30_000,
+    "deep and never closed": b'{"email": ' + b"[" * 100_000,
     "a number that Python does not read": b'{"email": ' + b"1" * 5_000 + b"}",
     "a number beyond all floats": b'{"email": 1e400}',
     "not a number": b'{"email": NaN}',

@@ -4,7 +4,7 @@ The half of `amber.lib.database.lease` that lives in a worker. Each model whose 
 one `Runs`; a thread that does nothing else, over a database connection of its own, renews them all:
 whatever else the worker does meanwhile (a sweep that takes minutes, a periodic job, a pool whose
 connections are all in use), no lease runs out. Refuses to know what the rows are: their query set
-says which are `unwanted`, their owner gives them back.
+says which are unwanted (`annotate_unwanted`), their owner gives them back.
 """
 
 import enum
