@@ -57,7 +57,7 @@ def test_answers(alice, new_model):
     assert turn.finish_reason == "stop"
     assert turn.usage["total_tokens"] == answer.total_tokens
     assert None not in (turn.started_at, turn.ended_at, turn.first_token_at)
-    assert turn.lease_until is None
+    assert (turn.lease_until, turn.worker) == (None, "w1")
     assert turn.tip == answer
 
 

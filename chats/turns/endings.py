@@ -63,7 +63,7 @@ def end_turn(
             )
         )
     turn.partial_text = ""
-    turn.leave(ending.status)
+    turn.leave(ending.status, worker=turn.worker)  # operators ask who ran it
     turn.error = ending.error
     turn.finish_reason = ending.finish_reason
     turn.waiting_calls = []

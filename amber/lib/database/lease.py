@@ -178,9 +178,10 @@ class Leased(models.Model):
         """Whether the row has cost so many workers that it ends with this one."""
         return self.attempt >= settings.AMBER_MAX_ATTEMPTS
 
-    def leave(self, status: str, *, is_counted: bool = True) -> None:
-        """Take the row from its worker, in memory; `update_leased` writes it."""
-        self.status, self.worker, self.lease_until = status, "", None
+    def leave(self, status: str, *, is_counted: bool = True, worker: str = "") -> None:
+        """Take the row from its worker, in memory; `update_leased` writes it. `worker` is the name
+        that stays."""
+        self.status, self.worker, self.lease_until = status, worker, None
         if not is_counted:
             self.attempt -= 1
 
