@@ -70,7 +70,7 @@ class Pulse(bootsteps.StartStopStep):
     requires = ("celery.worker.consumer:Tasks",)
 
     def start(self, parent: Any) -> None:
-        # kombu acknowledges even so: where Redis hangs, that holds the main loop for 5 s, and fails.
+        # kombu acknowledges even so: a Redis that hangs would hold the main loop for 5 s.
         parent.task_consumer.channel.basic_ack = _nothing_to_acknowledge
         _note_pulse()
         self._timer = parent.timer.call_repeatedly(_PULSE_SECONDS, _note_pulse)

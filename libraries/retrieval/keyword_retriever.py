@@ -3,10 +3,11 @@
     score = sum over words of idf · tf (k1 + 1) / (tf + k1 (1 - b + b · length / mean length))
 
 (Robertson and Zaragoza, https://www.staff.city.ac.uk/~sbrp622/papers/foundations_bm25_review.pdf;
-`ts_rank` knows no idf: `engine.text.relevance` has it.) One statement: each word is looked up alone, which tells how many chunks of
-these libraries have it (n); the chunks with the most of the question's rare words are kept, and
-only their words are counted. Words that more than MOST_HITS chunks have are not looked up further:
-they choose no chunk, and weigh what they weigh among those chosen.
+`ts_rank` knows no idf: `engine.text.relevance` has it.) One statement: each word is looked up
+alone, which tells how many chunks of these libraries have it (n); the chunks with the most of the
+question's rare words are kept, and only their words are counted. Words that more than MOST_HITS
+chunks have are not looked up further: they choose no chunk, and weigh what they weigh among those
+chosen.
 """
 
 from collections.abc import Mapping, Sequence
