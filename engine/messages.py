@@ -33,9 +33,9 @@ class MessageRole(StrEnum):
 class RoleFacts:
     """What the engine must know of a role.
 
-    `speaker` is who says it, in OpenAI's words; None for what nobody says. `asks`: it is a question.
-    `joins_question`: it belongs to the question after it. `is_stamped`: the model is shown when
-    it was said.
+    `speaker` is who says it, in OpenAI's words; None for what nobody says. `asks`: it is a
+    question. `joins_question`: it belongs to the question after it. `is_stamped`: the model is
+    shown when it was said.
     """
 
     speaker: Literal["user", "assistant", "system"] | None = None

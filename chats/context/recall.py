@@ -1,7 +1,8 @@
 """Find the sealed blocks of a conversation that matter to a question.
 
-It searches by keywords and by vectors, over the active path only and before the tail, in at most three
-queries. `engine.context.recall` decides what is relevant. Nothing of another chat is ever found.
+It searches by keywords and by vectors, over the active path only and before the tail, in at most
+three queries. `engine.context.recall` decides what is relevant. Nothing of another chat is ever
+found.
 """
 
 from collections.abc import Sequence

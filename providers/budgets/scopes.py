@@ -1,6 +1,7 @@
 """Say for each scope whose budget it is: one table, which everything about scopes reads.
 
-What a call of a provider counts against is a `BudgetSubject`, whose fields are columns of the ledger.
+What a call of a provider counts against is a `BudgetSubject`, whose fields are columns of the
+ledger.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -64,7 +64,8 @@ def record(
 ) -> UsageRecord:
     """Record a call. One INSERT, and two more queries where budgets apply.
 
-    `about` says whose it is, as a `BudgetSubject` does, and which `turn_id`. `outcome` is as in `UsageRecord`, `is_budgeted` as in `reservations.count`.
+    `about` says whose it is, as a `BudgetSubject` does, and which `turn_id`. `outcome` is as in
+    `UsageRecord`, `is_budgeted` as in `reservations.count`.
     """
     kind = UsageKind.EMBEDDING if isinstance(row, EmbeddingModel) else UsageKind.CHAT
     return _write_record(

@@ -1,4 +1,7 @@
-"""Write requests in OpenAI's own form: https://platform.openai.com/docs/api-reference/chat/create."""
+"""Write requests in OpenAI's own form.
+
+https://platform.openai.com/docs/api-reference/chat/create
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NotRequired, TypedDict
