@@ -143,11 +143,33 @@ def stored(settings: Any, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def alone(transactional_db: None) -> None:
+    """Disconnect whoever is left on the tests' database: a thread that outlives an earlier test
+    holds its connection, and nothing is restored while anybody is connected."""
+    disconnect()
+    with psycopg.connect(programs.conninfo()) as only:
+        only.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND backend_type = 'client backend'"
+            " AND pid <> pg_backend_pid()"
+        )
+
+
+def disconnect() -> None:
+    """Close the connections of this process's pool."""
+    connection.close()
+    if pool := getattr(connection, "pool", None):
+        pool.close()
+        connection._connection_pools.clear()  # type: ignore[attr-defined]
+
+
 def back_up(folder: Path) -> tuple[Path, Path]:
     made = make_backup(folder)
     return made.dump, made.files
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.django_db(transaction=True)
 def test_everything_comes_back_and_what_came_later_is_gone(alice, stored, tmp_path):
     (stored / "note").write_text("as it was")
@@ -177,16 +199,14 @@ def test_everything_comes_back_and_what_came_later_is_gone(alice, stored, tmp_pa
     assert [path.name for path in stored.parent.glob("files.*")] == [restored.replaced_files.name]
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["amber chat worker here:7", ""])
 def test_it_is_refused_while_somebody_is_on_the_database(
     alice, stored, tmp_path, monkeypatch, name
 ):
     monkeypatch.setenv("PGAPPNAME", "amber restore here:8")
-    connection.close()
-    if pool := getattr(connection, "pool", None):
-        pool.close()
-        connection._connection_pools.clear()  # type: ignore[attr-defined]
+    disconnect()
     pair = back_up(tmp_path / "backups")
     with psycopg.connect(programs.conninfo(), application_name=name) as working:
         with pytest.raises(BackupError, match=f"Stop Amber first.*{name or 'without a name'}"):
@@ -195,6 +215,7 @@ def test_it_is_refused_while_somebody_is_on_the_database(
     assert restore.restore_backup(*pair).rows > 0
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.django_db(transaction=True)
 def test_a_restore_that_fails_changes_nothing(alice, stored, tmp_path):
     """A row fewer than the manifest promises: noticed before the commit."""
