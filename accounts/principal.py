@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from amber.lib.database.tenant import Tenant
+
 if TYPE_CHECKING:
     from accounts.models import ApiKey, User
 
@@ -38,6 +40,11 @@ class Principal:
     @property
     def user_id(self) -> UUID | None:
         return self.user.pk if self.user else None
+
+    @property
+    def tenant(self) -> Tenant:
+        """Whose rows Postgres lets this caller touch."""
+        return Tenant(self.organization_id, self.user_id, self.guest_id)
 
     @property
     def is_admin(self) -> bool:

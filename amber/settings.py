@@ -181,6 +181,7 @@ INSTALLED_APPS = [
     *([] if _IS_WORKER else _WEB_APPS),
 ]
 MIDDLEWARE = [
+    "amber.web.tenants.TenantMiddleware",
     "amber.lib.rest.wire.refuse_nul_in_address",
     "amber.lib.rest.api.AmberErrorMiddleware",
     "public_api.cors_middleware.CookielessCorsMiddleware",
@@ -223,14 +224,21 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # -- Postgres and Redis
 # ------------------------------------------------------------------------------
-DATABASES: dict[str, dict[str, Any]] = {"default": env.database("DATABASE_URL")}
-DATABASES["default"]["CONN_MAX_AGE"] = 0
-DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
-DATABASES["default"]["OPTIONS"]["pool"] = {
-    "min_size": 1,
-    "max_size": AMBER_DB_POOL,
-    "timeout": 10,
+AMBER_DATABASES = env.databases()  # by role: app, system, owner; one role may be all there is
+_AS_OWNER = env.text("AMBER_CONNECT_AS") == "owner"  # commands that migrate, back up or restore
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": AMBER_DATABASES["owner" if _AS_OWNER else "app"],
 }
+if not _AS_OWNER and AMBER_DATABASES["system"] != AMBER_DATABASES["app"]:
+    DATABASES["system"] = AMBER_DATABASES["system"]
+for _alias, _database in DATABASES.items():
+    _database["CONN_MAX_AGE"] = 0
+    _database["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
+    _database["OPTIONS"]["pool"] = {
+        "min_size": 1 if _alias == "default" else 0,
+        "max_size": AMBER_DB_POOL,
+        "timeout": 10,
+    }
 REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}

@@ -18,6 +18,8 @@ import psycopg
 import pytest
 from django.db import connection
 
+from amber import database_roles
+
 ROOT = Path(__file__).resolve().parent.parent
 EMPTY = "template1"
 VARIABLE = "AMBER_TESTS_MIGRATED"
@@ -39,9 +41,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Overrides pytest-django's. The database of a run without xdist is migrated itself."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        connection.settings_dict["TEST"]["TEMPLATE"] = migrated()
+    """Overrides pytest-django's."""
+    connection.settings_dict["TEST"]["TEMPLATE"] = migrated()
 
 
 def migrated() -> str:
@@ -51,7 +52,11 @@ def migrated() -> str:
         server.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         found = server.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
         if not found.fetchone():
-            _migrate(own_database(f"{name}_draft"))
+            draft = own_database(f"{name}_draft")
+            _migrate(draft)
+            with psycopg.connect(draft) as made, made.cursor() as cursor:
+                database_roles.make_roles(cursor, {})
+                database_roles.arrange(cursor)
             server.execute(f"ALTER DATABASE {name}_draft RENAME TO {name}".encode())
     return name
 

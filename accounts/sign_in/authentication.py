@@ -26,6 +26,7 @@ from accounts.registry import PublicAssistant, public_assistant
 from accounts.sign_in.guest_tokens import looks_like_guest_token, read_guest_token
 from accounts.sign_in.rates import spend_request
 from amber.lib.database.cached_sql import cache_sql
+from amber.lib.database.tenant import across_tenants, act_as
 from amber.lib.errors import Forbidden, Missing, NotAuthenticated
 from amber.lib.rest.api import note_organization
 from amber.lib.secrets import is_well_formed, sha256_hex
@@ -58,22 +59,25 @@ def authenticate(
     """
     header = request.headers.get("Authorization")
     if header is not None:
-        principal = _by_header(header, request, scope)
+        with across_tenants():
+            principal = _by_header(header, request, scope)
         if for_guests != (principal.guest_id is not None):
             raise Forbidden(_GUESTS_ONLY if for_guests else _NOT_FOR_GUESTS)
         return _admit(request, principal)
     if for_guests or not isinstance(request.user, User):
         return None
-    principal = _by_session(request, request.user)
+    with across_tenants():
+        principal = _by_session(request, request.user)
     _check_csrf(request)
     return _admit(request, principal)
 
 
 def _admit(request: HttpRequest, principal: Principal) -> Principal:
-    """Count requests that may change something, among them all that start turns.
+    """Act for the caller from here on; count what may change something, among it all turns.
 
     Raises RateLimited.
     """
+    act_as(principal.tenant)
     note_organization(request, principal.organization_id)
     if request.method not in SAFE_METHODS:
         spend_request(principal)

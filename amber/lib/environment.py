@@ -128,6 +128,17 @@ _NOTICE_LOSS = {
 }
 
 
+def databases() -> dict[str, dict[str, Any]]:
+    """Return connection settings by role: `app`, and `system` and `owner` where they have addresses
+    of their own."""
+    names = {"system": "AMBER_SYSTEM_DATABASE_URL", "owner": "AMBER_OWNER_DATABASE_URL"}
+    given = {role: name for role, name in names.items() if os.environ.get(name)}
+    app = database("DATABASE_URL")
+    return {"app": app} | {
+        role: database(given[role]) if role in given else app for role in names
+    }
+
+
 def database(name: str) -> dict[str, Any]:
     """Return connection settings from postgresql://user:password@host:port/name?host=/socket."""
     raw = os.environ.get(name, "")

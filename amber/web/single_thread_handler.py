@@ -22,6 +22,7 @@ from django.core.signals import request_started
 from django.db import close_old_connections, connections, reset_queries
 from django.http.response import HttpResponseBase
 
+from amber.lib.database.tenant import NOBODY, act_as
 from amber.lib.rest.async_response import DeferredResponse
 
 
@@ -51,6 +52,8 @@ class SingleThreadHandler(ASGIHandler):
         except asyncio.CancelledError:
             await _give_up(job)
             raise
+        # The body runs in this task, not in the thread: it goes on for whom the view answered.
+        act_as(getattr(request, "tenant", NOBODY))
         if isinstance(response, DeferredResponse):
             response = await response.arrival(request)
             response.close = _nothing  # type: ignore[method-assign]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Field, Model
 
 _Column = Field[Any, Any]
@@ -23,7 +23,7 @@ def insert_row(row: Model) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_insert_sql(type(row)), _values(row, columns, is_new=True))
     row._state.adding = False
-    row._state.db = connection.alias
+    row._state.db = DEFAULT_DB_ALIAS
 
 
 def update_row(row: Model, *names: str, where: Mapping[str, Any] | None = None) -> bool:

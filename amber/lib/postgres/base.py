@@ -1,9 +1,15 @@
-"""Give Django's backend for Postgres a pool that recovers as soon as Postgres does.
+"""Give Django's backend for Postgres a pool that recovers as soon as Postgres does, and transactions
+that say for which tenant they are.
 
 psycopg's own pool doubles its pause between attempts from 1 s on, for five minutes: after an outage
 it stays away for as long again. And each dead connection that is found in it costs the caller a
 pause, which doubles too: with five of them a request fails although Postgres is back. Everything
 else is Django's and psycopg's: https://www.psycopg.org/psycopg3/docs/advanced/pool.html
+
+The tenant (`amber.lib.database.tenant`) is set in front of the first statement of a transaction, and
+of each statement outside of one, in the same message: the simple protocol takes several statements,
+and runs them as one transaction. So it costs no round trip, ends with the transaction, and is safe
+behind PgBouncer in transaction mode.
 """
 
 import contextlib
@@ -12,8 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
-from psycopg import Connection
+from psycopg import Connection, sql
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
+
+from amber.lib.database.tenant import EVERYBODY, SYSTEM, Tenant, current_tenant
 
 RECONNECT_SECONDS: Final = 2.0
 """The length of a round of attempts: at once, after 1 s and after 2. Then the next one begins."""
@@ -46,8 +55,54 @@ class ReconnectingPool(ConnectionPool[Connection[Any]]):
             pass
 
 
+TENANT_ROLE: Final = "TENANT_ROLE"
+"""Key of a database's settings: the role that each tenant's transaction takes. For tests, whose login
+may take any; elsewhere the login itself is the role."""
+
+
+class TenantCursor(base.Cursor):  # type: ignore[misc, name-defined]  # Django's own, by psycopg's version
+    """Sends the tenant ahead of a statement where Postgres does not know it yet."""
+
+    wrapper: "DatabaseWrapper"
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> "TenantCursor":
+        ahead = self.wrapper.tenant_sql()
+        if not ahead:
+            super().execute(query, params, **options)
+            return self
+        if params is not None:
+            ahead = ahead.replace("%", "%%")
+        super().execute(ahead + self._text(query), params, **options)
+        for _ in range(self.wrapper.note_tenant()):
+            self.nextset()
+        return self
+
+    def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
+        self._say_tenant()
+        super().executemany(query, params_seq, **options)
+
+    def copy(self, statement: Any, params: Any = None, **options: Any) -> Any:
+        self._say_tenant()
+        return super().copy(statement, params, **options)
+
+    def _say_tenant(self) -> None:
+        """Set the tenant by itself, inside of a transaction: these statements cannot follow another
+        in one message."""
+        if self.wrapper.tenant_sql():
+            assert self.wrapper.in_atomic_block, "A tenant needs a transaction."
+            self.execute("SELECT")
+
+    def _text(self, query: Any) -> str:
+        if isinstance(query, bytes):
+            return query.decode()
+        return query if isinstance(query, str) else query.as_string(self)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's wrapper with another class of pool."""
+    """Django's wrapper with another class of pool, and cursors that say the tenant."""
+
+    _said: Tenant | None = None
+    """The tenant that the open transaction knows of."""
 
     if TYPE_CHECKING:  # Django's own, which its type stubs leave out
         _connection_pools: ClassVar[dict[str, Any]]
@@ -66,3 +121,56 @@ class DatabaseWrapper(base.DatabaseWrapper):
             # Several threads may come here at once; the pools that lose were never opened.
             self._connection_pools.setdefault(self.alias, pool)
         return super().pool
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        if name:
+            raise NotImplementedError("Cursors of the server's know no tenant.")
+        assert self.connection is not None
+        cursor: Any = TenantCursor(self.connection)
+        cursor.wrapper = self
+        loader = self.connection.adapters.get_loader(base.TIMESTAMPTZ_OID, base.Format.TEXT)
+        if self.timezone != loader.timezone:
+            base.register_tzloader(self.timezone, cursor)
+        return cursor
+
+    def tenant_sql(self) -> str:
+        """Return what to send ahead of a statement: nothing where the transaction knows it, or
+        where no policy binds the login."""
+        tenant = current_tenant()
+        if self.alias == SYSTEM:
+            return ""
+        assert self.connection is not None
+        if self.connection.info.transaction_status == TransactionStatus.IDLE:
+            self._said = None
+        if tenant == self._said:
+            return ""
+        return self._role_sql(tenant) + _settings_sql(tenant)
+
+    def note_tenant(self) -> int:
+        """Remember that the open transaction knows the tenant; return how many results came ahead
+        of the statement's."""
+        self._said = current_tenant()
+        return 2 if self.settings_dict.get(TENANT_ROLE) else 1
+
+    def _role_sql(self, tenant: Tenant | None) -> str:
+        role = self.settings_dict.get(TENANT_ROLE)
+        if not role:
+            return ""
+        return f"SET LOCAL ROLE {'NONE' if tenant in (None, EVERYBODY) else role}; "
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        """A setting made since the savepoint is taken back with it."""
+        super()._savepoint_rollback(sid)  # type: ignore[misc]  # Django's own, unknown to its stubs
+        self._said = None
+
+
+def _settings_sql(tenant: Tenant | None) -> str:
+    """Return one statement that sets the tenant for the transaction; what is empty by default is
+    left out where it is."""
+    values = {
+        "amber.organization": str((tenant and tenant.organization_id) or ""),
+        "amber.user": tenant.user_setting if tenant else "",
+        "amber.guest": (tenant and tenant.guest_id) or "",
+    }
+    calls = [f"set_config({sql.quote(key)}, {sql.quote(value)}, true)" for key, value in values.items()]
+    return f"SELECT {', '.join(calls)}; "

@@ -1,0 +1,96 @@
+"""Declare the policies by which Postgres itself keeps tenants apart, whatever a view forgets.
+
+`TABLES` names every table with tenants' rows and who may touch them; a migration and `bootstrap`
+bring the database in line with it (`build_wall`). The settings that the policies read are set by
+`amber.lib.postgres.base` from the tenant of the work under way (`amber.lib.database.tenant`). What
+no setting allows is refused: without an organization a statement fails. The floor of each table
+binds also whatever policy is added later.
+https://www.postgresql.org/docs/18/ddl-rowsecurity.html
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_SETTING: Final = "current_setting('amber.{}', true)"
+_ORGANIZATION: Final = f"(SELECT {_SETTING.format('organization')}::uuid)"
+"""A subquery, so that it is computed once a statement. An empty setting is no uuid: it raises."""
+
+_EVERYBODY: Final = f"(SELECT {_SETTING.format('user')} = '*')"
+_USER: Final = f"(SELECT nullif(nullif({_SETTING.format('user')}, ''), '*')::uuid)"
+_GUEST: Final = f"(SELECT nullif({_SETTING.format('guest')}, ''))"
+
+_OF_ORGANIZATION: Final = f"organization_id = {_ORGANIZATION}"
+_OF_PERSON: Final = f"{_EVERYBODY} OR guest_id = {_GUEST} OR (guest_id IS NULL AND user_id = {_USER})"
+
+ORGANIZATION: Final = (_OF_ORGANIZATION, _OF_ORGANIZATION)
+PERSON: Final = (_OF_PERSON, _OF_ORGANIZATION)
+"""Rows with the columns `user_id` and `guest_id`."""
+OF_CHAT: Final = (
+    "EXISTS (SELECT FROM chats_chat WHERE chats_chat.id = chat_id)",
+    _OF_ORGANIZATION,
+)
+"""Rows of a chat belong to whom the chat does; its own policies decide."""
+ITSELF: Final = (f"id = {_ORGANIZATION}", f"id = {_ORGANIZATION}")
+
+
+def _of(table: str, column: str) -> tuple[str, str]:
+    hangs = f"EXISTS (SELECT FROM {table} WHERE {table}.id = {column})"
+    return hangs, hangs
+
+
+TABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "accounts_organization": ITSELF,
+    "accounts_membership": ORGANIZATION,
+    "accounts_invitation": ORGANIZATION,
+    "accounts_apikey": ORGANIZATION,
+    "accounts_idempotencyrecord": ORGANIZATION,
+    "providers_usagerecord": ORGANIZATION,
+    "providers_budget": ORGANIZATION,
+    "providers_budgetcounter": _of("providers_budget", "budget_id"),
+    "providers_budgetreservation": _of("providers_budgetcounter", "counter_id"),
+    "memory_memory": PERSON,
+    "libraries_file": PERSON,
+    "libraries_library": ORGANIZATION,
+    "libraries_repository": ORGANIZATION,
+    "libraries_document": ORGANIZATION,
+    "libraries_documentchunk": ORGANIZATION,
+    "libraries_vectorsurvey": ORGANIZATION,
+    "libraries_embedding": ORGANIZATION,
+    "tools_tool": ORGANIZATION,
+    "tools_pasteddocument": ORGANIZATION,
+    "tools_toolcallrecord": ORGANIZATION,
+    "assistants_assistant": ORGANIZATION,
+    "assistants_assistanttool": ORGANIZATION,
+    "assistants_sceneprompt": ORGANIZATION,
+    "chats_chat": PERSON,
+    "chats_chatmessage": OF_CHAT,
+    "chats_turn": PERSON,
+    "chats_messageblock": OF_CHAT,
+    "chats_erasure": ORGANIZATION,
+    "public_api_webhook": ORGANIZATION,
+    "public_api_webhookdelivery": ORGANIZATION,
+}
+"""By table: who may read and write a row, and the floor below that."""
+
+
+def build_wall(connection: Any) -> None:
+    """Bring the policies of all tables in line with TABLES. Doing it twice does no harm.
+
+    Tables that are not there yet are left to the migration that makes them.
+    """
+    with connection.cursor() as cursor:
+        there = set(connection.introspection.table_names(cursor))
+        for table, (allowed, floor) in TABLES.items():
+            if table in there:
+                cursor.execute(_wall_sql(table, allowed, floor))
+
+
+def _wall_sql(table: str, allowed: str, floor: str) -> str:
+    return f"""
+    ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+    ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
+    DROP POLICY IF EXISTS tenant ON {table};
+    CREATE POLICY tenant ON {table} USING ({allowed}) WITH CHECK ({allowed});
+    DROP POLICY IF EXISTS tenant_floor ON {table};
+    CREATE POLICY tenant_floor ON {table} AS RESTRICTIVE USING ({floor}) WITH CHECK ({floor});
+    """

@@ -1,0 +1,117 @@
+"""Make the roles that Amber's processes log in as, and give each what it may do.
+
+    owner     owns the tables. Nobody logs in as it where a superuser migrates
+    app       web and workers log in as it (DATABASE_URL); it owns nothing, every policy binds it
+    system    claims, sweeps, sign-in and the admin do (AMBER_SYSTEM_DATABASE_URL); no policy binds it
+    search    owns the functions that search by words, and reads what they search
+
+`arrange_roles` runs after the migrations, as whoever applies them (AMBER_OWNER_DATABASE_URL). On a
+server where that login may not make roles an administrator runs what `role_sql` returns.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from psycopg import sql
+
+OWNER: Final = "amber_owner"
+SEARCH: Final = "amber_search"
+APP: Final = "amber_app"
+SYSTEM: Final = "amber_system"
+
+READ_ONLY: Final = ("django_migrations",)
+"""Tables that the app may read and never change."""
+SEARCHED: Final = ("libraries_documentchunk", "chats_chatmessage", "chats_chat", "chats_messageblock")
+"""Tables that the functions of `search` read."""
+
+_IN_ORDER_SQL: Final = """
+SELECT NOT EXISTS (
+    SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+    AND (NOT has_table_privilege(%(app)s, oid, 'SELECT') OR relowner <> to_regrole(%(owner)s)::oid)
+    AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e')
+) AND NOT EXISTS (
+    SELECT FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef
+    AND proowner <> to_regrole(%(search)s)::oid
+)
+"""
+_OBJECTS_SQL: Final = """
+SELECT format('ALTER %%s %%I.%%I OWNER TO %%I', kind, 'public', name, %(owner)s) FROM (
+    SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, relname, oid
+    FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
+    AND relowner <> to_regrole(%(owner)s)::oid
+    AND NOT EXISTS (  -- a sequence of a column goes with its table
+        SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype IN ('a', 'i', 'e')
+    )
+) found (kind, name, oid)
+UNION ALL
+SELECT format('ALTER FUNCTION %%s OWNER TO %%I', oid::regprocedure, CASE WHEN prosecdef THEN %(search)s
+    ELSE %(owner)s END)
+FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e')
+"""
+
+
+class RolesMissing(Exception):
+    """The login may not make roles. The text says what an administrator should run."""
+
+
+def make_roles(cursor: Any, passwords: Mapping[str, str]) -> None:
+    """Create the roles that are missing, and give app and system their passwords.
+
+    `passwords` are by role, empty for none. Raises psycopg's InsufficientPrivilege.
+    """
+    cursor.execute("SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)", [list(_ROLES)])
+    there = {name for (name,) in cursor.fetchall()}
+    for statement in role_sql(passwords, without=there):
+        cursor.execute(statement)
+
+
+_ROLES: Final[Mapping[str, str]] = {
+    OWNER: "NOLOGIN BYPASSRLS",
+    SEARCH: "NOLOGIN BYPASSRLS",
+    APP: "LOGIN NOBYPASSRLS NOINHERIT",
+    SYSTEM: "LOGIN BYPASSRLS",
+}
+
+
+def role_sql(passwords: Mapping[str, str], *, without: set[str] = frozenset()) -> list[Any]:  # type: ignore[assignment]
+    """Return the statements that make the roles."""
+    made: list[Any] = []
+    for role, attributes in _ROLES.items():
+        if role in without:
+            continue
+        made.append(sql.SQL("CREATE ROLE {} " + attributes).format(sql.Identifier(role)))
+        if passwords.get(role):
+            change = sql.SQL("ALTER ROLE {} PASSWORD {}")
+            made.append(change.format(sql.Identifier(role), sql.Literal(passwords[role])))
+        if role == APP:
+            # Empty is no organization: without a tenant a statement about its rows fails.
+            made += [
+                sql.SQL(f"ALTER ROLE {{}} SET amber.{name} = ''").format(sql.Identifier(APP))
+                for name in ("organization", "user", "guest")
+            ]
+        if role == SYSTEM:
+            # It builds the indexes of vectors, which only a table's owner may.
+            made.append(sql.SQL(f"GRANT {OWNER} TO {SYSTEM}"))
+    return made
+
+
+def arrange(cursor: Any, *, owner: str = OWNER) -> None:
+    """Give tables to their owner, and the app what it may do with them. Quick where all is in order."""
+    names = {"owner": owner, "search": SEARCH, "app": APP}
+    cursor.execute(_IN_ORDER_SQL, names)
+    if cursor.fetchone()[0]:
+        return
+    cursor.execute(_OBJECTS_SQL, names)
+    for (statement,) in cursor.fetchall():
+        cursor.execute(statement)
+    cursor.execute(
+        f"""
+        GRANT USAGE ON SCHEMA public TO {APP}, {SYSTEM}, {SEARCH};
+        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {APP};
+        GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP};
+        REVOKE INSERT, UPDATE, DELETE ON {", ".join(READ_ONLY)} FROM {APP};
+        GRANT SELECT ON {", ".join(SEARCHED)} TO {SEARCH};
+        GRANT CREATE ON SCHEMA public TO {owner};
+        """
+    )

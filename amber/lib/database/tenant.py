@@ -1,0 +1,129 @@
+"""Say whose rows a piece of work may touch; Postgres holds it to that (`accounts.tenancy.wall`).
+
+    with as_tenant(principal.tenant):
+        ...                        # rows of this organization, and of this person in it
+    with across_tenants():
+        ...                        # rows of all: claims, sweeps, sign-in, operators
+
+Whatever says neither is nobody: a statement about a tenant's rows then fails. Both hold for the
+thread or task that says so, and for what it starts. Postgres learns of it with the first statement
+of each transaction (`amber.lib.postgres.base`), in the same round trip; it forgets with the
+transaction, so that no pool hands one tenant's connection to another.
+
+Work across tenants has a connection of its own, whose role no policy binds (the alias "system").
+An installation with one role has no such alias: everything runs as that role.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connections
+
+DEFAULT: Final = "default"
+SYSTEM: Final = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """An organization, and whose rows of it: a person's, a guest's, with `is_whole` everybody's.
+
+    Nobody (`NOBODY`) has no organization. Whoever is neither person nor guest touches no row that
+    belongs to one.
+    """
+
+    organization_id: UUID | None
+    user_id: UUID | None = None
+    guest_id: str | None = None
+    is_whole: bool = False
+
+    @property
+    def user_setting(self) -> str:
+        """The setting `amber.user`: everybody is `*`, nobody is empty."""
+        if self.is_whole:
+            return "*"
+        return str(self.user_id) if self.user_id and self.guest_id is None else ""
+
+
+NOBODY: Final = Tenant(organization_id=None)
+EVERYBODY: Final = Tenant(organization_id=None, is_whole=True)
+"""All rows of all organizations. Only `across_tenants` stands for it."""
+
+_tenant: ContextVar[Tenant | None] = ContextVar("tenant", default=None)
+
+
+def current_tenant() -> Tenant | None:
+    """Return whom this work is for; None if nothing was said, which is nobody."""
+    return _tenant.get()
+
+
+def act_as(tenant: Tenant | None) -> None:
+    """Act for this tenant from here on, as far as the surrounding block goes.
+
+    For a request, which learns on its way for whom it is. Elsewhere use `as_tenant`.
+    """
+    _tenant.set(tenant)
+
+
+@contextmanager
+def as_tenant(tenant: Tenant) -> Iterator[None]:
+    """Act for this tenant inside of the block."""
+    token = _tenant.set(tenant)
+    try:
+        with _connected_as(DEFAULT):
+            yield
+    finally:
+        _reset(token)
+
+
+@contextmanager
+def across_tenants() -> Iterator[None]:
+    """Act for the installation inside of the block, over the system's connection.
+
+    A transaction cannot span both. Raises RuntimeError inside of a tenant's.
+    """
+    token = _tenant.set(EVERYBODY)
+    try:
+        with _connected_as(SYSTEM):
+            yield
+    finally:
+        _reset(token)
+
+
+def _reset(token: Token[Tenant | None]) -> None:
+    _tenant.reset(token)
+
+
+@contextmanager
+def _connected_as(alias: str) -> Iterator[None]:
+    """Let this thread's default connection be the app's or the system's inside of the block.
+
+    The one that is put aside goes back to its pool, so that no thread waits for one pool while it
+    holds a connection of the other.
+    """
+    outer: Any = connections[DEFAULT]
+    if SYSTEM not in connections.settings or outer.alias == alias:
+        yield
+        return
+    if outer.in_atomic_block:
+        raise RuntimeError("Begin work across tenants outside of a tenant's transaction.")
+    outer.close()
+    inner = _other_wrapper(outer)
+    connections[DEFAULT] = inner
+    try:
+        yield
+    finally:
+        inner.close()
+        connections[DEFAULT] = outer
+
+
+def _other_wrapper(outer: Any) -> Any:
+    """Return this thread's wrapper of the other alias; neither is in a transaction."""
+    system: Any = connections[SYSTEM]
+    if outer.alias != SYSTEM:
+        system.put_aside = outer
+        return system
+    return getattr(system, "put_aside", None) or connections.create_connection(DEFAULT)

@@ -1,0 +1,24 @@
+"""Let Postgres keep tenants apart. Here, since this app's tables are the last that exist."""
+
+from django.db import migrations
+
+from accounts.tenancy.wall import build_wall
+
+
+def build(apps, schema_editor):
+    build_wall(schema_editor.connection)
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("operations", "0001_from_chats"),
+        ("chats", "0011_operations_moved_out"),
+        ("assistants", "0002_guests"),
+        ("tools", "0005_pasted_documents"),
+        ("libraries", "0010_file_api_key"),
+        ("memory", "0004_counts"),
+        ("providers", "0004_usage_time"),
+        ("accounts", "0006_trust_existing_addresses"),
+        ("public_api", "0002_page_words"),
+    ]
+    operations = [migrations.RunPython(build, migrations.RunPython.noop)]
