@@ -87,7 +87,7 @@ def role_sql(passwords: Mapping[str, str], *, without: set[str] = frozenset()) -
         if role == APP:
             # Empty is no organization: without a tenant a statement about its rows fails.
             made += [
-                sql.SQL(f"ALTER ROLE {{}} SET amber.{name} = ''").format(sql.Identifier(APP))
+                sql.SQL(f"ALTER ROLE {{}} SET amber.\"{name}\" = ''").format(sql.Identifier(APP))
                 for name in ("organization", "user", "guest")
             ]
         if role == SYSTEM:

@@ -12,6 +12,7 @@ from django.conf import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from amber import database_roles
+from amber.lib.database.tenant import act_as
 from tests import services
 
 services.start()
@@ -20,6 +21,13 @@ django.setup()
 
 # The tests log in as a superuser, which no policy binds: what runs for a tenant takes the app's role.
 settings.DATABASES["default"]["TENANT_ROLE"] = database_roles.APP
+
+
+
+def pytest_runtest_teardown() -> None:
+    """What a test did for a tenant ends with it."""
+    act_as(None)
+
 
 # Nobody guesses these passwords: hashing each as slowly as it should be costs 0.3 s of a core.
 settings.PASSWORD_HASHERS = [

@@ -14,6 +14,7 @@ behind PgBouncer in transaction mode.
 
 import contextlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.db.backends.base.base import NO_DB_ALIAS
@@ -55,6 +56,7 @@ class ReconnectingPool(ConnectionPool[Connection[Any]]):
             pass
 
 
+_UNSURE: Final = object()
 TENANT_ROLE: Final = "TENANT_ROLE"
 """Key of a database's settings: the role that each tenant's transaction takes. For tests, whose login
 may take any; elsewhere the login itself is the role."""
@@ -101,8 +103,8 @@ class TenantCursor(base.Cursor):  # type: ignore[misc, name-defined]  # Django's
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper with another class of pool, and cursors that say the tenant."""
 
-    _said: Tenant | None = None
-    """The tenant that the open transaction knows of."""
+    _said: Tenant | None | object = None
+    """The tenant that the open transaction knows of; _UNSURE after a savepoint was taken back."""
 
     if TYPE_CHECKING:  # Django's own, which its type stubs leave out
         _connection_pools: ClassVar[dict[str, Any]]
@@ -140,7 +142,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.alias == SYSTEM:
             return ""
         assert self.connection is not None
-        if self.connection.info.transaction_status == TransactionStatus.IDLE:
+        if self.connection.pgconn.transaction_status == TransactionStatus.IDLE:
             self._said = None
         if tenant == self._said:
             return ""
@@ -161,9 +163,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _savepoint_rollback(self, sid: str) -> None:
         """A setting made since the savepoint is taken back with it."""
         super()._savepoint_rollback(sid)  # type: ignore[misc]  # Django's own, unknown to its stubs
-        self._said = None
+        self._said = _UNSURE
 
 
+@lru_cache(maxsize=1024)
 def _settings_sql(tenant: Tenant | None) -> str:
     """Return one statement that sets the tenant for the transaction; what is empty by default is
     left out where it is."""
