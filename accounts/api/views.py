@@ -45,6 +45,7 @@ from accounts.sign_in.authentication import (
     principal_of,
 )
 from accounts.tenancy.access import get_visible, get_writable
+from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import Forbidden, Missing
 from amber.lib.rest.wire import validate_body
 
@@ -123,7 +124,8 @@ class OrganizationsView(_ListView):
         """Create an organization that you own. Your active organization does not change."""
         principal = principal_of(request)
         fields = validate_body(NewOrganizationSerializer, request)
-        made = services.create_organization(person(principal), name=fields["name"])
+        with across_tenants():
+            made = services.create_organization(person(principal), name=fields["name"])
         shown = get_visible(Organization, principal, made.pk)
         return Response(OrganizationSerializer(shown).data, status=201)
 
@@ -140,7 +142,8 @@ class OrganizationView(APIView):
     @extend_schema(request=OrganizationSerializer, responses=OrganizationSerializer)
     def patch(self, request: Request, organization_id: UUID) -> Response:
         """Change an organization. Owners and admins only."""
-        organization = get_writable(Organization, principal_of(request), organization_id)
+        there = principal_in(principal_of(request), organization_id)
+        organization = get_writable(Organization, there, organization_id)
         changes = validate_body(OrganizationSerializer, request, partial=True)
         services.edit_organization(organization, changes=changes)
         return Response(OrganizationSerializer(organization).data)
@@ -257,7 +260,8 @@ class AcceptInvitationView(APIView):
         """Accept an invitation. It must be for your email address."""
         principal = principal_of(request)
         token = validate_body(InvitationTokenSerializer, request)["token"]
-        membership = services.accept_invitation(person(principal), token=token)
+        with across_tenants():
+            membership = services.accept_invitation(person(principal), token=token)
         joined = get_visible(Organization, principal, membership.organization_id)
         return Response(OrganizationSerializer(joined).data)
 
@@ -271,7 +275,8 @@ class DeclineInvitationView(APIView):
     def post(self, request: Request) -> Response:
         """Decline an invitation. It must be for your email address."""
         token = validate_body(InvitationTokenSerializer, request)["token"]
-        services.decline_invitation(person(principal_of(request)), token=token)
+        with across_tenants():
+            services.decline_invitation(person(principal_of(request)), token=token)
         return Response(status=204)
 
 

@@ -85,7 +85,8 @@ def _admit(request: HttpRequest, principal: Principal) -> Principal:
 
 
 def principal_in(principal: Principal, organization_id: UUID) -> Principal:
-    """Return the same person in another of their organizations; a key stays in its own. One query.
+    """Return the same person in another of their organizations, and act for them there from here on;
+    a key stays in its own. One query.
 
     Raises Missing.
     """
@@ -98,7 +99,9 @@ def principal_in(principal: Principal, organization_id: UUID) -> Principal:
     ).first()
     if membership is None:
         raise Missing
-    return replace(principal, organization_id=organization_id, role=membership.role)
+    there = replace(principal, organization_id=organization_id, role=membership.role)
+    act_as(there.tenant)
+    return there
 
 
 def _by_header(header: str, request: HttpRequest, scope: Scope | None) -> Principal:

@@ -9,6 +9,7 @@ https://www.postgresql.org/docs/18/ddl-rowsecurity.html
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 _SETTING: Final = "current_setting('amber.{}', true)"
@@ -22,25 +23,46 @@ _GUEST: Final = f"(SELECT nullif({_SETTING.format('guest')}, ''))"
 _OF_ORGANIZATION: Final = f"organization_id = {_ORGANIZATION}"
 _OF_PERSON: Final = f"{_EVERYBODY} OR guest_id = {_GUEST} OR (guest_id IS NULL AND user_id = {_USER})"
 
-ORGANIZATION: Final = (_OF_ORGANIZATION, _OF_ORGANIZATION)
-PERSON: Final = (_OF_PERSON, _OF_ORGANIZATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """Conditions on the rows of a table: who may read and write them, and the floor below that.
+
+    `seen` adds rows that may be read and not written.
+    """
+
+    allowed: str
+    floor: str
+    seen: str = ""
+
+
+ORGANIZATION: Final = Wall(_OF_ORGANIZATION, _OF_ORGANIZATION)
+PERSON: Final = Wall(_OF_PERSON, _OF_ORGANIZATION)
 """Rows with the columns `user_id` and `guest_id`."""
-OF_CHAT: Final = (
-    "EXISTS (SELECT FROM chats_chat WHERE chats_chat.id = chat_id)",
-    _OF_ORGANIZATION,
+OF_CHAT: Final = Wall(
+    "EXISTS (SELECT FROM chats_chat WHERE chats_chat.id = chat_id)", _OF_ORGANIZATION
 )
 """Rows of a chat belong to whom the chat does; its own policies decide."""
-ITSELF: Final = (f"id = {_ORGANIZATION}", f"id = {_ORGANIZATION}")
+
+# Whoever is in several organizations sees that they are.
+_MEMBERSHIP: Final = Wall(_OF_ORGANIZATION, _OF_ORGANIZATION, seen=f"user_id = {_USER}")
+_ITSELF: Final = Wall(
+    f"id = {_ORGANIZATION}",
+    f"id = {_ORGANIZATION}",
+    seen="EXISTS (SELECT FROM accounts_membership AS mine"
+    f" WHERE mine.organization_id = accounts_organization.id AND mine.user_id = {_USER})",
+)
 
 
-def _of(table: str, column: str) -> tuple[str, str]:
+def _of(table: str, column: str) -> Wall:
     hangs = f"EXISTS (SELECT FROM {table} WHERE {table}.id = {column})"
-    return hangs, hangs
+    return Wall(hangs, hangs)
 
 
-TABLES: Final[Mapping[str, tuple[str, str]]] = {
-    "accounts_organization": ITSELF,
-    "accounts_membership": ORGANIZATION,
+TABLES: Final[Mapping[str, Wall]] = {
+    "accounts_organization": _ITSELF,
+    "accounts_membership": _MEMBERSHIP,
     "accounts_invitation": ORGANIZATION,
     "accounts_apikey": ORGANIZATION,
     "accounts_idempotencyrecord": ORGANIZATION,
@@ -70,7 +92,6 @@ TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "public_api_webhook": ORGANIZATION,
     "public_api_webhookdelivery": ORGANIZATION,
 }
-"""By table: who may read and write a row, and the floor below that."""
 
 
 def build_wall(connection: Any) -> None:
@@ -80,17 +101,24 @@ def build_wall(connection: Any) -> None:
     """
     with connection.cursor() as cursor:
         there = set(connection.introspection.table_names(cursor))
-        for table, (allowed, floor) in TABLES.items():
+        for table, wall in TABLES.items():
             if table in there:
-                cursor.execute(_wall_sql(table, allowed, floor))
+                cursor.execute(_wall_sql(table, wall))
 
 
-def _wall_sql(table: str, allowed: str, floor: str) -> str:
+def _wall_sql(table: str, wall: Wall) -> str:
+    readable = f"({wall.floor}) OR ({wall.seen})"
     return f"""
     ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
     ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
     DROP POLICY IF EXISTS tenant ON {table};
-    CREATE POLICY tenant ON {table} USING ({allowed}) WITH CHECK ({allowed});
+    CREATE POLICY tenant ON {table} USING ({wall.allowed}) WITH CHECK ({wall.allowed});
     DROP POLICY IF EXISTS tenant_floor ON {table};
-    CREATE POLICY tenant_floor ON {table} AS RESTRICTIVE USING ({floor}) WITH CHECK ({floor});
-    """
+    CREATE POLICY tenant_floor ON {table} AS RESTRICTIVE
+        USING ({readable if wall.seen else wall.floor}) WITH CHECK ({wall.floor});
+    DROP POLICY IF EXISTS tenant_seen ON {table};
+    """ + (
+        f"CREATE POLICY tenant_seen ON {table} FOR SELECT USING ({wall.seen})"
+        if wall.seen
+        else ""
+    )
