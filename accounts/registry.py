@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from accounts.principal import Principal
+from amber.lib.database.tenant import across_tenants
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,10 @@ def assistant_libraries(principal: Principal) -> Collection[UUID]:
 
 
 def public_assistants(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:
-    """Return those that exist and take guests. One query."""
-    return _public_assistants(assistant_ids)
+    """Return those that exist and take guests, of any organization: a visitor names only the
+    assistant. One query."""
+    with across_tenants():
+        return _public_assistants(assistant_ids)
 
 
 def public_assistant(assistant_id: UUID) -> PublicAssistant | None:

@@ -12,7 +12,9 @@ server where that login may not make roles an administrator runs what `role_sql`
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.db import ProgrammingError, transaction
 from psycopg import sql
+from psycopg.errors import InsufficientPrivilege
 
 OWNER: Final = "amber_owner"
 SEARCH: Final = "amber_search"
@@ -51,8 +53,48 @@ AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e
 """
 
 
+ONE_ROLE: Final = (
+    "WARNING: Amber's processes log in as the role that owns the tables, so Postgres does not keep "
+    "tenants apart; only Amber's own code does. Set AMBER_OWNER_DATABASE_URL to this login, let "
+    f"DATABASE_URL log in as {APP} and AMBER_SYSTEM_DATABASE_URL as {SYSTEM}, and run bootstrap "
+    "again (docs/security-model.md)."
+)
+
+
 class RolesMissing(Exception):
     """The login may not make roles. The text says what an administrator should run."""
+
+
+def prepare(connection: Any, passwords: Mapping[str, str]) -> None:
+    """Make the roles, and give each what it may do. Doing it twice does no harm.
+
+    Raises RolesMissing where the login may not do that.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            make_roles(cursor, passwords)
+            arrange(cursor)
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, InsufficientPrivilege):
+            raise
+        hidden = {role: "..." for role, password in passwords.items() if password}
+        statements = "\n".join(f"    {each.as_string()};" for each in role_sql(hidden))
+        raise RolesMissing(
+            f"This login may not arrange the database's roles ({error.__cause__.diag.message_primary}"
+            "). Let an administrator of the server run this, with passwords of your own, make the "
+            f"login a member of {OWNER} and {SEARCH}, and run bootstrap again:\n{statements}"
+        ) from None
+
+
+def stop_forcing(cursor: Any) -> None:
+    """Let the tables' owner pass the policies: it is the only role there is."""
+    cursor.execute(
+        "SELECT format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', relname) FROM pg_class"
+        " WHERE relnamespace = 'public'::regnamespace AND relforcerowsecurity"
+        " AND pg_has_role(current_user, relowner, 'MEMBER')"
+    )
+    for (statement,) in cursor.fetchall():
+        cursor.execute(statement)
 
 
 def make_roles(cursor: Any, passwords: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from dotenv import dotenv_values
 
@@ -38,6 +39,22 @@ def make_secrets(var: Path) -> dict[str, str]:
 def remember_addresses(var: Path, addresses: Mapping[str, str]) -> None:
     """Keep the addresses of the embedded servers for commands in other terminals."""
     _write_beside(var / "addresses.env", addresses).rename(var / "addresses.env")
+
+
+def addresses_of_roles(url: str) -> dict[str, str]:
+    """Return the database's addresses for each role, given that of its superuser, who needs no
+    password here."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+
+    def login(role: str) -> str:
+        return urlunsplit(parts._replace(netloc=f"{role}@{host}"))
+
+    return {
+        "DATABASE_URL": login("amber_app"),
+        "AMBER_SYSTEM_DATABASE_URL": login("amber_system"),
+        "AMBER_OWNER_DATABASE_URL": url,
+    }
 
 
 def _random(size_bytes: int) -> str:

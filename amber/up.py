@@ -113,6 +113,7 @@ def _run(
         environ |= addresses
         if "bootstrap" in roles and not _bootstrap(supervisor, argv["bootstrap"], environ):
             return 0 if supervisor.stop_requests else 1
+        environ.pop("AMBER_OWNER_DATABASE_URL", None)  # what answers requests never migrates
         graces = {"web": WEB_GRACE_SECONDS, "chat": grace_seconds, "ingest": INGEST_GRACE_SECONDS}
         for role in (role for role in roles if role in graces):
             grace = graces[role] + MARGIN_SECONDS
@@ -177,7 +178,10 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
     supervisor.wait_until(
         lambda: all(c.process and c.is_alive and s.is_ready(c.process.pid) for c, s in waiting)
     )
-    return {name: server.url for name, server in needed.items()}
+    addresses = {name: server.url for name, server in needed.items()}
+    if "DATABASE_URL" in addresses:
+        addresses |= installation.addresses_of_roles(addresses["DATABASE_URL"])
+    return addresses
 
 
 def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, str]) -> bool:

@@ -300,6 +300,8 @@ class Turn(TenantRow, Leased):
     is_budgeted = models.BooleanField(default=False, db_default=False)
 
     objects = TurnQuerySet.as_manager()
+    TENANT_FIELDS = ("organization_id", "user_id", "guest_id")
+    """What `amber.lib.database.tenant.Tenant` is made of, in its order."""
 
     class Meta:
         constraints = [

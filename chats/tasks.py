@@ -31,4 +31,4 @@ def run_turn(turn_id: str) -> None:
 @shared_task(name="chats.seal_chat")
 def seal_chat(chat_id: str) -> None:
     """Seal the chat's old messages. Doing it twice does no harm."""
-    blocks.seal(UUID(chat_id))
+    blocks.seal_for_owner(UUID(chat_id))

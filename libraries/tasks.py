@@ -9,6 +9,7 @@ from typing import Final
 
 from celery import shared_task
 
+from amber.lib.database.tenant import across_tenants
 from amber.lib.workers.worker import this_worker
 from libraries.git import import_threads
 from libraries.ingestion import indexing, leftovers
@@ -25,7 +26,8 @@ def ingest() -> None:
 
 @shared_task(name="libraries.erase")
 def erase() -> None:
-    leftovers.erase_leftovers()
+    with across_tenants():
+        leftovers.erase_leftovers()
 
 
 @shared_task(name="libraries.import_repositories")

@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from accounts.models import ApiKey
+from amber.lib.database.tenant import across_tenants
 
 PATHS: Final = ("/chat", "/v1/")
 GUEST_PATHS: Final = ("/api/v1/public/",)
@@ -26,7 +27,8 @@ def allow_registered_origin(sender: Any, request: HttpRequest, **_: Any) -> bool
     origin = request.headers.get("Origin", "")
     if not request.path_info.startswith(PATHS) or not 0 < len(origin) <= MAX_ORIGIN_CHARS:
         return False
-    return ApiKey.objects.live().filter(origins__contains=[origin]).exists()
+    with across_tenants():
+        return ApiKey.objects.live().filter(origins__contains=[origin]).exists()
 
 
 def allow_guests_page(sender: Any, request: HttpRequest, **_: Any) -> bool:

@@ -129,14 +129,16 @@ _NOTICE_LOSS = {
 
 
 def databases() -> dict[str, dict[str, Any]]:
-    """Return connection settings by role: `app`, and `system` and `owner` where they have addresses
-    of their own."""
-    names = {"system": "AMBER_SYSTEM_DATABASE_URL", "owner": "AMBER_OWNER_DATABASE_URL"}
-    given = {role: name for role, name in names.items() if os.environ.get(name)}
-    app = database("DATABASE_URL")
-    return {"app": app} | {
-        role: database(given[role]) if role in given else app for role in names
-    }
+    """Return connection settings by role: `app`, `system`, `owner`. Without an address of its own a
+    role has that of the one before."""
+    found = {"app": database("DATABASE_URL")}
+    found["system"] = _database_or("AMBER_SYSTEM_DATABASE_URL", found["app"])
+    found["owner"] = _database_or("AMBER_OWNER_DATABASE_URL", found["system"])
+    return found
+
+
+def _database_or(name: str, otherwise: dict[str, Any]) -> dict[str, Any]:
+    return database(name) if os.environ.get(name) else otherwise
 
 
 def database(name: str) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
 
+from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import Missing, Unavailable
 from amber.lib.search.hybrid import index_text
 from chats.messages import transcript
 from chats.messages.block_paths import chat_word, last_block, mark_active_path
-from chats.models import Chat, ChatMessage, MessageBlock
+from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from engine.context.blocks import Spoken, block_hash, render, runs
 from engine.provider.model import ProviderError
 from engine.text import tokens
@@ -46,6 +47,15 @@ WITH RECURSIVE up AS (
 )
 SELECT id FROM up WHERE position > %(after)s ORDER BY position
 """
+
+
+def seal_for_owner(chat_id: UUID) -> None:
+    """Seal the chat on behalf of whose it is, which a worker's message does not say."""
+    with across_tenants():
+        whose = Chat.objects.filter(pk=chat_id).values_list(*Turn.TENANT_FIELDS).first()
+    if whose is not None:
+        with as_tenant(Tenant(*whose)):
+            seal(chat_id)
 
 
 def seal(chat_id: UUID) -> int:

@@ -19,6 +19,7 @@ from django.db import connections, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import RETRYABLE, AmberError
 from amber.lib.secrets import DecryptError
 from chats.digest.blocks import seal
@@ -66,8 +67,9 @@ def _pool(pid: int) -> ThreadPoolExecutor:
 
 
 @transaction.atomic
-def _claim() -> dict[UUID, list[UUID]]:
-    """Claim due turns of some chats, with all others that wait there; return them by chat.
+def _claim() -> dict[tuple[Tenant, UUID], list[UUID]]:
+    """Claim due turns of some chats, with all others that wait there; return them by chat and whose
+    it is.
 
     Turns that another worker holds, or that are to be tried again later, are left out.
     """
@@ -75,18 +77,21 @@ def _claim() -> dict[UUID, list[UUID]]:
     chats = list(due.values_list("chat_id", flat=True).distinct()[:_CHATS])
     soon = Now() + timedelta(seconds=min(settings.AMBER_DIGEST_SECONDS, AGAIN_SECONDS / 2))
     waiting = Turn.objects.filter(chat_id__in=chats, digest_at__lte=soon)
-    locked = list(waiting.select_for_update(skip_locked=True).values_list("pk", "chat_id"))
-    ids = [pk for pk, _ in locked]
+    fields = ("pk", "chat_id", *Turn.TENANT_FIELDS)
+    locked = list(waiting.select_for_update(skip_locked=True).values_list(*fields))
+    ids = [pk for pk, *_ in locked]
     Turn.objects.filter(pk__in=ids).update(digest_at=Now() + timedelta(seconds=AGAIN_SECONDS))
-    by_chat: dict[UUID, list[UUID]] = {}
-    for pk, chat_id in locked:
-        by_chat.setdefault(chat_id, []).append(pk)
+    by_chat: dict[tuple[Tenant, UUID], list[UUID]] = {}
+    for pk, chat_id, *whose in locked:
+        by_chat.setdefault((Tenant(*whose), chat_id), []).append(pk)
     return by_chat
 
 
-def _digest_in_thread(claimed: tuple[UUID, Sequence[UUID]]) -> None:
+def _digest_in_thread(claimed: tuple[tuple[Tenant, UUID], Sequence[UUID]]) -> None:
+    (tenant, chat_id), turn_ids = claimed
     try:
-        digest(*claimed)
+        with as_tenant(tenant):
+            digest(chat_id, turn_ids)
     finally:
         connections.close_all()
 

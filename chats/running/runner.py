@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from amber.lib.database.lease import Fenced
+from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import CODES, RETRYABLE, AmberError
 from amber.lib.workers.leases import StopReason
 from amber.lib.workers.thread_bridge import RunInThread, run_on_loop
@@ -42,8 +43,18 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     `queued` means that it was released and needs another worker; `waiting`, that a person must
     decide on calls first.
     """
-    if not Turn.objects.take([turn_id], worker, settings.AMBER_LEASE_SECONDS):
+    with across_tenants():
+        whose = Turn.objects.take_one(
+            turn_id, worker, settings.AMBER_LEASE_SECONDS, *Turn.TENANT_FIELDS
+        )
+    if whose is None:
         return None
+    with as_tenant(Tenant(*whose)):
+        return _run_claimed(turn_id)
+
+
+def _run_claimed(turn_id: UUID) -> TurnStatus | None:
+    """Run the turn on behalf of whoever asked it."""
     turn = gathering.load_claimed_turn(turn_id)
     if turn is None:
         return None

@@ -1,5 +1,8 @@
 """Write chunks into their table by COPY, in the caller's transaction.
 
+Postgres refuses COPY into a table whose rows a policy limits, so the rows go through a temporary one:
+the policies look at each as it is inserted.
+
 Rows of chunks exist for what can be found, so each is written with its vector and its words, and
 is searchable when the transaction commits. The rows are packed here, while Postgres is busy with
 those before them. Vectors of a wrong size are refused by the table (`chunk_vector_fits_model`).
@@ -53,6 +56,8 @@ def write_chunks(rows: Iterable[ChunkRow]) -> int:
     """
     count = 0
     stamp = _INTEGER8.pack((datetime.now(UTC) - _EPOCH) // timedelta(microseconds=1))
+    with connection.cursor() as cursor:
+        cursor.execute(_NEW_TABLE)
     # psycopg's cursor itself: Django's wrapper does not translate the errors of a COPY.
     with (
         connection.cursor() as cursor,
@@ -64,15 +69,23 @@ def write_chunks(rows: Iterable[ChunkRow]) -> int:
             copy.write(_pack_row(row, stamp))
             count += 1
         copy.write(_TAIL)
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT)
     return count
 
 
-_COPY: Final = """
-COPY libraries_documentchunk
-    (id, created_at, updated_at, organization_id, document_id, library_id, embedding_model_id,
-     content, "order", start, "end", page, heading, tokens, vectorized, vector, search)
-FROM STDIN (FORMAT binary)
+_COLUMNS: Final = """
+    id, created_at, updated_at, organization_id, document_id, library_id, embedding_model_id,
+    content, "order", start, "end", page, heading, tokens, vectorized, vector, search
 """
+_NEW_TABLE: Final = """
+CREATE TEMPORARY TABLE written_chunk (LIKE libraries_documentchunk) ON COMMIT DROP
+"""
+_COPY: Final = f"COPY written_chunk ({_COLUMNS}) FROM STDIN (FORMAT binary)"
+_INSERT: Final = f"""
+INSERT INTO libraries_documentchunk ({_COLUMNS}) SELECT {_COLUMNS} FROM written_chunk;
+DROP TABLE written_chunk
+"""  # noqa: S608  (no value is formatted in)
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _HEAD: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _TAIL: Final = struct.pack(">h", -1)

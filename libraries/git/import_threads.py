@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amber.lib.database.connections import release_connections
+from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.workers.worker import Worker
 from libraries.git import importing
 from libraries.models import Repository
@@ -22,7 +23,7 @@ def start_imports(worker: Worker, *, enqueue: Callable[[], None]) -> None:
     """Claim waiting repositories and begin to import them, as many as there are places for."""
     while not worker.is_draining and _places.acquire(blocking=False):
         try:
-            repository = importing.claim(worker)
+            repository = _claim(worker)
         except BaseException:
             _places.release()
             raise
@@ -33,13 +34,19 @@ def start_imports(worker: Worker, *, enqueue: Callable[[], None]) -> None:
         threading.Thread(target=_work, args=arguments, name="import", daemon=True).start()
 
 
+def _claim(worker: Worker) -> Repository | None:
+    with across_tenants():
+        return importing.claim(worker)
+
+
 def _work(worker: Worker, repository: Repository, enqueue: Callable[[], None]) -> None:
     """Import this repository, and then others that wait."""
     try:
         following: Repository | None = repository
         while following is not None:
-            importing.run(following, enqueue=enqueue)
-            following = None if worker.is_draining else importing.claim(worker)
+            with as_tenant(Tenant(following.organization_id, is_whole=True)):
+                importing.run(following, enqueue=enqueue)
+            following = None if worker.is_draining else _claim(worker)
     finally:
         release_connections()
         _places.release()

@@ -11,6 +11,7 @@ import structlog
 from django.db import InterfaceError, OperationalError
 
 from amber.lib.database.connections import release_connections
+from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.secrets import DecryptError
 from amber.lib.workers.worker import Worker
 from engine.provider.model import ProviderError
@@ -35,10 +36,12 @@ def work(worker: Worker, *, seconds: float) -> bool:
     """Index waiting documents for about so long. Return whether there may be more."""
     deadline = time.monotonic() + seconds
     while not worker.is_draining and time.monotonic() < deadline:
-        batch = claims.claim_batch(worker.name)
+        with across_tenants():
+            batch = claims.claim_batch(worker.name)
         if batch is None:
             return False
-        run(batch)
+        with as_tenant(Tenant(batch.library.organization_id, is_whole=True)):
+            run(batch)
     return True
 
 

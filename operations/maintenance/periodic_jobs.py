@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from amber.lib.database.lease import is_older
+from amber.lib.database.tenant import across_tenants
 from amber.lib.workers.guard import count_fault, guard_row
 from operations.models import PeriodicJob
 
@@ -66,7 +67,8 @@ def run(name: str) -> None:
         logger.warning("unknown_periodic_job", job=name)
         return
     try:
-        import_string(PERIODIC_JOBS[name].run)()
+        with across_tenants():
+            import_string(PERIODIC_JOBS[name].run)()
     except Exception:
         count_fault(name)
         raise  # the worker logs it, and goes on

@@ -13,6 +13,7 @@ from typing import Protocol
 from django.conf import settings
 from django.db import connections
 
+from amber.lib.database.tenant import across_tenants
 from amber.lib.workers.guard import guard
 from amber.lib.workers.leases import start_renewing
 from amber.lib.workers.worker import Worker
@@ -64,9 +65,10 @@ class WorkerMaintenance:
         threading.Thread(target=self._queue_maintenance.drain, name="drain", daemon=True).start()
 
     def _sweep(self, is_over: threading.Event) -> None:
-        while not is_over.is_set():
-            self._tick()
-            is_over.wait(settings.AMBER_SWEEP_SECONDS)
+        with across_tenants():
+            while not is_over.is_set():
+                self._tick()
+                is_over.wait(settings.AMBER_SWEEP_SECONDS)
 
     def _tick(self) -> None:
         """Do each part by itself: what one raises is logged and counted, and the others are still

@@ -31,6 +31,7 @@ from accounts.sign_in.authentication import (
 from accounts.sign_in.guest_tokens import new_guest_token
 from accounts.sign_in.rates import spend_guest_token
 from accounts.tenancy.access import get_visible
+from amber.lib.database.tenant import act_as
 from amber.lib.errors import Missing, NotAuthenticated
 from amber.lib.rest.preferences import PREFER
 from amber.lib.rest.wire import validate_body
@@ -92,6 +93,7 @@ class CardView(ForAnybody):
         visitor = Principal(
             found.organization_id, None, role="guest", guest_id="", assistant_id=found.id
         )
+        act_as(visitor.tenant)
         return Response(CardSerializer(get_visible(Assistant, visitor, assistant_id)).data)
 
 

@@ -25,6 +25,7 @@ from django.utils import timezone
 from amber.lib.database.batches import delete_in_batches
 from amber.lib.database.connections import release_connections
 from amber.lib.database.lease import Fenced
+from amber.lib.database.tenant import across_tenants
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
@@ -81,6 +82,11 @@ class _DeliveryOutcome:
 
 def deliver_due() -> None:
     """Send what is due, for a limited time: other work of the queue waits behind it."""
+    with across_tenants():
+        _deliver_due()
+
+
+def _deliver_due() -> None:
     sweep_expired("deliver_webhooks", WebhookDelivery, _give_back, lease_seconds=LEASE_SECONDS)
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claim_due()):

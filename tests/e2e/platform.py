@@ -92,7 +92,7 @@ class Platform:
             **SETTINGS,
             "AMBER_VAR_DIR": str(home),
             "AMBER_ADMIN_PASSWORD": "correct horse battery",
-            "DATABASE_URL": database_url,
+            **installation.addresses_of_roles(database_url),
             "REDIS_URL": self._redis_server.url,
             "OPENAI_BASE_URL": provider_url,
             "OPENAI_API_KEY": "fake-key",
@@ -144,7 +144,8 @@ class Platform:
 
     def put_links(self) -> None:
         """Reach Postgres and Redis through links that can break. This process goes past them."""
-        for name, default_port in (("DATABASE_URL", 5432), ("REDIS_URL", 6379)):
+        databases = installation.addresses_of_roles(self.database_url)
+        for name, default_port in (*((each, 5432) for each in databases), ("REDIS_URL", 6379)):
             url = urlsplit(self.environ[name])
             link = self.links[name] = Link(_address_of(url, default_port))
             login = url.netloc.rpartition("@")[0]

@@ -20,6 +20,7 @@ from django.db import connection, connections, transaction
 
 from amber.lib.database.connections import use_own_connection
 from amber.lib.database.lease import RUNNING, Leased
+from amber.lib.database.tenant import across_tenants
 from amber.lib.workers.guard import guard, guard_row
 
 SWEPT_AT_ONCE: Final = 200
@@ -163,14 +164,15 @@ def start_renewing(worker: str, is_over: threading.Event) -> threading.Thread:
 
 
 def _renew_until(worker: str, is_over: threading.Event) -> None:
-    use_own_connection()
-    try:
-        _try_renewing(connections["default"].ensure_connection)
-        while not is_over.wait(_every_seconds()):
-            for runs in _all_runs:
-                _try_renewing(partial(runs.renew, worker))
-    finally:
-        connections.close_all()
+    with across_tenants():
+        use_own_connection()
+        try:
+            _try_renewing(connections["default"].ensure_connection)
+            while not is_over.wait(_every_seconds()):
+                for runs in _all_runs:
+                    _try_renewing(partial(runs.renew, worker))
+        finally:
+            connections.close_all()
 
 
 def _try_renewing(renew: Callable[[], None]) -> None:

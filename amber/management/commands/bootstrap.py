@@ -9,6 +9,7 @@ import os
 import secrets
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
@@ -16,6 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from accounts import services
 from accounts.models import ApiKey, Organization, User
+from amber import database_roles
 from amber.lib.errors import AmberError
 from amber.lib.secrets import sha256_hex
 from assistants.models import Assistant
@@ -32,6 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: str, **__: Any) -> None:
         migrate()
+        self.build_wall()
         try:
             bootstrap_from_environment()
             admin = self.admin()
@@ -40,6 +43,28 @@ class Command(BaseCommand):
             self.api_key(admin, organization)
         except AmberError as error:
             raise CommandError(f"{error.message} {error.fields or ''}") from error
+
+    def build_wall(self) -> None:
+        """Make the roles and give them their rights; with one role, say what that gives up."""
+        logins = {role: each["USER"] for role, each in settings.AMBER_DATABASES.items()}
+        if len({logins["app"], logins["owner"]}) == 1:
+            self.stderr.write(database_roles.ONE_ROLE)
+            with connection.cursor() as cursor:
+                database_roles.stop_forcing(cursor)
+            return
+        if (logins["app"], logins["system"]) != (database_roles.APP, database_roles.SYSTEM):
+            raise CommandError(
+                f"DATABASE_URL must log in as {database_roles.APP} and "
+                f"AMBER_SYSTEM_DATABASE_URL as {database_roles.SYSTEM}; bootstrap makes both."
+            )
+        passwords = {
+            database_roles.APP: settings.AMBER_DATABASES["app"]["PASSWORD"],
+            database_roles.SYSTEM: settings.AMBER_DATABASES["system"]["PASSWORD"],
+        }
+        try:
+            database_roles.prepare(connection, passwords)
+        except database_roles.RolesMissing as missing:
+            raise CommandError(str(missing)) from None
 
     def admin(self) -> User:
         """Return the administrator that the environment names, else the first one, else a new
