@@ -109,4 +109,4 @@ def public_assistants(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAs
 
 def public_assistant(assistant_id: UUID) -> PublicAssistant | None:
     """Return the assistant; None if there is none, or if it takes no guests (any more)."""
-    return _public_assistants([assistant_id]).get(assistant_id)
+    return public_assistants([assistant_id]).get(assistant_id)

@@ -12,6 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.principal import Principal
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -53,10 +54,9 @@ def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any]) -> Ass
     return assistant
 
 
-@transaction.atomic(durable=True)
 def delete_assistant(assistant: Assistant) -> None:
-    """Delete the assistant; chats with it stay and continue without it."""
-    assistant.delete()
+    """Delete the assistant; everybody's chats with it stay and continue without it."""
+    _delete_for_all(assistant)
 
 
 @transaction.atomic(durable=True)
@@ -146,10 +146,15 @@ def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> Sc
     return scene
 
 
-@transaction.atomic(durable=True)
 def delete_scene_prompt(scene: ScenePrompt) -> None:
-    """Delete the scene; chats that were pinned to it choose their scene again."""
-    scene.delete()
+    """Delete the scene; everybody's chats that were pinned to it choose their scene again."""
+    _delete_for_all(scene)
+
+
+def _delete_for_all(row: Assistant | ScenePrompt) -> None:
+    """Delete a row to which others' chats may refer, which whoever deletes it may not touch."""
+    with as_tenant(Tenant(row.organization_id, is_whole=True)), transaction.atomic(durable=True):
+        row.delete()
 
 
 def _update(row: Assistant | ScenePrompt, changes: Mapping[str, Any]) -> None:

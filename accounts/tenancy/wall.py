@@ -40,6 +40,8 @@ class Wall:
 ORGANIZATION: Final = Wall(_OF_ORGANIZATION, _OF_ORGANIZATION)
 PERSON: Final = Wall(_OF_PERSON, _OF_ORGANIZATION)
 """Rows with the columns `user_id` and `guest_id`."""
+FILE: Final = Wall(f"{_OF_PERSON} OR (guest_id IS NULL AND user_id IS NULL)", _OF_ORGANIZATION)
+"""The files of a library's documents are nobody's own."""
 OF_CHAT: Final = Wall(
     "EXISTS (SELECT FROM chats_chat WHERE chats_chat.id = chat_id)", _OF_ORGANIZATION
 )
@@ -71,7 +73,7 @@ TABLES: Final[Mapping[str, Wall]] = {
     "providers_budgetcounter": _of("providers_budget", "budget_id"),
     "providers_budgetreservation": _of("providers_budgetcounter", "counter_id"),
     "memory_memory": PERSON,
-    "libraries_file": PERSON,
+    "libraries_file": FILE,
     "libraries_library": ORGANIZATION,
     "libraries_repository": ORGANIZATION,
     "libraries_document": ORGANIZATION,

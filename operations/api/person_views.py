@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from accounts.models import User
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
+from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import Forbidden, Invalid
 from amber.lib.json_text.stream import json_response
 from amber.lib.rest.wire import validate_body
@@ -58,11 +59,12 @@ class EraseView(APIView):
         if given["confirm"].strip().lower() != user.email.lower():
             said = "Enter your email address to confirm."
             raise Invalid(said, fields={"confirm": [said]})
-        erasure = request_erasure(
-            user,
-            organization_id=principal_of(request).organization_id,
-            account=given["account"],
-        )
+        with across_tenants():  # an account goes with all its organizations
+            erasure = request_erasure(
+                user,
+                organization_id=principal_of(request).organization_id,
+                account=given["account"],
+            )
         return Response(_wire(erasure), status=202)
 
 

@@ -11,6 +11,7 @@ from accounts.api.views import person
 from accounts.registry import public_assistant
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_in, principal_of
 from accounts.sign_in.guest_tokens import GuestToken, read_guest_token
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.rest.wire import validate_body
 from operations.privacy.guest_claim import claim_guest
@@ -39,9 +40,10 @@ class ClaimView(APIView):
             principal_in(principal, token.organization_id)
         except Missing:
             raise Forbidden(_STRANGERS)
-        claimed = claim_guest(
-            person(principal), organization_id=token.organization_id, guest_id=token.guest_id
-        )
+        with as_tenant(Tenant(token.organization_id, is_whole=True)):  # the guest's and theirs
+            claimed = claim_guest(
+                person(principal), organization_id=token.organization_id, guest_id=token.guest_id
+            )
         return Response(asdict(claimed))
 
 

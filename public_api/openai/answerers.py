@@ -12,6 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from accounts.principal import Principal
+from amber.lib.database.tenant import act_as
 from amber.lib.errors import AmberError, Missing
 from assistants.models import Assistant
 from assistants.slugs import looks_like_id
@@ -75,13 +76,15 @@ def unknown_model(name: str) -> AmberError:
 
 
 def asking_as(principal: Principal, user: str) -> Principal:
-    """Return the guest of that name; without a name the key's user.
+    """Return the guest of that name, and act for them from here on; without a name the key's user.
 
     Guests of one user's keys are nobody else's, so the name carries the user.
     """
     if not user:
         return principal
-    return replace(principal, guest_id=f"{principal.user_id}:{user}")
+    guest = replace(principal, guest_id=f"{principal.user_id}:{user}")
+    act_as(guest.tenant)
+    return guest
 
 
 def stored_chat(caller: Principal, chat_id: str) -> Chat | None:

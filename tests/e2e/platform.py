@@ -144,13 +144,15 @@ class Platform:
 
     def put_links(self) -> None:
         """Reach Postgres and Redis through links that can break. This process goes past them."""
-        databases = installation.addresses_of_roles(self.database_url)
-        for name, default_port in (*((each, 5432) for each in databases), ("REDIS_URL", 6379)):
-            url = urlsplit(self.environ[name])
-            link = self.links[name] = Link(_address_of(url, default_port))
-            login = url.netloc.rpartition("@")[0]
-            netloc = f"{login}@127.0.0.1:{link.port}"
-            self.environ[name] = urlunsplit(url._replace(netloc=netloc, query=""))
+        databases = tuple(installation.addresses_of_roles(self.database_url))
+        for names, default_port in ((databases, 5432), (("REDIS_URL",), 6379)):
+            first = urlsplit(self.environ[names[0]])
+            link = self.links[names[0]] = Link(_address_of(first, default_port))
+            for name in names:
+                url = urlsplit(self.environ[name])
+                login = url.netloc.rpartition("@")[0]
+                netloc = f"{login}@127.0.0.1:{link.port}"
+                self.environ[name] = urlunsplit(url._replace(netloc=netloc, query=""))
 
     @property
     def postgres_link(self) -> Link:
