@@ -23,7 +23,13 @@ SYSTEM: Final = "amber_system"
 
 READ_ONLY: Final = ("django_migrations",)
 """Tables that the app may read and never change."""
-SEARCHED: Final = ("libraries_documentchunk", "chats_chatmessage", "chats_chat", "chats_messageblock")
+SEARCHED: Final = (
+    "libraries_documentchunk",
+    "chats_chatmessage",
+    "chats_chat",
+    "chats_messageblock",
+    "memory_memory",
+)
 """Tables that the functions of `search` read."""
 
 _IN_ORDER_SQL: Final = """
@@ -155,5 +161,7 @@ def arrange(cursor: Any, *, owner: str = OWNER) -> None:
         REVOKE INSERT, UPDATE, DELETE ON {", ".join(READ_ONLY)} FROM {APP};
         GRANT SELECT ON {", ".join(SEARCHED)} TO {SEARCH};
         GRANT CREATE ON SCHEMA public TO {owner};
+        GRANT {SEARCH} TO {owner};
+        GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {APP}, {SYSTEM};
         """
     )

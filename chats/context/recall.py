@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_FUNCTION: Final = "amber_blocks_with(%(queries)s::tsquery[], %(chat)s)"
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
 
 
@@ -62,7 +63,7 @@ def recall(
     `model_id` names the vector's embedding model. Without a vector, by words alone.
     """
     where = {"chat": chat_id, "before": before_position}
-    pool = Pool("chats_messageblock", chat_word(chat_id), _ON_PATH, where)
+    pool = Pool("chats_messageblock", _FUNCTION, chat_word(chat_id), _ON_PATH, where)
     matches = search_keywords(pool, question, but=COMMON_WORDS)
     nearest = NearestVectors()
     if vector is not None and model_id is not None:

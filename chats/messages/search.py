@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import F, FloatField, Func, QuerySet, Value
+from django.db.models.expressions import RawSQL
 
 from accounts.principal import Principal
 from amber.lib.search.words import tsquery_literal
@@ -50,7 +51,8 @@ def search_messages(
 
 def best_matches(rows: QuerySet[Any], literal: str) -> QuerySet[Any]:
     """Return the rows that match the tsquery, best first, each with its `score`."""
-    matching = rows.filter(search__matches=literal)
+    found = RawSQL("SELECT id FROM amber_messages_with(%s::tsquery)", [literal])
+    matching = rows.filter(pk__in=found)
     ranked = matching.annotate(score=_Rank(F("search"), _Query(Value(literal))))
     best: QuerySet[Any] = ranked.defer("search").order_by("-score", "-created_at")
     return best

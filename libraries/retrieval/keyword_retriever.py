@@ -21,7 +21,7 @@ from amber.lib.search.words import word_literal
 from engine.text.relevance import PASSAGES, coverage, idf
 from libraries.chunking.chunk_words import AskedWord, library_word, occurrences_of, words_asked
 from libraries.retrieval.ranking import KeywordResult, TextHit
-from libraries.retrieval.scope import SearchScope, condition_of
+from libraries.retrieval.scope import SearchScope
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -44,7 +44,7 @@ def search_keywords(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
     if not rows:
         return KeywordResult()
     total = max(sum(scope.chunk_count for scope in scopes), *rows[0][3].values())
-    counts = {number: rows[0][3].get(str(number), 0) for number in range(len(words))}
+    counts = {number: rows[0][3].get(str(number + 1), 0) for number in range(len(words))}
     return _rank_rows([row[:3] for row in rows], counts, total, words)
 
 
@@ -105,19 +105,12 @@ def _idfs(
     return idfs
 
 
-# The first OFFSET 0 keeps the planner to the GIN index, which the library's own word makes small:
-# by the index of libraries it would unpack every chunk's words for every word asked. `search || ''`
-# unpacks them once for all ranks, which the second OFFSET 0 keeps so.
+# `search || ''` unpacks a chunk's words once for all ranks, which OFFSET 0 keeps so.
 _SQL: Final = """
 WITH asked AS (
-    SELECT * FROM unnest(%s::int[], %s::tsquery[], %s::tsquery[]) AS a (number, word, query)
+    SELECT * FROM unnest(%s::tsquery[]) WITH ORDINALITY AS a (word, number)
 ), hits AS MATERIALIZED (
-    SELECT asked.number, found.id FROM asked CROSS JOIN LATERAL (
-        SELECT id FROM (
-            SELECT id, library_id, embedding_model_id, document_id FROM libraries_documentchunk
-            WHERE search @@ asked.query OFFSET 0
-        ) indexed WHERE {condition} LIMIT {most} + 1
-    ) found
+    {found}
 ), counts AS (
     SELECT number, count(*) AS held, count(*) > {most} AS is_common FROM hits GROUP BY number
 ), chosen AS (
@@ -137,20 +130,31 @@ FROM chosen CROSS JOIN LATERAL (
 """
 
 
+_FOUND: Final = """SELECT number, id
+    FROM amber_chunks_with(%s::tsquery[], %s, %s::uuid[], %s::uuid[], %s)"""
+
+
 def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord]) -> list[Any]:
     total = sum(scope.chunk_count for scope in scopes)
     places = [word_literal(library_word(pk)) for scope in scopes for pk in scope.library_ids]
     literals = [word.literal for word in words]
     queries = [f"({' | '.join(places)}) & ({literal})" for literal in literals]
-    conditions = [condition_of(scope) for scope in scopes]
     sql = _SQL.format(
-        condition=" OR ".join(f"({sql})" for sql, _ in conditions),
-        most=MOST_HITS,
-        candidates=CANDIDATES,
+        found=" UNION ALL ".join([_FOUND] * len(scopes)), most=MOST_HITS, candidates=CANDIDATES
     )
-    within = [value for _, values in conditions for value in values]
+    within = [
+        value
+        for scope in scopes
+        for value in (
+            queries,
+            scope.model.pk,
+            list(scope.library_ids),
+            None if scope.document_ids is None else list(scope.document_ids),
+            MOST_HITS,
+        )
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(sql, [list(range(len(words))), literals, queries, *within, total])
+        cursor.execute(sql, [literals, *within, total])
         rows = cursor.fetchall()
     return [(pk, length, ranks, _decode_counts(counts)) for pk, length, ranks, counts in rows]
 

@@ -4,7 +4,7 @@ Searches valid memories by keywords and by vectors, in at most three queries;
 `engine.context.recall` decides what matters.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from amber.lib.search.hybrid import NearestVectors, Pool, search_keywords, search_vectors
@@ -18,6 +18,8 @@ from memory.owner import Owner
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_FUNCTION: Final = "amber_memories_with(%(queries)s::tsquery[])"
 
 
 def recall(
@@ -69,7 +71,7 @@ def _relevant(
 
 def _all_of(owner: Owner) -> Pool:
     condition = f"{owner.condition} AND valid_until IS NULL"
-    return Pool("memory_memory", owner.word, condition, owner.fields)
+    return Pool("memory_memory", _FUNCTION, owner.word, condition, owner.fields)
 
 
 def _known_to(owner: Owner, assistant_id: UUID | None) -> Pool:
@@ -85,4 +87,4 @@ def _only_of(owner: Owner, assistant_id: UUID) -> Pool:
 def _narrow_pool(owner: Owner, condition: str, assistant_id: UUID | None) -> Pool:
     pool = _all_of(owner)
     values = {**pool.values, "assistant": assistant_id}
-    return Pool(pool.table, pool.word, f"{pool.condition} AND {condition}", values)
+    return Pool(pool.table, pool.function, pool.word, f"{pool.condition} AND {condition}", values)

@@ -3,10 +3,13 @@
 from django.db import migrations
 
 from accounts.tenancy.wall import build_wall
+from accounts.tenancy.wall_functions import build_functions
 
 
 def build(apps, schema_editor):
     build_wall(schema_editor.connection)
+    with schema_editor.connection.cursor() as cursor:
+        build_functions(cursor)
 
 
 class Migration(migrations.Migration):

@@ -50,9 +50,11 @@ MAX_FOUND: Final = 40
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The rows to search. `condition` is SQL over the table's columns, its values in `values`; it
-    must never hold a stranger's text."""
+    must never hold a stranger's text. `function` is a call that finds rows by words
+    (`accounts.tenancy.wall_functions`); `queries` are its own parameter."""
 
     table: str
+    function: str
     word: str
     condition: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -118,7 +120,10 @@ def search_keywords(
     mine = word_literal(pool.word)
     queries = [f"{mine} & {word_literal(word)}" for word in words]
     values = {**pool.values, "words": words, "queries": queries, "limit": MAX_FOUND}
-    rows = _rows(_KEYWORD_SQL.format(table=pool.table, condition=pool.condition), values)
+    sql = _KEYWORD_SQL.format(
+        table=pool.table, function=pool.function, condition=pool.condition
+    )
+    rows = _rows(sql, values)
     frequencies = dict.fromkeys(words, 0)
     if rows:
         frequencies |= {word: int(count) for word, count in orjson.loads(rows[0][3]).items()}
@@ -152,11 +157,10 @@ def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
 
 _KEYWORD_SQL: Final = """
 WITH asked AS (
-    SELECT * FROM unnest(%(words)s::text[], %(queries)s::tsquery[]) AS a (word, query)
+    SELECT * FROM unnest(%(words)s::text[]) WITH ORDINALITY AS a (word, number)
 ), hits AS MATERIALIZED (
-    SELECT asked.word, found.id FROM asked CROSS JOIN LATERAL (
-        SELECT id FROM {table} WHERE search @@ asked.query AND {condition}
-    ) found
+    SELECT asked.word, {table}.id FROM {function} AS found
+    JOIN asked USING (number) JOIN {table} ON {table}.id = found.id WHERE {condition}
 ), total AS (
     SELECT count(*)::float8 AS rows FROM {table} WHERE {condition}
 ), counts AS (
