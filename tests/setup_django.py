@@ -23,7 +23,6 @@ django.setup()
 settings.DATABASES["default"]["TENANT_ROLE"] = database_roles.APP
 
 
-
 def pytest_runtest_teardown() -> None:
     """What a test did for a tenant ends with it."""
     act_as(None)

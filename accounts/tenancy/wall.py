@@ -21,8 +21,9 @@ _USER: Final = f"(SELECT nullif(nullif({_SETTING.format('user')}, ''), '*')::uui
 _GUEST: Final = f"(SELECT nullif({_SETTING.format('guest')}, ''))"
 
 _OF_ORGANIZATION: Final = f"organization_id = {_ORGANIZATION}"
-_OF_PERSON: Final = f"{_EVERYBODY} OR guest_id = {_GUEST} OR (guest_id IS NULL AND user_id = {_USER})"
-
+_OF_PERSON: Final = (
+    f"{_EVERYBODY} OR guest_id = {_GUEST} OR (guest_id IS NULL AND user_id = {_USER})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,5 @@ def _wall_sql(table: str, wall: Wall) -> str:
         USING ({readable if wall.seen else wall.floor}) WITH CHECK ({wall.floor});
     DROP POLICY IF EXISTS tenant_seen ON {table};
     """ + (
-        f"CREATE POLICY tenant_seen ON {table} FOR SELECT USING ({wall.seen})"
-        if wall.seen
-        else ""
+        f"CREATE POLICY tenant_seen ON {table} FOR SELECT USING ({wall.seen})" if wall.seen else ""
     )

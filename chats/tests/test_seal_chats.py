@@ -24,6 +24,7 @@ from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.documented import check
 from tests.personas import Persona, api
+from tests.tenants import for_organization
 from tools.protocol import ToolContext
 
 FILLER = "We talked about the weather and the garden for a while, and it was nice. " * 4
@@ -67,7 +68,8 @@ def blocks_of(chat: Chat) -> list[MessageBlock]:
 
 def found(chat: Chat, question: str) -> str:
     chat.refresh_from_db()
-    recalled = recall(chat.pk, question, before_position=10**6, limit_tokens=2_000)
+    with for_organization(chat.organization_id):
+        recalled = recall(chat.pk, question, before_position=10**6, limit_tokens=2_000)
     return "\n".join(block.content for block in recalled.taken)
 
 
@@ -253,7 +255,8 @@ def search(chat: Chat, query: str, **fields: Any) -> str:
     chat.refresh_from_db()
     turn = new_turn(chat, assistant=chat.assistant, tip=chat.active_leaf, status="completed")
     context = ToolContext(chat.organization_id, chat_id=chat.pk, turn_id=turn.pk, **fields)
-    return search_conversation(context, query)
+    with for_organization(chat.organization_id):
+        return search_conversation(context, query)
 
 
 def test_the_tool_finds_exact_messages_with_their_time(chat):

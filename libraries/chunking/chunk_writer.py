@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from amber.lib.ids import new_id
 from libraries.chunking.chunk_words import chunk_words, tsvector_bytes
@@ -49,6 +49,7 @@ class ChunkRow:
     name: str = ""
 
 
+@transaction.atomic
 def write_chunks(rows: Iterable[ChunkRow]) -> int:
     """Write the rows by one COPY and return their number.
 

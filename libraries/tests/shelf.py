@@ -9,6 +9,17 @@ from django.db.models import F
 from libraries.chunking.chunk_writer import ChunkRow, write_chunks
 from libraries.embedding.store import embed_texts
 from libraries.models import Document, Library
+from libraries.retrieval import search as retrieval
+from libraries.retrieval.keyword_retriever import search_keywords
+from libraries.retrieval.scope import Filters, scopes_of
+from tests.tenants import for_first_library, for_organization
+
+search = for_first_library(retrieval.search)
+
+
+def keyword_hits(library: Any, query: str, filters: Filters | None = None) -> Any:
+    with for_organization(library.organization_id):
+        return search_keywords(scopes_of([library], filters), query)
 
 
 def shelve(library: Any, *chunks: str, vectors: Any = None, **fields: Any) -> Any:

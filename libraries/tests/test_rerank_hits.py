@@ -10,9 +10,8 @@ import pytest
 
 from libraries.retrieval import rerank
 from libraries.retrieval.rerank import RerankError
-from libraries.retrieval.search import search
 from libraries.tests.ledger import new_library
-from libraries.tests.shelf import shelve
+from libraries.tests.shelf import search, shelve
 
 TEXTS = ["alpha", "beta", "gamma"]
 

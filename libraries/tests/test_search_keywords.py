@@ -11,7 +11,7 @@ from libraries.retrieval import keyword_retriever
 from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.scope import Filters, scopes_of
 from libraries.tests.ledger import new_library
-from libraries.tests.shelf import shelve
+from libraries.tests.shelf import keyword_hits, shelve
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def library(alice):
 
 
 def names(library: Any, query: str, **filters: Any) -> list[str]:
-    retriever = search_keywords(scopes_of([library], Filters(**filters)), query)
+    retriever = keyword_hits(library, query, Filters(**filters))
     by_chunk = {doc.chunks.get().pk: doc.name for doc in Document.objects.all()}
     return [by_chunk[hit.id] for hit in retriever.hits]
 
@@ -42,7 +42,7 @@ def test_a_word_that_occurs_more_often_counts_more_but_ever_less(library):
         text = " ".join(["gasket"] * count + ["other"] * (8 - count))
         shelve(library, text, name=f"times-{count}")
     assert names(library, "gasket") == ["times-8", "times-2", "times-1"]
-    retriever = search_keywords(scopes_of([library], None), "gasket")
+    retriever = keyword_hits(library, "gasket")
     first, second, third = (hit.score for hit in retriever.hits)
     assert first < 3 * third
     assert first - second < 6 * (second - third)
@@ -66,7 +66,7 @@ def test_coverage_is_the_share_of_the_question_by_rarity(library):
     shelve(library, "gasket and flange")
 
     def best(query: str) -> float:
-        return search_keywords(scopes_of([library], None), query).hits[0].coverage
+        return keyword_hits(library, query).hits[0].coverage
 
     assert best("gasket") == best("gasket bearing") == 1
     assert best("what is the gasket") == 1
@@ -76,7 +76,7 @@ def test_coverage_is_the_share_of_the_question_by_rarity(library):
 
 def test_pairs_that_no_chunk_has_count_half(library):
     shelve(library, "打开阀门")
-    (hit,) = search_keywords(scopes_of([library], None), "阀门怎么").hits
+    (hit,) = keyword_hits(library, "阀门怎么").hits
     assert 0.4 < hit.coverage < 0.6
 
 
@@ -117,6 +117,6 @@ def test_of_common_words_alone_some_are_found(library, few):
 
 def test_no_more_than_the_candidates(library, monkeypatch):
     monkeypatch.setattr(keyword_retriever, "CANDIDATES", 7)
-    retriever = search_keywords(scopes_of([library], None), "machine")
+    retriever = keyword_hits(library, "machine")
     assert len(retriever.hits) == 7
     assert retriever.floor == retriever.hits[-1].score > 0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from libraries.models import Document, DocumentChunk, Library
-from libraries.retrieval.search import Filters, search
+from libraries.retrieval.search import Filters
 from libraries.tests.ledger import ingest, new_document, new_library, new_model
-from libraries.tests.shelf import random_vectors, shelve
+from libraries.tests.shelf import random_vectors, search, shelve
 from tests.fixtures_provider import fake_provider
 from tests.personas import api
 

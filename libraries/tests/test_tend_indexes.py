@@ -11,9 +11,8 @@ from libraries.embedding.vector_index import index_name, rows_indexed, tend_inde
 from libraries.models import DocumentChunk, Library
 from libraries.retrieval import vector_retriever
 from libraries.retrieval.scope import SearchScope
-from libraries.retrieval.search import search
 from libraries.tests.ledger import new_library, new_model
-from libraries.tests.shelf import random_vectors, shelve
+from libraries.tests.shelf import random_vectors, search, shelve
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,13 +9,14 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import Conflict, Invalid, Missing
 from engine.provider.embedding import OfflineEmbedder
 from memory.facts.fact_matching import fingerprint
 from memory.facts.facts import EmbeddedText, Fact, RememberResult, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
-from memory.recall.recall import recall
+from memory.recall import recall as recalling
 from memory.services import edit_memory, forget_all, forget_memory
 from tests.personas import Persona
 
@@ -33,6 +34,11 @@ def learn(owner: Owner, content: str, replaces: Memory | None = None, **fields: 
     return remember(
         owner, fact, embedded=embedded(content), replaces=replaces.pk if replaces else None
     )
+
+
+def recall(owner: Owner, *given: Any, **options: Any) -> Any:
+    with as_tenant(Tenant(owner.organization_id, owner.user_id, owner.guest_id)):
+        return recalling.recall(owner, *given, **options)
 
 
 def known(owner: Owner, question: str, assistant_id: UUID | None = None) -> list[str]:

@@ -175,5 +175,7 @@ def _settings_sql(tenant: Tenant | None) -> str:
         "amber.user": tenant.user_setting if tenant else "",
         "amber.guest": (tenant and tenant.guest_id) or "",
     }
-    calls = [f"set_config({sql.quote(key)}, {sql.quote(value)}, true)" for key, value in values.items()]
+    calls = [
+        f"set_config({sql.quote(key)}, {sql.quote(value)}, true)" for key, value in values.items()
+    ]
     return f"SELECT {', '.join(calls)}; "

@@ -120,9 +120,7 @@ def search_keywords(
     mine = word_literal(pool.word)
     queries = [f"{mine} & {word_literal(word)}" for word in words]
     values = {**pool.values, "words": words, "queries": queries, "limit": MAX_FOUND}
-    sql = _KEYWORD_SQL.format(
-        table=pool.table, function=pool.function, condition=pool.condition
-    )
+    sql = _KEYWORD_SQL.format(table=pool.table, function=pool.function, condition=pool.condition)
     rows = _rows(sql, values)
     frequencies = dict.fromkeys(words, 0)
     if rows:

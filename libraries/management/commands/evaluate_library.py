@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import AmberError
 from amber.lib.workers.worker import this_worker
 from libraries.embedding.vector_index import tend_indexes
@@ -55,10 +56,11 @@ class Command(BaseCommand):
             library.refresh_from_db()
             tend_indexes()
             survey(library)
-            outcomes = {
-                name: evaluate(library, questions.questions, retrievers=retrievers)
-                for name, retrievers in _retrievers(options["retrievers"]).items()
-            }
+            with as_tenant(Tenant(library.organization_id, is_whole=True)):
+                outcomes = {
+                    name: evaluate(library, questions.questions, retrievers=retrievers)
+                    for name, retrievers in _retrievers(options["retrievers"]).items()
+                }
         except (QuestionSetError, AmberError) as error:
             raise CommandError(str(error)) from error
         self._tell(outcomes, options["out"])
