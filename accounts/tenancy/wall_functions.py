@@ -29,7 +29,7 @@ RETURNS TABLE (number integer, id uuid) ROWS 100 AS $$
         WHERE {ORGANIZATION.floor} AND embedding_model_id = model AND library_id = ANY(libraries)
         AND (documents IS NULL OR document_id = ANY(documents)) LIMIT most + 1
     ) AS found
-$$""",
+$$""",  # noqa: S608  (no value is formatted in)
     "amber_blocks_with": f"""
 (queries tsquery[], chat uuid) RETURNS TABLE (number integer, id uuid) ROWS 100 AS $$
     SELECT asked.number::integer, found.id FROM {_ASKED} CROSS JOIN LATERAL (
@@ -39,7 +39,7 @@ $$""",
     WHERE {ORGANIZATION.floor} AND found.chat_id = chat AND EXISTS (
         SELECT FROM public.chats_chat AS c WHERE c.id = chat AND ({PERSON.allowed})
     )
-$$""",
+$$""",  # noqa: S608  (no value is formatted in)
     "amber_memories_with": f"""
 (queries tsquery[]) RETURNS TABLE (number integer, id uuid) ROWS 100 AS $$
     SELECT asked.number::integer, found.id FROM {_ASKED} CROSS JOIN LATERAL (
@@ -47,7 +47,7 @@ $$""",
         WHERE m.search @@ asked.query OFFSET 0
     ) AS found
     WHERE {PERSON.floor} AND ({PERSON.allowed})
-$$""",
+$$""",  # noqa: S608  (no value is formatted in)
     "amber_messages_with": f"""
 (query tsquery) RETURNS TABLE (id uuid) ROWS 100 AS $$
     SELECT found.id FROM (
@@ -57,7 +57,7 @@ $$""",
     WHERE {ORGANIZATION.floor} AND EXISTS (
         SELECT FROM public.chats_chat AS c WHERE c.id = found.chat_id AND ({PERSON.allowed})
     )
-$$""",
+$$""",  # noqa: S608  (no value is formatted in)
 }
 """By name: parameters, result and body."""
 

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connections
 from pydantic import TypeAdapter
 
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.context import gathering
@@ -137,5 +138,6 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
 
 def prepared_for(turn: Turn) -> gathering.PreparedRequest:
     """Return the turn's next request, as its runner would compose it."""
-    gathered = gathering.gather(turn)
-    return gathering.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))
+    with as_tenant(Tenant(turn.organization_id, turn.user_id, turn.guest_id)):
+        gathered = gathering.gather(turn)
+        return gathering.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))

@@ -8,7 +8,6 @@ from django.test.utils import CaptureQueriesContext
 
 from libraries.models import Document
 from libraries.retrieval import keyword_retriever
-from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.scope import Filters, scopes_of
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import keyword_hits, shelve
@@ -86,7 +85,7 @@ def test_one_statement_whatever_is_asked(library):
         with CaptureQueriesContext(
             connection,
         ) as asked:
-            search_keywords(scopes, query)
+            keyword_hits(library, query)
         assert len(asked) == queries
 
 

@@ -103,7 +103,7 @@ class TenantCursor(base.Cursor):  # type: ignore[misc, name-defined]  # Django's
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper with another class of pool, and cursors that say the tenant."""
 
-    _said: Tenant | None | object = None
+    _said: Tenant | object | None = None
     """The tenant that the open transaction knows of; _UNSURE after a savepoint was taken back."""
 
     if TYPE_CHECKING:  # Django's own, which its type stubs leave out
