@@ -8,9 +8,11 @@ from django.test.utils import CaptureQueriesContext
 
 from libraries.models import Document
 from libraries.retrieval import keyword_retriever
+from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.scope import Filters, scopes_of
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import keyword_hits, shelve
+from tests.tenants import for_organization
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +67,8 @@ def test_coverage_is_the_share_of_the_question_by_rarity(library):
     shelve(library, "gasket and flange")
 
     def best(query: str) -> float:
-        return keyword_hits(library, query).hits[0].coverage
+        coverage: float = keyword_hits(library, query).hits[0].coverage
+        return coverage
 
     assert best("gasket") == best("gasket bearing") == 1
     assert best("what is the gasket") == 1
@@ -82,10 +85,8 @@ def test_pairs_that_no_chunk_has_count_half(library):
 def test_one_statement_whatever_is_asked(library):
     scopes = scopes_of([library], None)
     for query, queries in [("the machine in the hall gasket", 1), ("?!", 0)]:
-        with CaptureQueriesContext(
-            connection,
-        ) as asked:
-            keyword_hits(library, query)
+        with for_organization(library.organization_id), CaptureQueriesContext(connection) as asked:
+            search_keywords(scopes, query)
         assert len(asked) == queries
 
 

@@ -1,12 +1,14 @@
 """Let Postgres keep tenants apart. Here, since this app's tables are the last that exist."""
 
+from typing import Any
+
 from django.db import migrations
 
 from accounts.tenancy.wall import build_wall
 from accounts.tenancy.wall_functions import build_functions
 
 
-def build(apps, schema_editor):
+def build(apps: object, schema_editor: Any) -> None:
     build_wall(schema_editor.connection)
     with schema_editor.connection.cursor() as cursor:
         build_functions(cursor)

@@ -15,11 +15,11 @@ behind PgBouncer in transaction mode.
 import contextlib
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
-from psycopg import Connection, sql
+from psycopg import ClientCursor, Connection, sql
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -62,16 +62,18 @@ TENANT_ROLE: Final = "TENANT_ROLE"
 may take any; elsewhere the login itself is the role."""
 
 
-class TenantCursor(base.Cursor):  # type: ignore[misc, name-defined]  # Django's own, by psycopg's version
-    """Sends the tenant ahead of a statement where Postgres does not know it yet."""
+class TenantCursor(ClientCursor[Any]):
+    """Sends the tenant ahead of a statement where Postgres does not know it yet.
 
-    wrapper: "DatabaseWrapper"
+    `wrapper` is Django's connection; those of the pool's own checks have none.
+    """
 
-    def execute(self, query: Any, params: Any = None, **options: Any) -> "TenantCursor":
-        ahead = self.wrapper.tenant_sql()
-        if not ahead:
-            super().execute(query, params, **options)
-            return self
+    wrapper: "DatabaseWrapper | None" = None
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        ahead = self.wrapper.tenant_sql() if self.wrapper else ""
+        if not self.wrapper or not ahead:
+            return super().execute(query, params, **options)
         if params is not None:
             ahead = ahead.replace("%", "%%")
         super().execute(ahead + self._text(query), params, **options)
@@ -90,14 +92,14 @@ class TenantCursor(base.Cursor):  # type: ignore[misc, name-defined]  # Django's
     def _say_tenant(self) -> None:
         """Set the tenant by itself, inside of a transaction: these statements cannot follow another
         in one message."""
-        if self.wrapper.tenant_sql():
+        if self.wrapper and self.wrapper.tenant_sql():
             assert self.wrapper.in_atomic_block, "A tenant needs a transaction."
             self.execute("SELECT")
 
     def _text(self, query: Any) -> str:
         if isinstance(query, bytes):
             return query.decode()
-        return query if isinstance(query, str) else query.as_string(self)
+        return query if isinstance(query, str) else str(query.as_string(self))
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -124,15 +126,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._connection_pools.setdefault(self.alias, pool)
         return super().pool
 
+    def get_connection_params(self) -> dict[str, Any]:
+        return {**super().get_connection_params(), "cursor_factory": TenantCursor}
+
     def create_cursor(self, name: str | None = None) -> Any:
-        if name:
-            raise NotImplementedError("Cursors of the server's know no tenant.")
-        assert self.connection is not None
-        cursor: Any = TenantCursor(self.connection)
+        cursor = super().create_cursor(name)
         cursor.wrapper = self
-        loader = self.connection.adapters.get_loader(base.TIMESTAMPTZ_OID, base.Format.TEXT)
-        if self.timezone != loader.timezone:
-            base.register_tzloader(self.timezone, cursor)
         return cursor
 
     def tenant_sql(self) -> str:
