@@ -42,6 +42,9 @@ SELECT NOT EXISTS (
     AND proowner <> to_regrole(%(search)s)::oid
 )
 """
+_MOVES_ROWS_SQL: Final = """
+SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
+"""
 _OBJECTS_SQL: Final = """
 SELECT format('ALTER %%s %%I.%%I OWNER TO %%I', kind, 'public', name, %(owner)s) FROM (
     SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, relname, oid
@@ -80,6 +83,12 @@ def prepare(connection: Any, passwords: Mapping[str, str]) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             make_roles(cursor, passwords)
             arrange(cursor)
+            cursor.execute(_MOVES_ROWS_SQL)
+            if not cursor.fetchone()[0]:
+                raise RolesMissing(
+                    "This login migrates the rows of all tenants, and policies bind it. Let an "
+                    f"administrator run: ALTER ROLE {connection.settings_dict['USER']} BYPASSRLS;"
+                )
     except ProgrammingError as error:
         if not isinstance(error.__cause__, InsufficientPrivilege):
             raise

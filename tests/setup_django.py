@@ -21,6 +21,8 @@ django.setup()
 
 # The tests log in as a superuser, which no policy binds: what runs for a tenant takes the app's role.
 settings.DATABASES["default"]["TENANT_ROLE"] = database_roles.APP
+for _role, _login in (("app", database_roles.APP), ("system", database_roles.SYSTEM)):
+    settings.AMBER_DATABASES[_role] = settings.AMBER_DATABASES["owner"] | {"USER": _login}
 
 
 def pytest_runtest_teardown() -> None:

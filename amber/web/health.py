@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import prometheus_client
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
+from amber.lib.database.tenant import NOBODY, as_tenant
 from chats.events.viewers import are_followed
 from chats.models import Turn
 from operations.maintenance.heartbeats import consuming_queues
@@ -23,7 +24,10 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 def readyz(request: HttpRequest) -> HttpResponse:
     """Answer 200 when database and Redis answer, this process reads the streams that are watched
-    here, and workers consume; else 503, naming what does not work."""
+    here, and workers consume; else 503, naming what does not work.
+
+    `row_security` only tells: whether Postgres keeps tenants apart from this process.
+    """
     checks = {
         "database": _database_answers,
         "redis": _redis_answers,
@@ -33,6 +37,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     consuming = consuming_queues() if results["database"] else set()
     results |= {f"{queue}_workers": queue in consuming for queue in REQUIRED_QUEUES}
     ready = all(results.values())
+    results["row_security"] = results["database"] and is_walled()
     return JsonResponse(
         {"status": "ready" if ready else "not ready", "checks": results},
         status=200 if ready else 503,
@@ -48,6 +53,13 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _database_answers() -> bool:
     return _answers(Turn.objects.exists)
+
+
+def is_walled() -> bool:
+    """Return whether the policies bind the role that requests are answered with."""
+    with as_tenant(NOBODY), connection.cursor() as cursor:
+        cursor.execute("SELECT row_security_active('chats_chat')")
+        return bool(cursor.fetchone()[0])
 
 
 def _redis_answers() -> bool:
