@@ -1,0 +1,77 @@
+"""Say by which statements one person's rows could be reached by another, for any table."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+import psycopg
+from psycopg import sql
+
+from tests.wall.rows import MODELS, OF_PERSONS
+
+COMMANDS: Final = ("SELECT", "UPDATE", "DELETE", "INSERT")
+
+
+def readings(table: str) -> list[sql.Composed]:
+    """Statements that return an id of each row they reach. What they change is to be rolled back."""
+    name = sql.Identifier(table)
+    texts = (
+        "SELECT id FROM public.{0}",
+        "SELECT id FROM public.{0} FOR UPDATE",
+        "SELECT id FROM public.{0} TABLESAMPLE BERNOULLI (100)",
+        "WITH found AS MATERIALIZED (SELECT * FROM public.{0}) SELECT id FROM found",
+        "UPDATE public.{0} SET id = id RETURNING id",
+        "DELETE FROM public.{0} RETURNING id",
+    )
+    return [sql.SQL(text).format(name) for text in texts]  # type: ignore[arg-type]
+
+
+def blind_writings(table: str) -> list[sql.Composed]:
+    """Statements that look at no column, so that only policies for writing count."""
+    name = sql.Identifier(table)
+    texts = ("UPDATE public.{0} SET updated_at = now()", "DELETE FROM public.{0}")
+    return [sql.SQL(text).format(name) for text in texts]  # type: ignore[arg-type]
+
+
+def copies(table: str, row: dict[str, Any]) -> Iterator[sql.Composed]:
+    """Statements that write this row again: as a new one, and over it."""
+    generated = {f.column for f in MODELS[table]._meta.concrete_fields if f.generated}
+    held = {key: value for key, value in row.items() if key not in generated}
+    name = sql.Identifier(table)
+    columns = sql.SQL(", ").join(map(sql.Identifier, held))
+    source = sql.SQL("FROM jsonb_populate_record(NULL::public.{}, {}::jsonb)")
+    again = source.format(name, sql.Literal(json.dumps(held)))
+    fresh = source.format(name, sql.Literal(json.dumps({**held, "id": str(uuid4())})))
+    insert = sql.SQL("INSERT INTO public.{} ({}) SELECT {} ")
+    head = insert.format(name, columns, columns)
+    yield head + fresh
+    yield head + again + sql.SQL(" ON CONFLICT (id) DO UPDATE SET id = excluded.id")
+
+
+def moves(table: str, other: dict[str, Any], own: UUID) -> Iterator[sql.Composed]:
+    """Statements that give one's own row to somebody else, by each column that says whose it is."""
+    columns = ["organization_id", "budget_id", "counter_id"]
+    if table in OF_PERSONS:
+        columns += ["user_id", "guest_id"] if "guest_id" in other else ["chat_id"]
+    for column in columns:
+        if other.get(column) is not None:
+            yield sql.SQL("UPDATE public.{} SET {} = {} WHERE id = {}").format(
+                sql.Identifier(table),
+                sql.Identifier(column),
+                sql.Literal(other[column]),
+                sql.Literal(own),
+            )
+
+
+def row_of(server: "psycopg.Connection[Any]", table: str, pk: UUID) -> dict[str, Any]:
+    """The row as it is stored, as JSON has it."""
+    found = server.execute(
+        sql.SQL("SELECT to_jsonb(t) FROM public.{} AS t WHERE id = %s").format(
+            sql.Identifier(table)
+        ),
+        [pk],
+    ).fetchone()
+    assert found is not None
+    row: dict[str, Any] = found[0]
+    return row
