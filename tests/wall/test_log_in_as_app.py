@@ -3,7 +3,6 @@
 Nothing of Amber's code stands in between: these are Postgres' own answers to hostile SQL.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -13,8 +12,7 @@ from psycopg import errors, sql
 from accounts.tenancy.wall import TABLES
 from amber.database_roles import APP, OWNER, READ_ONLY, SEARCH, SYSTEM
 from tests.wall import attacks
-from tests.wall.database import WalledDatabase
-from tests.wall.rows import ALICE, BOB, GUEST, LIBRARY, MALLORY, OF_PERSONS, PEOPLE, RIVAL, Someone
+from tests.wall.rows import ALICE, BOB, GUEST, LIBRARY, MALLORY, OF_PERSONS, PEOPLE, RIVAL
 
 EVERY_TABLE = pytest.mark.parametrize("table", TABLES)
 EVERYBODY = pytest.mark.parametrize("someone", PEOPLE, ids=lambda each: each.name)
@@ -55,7 +53,7 @@ def test_nobody_writes_rows_for_another(walled, table, someone, other):
     ids = walled.rows.ids[table]
     with psycopg.connect(walled.url) as server:
         theirs = attacks.row_of(server, table, ids[other.name])
-    moves = [each for each in attacks.moves(table, theirs, ids[someone.name])]
+    moves = list(attacks.moves(table, theirs, ids[someone.name]))
     if someone.organization_id == other.organization_id:
         moves = [each for each in moves if "organization_id" not in each.as_string()]
     statements = [*attacks.copies(table, theirs), *moves]
@@ -239,6 +237,7 @@ def test_a_function_of_ones_own_is_asked_after_the_policies(walled):
         )
         login.execute("SELECT FROM memory_memory WHERE pg_temp.tell(id::text)")
         login.execute("EXPLAIN ANALYZE DELETE FROM memory_memory WHERE pg_temp.tell(id::text)")
+        login.rollback()
     own = walled.rows.visible_to(ALICE, "memory_memory")
     assert set(heard) == {str(pk) for pk in own}
 
