@@ -153,13 +153,17 @@ def role_sql(passwords: Mapping[str, str], *, without: set[str] = frozenset()) -
     return made
 
 
+def is_in_order(cursor: Any, *, owner: str = OWNER) -> bool:
+    """Return whether everything has its owner, and the app its rights. One query."""
+    cursor.execute(_IN_ORDER_SQL, {"owner": owner, "search": SEARCH, "app": APP})
+    return bool(cursor.fetchone()[0])
+
+
 def arrange(cursor: Any, *, owner: str = OWNER) -> None:
     """Give tables to their owner, and the app what it may do with them. Quick where all is in order."""
-    names = {"owner": owner, "search": SEARCH, "app": APP}
-    cursor.execute(_IN_ORDER_SQL, names)
-    if cursor.fetchone()[0]:
+    if is_in_order(cursor, owner=owner):
         return
-    cursor.execute(_OBJECTS_SQL, names)
+    cursor.execute(_OBJECTS_SQL, {"owner": owner, "search": SEARCH})
     for (statement,) in cursor.fetchall():
         cursor.execute(statement)
     cursor.execute(

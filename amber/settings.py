@@ -224,7 +224,10 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # -- Postgres and Redis
 # ------------------------------------------------------------------------------
-AMBER_DATABASES = env.databases()  # by role: app, system, owner; one role may be all there is
+# By role; without an address of its own, a role has that of the one before.
+AMBER_DATABASES = {"app": env.database("DATABASE_URL")}
+AMBER_DATABASES["system"] = env.database("AMBER_SYSTEM_DATABASE_URL", AMBER_DATABASES["app"])
+AMBER_DATABASES["owner"] = env.database("AMBER_OWNER_DATABASE_URL", AMBER_DATABASES["system"])
 _AS_OWNER = env.text("AMBER_CONNECT_AS") == "owner"  # commands that migrate, back up or restore
 DATABASES: dict[str, dict[str, Any]] = {
     "default": AMBER_DATABASES["owner" if _AS_OWNER else "app"],

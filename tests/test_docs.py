@@ -24,7 +24,7 @@ SOURCES = sorted(
     for path in ([place] if place.is_file() else place.rglob("*.py"))
     if "tests" not in path.parts
 )
-INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE"}
+INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE", "AMBER_CONNECT_AS"}
 """Set by Amber for its own processes."""
 
 SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE_URL|REDIS_URL")
@@ -132,9 +132,13 @@ def test_settings_are_documented_with_their_defaults():
     assert literal == {name: {said[name]} for name in literal}
 
 
+COMPOSED = {"POSTGRES_PASSWORD", "AMBER_APP_PASSWORD", "AMBER_SYSTEM_PASSWORD"}
+"""Passwords that only docker-compose.yml reads."""
+
+
 def test_example_environment_names_only_settings():
     named = re.findall(r"^#?([A-Z][A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
-    assert set(named) <= set(documented_settings()) | {"POSTGRES_PASSWORD"}
+    assert set(named) <= set(documented_settings()) | COMPOSED
 
 
 # -- Events ------------------------------------------------------------------------------------
