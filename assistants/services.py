@@ -11,7 +11,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from accounts.principal import Principal
+from accounts.audit.recording import record_switch
+from accounts.models import AuditAction
+from accounts.principal import Actor, Principal
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -23,6 +25,8 @@ from tools.connections.connected import function_names
 from tools.models import Tool
 
 MAX_REFUSAL_CHARS: Final = 2_000
+_SHARING: Final = (AuditAction.ASSISTANT_SHARED, AuditAction.ASSISTANT_UNSHARED)
+_PUBLISHING: Final = (AuditAction.ASSISTANT_PUBLISHED, AuditAction.ASSISTANT_UNPUBLISHED)
 
 
 def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assistant:
@@ -41,22 +45,51 @@ def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assi
             if not assistant.slug:
                 assistant.slug = _free_slug(assistant)
             assistant.save(force_insert=True)
+            record_visibility(principal.actor, assistant)
     except IntegrityError as error:
         raise _conflict(error) from error
     return assistant
 
 
-def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any]) -> Assistant:
+def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any], by: Actor) -> Assistant:
     """Write the changed columns only. Raises Invalid, Conflict."""
     _check(changes, assistant)
-    _update(assistant, changes)
+    was_shared, was_public = assistant.shared, assistant.public
+    try:
+        with transaction.atomic(durable=True):
+            _update(assistant, changes)
+            record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
+    except IntegrityError as error:
+        raise _conflict(error) from error
     return assistant
 
 
 @transaction.atomic(durable=True)
-def delete_assistant(assistant: Assistant) -> None:
+def delete_assistant(assistant: Assistant, *, by: Actor) -> None:
     """Delete the assistant; chats with it stay and continue without it."""
-    assistant.delete()
+    was_shared, was_public = assistant.shared, assistant.public
+    Assistant.objects.filter(pk=assistant.pk).delete()
+    assistant.shared = assistant.public = False
+    record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
+
+
+def record_visibility(
+    by: Actor, assistant: Assistant, *, was_shared: bool = False, was_public: bool = False
+) -> None:
+    """Record whom the assistant was opened to, or closed to. The transaction's last step."""
+    for actions, before, after in (
+        (_SHARING, was_shared, assistant.shared),
+        (_PUBLISHING, was_public, assistant.public),
+    ):
+        record_switch(
+            by,
+            assistant,
+            organization_id=assistant.organization_id,
+            actions=actions,
+            before=before,
+            after=after,
+            label=assistant.name,
+        )
 
 
 @transaction.atomic(durable=True)
@@ -142,7 +175,11 @@ def add_usual_scenes(assistant: Assistant) -> list[ScenePrompt]:
 
 def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> ScenePrompt:
     """Write the changed columns only. Raises Conflict if another scene has the label."""
-    _update(scene, changes)
+    try:
+        with transaction.atomic(durable=True):
+            _update(scene, changes)
+    except IntegrityError as error:
+        raise _conflict(error) from error
     return scene
 
 
@@ -155,11 +192,7 @@ def delete_scene_prompt(scene: ScenePrompt) -> None:
 def _update(row: Assistant | ScenePrompt, changes: Mapping[str, Any]) -> None:
     for name, value in changes.items():
         setattr(row, name, value)
-    try:
-        with transaction.atomic(durable=True):
-            row.save(update_fields=[*changes, "updated_at"])
-    except IntegrityError as error:
-        raise _conflict(error) from error
+    row.save(update_fields=[*changes, "updated_at"])
 
 
 def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:
