@@ -408,7 +408,7 @@ class AuditEventQuerySet(TenantQuerySet):
 
 class AuditEvent(TenantRow):
     """One act, told by `accounts.audit.recording` in the transaction of the act, and never changed:
-    a trigger refuses it. `sha256` covers all other columns, among them that of the event before.
+    a trigger refuses it. `hash` covers all other columns, among them that of the event before.
 
     It names people by their ids only, so that an erased person leaves no name behind.
     """
@@ -430,8 +430,8 @@ class AuditEvent(TenantRow):
     target_label = models.CharField(max_length=200, blank=True, default="")
     address = models.CharField(max_length=45, blank=True, default="")
     detail = models.JSONField(default=dict, blank=True)
-    previous_sha256 = models.CharField(max_length=64, blank=True, default="")
-    sha256 = models.CharField(max_length=64)
+    previous_hash = models.CharField(max_length=64, blank=True, default="")
+    hash = models.CharField(max_length=64)
 
     objects = AuditEventQuerySet.as_manager()
 
@@ -457,7 +457,7 @@ class AuditChain(models.Model):
         related_name="+",
     )
     number = models.PositiveBigIntegerField()
-    sha256 = models.CharField(max_length=64, blank=True, default="")
+    hash = models.CharField(max_length=64, blank=True, default="")
 
     def __str__(self) -> str:
         return f"{self.organization_id} {self.number}"

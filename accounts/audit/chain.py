@@ -17,7 +17,7 @@ from amber.lib.wire_fields import Id, Time, write_id
 
 
 class CanonicalEvent(TypedDict):
-    """All that `sha256` covers: every column but itself."""
+    """All that `hash` covers: every column but itself."""
 
     id: Id
     organization_id: Id
@@ -32,7 +32,7 @@ class CanonicalEvent(TypedDict):
     target_label: Annotated[str, "The name the row had then; empty for people."]
     address: Annotated[str, "The client's IP address; empty if none is known."]
     detail: dict[str, Any]
-    previous_sha256: Annotated[str, "The `sha256` of the event before; empty for the first."]
+    previous_hash: Annotated[str, "The `hash` of the event before; empty for the first."]
 
 
 def canonical_form(event: AuditEvent) -> CanonicalEvent:
@@ -50,7 +50,7 @@ def canonical_form(event: AuditEvent) -> CanonicalEvent:
         "target_label": event.target_label,
         "address": event.address,
         "detail": event.detail,
-        "previous_sha256": event.previous_sha256,
+        "previous_hash": event.previous_hash,
     }
 
 

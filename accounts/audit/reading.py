@@ -21,11 +21,11 @@ _UNNAMED: Final[Mapping[str, str]] = {ActorKind.OPERATOR: "Operator", ActorKind.
 
 
 class AuditEventWire(CanonicalEvent):
-    """An event. `sha256` covers everything but itself, `actor_name` and `target_name`."""
+    """An event. `hash` covers everything but itself, `actor_name` and `target_name`."""
 
     actor_name: Annotated[str, "The person's email address today, or `Erased person`."]
     target_name: Annotated[str, "The target's label; for people their email address today."]
-    sha256: str
+    hash: str
 
 
 def apply_filters(rows: QuerySet[AuditEvent], said: Mapping[str, Any]) -> QuerySet[AuditEvent]:
@@ -68,7 +68,7 @@ def _event_wire(event: AuditEvent, emails: Mapping[UUID, str]) -> AuditEventWire
         **canonical_form(event),
         "actor_name": _UNNAMED.get(event.actor_kind, actor),
         "target_name": emails.get(event.target_id, ERASED) if is_person else event.target_label,
-        "sha256": event.sha256,
+        "hash": event.hash,
     }
 
 

@@ -26,10 +26,10 @@ MAX_LABEL_CHARS: Final = 200
 # Locks the organization, then the end of its chain, as its deletion does. `clock_timestamp` is read
 # with the lock: the time of a transaction that waited would be older than the event before.
 _TAKE_NUMBER: Final = """
-    INSERT INTO accounts_auditchain AS chain (organization_id, number, sha256)
+    INSERT INTO accounts_auditchain AS chain (organization_id, number, hash)
     SELECT id, 1, '' FROM accounts_organization WHERE id = %s FOR KEY SHARE
     ON CONFLICT (organization_id) DO UPDATE SET number = chain.number + 1
-    RETURNING number, sha256, clock_timestamp()
+    RETURNING number, hash, clock_timestamp()
 """
 
 
@@ -48,7 +48,7 @@ def record(
     target. Outside of a transaction the event gets one of its own. Three queries.
     """
     about = target.user_id if isinstance(target, Membership) else target.pk
-    kind = User if isinstance(target, Membership) else type(target)
+    meta = User._meta if isinstance(target, Membership) else target._meta
     with transaction.atomic(savepoint=False):
         taken = _take_number(organization_id)
         if taken is None:
@@ -62,16 +62,16 @@ def record(
             actor_kind=by.kind,
             actor_user_id=by.user_id,
             actor_key_id=by.key_id,
-            target_kind=str(kind._meta.verbose_name).lower().replace(" ", "_"),
+            target_kind=str(meta.verbose_name).lower().replace(" ", "_"),
             target_id=about,
             target_label=label[:MAX_LABEL_CHARS],
             address=by.address,
             detail=dict(detail or {}),
-            previous_sha256=previous,
+            previous_hash=previous,
         )
-        event.sha256 = hash_form(canonical_form(event))
+        event.hash = hash_form(canonical_form(event))
         event.save(force_insert=True)
-        AuditChain.objects.filter(pk=organization_id).update(sha256=event.sha256)
+        AuditChain.objects.filter(pk=organization_id).update(hash=event.hash)
     return number
 
 

@@ -36,32 +36,32 @@ def organizations_with_events() -> Iterator[UUID]:
 def verify_chain(organization_id: UUID) -> ChainReport:
     """Compare every event with its hash and with the one before, then the end with its record."""
     rows = AuditEvent.objects.filter(organization_id=organization_id)
-    number, sha256 = 0, ""
+    number, previous = 0, ""
     for batch in in_order(rows):
         for event in batch:
-            if fault := _fault_of(event, number, sha256):
+            if fault := _fault_of(event, number, previous):
                 return ChainReport(number, fault)
-            number, sha256 = event.number, event.sha256
-    return ChainReport(number, _fault_of_end(organization_id, number, sha256))
+            number, previous = event.number, event.hash
+    return ChainReport(number, _fault_of_end(organization_id, number, previous))
 
 
-def _fault_of(event: AuditEvent, number: int, sha256: str) -> str:
+def _fault_of(event: AuditEvent, number: int, last_hash: str) -> str:
     """Return what is wrong with the event after that of this number and hash."""
     if event.number != number + 1:
         last = event.number - 1
         return f"{_list_numbers(number + 1, last)} missing: the next one is event {event.number}."
-    if event.previous_sha256 != sha256:
+    if event.previous_hash != last_hash:
         where = f"event {number}" if number else "nothing before it"
         return (
             f"event {event.number} does not follow {where}: one of them was put here, replaced or "
             "moved."
         )
-    if hash_form(canonical_form(event)) != event.sha256:
+    if hash_form(canonical_form(event)) != event.hash:
         return f"event {event.number} was changed: its hash is another."
     return ""
 
 
-def _fault_of_end(organization_id: UUID, number: int, sha256: str) -> str:
+def _fault_of_end(organization_id: UUID, number: int, last_hash: str) -> str:
     """Return what is wrong after the last event. Events that were appended meanwhile are not."""
     end = AuditChain.objects.filter(pk=organization_id).first()
     if end is None:
@@ -69,7 +69,7 @@ def _fault_of_end(organization_id: UUID, number: int, sha256: str) -> str:
     if end.number < number:
         return f"the log's end is recorded as event {end.number}, but there are {number}."
     if end.number == number:
-        is_same = end.sha256 == sha256
+        is_same = end.hash == last_hash
         return "" if is_same else f"event {number} is not the one recorded as the log's end."
     # One query sees event and end together: whoever appends commits both at once.
     ends = AuditChain.objects.filter(

@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('organization', models.OneToOneField(on_delete=django.db.models.deletion.DO_NOTHING, primary_key=True, related_name='+', serialize=False, db_constraint=False, to='accounts.organization')),
                 ('number', models.PositiveBigIntegerField()),
-                ('sha256', models.CharField(blank=True, default='', max_length=64)),
+                ('hash', models.CharField(blank=True, default='', max_length=64)),
             ],
         ),
         migrations.CreateModel(
@@ -73,8 +73,8 @@ class Migration(migrations.Migration):
                 ('target_label', models.CharField(blank=True, default='', max_length=200)),
                 ('address', models.CharField(blank=True, default='', max_length=45)),
                 ('detail', models.JSONField(blank=True, default=dict)),
-                ('previous_sha256', models.CharField(blank=True, default='', max_length=64)),
-                ('sha256', models.CharField(max_length=64)),
+                ('previous_hash', models.CharField(blank=True, default='', max_length=64)),
+                ('hash', models.CharField(max_length=64)),
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', db_constraint=False, to='accounts.organization')),
             ],
             options={
