@@ -1,5 +1,6 @@
 """Represent the caller: the result of authentication, and all that authorisation may look at."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -45,8 +46,8 @@ class Principal:
 
     `user` is the acting user: a key acts for its creator, a guest for nobody (None). `session` is
     set if the request came with one. `assistant_id` limits a key or a guest to one assistant;
-    `guest_epoch` is that of a guest's token. `address` is the client's, as the audit log keeps it;
-    empty for guests, of whom it keeps nothing.
+    `guest_epoch` is that of a guest's token. `find_address` returns the client's address, for the
+    audit log: few requests need it, so it is not looked for in each. Without a request it is empty.
     """
 
     organization_id: UUID
@@ -57,7 +58,7 @@ class Principal:
     assistant_id: UUID | None = None
     guest_epoch: int = 0
     session: BrowserSession | None = None
-    address: str = ""
+    find_address: Callable[[], str] = field(default=str, repr=False, compare=False)
 
     @property
     def user_id(self) -> UUID | None:
@@ -79,8 +80,8 @@ class Principal:
         if self.user is None:
             return Actor(ActorKind.NOBODY)
         if self.key is not None:
-            return Actor(ActorKind.KEY, self.user_id, self.key.pk, self.address)
-        return Actor(ActorKind.USER, self.user_id, address=self.address)
+            return Actor(ActorKind.KEY, self.user_id, self.key.pk, self.find_address())
+        return Actor(ActorKind.USER, self.user_id, address=self.find_address())
 
     @property
     def label(self) -> str:

@@ -50,6 +50,8 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "api/v1/api-keys/<uuid:key_id>/rotate/": ("", "post"),
     "api/v1/models/": ("", "get"),
     "api/v1/usage/": ("get", ""),
+    "api/v1/audit/": ("", "get"),
+    "api/v1/audit/export/": ("", "get"),
     "api/v1/budgets/": ("", "get post"),
     "api/v1/budgets/<uuid:budget_id>/": ("", "get patch delete"),
     "api/v1/memories/": ("get", "post delete"),

@@ -9,6 +9,7 @@ alike. A bad credential is 401, never a fall back to another carrier.
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
@@ -146,7 +147,7 @@ def _by_key(secret: str, request: HttpRequest) -> tuple[ApiKey, Principal]:
         role=key.role,  # type: ignore[attr-defined]  # the annotation above
         key=key,
         assistant_id=key.assistant_id,
-        address=client_address(request),
+        find_address=partial(client_address, request),
     )
 
 
@@ -195,7 +196,7 @@ def _by_session(request: HttpRequest, user: User) -> Principal:
         user=user,
         role=membership.role,
         session=browser_session(request),
-        address=client_address(request),
+        find_address=partial(client_address, request),
     )
 
 

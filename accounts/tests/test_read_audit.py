@@ -28,7 +28,7 @@ def listed(persona: Persona, **filters: Any) -> list[dict[str, Any]]:
 
 
 def exported(persona: Persona, **filters: Any) -> bytes:
-    answer = api(persona).get(EXPORT, filters)
+    answer: Any = api(persona).get(EXPORT, filters)
     assert answer.status_code == 200
     assert answer["Content-Type"] == "application/x-ndjson"
 

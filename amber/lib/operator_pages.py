@@ -103,7 +103,8 @@ class OperatorAdmin(ModelAdmin):
         _tell(request, "deleted", [gone])
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        gone = list(queryset)
+        # The logs of organizations are locked one by one: in the order that all others keep to.
+        gone = sorted(queryset, key=lambda row: getattr(row, "organization_id", row.pk))
         with transaction.atomic():
             super().delete_queryset(request, queryset)
             _tell(request, "deleted", gone)
