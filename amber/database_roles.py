@@ -21,8 +21,12 @@ SEARCH: Final = "amber_search"
 APP: Final = "amber_app"
 SYSTEM: Final = "amber_system"
 
-READ_ONLY: Final = ("django_migrations",)
-"""Tables that the app may read and never change."""
+WITHHELD: Final[Mapping[str, str]] = {
+    "django_migrations": "INSERT, UPDATE, DELETE",
+    "accounts_auditevent": "UPDATE, DELETE",
+    "accounts_auditchain": "DELETE",
+}
+"""What the app may not do with a table, beside what policies forbid."""
 SEARCHED: Final = (
     "libraries_documentchunk",
     "chats_chatmessage",
@@ -171,7 +175,7 @@ def arrange(cursor: Any, *, owner: str = OWNER) -> None:
         GRANT USAGE ON SCHEMA public TO {APP}, {SYSTEM}, {SEARCH};
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {APP};
         GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP};
-        REVOKE INSERT, UPDATE, DELETE ON {", ".join(READ_ONLY)} FROM {APP};
+        {"; ".join(f"REVOKE {rights} ON {table} FROM {APP}" for table, rights in WITHHELD.items())};
         GRANT SELECT ON {", ".join(SEARCHED)} TO {SEARCH};
         GRANT CREATE ON SCHEMA public TO {owner};
         GRANT {SEARCH} TO {owner};

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from django.urls import Resolver404, resolve
 
+from accounts.models import AuditAction
 from amber.lib.errors import CODES, RETRYABLE
 from engine.events import EVENT_TYPES, LAST_EVENTS
 from tests import house
@@ -189,6 +190,12 @@ def test_amber_s_own_clients_know_after_which_events_a_stream_goes_on(client):
 def test_every_builtin_tool_is_documented():
     named = {row[0].strip("`") for row in rows((DOCS / "tools.md").read_text())}
     assert set(builtin_names()) <= named
+
+
+def test_table_of_audited_actions_is_the_code_s():
+    table = section((DOCS / "audit.md").read_text(), "## Actions")
+    said = [(row[0].strip("`"), row[1]) for row in rows(table)][1:]
+    assert said == AuditAction.choices
 
 
 def test_table_of_error_codes_is_the_code_s():

@@ -69,6 +69,8 @@ TABLES: Final[Mapping[str, Wall]] = {
     "accounts_invitation": ORGANIZATION,
     "accounts_apikey": ORGANIZATION,
     "accounts_idempotencyrecord": ORGANIZATION,
+    "accounts_auditevent": ORGANIZATION,
+    "accounts_auditchain": ORGANIZATION,
     "providers_usagerecord": ORGANIZATION,
     "providers_budget": ORGANIZATION,
     "providers_budgetcounter": _of("providers_budget", "budget_id"),
