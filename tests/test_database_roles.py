@@ -35,7 +35,7 @@ def weak_login() -> Iterator[str]:
         server.execute(f"DROP ROLE {name}".encode())
 
 
-def bootstrap(addresses: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def bootstrap(addresses: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     environ = {name: value for name, value in os.environ.items() if "DATABASE_URL" not in name}
     return manage("bootstrap", environ=environ | addresses)
 
