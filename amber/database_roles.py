@@ -149,7 +149,7 @@ def role_sql(passwords: Mapping[str, str], *, without: set[str] = frozenset()) -
             # Empty is no organization: without a tenant a statement about its rows fails.
             made += [
                 sql.SQL(f"ALTER ROLE {{}} SET amber.\"{name}\" = ''").format(sql.Identifier(APP))
-                for name in ("organization", "user", "guest")
+                for name in ("organization", "user")
             ]
         if role == SYSTEM:
             # It builds the indexes of vectors, which only a table's owner may.
