@@ -1,25 +1,37 @@
 """Give operators pages of users, organizations with their members, API keys and invitations.
 
 Hashes of keys and tokens are never shown, and keys are never made here: a key acts for the person
-who makes it. Revoking is an action of one service call per key.
+who makes it. Revoking is an action of one service call per key. What operators open and change on
+any page is told to the audit log of the row's organization, which has a page here, too.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from accounts import services
+from accounts.audit.actors import operator_of
+from accounts.audit.recording import record
 from accounts.closing import close_organization
-from accounts.models import ApiKey, Invitation, Membership, Organization, User
-from amber.lib.operator_pages import PagedAdmin, ReadOnlyAdmin
+from accounts.models import (
+    ApiKey,
+    AuditAction,
+    AuditEvent,
+    Invitation,
+    Membership,
+    Organization,
+    User,
+)
+from amber.lib.operator_pages import OperatorAct, PagedAdmin, ReadOnlyAdmin, watch_operators
 
 
 class NewUserForm(UserCreationForm):
@@ -117,6 +129,15 @@ class OrganizationAdmin(PagedAdmin):
             Invitation.objects.sent_by(removed).end()
         for membership, _ in formset.changed_objects:
             Invitation.objects.sent_by(membership).end(beyond=membership.role)
+        by = operator_of(request)
+        for action, membership in _membership_changes(formset):
+            record(
+                by,
+                action,
+                membership,
+                organization_id=form.instance.pk,
+                detail={"role": membership.role},
+            )
 
     def delete_model(self, request: HttpRequest, obj: Organization) -> None:
         close_organization(obj)
@@ -151,7 +172,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         for key in queryset:
-            services.revoke_api_key(key)
+            services.revoke_api_key(key, by=operator_of(request))
         messages.success(request, "Revoked.")
 
 
@@ -165,3 +186,61 @@ class InvitationAdmin(ReadOnlyAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Allow deleting, which withdraws the invitation."""
         return bool(PagedAdmin.has_delete_permission(self, request, obj))
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(ReadOnlyAdmin):
+    """Shows the audit logs of all organizations; nobody changes them, here or elsewhere."""
+
+    list_display = (
+        "created_at",
+        "organization",
+        "number",
+        "action",
+        "actor_kind",
+        "actor_user_id",
+        "target_kind",
+        "target_label",
+        "address",
+    )
+    list_filter = ("actor_kind", "action")
+    list_select_related = ("organization",)
+    search_fields = ("=organization__slug", "=actor_user_id", "=target_id")
+
+
+_ACTIONS: Final[dict[OperatorAct, AuditAction]] = {
+    "read": AuditAction.OPERATOR_READ,
+    "added": AuditAction.OPERATOR_ADDED,
+    "changed": AuditAction.OPERATOR_CHANGED,
+    "deleted": AuditAction.OPERATOR_DELETED,
+}
+
+
+def _record_operator(request: HttpRequest, act: OperatorAct, row: Model, fields: list[str]) -> None:
+    """Tell the log of the row's organization; what belongs to none has no log."""
+    is_tenant = isinstance(row, Organization)
+    organization_id = row.pk if is_tenant else getattr(row, "organization_id", None)
+    if organization_id is not None:
+        by, detail = operator_of(request), {"fields": fields} if fields else None
+        record(by, _ACTIONS[act], row, organization_id=organization_id, detail=detail)
+
+
+watch_operators(_record_operator)
+
+
+def _membership_changes(formset: Any) -> Iterator[tuple[AuditAction, Membership]]:
+    """Yield what a saved formset did to members. One who was replaced by another was removed."""
+    for removed in formset.deleted_objects:
+        yield AuditAction.MEMBER_REMOVED, removed
+    for membership, fields in formset.changed_objects:
+        if "user" in fields:
+            before = next(form.initial for form in formset if form.instance == membership)
+            yield (
+                AuditAction.MEMBER_REMOVED,
+                Membership(user_id=before["user"], role=before["role"]),
+            )
+            yield AuditAction.MEMBER_JOINED, membership
+        elif "role" in fields:
+            yield AuditAction.MEMBER_ROLE_CHANGED, membership
+    for added in formset.new_objects:
+        yield AuditAction.MEMBER_JOINED, added

@@ -17,9 +17,11 @@ class AccountsConfig(AppConfig):
     name = "accounts"
 
     def ready(self) -> None:
-        """Import extensions of drf-spectacular, which finds only imported ones."""
+        """Import extensions of drf-spectacular, which finds only imported ones, and receivers of
+        sign-ins; workers need neither."""
         if apps.is_installed("drf_spectacular"):
             import_module("accounts.api.schema")
+            import_module("accounts.auth_pages.sign_ins")
         for label, heading in _HEADINGS.items():
             if apps.is_installed(label):
                 apps.get_app_config(label.rpartition(".")[2]).verbose_name = heading

@@ -1,4 +1,4 @@
-"""Store organizations, users and keys, and define `visible_to`: the only door to a tenant's row."""
+"""Store organizations, users, keys and the audit log, and define `visible_to`: the only door to a tenant's row."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
-from accounts.principal import Principal
+from accounts.principal import ActorKind, Principal
 from amber.lib.database.rows import Row
 
 
@@ -360,3 +360,104 @@ class IdempotencyRecord(TenantRow):
 
     def __str__(self) -> str:
         return f"{self.route} {self.key}"
+
+
+class AuditAction(models.TextChoices):
+    """What the audit log tells of (docs/audit.md). A name that was once written stays."""
+
+    SIGN_IN_SUCCEEDED = "sign_in.succeeded", "a member signed in"
+    SIGN_IN_FAILED = "sign_in.failed", "somebody tried to sign in as a member, and was refused"
+    KEY_MADE = "key.made", "an API key was made"
+    KEY_CHANGED = "key.changed", "an API key was given another name, scope, origin or end"
+    KEY_ROTATED = "key.rotated", "an API key got a successor"
+    KEY_REVOKED = "key.revoked", "an API key was revoked"
+    ORGANIZATION_CHANGED = "organization.changed", "the organization's own settings were changed"
+    MEMBER_INVITED = "member.invited", "an email address was invited"
+    MEMBER_JOINED = "member.joined", "a person became a member"
+    MEMBER_ROLE_CHANGED = "member.role_changed", "a member got another role"
+    MEMBER_REMOVED = "member.removed", "a member was removed, or left"
+    ASSISTANT_SHARED = "assistant.shared", "an assistant was shared with the organization"
+    ASSISTANT_UNSHARED = "assistant.unshared", "a shared assistant became private or was deleted"
+    ASSISTANT_PUBLISHED = "assistant.published", "an assistant was opened to guests"
+    ASSISTANT_UNPUBLISHED = "assistant.unpublished", "a public assistant was closed or deleted"
+    LIBRARY_SHARED = "library.shared", "a library was shared with the organization"
+    LIBRARY_UNSHARED = "library.unshared", "a shared library became private or was deleted"
+    TOOL_SHARED = "tool.shared", "a tool was shared with the organization"
+    TOOL_UNSHARED = "tool.unshared", "a shared tool became private or was deleted"
+    BUDGET_MADE = "budget.made", "a budget was made"
+    BUDGET_CHANGED = "budget.changed", "a budget got another limit"
+    BUDGET_REMOVED = "budget.removed", "a budget was removed"
+    PERSON_EXPORTED = "person.exported", "a person exported their data"
+    PERSON_ERASED = "person.erased", "a person asked to have their data deleted"
+    AUDIT_EXPORTED = "audit.exported", "this log was exported"
+    OPERATOR_READ = "operator.read", "an operator opened a row of the organization in the admin"
+    OPERATOR_ADDED = "operator.added", "an operator added a row in the admin"
+    OPERATOR_CHANGED = "operator.changed", "an operator changed a row in the admin"
+    OPERATOR_DELETED = "operator.deleted", "an operator deleted a row in the admin"
+
+
+class AuditEventQuerySet(TenantQuerySet):
+    """Only owners and admins in person see the log, and nobody changes it."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q() if principal.is_admin else Q(pk__in=[])
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q(pk__in=[])
+
+
+class AuditEvent(TenantRow):
+    """One act, told by `accounts.audit.recording` in the transaction of the act, and never changed:
+    a trigger refuses it. `hash` covers all other columns, among them that of the event before.
+
+    It names people by their ids only, so that an erased person leaves no name behind.
+    """
+
+    # The migration's own constraint deletes the rows with their organization: Postgres does that,
+    # so that nobody else needs the right to.
+    organization = models.ForeignKey(
+        Organization, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    number = models.PositiveBigIntegerField()
+    created_at = models.DateTimeField()
+    updated_at = None  # type: ignore[assignment]
+    action = models.CharField(max_length=40, choices=AuditAction.choices)
+    actor_kind = models.CharField(max_length=12, choices=ActorKind.choices)
+    actor_user_id = models.UUIDField(null=True, blank=True)
+    actor_key_id = models.UUIDField(null=True, blank=True)
+    target_kind = models.CharField(max_length=40)
+    target_id = models.UUIDField()
+    target_label = models.CharField(max_length=200, blank=True, default="")
+    address = models.CharField(max_length=45, blank=True, default="")
+    detail = models.JSONField(default=dict, blank=True)
+    previous_hash = models.CharField(max_length=64, blank=True, default="")
+    hash = models.CharField(max_length=64)
+
+    objects = AuditEventQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "number"], name="one_audit_number"),
+        ]
+        indexes = [models.Index(fields=["organization", "-created_at"], name="audit_org_time")]
+
+    def __str__(self) -> str:
+        return f"{self.organization_id} {self.number}: {self.action}"
+
+
+class AuditChain(models.Model):
+    """The number and hash of an organization's newest event: the lock of those who append, and what
+    tells that the end was cut off."""
+
+    organization = models.OneToOneField(
+        Organization,
+        primary_key=True,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        related_name="+",
+    )
+    number = models.PositiveBigIntegerField()
+    hash = models.CharField(max_length=64, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"{self.organization_id} {self.number}"

@@ -1,13 +1,36 @@
 """Represent the caller: the result of authentication, and all that authorisation may look at."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+from django.db.models import TextChoices
 
 from amber.lib.database.tenant import Tenant
 
 if TYPE_CHECKING:
     from accounts.models import ApiKey, User
+
+
+class ActorKind(TextChoices):
+    USER = "user", "a person, signed in"
+    KEY = "key", "an API key, which acts for its user"
+    OPERATOR = "operator", "an operator of the installation"
+    NOBODY = "nobody", "nobody who proved who they are"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did something, as the audit log names them: by ids, never by name or email.
+
+    `address` is the client's; empty for what was done on the server itself.
+    """
+
+    kind: ActorKind
+    user_id: UUID | None = None
+    key_id: UUID | None = None
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +48,8 @@ class Principal:
 
     `user` is the acting user: a key acts for its creator, a guest for nobody (None). `session` is
     set if the request came with one. `assistant_id` limits a key or a guest to one assistant;
-    `guest_epoch` is that of a guest's token.
+    `guest_epoch` is that of a guest's token. `find_address` returns the client's address, for the
+    audit log: few requests need it, so it is not looked for in each. Without a request it is empty.
     """
 
     organization_id: UUID
@@ -36,6 +60,7 @@ class Principal:
     assistant_id: UUID | None = None
     guest_epoch: int = 0
     session: BrowserSession | None = None
+    find_address: Callable[[], str] = field(default=str, repr=False, compare=False)
 
     @property
     def user_id(self) -> UUID | None:
@@ -55,6 +80,15 @@ class Principal:
     def is_bound_key(self) -> bool:
         """Whether this is a key of one assistant; such keys stand in web pages for all to read."""
         return self.key is not None and self.assistant_id is not None
+
+    @property
+    def actor(self) -> Actor:
+        """Return the caller as the audit log names them."""
+        if self.user is None:
+            return Actor(ActorKind.NOBODY)
+        if self.key is not None:
+            return Actor(ActorKind.KEY, self.user_id, self.key.pk, self.find_address())
+        return Actor(ActorKind.USER, self.user_id, address=self.find_address())
 
     @property
     def label(self) -> str:

@@ -20,17 +20,19 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 
+from accounts.audit.recording import Detail, record
 from accounts.closing import close_organization
 from accounts.models import (
     GRANTS,
     ApiKey,
+    AuditAction,
     Invitation,
     Membership,
     Organization,
     Role,
     User,
 )
-from accounts.principal import Principal
+from accounts.principal import Actor, Principal
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
 from amber.lib.database.rows import Row
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
@@ -120,8 +122,19 @@ def create_organization(user: User, *, name: str) -> Organization:
 
 
 @transaction.atomic(durable=True)
-def edit_organization(organization: Organization, *, changes: Mapping[str, Any]) -> Organization:
-    return _save_changes(organization, changes)
+def edit_organization(
+    organization: Organization, *, changes: Mapping[str, Any], by: Actor
+) -> Organization:
+    _save_changes(organization, changes)
+    if changes:
+        record(
+            by,
+            AuditAction.ORGANIZATION_CHANGED,
+            organization,
+            organization_id=organization.pk,
+            detail={"fields": sorted(changes)},
+        )
+    return organization
 
 
 @transaction.atomic(durable=True)
@@ -137,10 +150,10 @@ def delete_organization(organization: Organization) -> None:
 
 @transaction.atomic(durable=True)
 def join_organization(
-    user: User, *, organization: Organization, role: str = Role.MEMBER
+    user: User, *, organization: Organization, by: Actor, role: str = Role.MEMBER
 ) -> Membership:
     """Add a member without an invitation, for operators. A member already keeps their role."""
-    return _add_member(user, organization_id=organization.pk, role=role)
+    return _add_member(user, organization_id=organization.pk, role=role, by=by)
 
 
 # -- Members -----------------------------------------------------------------------------------
@@ -159,7 +172,17 @@ def change_role(membership: Membership, *, role: str, by: Principal) -> Membersh
     if role != Role.OWNER:
         _check_other_owner(membership)
     Invitation.objects.sent_by(membership).end(beyond=role)
-    return _save_changes(membership, {"role": role})
+    before = membership.role
+    _save_changes(membership, {"role": role})
+    if role != before:
+        record(
+            by.actor,
+            AuditAction.MEMBER_ROLE_CHANGED,
+            membership,
+            organization_id=membership.organization_id,
+            detail={"role": role, "before": before},
+        )
+    return membership
 
 
 @transaction.atomic(durable=True)
@@ -174,13 +197,23 @@ def remove_member(membership: Membership, *, by: Principal) -> None:
     if membership.user_id != by.user_id:
         _check_authority(by, over=membership.role)
     _check_other_owner(membership)
-    ApiKey.objects.filter(
-        organization_id=membership.organization_id,
-        user_id=membership.user_id,
-        revoked_at__isnull=True,
-    ).update(revoked_at=timezone.now())
+    organization_id = membership.organization_id
+    unrevoked = ApiKey.objects.filter(
+        organization_id=organization_id, user_id=membership.user_id, revoked_at__isnull=True
+    )
+    keys = list(unrevoked.select_for_update())
+    ApiKey.objects.filter(pk__in=[key.pk for key in keys]).update(revoked_at=timezone.now())
     Invitation.objects.sent_by(membership).end()
-    membership.delete()
+    Membership.objects.filter(pk=membership.pk).delete()
+    for key in keys:
+        _record_key(by.actor, AuditAction.KEY_REVOKED, key)
+    record(
+        by.actor,
+        AuditAction.MEMBER_REMOVED,
+        membership,
+        organization_id=organization_id,
+        detail={"role": membership.role, "left": membership.user_id == by.user_id},
+    )
 
 
 # -- Invitations -------------------------------------------------------------------------------
@@ -211,22 +244,34 @@ def invite(
                 invited_by=by.user,
                 expires_at=timezone.now() + INVITATION_LIFETIME,
             )
+            record(
+                by.actor,
+                AuditAction.MEMBER_INVITED,
+                invitation,
+                organization_id=organization.pk,
+                detail={"role": role},
+            )
     except IntegrityError:
         raise Conflict(f"{email} is being invited right now.")
     return invitation, token
 
 
 @transaction.atomic(durable=True)
-def accept_invitation(user: User, *, token: str) -> Membership:
+def accept_invitation(user: User, *, token: str, by: Actor) -> Membership:
     """Make the user a member.
 
     Raises Missing (no such open invitation, or its sender may not give the role any more) and
     Forbidden (it is for another address).
     """
     invitation = _open_invitation(user, token)
-    membership = _add_member(user, organization_id=invitation.organization_id, role=invitation.role)
     _save_changes(invitation, {"accepted_at": timezone.now()})
-    return membership
+    return _add_member(
+        user,
+        organization_id=invitation.organization_id,
+        role=invitation.role,
+        by=by,
+        invitation=invitation,
+    )
 
 
 @transaction.atomic(durable=True)
@@ -248,6 +293,7 @@ def create_api_key(
     *,
     organization: Organization,
     name: str,
+    by: Actor,
     assistant_id: UUID | None = None,
     scopes: Sequence[str] = (),
     origins: Sequence[str] = (),
@@ -275,18 +321,23 @@ def create_api_key(
     try:
         with transaction.atomic(durable=True):
             key.save(force_insert=True)
+            detail = {"scopes": list(scopes)} if scopes else None
+            _record_key(by, AuditAction.KEY_MADE, key, detail)
     except IntegrityError:
         raise Conflict("This key exists already.")
     return key, secret
 
 
 @transaction.atomic(durable=True)
-def edit_api_key(key: ApiKey, *, changes: Mapping[str, Any]) -> ApiKey:
-    return _save_changes(_lock_live_key(key), changes)
+def edit_api_key(key: ApiKey, *, changes: Mapping[str, Any], by: Actor) -> ApiKey:
+    key = _save_changes(_lock_live_key(key), changes)
+    if changes:
+        _record_key(by, AuditAction.KEY_CHANGED, key, {"fields": sorted(changes)})
+    return key
 
 
 @transaction.atomic(durable=True)
-def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
+def rotate_api_key(key: ApiKey, *, overlap: timedelta, by: Actor) -> tuple[ApiKey, str]:
     """Return a successor with the same rights, and its text. The old key works `overlap` longer.
 
     If the old key has an expiry date, the new one lives as long. Raises Conflict (the key does
@@ -310,14 +361,18 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta) -> tuple[ApiKey, str]:
     )
     end = now + overlap
     _save_changes(key, {"expires_at": min(key.expires_at or end, end)})
+    _record_key(by, AuditAction.KEY_ROTATED, key, {"successor_id": str(successor.pk)})
     return successor, secret
 
 
 @transaction.atomic(durable=True)
-def revoke_api_key(key: ApiKey) -> ApiKey:
+def revoke_api_key(key: ApiKey, *, by: Actor) -> ApiKey:
     """Revoke the key at once and for good; the row stays, for the ledger."""
     key = ApiKey.objects.select_for_update().get(pk=key.pk)
-    return _save_changes(key, {"revoked_at": key.revoked_at or timezone.now()})
+    if key.revoked_at is None:
+        _save_changes(key, {"revoked_at": timezone.now()})
+        _record_key(by, AuditAction.KEY_REVOKED, key)
+    return key
 
 
 # -- Shared ------------------------------------------------------------------------------------
@@ -334,12 +389,29 @@ def _create_organization(user: User, *, name: str, personal: bool) -> Organizati
     return organization
 
 
-def _add_member(user: User, *, organization_id: UUID, role: str) -> Membership:
+def _add_member(
+    user: User,
+    *,
+    organization_id: UUID,
+    role: str,
+    by: Actor,
+    invitation: Invitation | None = None,
+) -> Membership:
+    """Return the membership, a new one or the one there is. Call it last: it is recorded."""
     membership: Membership
-    membership, _ = Membership.objects.get_or_create(
+    membership, is_new = Membership.objects.get_or_create(
         organization_id=organization_id, user=user, defaults={"role": role}
     )
+    if is_new:
+        detail = {"role": role} | ({"invitation_id": str(invitation.pk)} if invitation else {})
+        joined = AuditAction.MEMBER_JOINED
+        record(by, joined, membership, organization_id=organization_id, detail=detail)
     return membership
+
+
+def _record_key(by: Actor, action: AuditAction, key: ApiKey, detail: Detail | None = None) -> None:
+    organization_id = key.organization_id
+    record(by, action, key, organization_id=organization_id, label=key.name, detail=detail)
 
 
 def _save_changes(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:

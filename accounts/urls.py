@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.api import views
+from accounts.api import audit_views, views
 
 urlpatterns = [
     path("me/", views.MeView.as_view(), name="me"),
@@ -38,4 +38,6 @@ urlpatterns = [
     path("api-keys/", views.ApiKeysView.as_view(), name="api-keys"),
     path("api-keys/<uuid:key_id>/", views.ApiKeyView.as_view(), name="api-key"),
     path("api-keys/<uuid:key_id>/rotate/", views.RotateApiKeyView.as_view(), name="rotate-api-key"),
+    path("audit/", audit_views.AuditView.as_view(), name="audit"),
+    path("audit/export/", audit_views.AuditExportView.as_view(), name="export-audit"),
 ]

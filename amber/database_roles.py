@@ -21,8 +21,12 @@ SEARCH: Final = "amber_search"
 APP: Final = "amber_app"
 SYSTEM: Final = "amber_system"
 
-READ_ONLY: Final = ("django_migrations",)
-"""Tables that the app may read and never change."""
+WITHHELD: Final[Mapping[str, str]] = {
+    "django_migrations": "INSERT, UPDATE, DELETE",
+    "accounts_auditevent": "UPDATE, DELETE",
+    "accounts_auditchain": "DELETE",
+}
+"""What the app may not do with a table, beside what policies forbid."""
 SEARCHED: Final = (
     "libraries_documentchunk",
     "chats_chatmessage",
@@ -145,7 +149,7 @@ def role_sql(passwords: Mapping[str, str], *, without: set[str] = frozenset()) -
             # Empty is no organization: without a tenant a statement about its rows fails.
             made += [
                 sql.SQL(f"ALTER ROLE {{}} SET amber.\"{name}\" = ''").format(sql.Identifier(APP))
-                for name in ("organization", "user", "guest")
+                for name in ("organization", "user")
             ]
         if role == SYSTEM:
             # It builds the indexes of vectors, which only a table's owner may.
@@ -153,13 +157,17 @@ def role_sql(passwords: Mapping[str, str], *, without: set[str] = frozenset()) -
     return made
 
 
+def is_in_order(cursor: Any, *, owner: str = OWNER) -> bool:
+    """Return whether everything has its owner, and the app its rights. One query."""
+    cursor.execute(_IN_ORDER_SQL, {"owner": owner, "search": SEARCH, "app": APP})
+    return bool(cursor.fetchone()[0])
+
+
 def arrange(cursor: Any, *, owner: str = OWNER) -> None:
     """Give tables to their owner, and the app what it may do with them. Quick where all is in order."""
-    names = {"owner": owner, "search": SEARCH, "app": APP}
-    cursor.execute(_IN_ORDER_SQL, names)
-    if cursor.fetchone()[0]:
+    if is_in_order(cursor, owner=owner):
         return
-    cursor.execute(_OBJECTS_SQL, names)
+    cursor.execute(_OBJECTS_SQL, {"owner": owner, "search": SEARCH})
     for (statement,) in cursor.fetchall():
         cursor.execute(statement)
     cursor.execute(
@@ -167,7 +175,7 @@ def arrange(cursor: Any, *, owner: str = OWNER) -> None:
         GRANT USAGE ON SCHEMA public TO {APP}, {SYSTEM}, {SEARCH};
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {APP};
         GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP};
-        REVOKE INSERT, UPDATE, DELETE ON {", ".join(READ_ONLY)} FROM {APP};
+        {"; ".join(f"REVOKE {rights} ON {table} FROM {APP}" for table, rights in WITHHELD.items())};
         GRANT SELECT ON {", ".join(SEARCHED)} TO {SEARCH};
         GRANT CREATE ON SCHEMA public TO {owner};
         GRANT {SEARCH} TO {owner};

@@ -224,7 +224,10 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # -- Postgres and Redis
 # ------------------------------------------------------------------------------
-AMBER_DATABASES = env.databases()  # by role: app, system, owner; one role may be all there is
+# By role; without an address of its own, a role has that of the one before.
+AMBER_DATABASES = {"app": env.database("DATABASE_URL")}
+AMBER_DATABASES["system"] = env.database("AMBER_SYSTEM_DATABASE_URL", AMBER_DATABASES["app"])
+AMBER_DATABASES["owner"] = env.database("AMBER_OWNER_DATABASE_URL", AMBER_DATABASES["system"])
 _AS_OWNER = env.text("AMBER_CONNECT_AS") == "owner"  # commands that migrate, back up or restore
 DATABASES: dict[str, dict[str, Any]] = {
     "default": AMBER_DATABASES["owner" if _AS_OWNER else "app"],
@@ -330,6 +333,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "MessageRoleEnum": "chats.models.ROLE_CHOICES",
         "MemberRoleEnum": "accounts.models.Role",
+        "AuditActionEnum": "accounts.models.AuditAction",
+        "ActorKindEnum": "accounts.principal.ActorKind",
         "TurnStatusEnum": "chats.models.TurnStatus",
         "ChatOwnerEnum": "chats.models.ChatOwner",
         "DocumentStageEnum": "libraries.models.DocumentStage",

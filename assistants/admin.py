@@ -12,6 +12,7 @@ from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 
 from accounts.api.serializers import browser_origin
+from accounts.audit.actors import operator_of
 from amber.lib.errors import Invalid
 from amber.lib.operator_pages import PagedAdmin
 from assistants import services
@@ -152,6 +153,17 @@ class AssistantAdmin(PagedAdmin):
             row.save()
         for row in formset.deleted_objects:
             row.delete()
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save inner rows, and tell the audit log whom the assistant was opened to."""
+        super().save_related(request, form, formsets, change)
+        before = form.initial if change else {}
+        services.record_visibility(
+            operator_of(request),
+            form.instance,
+            was_shared=bool(before.get("shared")),
+            was_public=bool(before.get("public")),
+        )
 
     @admin.action(description="Sign out all guests", permissions=["change"])
     def dismiss_guests(self, request: HttpRequest, queryset: QuerySet[Assistant]) -> None:

@@ -4,14 +4,17 @@ Refuses models that are not enabled, built-in tools that do not exist, and slugs
 The caller has authorised every row it passes (library, tool).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from accounts.principal import Principal
+from accounts.audit.recording import record_switch
+from accounts.models import AuditAction
+from accounts.principal import Actor, Principal
 from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
@@ -24,6 +27,8 @@ from tools.connections.connected import function_names
 from tools.models import Tool
 
 MAX_REFUSAL_CHARS: Final = 2_000
+_SHARING: Final = (AuditAction.ASSISTANT_SHARED, AuditAction.ASSISTANT_UNSHARED)
+_PUBLISHING: Final = (AuditAction.ASSISTANT_PUBLISHED, AuditAction.ASSISTANT_UNPUBLISHED)
 
 
 def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assistant:
@@ -42,21 +47,51 @@ def create_assistant(principal: Principal, *, fields: Mapping[str, Any]) -> Assi
             if not assistant.slug:
                 assistant.slug = _free_slug(assistant)
             assistant.save(force_insert=True)
+            record_visibility(principal.actor, assistant)
     except IntegrityError as error:
         raise _conflict(error) from error
     return assistant
 
 
-def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any]) -> Assistant:
+def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any], by: Actor) -> Assistant:
     """Write the changed columns only. Raises Invalid, Conflict."""
     _check(changes, assistant)
-    _update(assistant, changes)
+    was_shared, was_public = assistant.shared, assistant.public
+    try:
+        with transaction.atomic(durable=True):
+            _update(assistant, changes)
+            record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
+    except IntegrityError as error:
+        raise _conflict(error) from error
     return assistant
 
 
-def delete_assistant(assistant: Assistant) -> None:
+def delete_assistant(assistant: Assistant, *, by: Actor) -> None:
     """Delete the assistant; everybody's chats with it stay and continue without it."""
-    _delete_for_all(assistant)
+    was_shared, was_public = assistant.shared, assistant.public
+    with _deleting_for_all(assistant):
+        Assistant.objects.filter(pk=assistant.pk).delete()
+        assistant.shared = assistant.public = False
+        record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
+
+
+def record_visibility(
+    by: Actor, assistant: Assistant, *, was_shared: bool = False, was_public: bool = False
+) -> None:
+    """Record whom the assistant was opened to, or closed to. The transaction's last step."""
+    for actions, before, after in (
+        (_SHARING, was_shared, assistant.shared),
+        (_PUBLISHING, was_public, assistant.public),
+    ):
+        record_switch(
+            by,
+            assistant,
+            organization_id=assistant.organization_id,
+            actions=actions,
+            before=before,
+            after=after,
+            label=assistant.name,
+        )
 
 
 @transaction.atomic(durable=True)
@@ -142,29 +177,32 @@ def add_usual_scenes(assistant: Assistant) -> list[ScenePrompt]:
 
 def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> ScenePrompt:
     """Write the changed columns only. Raises Conflict if another scene has the label."""
-    _update(scene, changes)
+    try:
+        with transaction.atomic(durable=True):
+            _update(scene, changes)
+    except IntegrityError as error:
+        raise _conflict(error) from error
     return scene
 
 
 def delete_scene_prompt(scene: ScenePrompt) -> None:
     """Delete the scene; everybody's chats that were pinned to it choose their scene again."""
-    _delete_for_all(scene)
+    with _deleting_for_all(scene):
+        scene.delete()
 
 
-def _delete_for_all(row: Assistant | ScenePrompt) -> None:
-    """Delete a row to which others' chats may refer, which whoever deletes it may not touch."""
+@contextmanager
+def _deleting_for_all(row: Assistant | ScenePrompt) -> Iterator[None]:
+    """A transaction that deletes a row to which chats of others may refer: they let go of it, which
+    whoever deletes it may not do with their own rights."""
     with as_tenant(Tenant(row.organization_id, is_whole=True)), transaction.atomic(durable=True):
-        row.delete()
+        yield
 
 
 def _update(row: Assistant | ScenePrompt, changes: Mapping[str, Any]) -> None:
     for name, value in changes.items():
         setattr(row, name, value)
-    try:
-        with transaction.atomic(durable=True):
-            row.save(update_fields=[*changes, "updated_at"])
-    except IntegrityError as error:
-        raise _conflict(error) from error
+    row.save(update_fields=[*changes, "updated_at"])
 
 
 def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:

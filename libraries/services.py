@@ -14,8 +14,9 @@ from django.db.models import Case, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from accounts.models import IdempotencyRecord
-from accounts.principal import Principal
+from accounts.audit.recording import record_switch
+from accounts.models import AuditAction, IdempotencyRecord
+from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.lease import RUNNING
 from amber.lib.errors import Conflict, Forbidden, Invalid
@@ -55,12 +56,13 @@ def create_library(
             _replace_default(library)
             library.save(force_insert=True)
             settle(claim, status=201, answer=library_wire(library))
+            _record_sharing(principal.actor, library, before=False, after=library.shared)
     except IntegrityError:
         raise Conflict from None  # two became the default at once
     return library
 
 
-def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
+def update_library(library: Library, *, changes: Mapping[str, Any], by: Actor) -> Library:
     """Change a library. To another embedding model it moves in the background.
 
     Search goes on with the current model until then. New sizes count for what is indexed from now
@@ -68,6 +70,7 @@ def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
     """
     changes = _resolve_fields(changes)
     model: EmbeddingModel | None = changes.pop("embedding_model", None)
+    was_shared = library.shared
     for name, value in changes.items():
         setattr(library, name, value)
     _check_sizes(library, model or library.next_embedding_model or library.embedding_model)
@@ -77,6 +80,7 @@ def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
             library.save(update_fields=[*changes, "updated_at"])
             if model is not None:
                 _set_wanted_model(library, model)
+            _record_sharing(by, library, before=was_shared, after=library.shared)
     except IntegrityError:
         raise Conflict from None
     if library.next_embedding_model_id is not None and switching.finish_switch(library.pk):
@@ -85,7 +89,7 @@ def update_library(library: Library, *, changes: Mapping[str, Any]) -> Library:
 
 
 @transaction.atomic(durable=True)
-def delete_library(library: Library) -> None:
+def delete_library(library: Library, *, by: Actor) -> None:
     """Hide the library from everybody now; its rows go later.
 
     Documents that are being ingested stop at their next step.
@@ -96,6 +100,7 @@ def delete_library(library: Library) -> None:
     running = Document.objects.filter(library=library, status=RUNNING)
     running.update(cancel_requested_at=Now())
     transaction.on_commit(partial(enqueue_erasure))
+    _record_sharing(by, library, before=library.shared, after=False)
 
 
 @transaction.atomic(durable=True)
@@ -126,6 +131,18 @@ def default_library(principal: Principal) -> Library:
     if found is not None:
         return found
     return create_library(principal, fields={"name": DEFAULT_NAME, "default": True})
+
+
+def _record_sharing(by: Actor, library: Library, *, before: bool, after: bool) -> None:
+    record_switch(
+        by,
+        library,
+        organization_id=library.organization_id,
+        actions=(AuditAction.LIBRARY_SHARED, AuditAction.LIBRARY_UNSHARED),
+        before=before,
+        after=after,
+        label=library.name,
+    )
 
 
 def _resolve_fields(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from public_api.openai.messages import RemoteImage
 from public_api.openai.sent_images import unsaved_images
 from public_api.webhooks.delivery import deliver_due
 from public_api.webhooks.services import create_webhook, delete_webhook
-from tests.personas import Persona
+from tests.personas import OPERATOR, Persona
 from tools.connections.trials import try_function
 from tools.models import Tool, ToolKind
 from tools.protocol import ToolContext, ToolError
@@ -107,7 +107,7 @@ def create(world: World, url: str, *, kind: str) -> str:
 
 def update(world: World, url: str, *, kind: str) -> str:
     tool = stored(world, kind, address=world.door_url)
-    return said(lambda: update_tool(tool, changes={"discovery_url": url}))
+    return said(lambda: update_tool(tool, changes={"discovery_url": url}, by=OPERATOR))
 
 
 def refresh(world: World, url: str, *, kind: str) -> str:

@@ -17,11 +17,14 @@ from rest_framework.test import APIClient
 
 from accounts import services
 from accounts.models import ApiKey, Organization, Role, User
-from accounts.principal import Principal
+from accounts.principal import Actor, ActorKind, Principal
 from accounts.registry import public_assistant
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
 from accounts.sign_in.guest_tokens import new_guest_token, read_guest_token
 from assistants.models import Assistant
+
+OPERATOR = Actor(ActorKind.OPERATOR)
+"""Who does what is done on the server itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,16 @@ class Persona:
     def principal(self) -> Principal:
         return Principal(organization_id=self.organization.pk, user=self.user, role=self.role)
 
+    @property
+    def actor(self) -> Actor:
+        return self.principal.actor
+
     def new_key(self, **fields: Any) -> tuple[ApiKey, str]:
         """A key of theirs in this organization, and its text."""
         fields.setdefault("name", "test")
-        return services.create_api_key(self.user, organization=self.organization, **fields)
+        return services.create_api_key(
+            self.user, organization=self.organization, by=self.actor, **fields
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,7 @@ def sign_in(client: APIClient, persona: Persona) -> None:
 def join(name: str, organization: Organization, role: Role = Role.MEMBER) -> Persona:
     """A new user in an organization that exists."""
     user = services.sign_up(f"{name}@example.com", name=name.title())
-    services.join_organization(user, organization=organization, role=role)
+    services.join_organization(user, organization=organization, role=role, by=OPERATOR)
     return Persona(user, organization, role)
 
 

@@ -23,7 +23,7 @@ from chats.tests.rows import new_assistant, new_chat, new_file
 from libraries.models import Document, File, Library
 from memory.models import Memory
 from providers.models import UsageRecord
-from tests.personas import Persona, api
+from tests.personas import OPERATOR, Persona, api
 from tests.routes import Route, all_routes, openai_routes
 from tests.test_tenancy import call, named, rows_of
 
@@ -50,6 +50,8 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "api/v1/api-keys/<uuid:key_id>/rotate/": ("", "post"),
     "api/v1/models/": ("", "get"),
     "api/v1/usage/": ("get", ""),
+    "api/v1/audit/": ("", "get"),
+    "api/v1/audit/export/": ("", "get"),
     "api/v1/budgets/": ("", "get post"),
     "api/v1/budgets/<uuid:budget_id>/": ("", "get patch delete"),
     "api/v1/memories/": ("get", "post delete"),
@@ -311,7 +313,7 @@ def test_another_key_for_the_same_assistant_is_another(alice, client, ids):
     other, _ = alice.new_key(assistant_id=ids["assistant_id"])
     client_tools = new_chat(alice, assistant_id=ids["assistant_id"], api_key=other)
     file = new_file(alice, api_key=other)
-    _, successor = rotate_api_key(other, overlap=timedelta())
+    _, successor = rotate_api_key(other, overlap=timedelta(), by=OPERATOR)
     for address in (f"/api/v1/chats/{client_tools.pk}/", f"/api/v1/files/{file.pk}/"):
         assert client.get(address).status_code == 404
         assert api(key=successor).get(address).status_code == 200

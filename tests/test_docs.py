@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from django.urls import Resolver404, resolve
 
+from accounts.models import AuditAction
 from amber.lib.errors import CODES, RETRYABLE
 from engine.events import EVENT_TYPES, LAST_EVENTS
 from tests import house
@@ -24,7 +25,7 @@ SOURCES = sorted(
     for path in ([place] if place.is_file() else place.rglob("*.py"))
     if "tests" not in path.parts
 )
-INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE"}
+INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE", "AMBER_CONNECT_AS"}
 """Set by Amber for its own processes."""
 
 SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE_URL|REDIS_URL")
@@ -132,9 +133,13 @@ def test_settings_are_documented_with_their_defaults():
     assert literal == {name: {said[name]} for name in literal}
 
 
+COMPOSED = {"POSTGRES_PASSWORD", "AMBER_APP_PASSWORD", "AMBER_SYSTEM_PASSWORD"}
+"""Passwords that only docker-compose.yml reads."""
+
+
 def test_example_environment_names_only_settings():
     named = re.findall(r"^#?([A-Z][A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
-    assert set(named) <= set(documented_settings()) | {"POSTGRES_PASSWORD"}
+    assert set(named) <= set(documented_settings()) | COMPOSED
 
 
 # -- Events ------------------------------------------------------------------------------------
@@ -185,6 +190,12 @@ def test_amber_s_own_clients_know_after_which_events_a_stream_goes_on(client):
 def test_every_builtin_tool_is_documented():
     named = {row[0].strip("`") for row in rows((DOCS / "tools.md").read_text())}
     assert set(builtin_names()) <= named
+
+
+def test_table_of_audited_actions_is_the_code_s():
+    table = section((DOCS / "audit.md").read_text(), "## Actions")
+    said = [(row[0].strip("`"), row[1]) for row in rows(table)][1:]
+    assert said == AuditAction.choices
 
 
 def test_table_of_error_codes_is_the_code_s():

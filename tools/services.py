@@ -12,8 +12,9 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.models import IdempotencyRecord
-from accounts.principal import Principal
+from accounts.audit.recording import record_switch
+from accounts.models import AuditAction, IdempotencyRecord
+from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
@@ -66,11 +67,11 @@ def create_tool(
     with place_for(tool.organization_id):
         _apply_discovery(tool, discover(question_of(tool, document=document)))
     _check_ask_first(tool)
-    _insert(tool, document, claim)
+    _insert(tool, document, claim, by=principal.actor)
     return tool
 
 
-def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
+def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
     """Change a tool; `changes` are as `given` in `create_tool`, without `kind`.
 
     The service is asked again if the changes lead elsewhere. A stored key is kept only while it
@@ -98,7 +99,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any]) -> Tool:
     if "options" in changes:
         _check_ask_first(wanted)
     changed = [name for name in _COLUMNS if getattr(wanted, name) != getattr(tool, name)]
-    _update(wanted, changed, document)
+    _update(wanted, changed, document, by=by, was_shared=tool.shared)
     return wanted
 
 
@@ -116,26 +117,43 @@ def refresh_tool(tool: Tool) -> Tool:
 
 
 @transaction.atomic(durable=True)
-def delete_tool(tool: Tool) -> None:
+def delete_tool(tool: Tool, *, by: Actor) -> None:
     """Delete the tool with its call log; assistants no longer use it."""
-    tool.delete()
+    Tool.objects.filter(pk=tool.pk).delete()
+    _record_sharing(by, tool, before=tool.shared, after=False)
 
 
 @transaction.atomic(durable=True)
-def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None) -> None:
+def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None, *, by: Actor) -> None:
     tool.save(force_insert=True)
     _keep_document(tool, document)
     settle(claim, status=201, answer=tool_wire(tool))
+    _record_sharing(by, tool, before=False, after=tool.shared)
 
 
 @transaction.atomic(durable=True)
-def _update(tool: Tool, columns: Sequence[str], document: str) -> None:
+def _update(
+    tool: Tool, columns: Sequence[str], document: str, *, by: Actor, was_shared: bool
+) -> None:
     """Write the columns. Raises Missing for a tool that was deleted meanwhile."""
     tool.updated_at = timezone.now()
     values = {name: getattr(tool, name) for name in (*columns, "updated_at")}
     if not Tool.objects.filter(pk=tool.pk).update(**values):
         raise Missing
     _keep_document(tool, document)
+    _record_sharing(by, tool, before=was_shared, after=tool.shared)
+
+
+def _record_sharing(by: Actor, tool: Tool, *, before: bool, after: bool) -> None:
+    record_switch(
+        by,
+        tool,
+        organization_id=tool.organization_id,
+        actions=(AuditAction.TOOL_SHARED, AuditAction.TOOL_UNSHARED),
+        before=before,
+        after=after,
+        label=tool.name,
+    )
 
 
 def _keep_document(tool: Tool, document: str) -> None:

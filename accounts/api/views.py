@@ -145,7 +145,8 @@ class OrganizationView(APIView):
         there = principal_in(principal_of(request), organization_id)
         organization = get_writable(Organization, there, organization_id)
         changes = validate_body(OrganizationSerializer, request, partial=True)
-        services.edit_organization(organization, changes=changes)
+        by = principal_of(request).actor
+        services.edit_organization(organization, changes=changes, by=by)
         return Response(OrganizationSerializer(organization).data)
 
     @extend_schema(responses={204: None})
@@ -261,7 +262,9 @@ class AcceptInvitationView(APIView):
         principal = principal_of(request)
         token = validate_body(InvitationTokenSerializer, request)["token"]
         with across_tenants():
-            membership = services.accept_invitation(person(principal), token=token)
+            membership = services.accept_invitation(
+                person(principal), token=token, by=principal.actor
+            )
         joined = get_visible(Organization, principal, membership.organization_id)
         return Response(OrganizationSerializer(joined).data)
 
@@ -306,6 +309,7 @@ class ApiKeysView(_ListView):
         key, secret = services.create_api_key(
             person(principal),
             organization=get_visible(Organization, principal, principal.organization_id),
+            by=principal.actor,
             **fields,
         )
         return Response({**ApiKeySerializer(key).data, "key": secret}, status=201)
@@ -322,14 +326,17 @@ class ApiKeyView(APIView):
     @extend_schema(request=ApiKeyChangesSerializer, responses=ApiKeySerializer)
     def patch(self, request: Request, key_id: UUID) -> Response:
         """Change a key. Only the user it acts for may do this."""
-        key = get_writable(ApiKey, principal_of(request), key_id)
+        principal = principal_of(request)
+        key = get_writable(ApiKey, principal, key_id)
         changes = validate_body(ApiKeyChangesSerializer, request, partial=True)
-        return Response(ApiKeySerializer(services.edit_api_key(key, changes=changes)).data)
+        key = services.edit_api_key(key, changes=changes, by=principal.actor)
+        return Response(ApiKeySerializer(key).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key_id: UUID) -> Response:
         """Revoke a key, at once and for good. Owners and admins may revoke everybody's keys."""
-        services.revoke_api_key(get_visible(ApiKey, principal_of(request), key_id))
+        principal = principal_of(request)
+        services.revoke_api_key(get_visible(ApiKey, principal, key_id), by=principal.actor)
         return Response(status=204)
 
 
@@ -339,7 +346,9 @@ class RotateApiKeyView(APIView):
     @extend_schema(request=RotationSerializer, responses={201: IssuedApiKeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
         """Replace a key by a new one with the same rights, shown once. For its user only."""
-        key = get_writable(ApiKey, principal_of(request), key_id)
+        principal = principal_of(request)
+        key = get_writable(ApiKey, principal, key_id)
         hours = validate_body(RotationSerializer, request)["overlap_hours"]
-        successor, secret = services.rotate_api_key(key, overlap=timedelta(hours=hours))
+        overlap = timedelta(hours=hours)
+        successor, secret = services.rotate_api_key(key, overlap=overlap, by=principal.actor)
         return Response({**ApiKeySerializer(successor).data, "key": secret}, status=201)

@@ -9,6 +9,7 @@ alike. A bad credential is 401, never a fall back to another carrier.
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from accounts.audit.actors import client_address
 from accounts.models import ApiKey, Membership, Scope, User
 from accounts.principal import BrowserSession, Principal
 from accounts.registry import PublicAssistant, public_assistant
@@ -111,7 +113,7 @@ def _by_header(header: str, request: HttpRequest, scope: Scope | None) -> Princi
         raise NotAuthenticated(code="invalid_credential")
     if looks_like_guest_token(secret):
         return _by_guest_token(secret, request)
-    key, principal = _by_key(secret)
+    key, principal = _by_key(secret, request)
     _check_limits(key, request, scope)
     _touch(key)
     return principal
@@ -139,7 +141,7 @@ def check_page(assistant: PublicAssistant, request: HttpRequest) -> None:
         raise Forbidden("This assistant may not be used from pages of this origin.")
 
 
-def _by_key(secret: str) -> tuple[ApiKey, Principal]:
+def _by_key(secret: str, request: HttpRequest) -> tuple[ApiKey, Principal]:
     if not is_well_formed(secret):
         raise NotAuthenticated(code="invalid_credential")
     found = _live_keys(sha256=sha256_hex(secret))
@@ -152,6 +154,7 @@ def _by_key(secret: str) -> tuple[ApiKey, Principal]:
         role=key.role,  # type: ignore[attr-defined]  # the annotation above
         key=key,
         assistant_id=key.assistant_id,
+        find_address=partial(client_address, request),
     )
 
 
@@ -200,6 +203,7 @@ def _by_session(request: HttpRequest, user: User) -> Principal:
         user=user,
         role=membership.role,
         session=browser_session(request),
+        find_address=partial(client_address, request),
     )
 
 

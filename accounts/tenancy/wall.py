@@ -16,14 +16,11 @@ _SETTING: Final = "current_setting('amber.{}', true)"
 _ORGANIZATION: Final = f"(SELECT {_SETTING.format('organization')}::uuid)"
 """A subquery, so that it is computed once a statement. An empty setting is no uuid: it raises."""
 
-_EVERYBODY: Final = f"(SELECT {_SETTING.format('user')} = '*')"
-_USER: Final = f"(SELECT nullif(nullif({_SETTING.format('user')}, ''), '*')::uuid)"
-_GUEST: Final = f"(SELECT nullif({_SETTING.format('guest')}, ''))"
+_PERSON: Final = f"(SELECT {_SETTING.format('user')})"
+"""A user's id, a guest's, `*` for everybody, or empty for nobody. Guests' ids are no uuids."""
 
 _OF_ORGANIZATION: Final = f"organization_id = {_ORGANIZATION}"
-_OF_PERSON: Final = (
-    f"{_EVERYBODY} OR guest_id = {_GUEST} OR (guest_id IS NULL AND user_id = {_USER})"
-)
+_OF_PERSON: Final = f"{_PERSON} IN ('*', coalesce(guest_id, user_id::text))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,12 @@ OF_CHAT: Final = Wall(
 """Rows of a chat belong to whom the chat does; its own policies decide."""
 
 # Whoever is in several organizations sees that they are.
-_MEMBERSHIP: Final = Wall(_OF_ORGANIZATION, _OF_ORGANIZATION, seen=f"user_id = {_USER}")
+_MEMBERSHIP: Final = Wall(_OF_ORGANIZATION, _OF_ORGANIZATION, seen=f"user_id::text = {_PERSON}")
 _ITSELF: Final = Wall(
     f"id = {_ORGANIZATION}",
     f"id = {_ORGANIZATION}",
     seen="EXISTS (SELECT FROM accounts_membership AS mine"
-    f" WHERE mine.organization_id = accounts_organization.id AND mine.user_id = {_USER})",
+    f" WHERE mine.organization_id = accounts_organization.id AND mine.user_id::text = {_PERSON})",
 )
 
 
@@ -69,6 +66,8 @@ TABLES: Final[Mapping[str, Wall]] = {
     "accounts_invitation": ORGANIZATION,
     "accounts_apikey": ORGANIZATION,
     "accounts_idempotencyrecord": ORGANIZATION,
+    "accounts_auditevent": ORGANIZATION,
+    "accounts_auditchain": ORGANIZATION,
     "providers_usagerecord": ORGANIZATION,
     "providers_budget": ORGANIZATION,
     "providers_budgetcounter": _of("providers_budget", "budget_id"),

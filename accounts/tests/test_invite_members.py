@@ -11,7 +11,7 @@ from accounts import services
 from accounts.admin import UserAdmin
 from accounts.closing import close_account
 from accounts.models import Invitation, Membership, User
-from tests.personas import Persona, api
+from tests.personas import OPERATOR, Persona, api
 
 ACCEPT = "/api/v1/invitations/accept/"
 DECLINE = "/api/v1/invitations/decline/"
@@ -133,7 +133,9 @@ def test_it_ends_when_its_sender_is_removed_or_leaves(alice, carol, mallory):
         assert api(remover).delete(member_of(alice, carol)).status_code == 204
         assert is_refused(accept(mallory, token), mallory)
         assert not Invitation.objects.exists()
-        services.join_organization(carol.user, organization=alice.organization, role="admin")
+        services.join_organization(
+            carol.user, organization=alice.organization, by=OPERATOR, role="admin"
+        )
 
 
 def test_it_ends_with_its_senders_account(carol, mallory):
@@ -179,7 +181,7 @@ def test_a_member_cannot_be_invited_again(alice, bob):
 def test_accepting_never_lowers_a_role(alice, bob):
     token = invite(alice, "late@example.com").json()["token"]
     late = services.sign_up("late@example.com")
-    services.join_organization(late, organization=alice.organization, role="admin")
+    services.join_organization(late, organization=alice.organization, by=OPERATOR, role="admin")
     client = api()
     client.force_login(late)
     assert client.post(ACCEPT, {"token": token}).json()["role"] == "admin"

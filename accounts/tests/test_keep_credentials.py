@@ -9,7 +9,7 @@ from accounts.principal import BrowserSession, Principal
 from accounts.services import revoke_api_key
 from accounts.sign_in.authentication import authenticate
 from accounts.sign_in.credentials import Credential, credential_of, still_good
-from tests.personas import api
+from tests.personas import OPERATOR, api
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_good_ones_stay_good(by_key, by_session, django_assert_num_queries):
 
 
 def test_a_revoked_key_is_none_and_a_session_stays(key, by_key, by_session):
-    revoke_api_key(key)
+    revoke_api_key(key, by=OPERATOR)
     assert still_good({by_key, by_session}) == {by_session}
 
 

@@ -11,7 +11,7 @@ from accounts import services
 from accounts.models import ApiKey, Membership, Organization, Role, User
 from amber.lib.errors import Conflict, Invalid
 from amber.lib.secrets import new_api_key
-from tests.personas import Persona, api, join
+from tests.personas import OPERATOR, Persona, api, join
 
 
 def test_sign_up_gives_a_personal_organization(db):
@@ -47,7 +47,7 @@ def test_an_address_that_is_none_is_refused(db, email):
 
 
 def test_joining_twice_keeps_the_role(alice, bob):
-    services.join_organization(bob.user, organization=alice.organization, role="owner")
+    services.join_organization(bob.user, organization=alice.organization, by=OPERATOR, role="owner")
     assert Membership.objects.get(user=bob.user, organization=alice.organization).role == "member"
 
 

@@ -128,22 +128,11 @@ _NOTICE_LOSS = {
 }
 
 
-def databases() -> dict[str, dict[str, Any]]:
-    """Return connection settings by role: `app`, `system`, `owner`. Without an address of its own a
-    role has that of the one before."""
-    found = {"app": database("DATABASE_URL")}
-    found["system"] = _database_or("AMBER_SYSTEM_DATABASE_URL", found["app"])
-    found["owner"] = _database_or("AMBER_OWNER_DATABASE_URL", found["system"])
-    return found
-
-
-def _database_or(name: str, otherwise: dict[str, Any]) -> dict[str, Any]:
-    return database(name) if os.environ.get(name) else otherwise
-
-
-def database(name: str) -> dict[str, Any]:
+def database(name: str, otherwise: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return connection settings from postgresql://user:password@host:port/name?host=/socket."""
     raw = os.environ.get(name, "")
+    if otherwise is not None and not raw:
+        return otherwise
     parts = urlsplit(raw)
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
         raise ImproperlyConfigured(

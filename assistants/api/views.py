@@ -69,13 +69,15 @@ class AssistantView(GenericAPIView[Assistant]):
         principal = principal_of(request)
         assistant = get_writable(Assistant, principal, assistant_id)
         changes = _load_library(principal, _validate(self, request, partial=True), assistant)
-        assistant = services.update_assistant(assistant, changes=changes)
+        assistant = services.update_assistant(assistant, changes=changes, by=principal.actor)
         return Response(self.get_serializer(assistant).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID) -> Response:
         """Delete the assistant. Chats with it are kept and continue without it."""
-        services.delete_assistant(get_writable(Assistant, principal_of(request), assistant_id))
+        principal = principal_of(request)
+        assistant = get_writable(Assistant, principal, assistant_id)
+        services.delete_assistant(assistant, by=principal.actor)
         return Response(status=204)
 
 

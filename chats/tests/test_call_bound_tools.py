@@ -10,7 +10,7 @@ from chats import approval_services as services
 from chats.models import Chat, ChatMessage, TurnStatus
 from chats.tests.rows import new_assistant, new_chat, path_of
 from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, marker, run
-from tests.personas import api
+from tests.personas import OPERATOR, api
 from tools.models import Tool, ToolCallRecord
 from tools.services import create_tool, refresh_tool, update_tool
 from tools.tests.tool_service import function
@@ -88,7 +88,7 @@ def test_the_call_is_logged_for_the_tools_owner(chat, alice, bob, tool):
 
 
 def test_a_declined_call_is_logged_and_not_sent(chat, alice, weather, tool):
-    update_tool(tool, changes={"options": {"ask_first": ["forecast"]}})
+    update_tool(tool, changes={"options": {"ask_first": ["forecast"]}}, by=OPERATOR)
     turn = ask_in(chat, alice, marker("forecast", {"city": "Rome"}))
     assert run(turn) == TurnStatus.WAITING
     assert not ToolCallRecord.objects.exists()
@@ -133,7 +133,7 @@ def test_what_is_no_longer_shared_is_gone_from_others_assistants(chat, alice, bo
     other_chat = new_chat(bob, assistant=his)
     ask(other_chat, bob, city="Rome")
     assert len(weather.calls) == 1
-    update_tool(Tool.objects.get(), changes={"shared": False})
+    update_tool(Tool.objects.get(), changes={"shared": False}, by=OPERATOR)
     turn = ask(other_chat, bob, city="Rome")
     assert (offered_in(turn), len(weather.calls)) == ([], 1)
     ask(chat, alice, city="Rome")

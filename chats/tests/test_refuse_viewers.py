@@ -17,7 +17,7 @@ from chats.models import Turn
 from chats.tests.event_streams import read_parts
 from chats.tests.rows import of_turn
 from chats.tests.runs import ask
-from tests.personas import api
+from tests.personas import OPERATOR, api
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -53,7 +53,7 @@ def test_a_revoked_keys_stream_ends(alice, new_model):
     new_model()
     key, secret = alice.new_key()
     response = api(key=secret).get(of_turn(ask(alice), "events/"))
-    assert cut_off(response, lambda: revoke_api_key(key))
+    assert cut_off(response, lambda: revoke_api_key(key, by=OPERATOR))
     assert Turn.objects.get().status == "queued"
 
 
@@ -129,7 +129,7 @@ def test_what_no_chat_keeps_is_not_wanted_without_its_key(alice, how):
     assert not unwanted(stateless)
     match how:
         case "revoked":
-            revoke_api_key(key)
+            revoke_api_key(key, by=OPERATOR)
         case "expired":
             past = timezone.now() - timedelta(seconds=1)
             ApiKey.objects.filter(pk=key.pk).update(expires_at=past)

@@ -72,14 +72,17 @@ class LibraryView(GenericAPIView[Library]):
         The switch to another `embedding_model` happens in the background. New sizes apply to new
         documents, and to all documents after `reindex/`.
         """
-        library = get_writable(Library, principal_of(request), library_id)
+        principal = principal_of(request)
+        library = get_writable(Library, principal, library_id)
         changes = validate_body(LibraryInput, request, partial=True)
-        return Response(_library_to_wire(services.update_library(library, changes=changes)))
+        library = services.update_library(library, changes=changes, by=principal.actor)
+        return Response(_library_to_wire(library))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, library_id: UUID) -> Response:
         """Delete a library with all its documents, even during ingestion. Assistants stay."""
-        services.delete_library(get_writable(Library, principal_of(request), library_id))
+        principal = principal_of(request)
+        services.delete_library(get_writable(Library, principal, library_id), by=principal.actor)
         return Response(status=204)
 
 

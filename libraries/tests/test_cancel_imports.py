@@ -25,7 +25,7 @@ from libraries.tests.served_repositories import (
     texts,
     work,
 )
-from tests.personas import Persona, api
+from tests.personas import OPERATOR, Persona, api
 
 __all__ = ["allowed", "certificate", "enqueued", "library", "server", "source"]
 
@@ -107,7 +107,7 @@ def test_a_running_one_stops_when_its_library_is_deleted(bob, library, server, m
 
     def delete_and_renew(repository: Any) -> None:
         assert importing.running_imports.ids() == [repository.pk]
-        services.delete_library(library)
+        services.delete_library(library, by=OPERATOR)
         importing.running_imports.renew(repository.worker)
 
     run_interrupted(monkeypatch, "libraries.ingestion.intake.put", intake.put, delete_and_renew)

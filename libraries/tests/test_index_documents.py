@@ -30,6 +30,7 @@ from libraries.tests.ledger import (
     text_of,
 )
 from tests.fixtures_provider import fake_provider
+from tests.personas import OPERATOR
 
 __all__ = ["fake_provider"]
 
@@ -195,7 +196,7 @@ def test_deleting_the_library_leaves_nothing_and_the_worker_lives(alice, monkeyp
     library, other = new_library(alice), new_library(alice)
     doomed = [new_document(library) for _ in range(3)]
     document = new_document(other)
-    with struck(monkeypatch, STEPS[step], lambda: services.delete_library(library)):
+    with struck(monkeypatch, STEPS[step], lambda: services.delete_library(library, by=OPERATOR)):
         ingest()
     leftovers.erase_leftovers()
     assert Document.objects.get().pk == document.pk
@@ -419,7 +420,7 @@ def test_other_sizes_count_after_reindexing(library):
     document = new_document(library, text)
     ingest()
     before = len(chunks_of(document))
-    services.update_library(library, changes={"chunk_tokens": 200})
+    services.update_library(library, changes={"chunk_tokens": 200}, by=OPERATOR)
     assert_counted(library)
     services.reindex_library(library)
     document.refresh_from_db()

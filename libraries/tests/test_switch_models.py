@@ -17,6 +17,7 @@ from libraries.tests.ledger import (
     struck,
     text_of,
 )
+from tests.personas import OPERATOR
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +41,7 @@ def test_search_goes_on_with_the_old_model_until_all_have_both(library, upcoming
     old = library.embedding_model
     documents = [new_document(library, text_of(n)) for n in range(3)]
     ingest()
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
     assert (library.embedding_model, library.next_embedding_model) == (old, upcoming)
     states = Document.objects.values_list("status", "stage")
     assert set(states) == {("queued", "ready")}
@@ -69,14 +70,14 @@ def test_search_goes_on_with_the_old_model_until_all_have_both(library, upcoming
 
 
 def test_an_empty_library_changes_at_once(library, upcoming):
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
     assert (library.embedding_model, library.next_embedding_model) == (upcoming, None)
 
 
 def test_what_comes_meanwhile_is_found_before_and_after(library, upcoming):
     new_document(library)
     ingest()
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
     late = new_document(library)
     Document.objects.exclude(pk=late.pk).update(status="running")
     ingest()
@@ -99,7 +100,7 @@ def test_what_fails_for_the_new_model_holds_the_change_up(library, upcoming, mon
     """It can be found by the old one: to change now would lose it."""
     failing, _ = new_document(library), new_document(library)
     ingest()
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
     Document.objects.filter(pk=failing.pk).update(status="failed")
     ingest()
     library.refresh_from_db()
@@ -115,7 +116,7 @@ def test_what_never_could_be_found_holds_nothing_up(library, upcoming):
     new_document(library)
     intake.put(library, given("%PDF-1.7 nonsense"))
     ingest()
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
     ingest()
     library.refresh_from_db()
     assert library.embedding_model == upcoming
@@ -125,9 +126,9 @@ def test_a_change_can_be_called_off(library, upcoming):
     documents = [new_document(library, text_of(n)) for n in range(2)]
     ingest()
     old = library.embedding_model
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
     Document.objects.filter(pk=documents[0].pk).update(status="failed", error="broken")
-    services.update_library(library, changes={"embedding_model": old.alias})
+    services.update_library(library, changes={"embedding_model": old.alias}, by=OPERATOR)
     assert (library.embedding_model, library.next_embedding_model) == (old, None)
     assert set(Document.objects.values_list("status", "error")) == {("ready", "")}
     ingest()
@@ -140,10 +141,10 @@ def test_a_change_called_off_while_it_is_written_leaves_nothing(library, upcomin
     document = new_document(library)
     ingest()
     old = library.embedding_model
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
 
     def call_off() -> None:
-        services.update_library(library, changes={"embedding_model": old.alias})
+        services.update_library(library, changes={"embedding_model": old.alias}, by=OPERATOR)
 
     with struck(monkeypatch, "libraries.ingestion.publication.write_chunks", call_off):
         ingest()
@@ -156,10 +157,10 @@ def test_a_third_model_takes_the_place_of_the_second(library, upcoming, monkeypa
     third = new_model(alias="third", dimensions=16)
     document = new_document(library)
     ingest()
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
 
     def change_again() -> None:
-        services.update_library(library, changes={"embedding_model": "third"})
+        services.update_library(library, changes={"embedding_model": "third"}, by=OPERATOR)
 
     with struck(monkeypatch, "libraries.ingestion.publication.write_chunks", change_again):
         ingest()
@@ -175,7 +176,7 @@ def test_a_change_that_nobody_finished_is_finished_by_the_sweep(library, upcomin
     """The worker died between the last document and the change."""
     new_document(library)
     ingest()
-    services.update_library(library, changes={"embedding_model": "upcoming"})
+    services.update_library(library, changes={"embedding_model": "upcoming"}, by=OPERATOR)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("libraries.ingestion.stages.switching.finish_switch", bool)
         ingest()

@@ -8,7 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import User
+from accounts.audit.recording import record
+from accounts.models import AuditAction, User
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import Forbidden, Invalid
@@ -35,7 +36,14 @@ class PersonExportView(APIView):
         API keys cannot use this address.
         """
         address = settings.AMBER_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
-        document = person_document(principal_of(request), _person(request), address=address)
+        principal, user = principal_of(request), _person(request)
+        document = person_document(principal, user, address=address)
+        record(
+            principal.actor,
+            AuditAction.PERSON_EXPORTED,
+            user,
+            organization_id=principal.organization_id,
+        )
         return json_response(document, filename="amber-export.json")
 
 
@@ -59,10 +67,12 @@ class EraseView(APIView):
         if given["confirm"].strip().lower() != user.email.lower():
             said = "Enter your email address to confirm."
             raise Invalid(said, fields={"confirm": [said]})
+        principal = principal_of(request)
         with across_tenants():  # an account goes with all its organizations
             erasure = request_erasure(
                 user,
-                organization_id=principal_of(request).organization_id,
+                organization_id=principal.organization_id,
+                by=principal.actor,
                 account=given["account"],
             )
         return Response(_wire(erasure), status=202)

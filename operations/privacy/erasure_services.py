@@ -13,9 +13,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.audit.recording import record
 from accounts.closing import close_account
-from accounts.models import ApiKey, IdempotencyRecord, User
-from accounts.principal import Principal
+from accounts.models import ApiKey, AuditAction, IdempotencyRecord, Membership, User
+from accounts.principal import Actor, Principal
 from assistants.models import Assistant
 from chats.models import Chat, Turn
 from libraries.models import Document, DocumentStatus, File, Library
@@ -28,7 +29,9 @@ from tools.models import Tool
 
 
 @transaction.atomic(durable=True)
-def request_erasure(user: User, *, organization_id: UUID, account: bool = False) -> Erasure:
+def request_erasure(
+    user: User, *, organization_id: UUID, by: Actor, account: bool = False
+) -> Erasure:
     """Return the erasure that is under way, or begin one. Raises Conflict (see `close_account`)."""
     # Two requests at once must not begin two erasures.
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
@@ -43,11 +46,15 @@ def request_erasure(user: User, *, organization_id: UUID, account: bool = False)
         erasure.organization = person_rows.personal[0]
     erasure.doomed = _disown_rows(person_rows)
     _hide(person_rows)
+    places = _places_of(user) if account else [organization_id]
     if account:
         close_account(user)
     erasure.save(force_insert=True)
     transaction.on_commit(partial(enqueue_periodic_job, "erase_people"))
     transaction.on_commit(partial(enqueue_erasure))
+    for place in places:
+        erased = AuditAction.PERSON_ERASED
+        record(by, erased, user, organization_id=place, detail={"account": account})
     return erasure
 
 
@@ -75,6 +82,12 @@ def latest_erasure(principal: Principal) -> Erasure | None:
     rows = Erasure.objects.visible_to(principal).order_by("-created_at")
     found: Erasure | None = rows.first()
     return found
+
+
+def _places_of(user: User) -> list[UUID]:
+    """Return the organizations of a person, in the order in which their audit logs are locked."""
+    mine = Membership.objects.filter(user=user).order_by("organization_id")
+    return list(mine.values_list("organization_id", flat=True))
 
 
 def _hide(person_rows: PersonRows) -> None:

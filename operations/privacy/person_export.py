@@ -12,8 +12,9 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 from accounts.api.serializers import ApiKeySerializer
-from accounts.models import ApiKey, Membership, User
-from accounts.principal import Principal
+from accounts.audit.chain import canonical_form
+from accounts.models import ApiKey, AuditEvent, Membership, User
+from accounts.principal import ActorKind, Principal
 from amber.lib.json_text.stream import in_batches
 from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -61,6 +62,7 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
             ApiKey.objects.visible_to(principal).filter(user=user), _each(_api_key)
         ),
         "usage": _usage(principal, user),
+        "audit_events": in_batches(_acts_of(principal, user), _each(canonical_form)),
     }
 
 
@@ -79,6 +81,12 @@ def _made_by(model: Any, principal: Principal) -> QuerySet[Any]:
 def _without_index(model: Any, principal: Principal) -> QuerySet[Any]:
     rows: QuerySet[Any] = model.objects.visible_to(principal)
     return rows.defer("vector", "search")
+
+
+def _acts_of(principal: Principal, user: User) -> QuerySet[AuditEvent]:
+    """Return what the audit log tells of the person's own acts; of others' only admins read it."""
+    told = AuditEvent.objects.filter(organization_id=principal.organization_id)
+    return told.filter(actor_user_id=user.pk).exclude(actor_kind=ActorKind.OPERATOR)
 
 
 def _profile(user: User) -> dict[str, Any]:

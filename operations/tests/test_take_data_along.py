@@ -88,6 +88,8 @@ def test_everything_of_the_person_is_in_it(alice):
     assert document["api_keys"][0]["name"] == "Key of alice"
     (usage,) = document["usage"]
     assert (usage["calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (1, 7, 3)
+    acts = [event["action"] for event in document["audit_events"]]
+    assert acts == ["key.made", "person.exported"]
 
 
 def test_nothing_of_others_and_no_secret_is_in_it(alice, bob, carol, mallory):

@@ -53,7 +53,7 @@ class BudgetsView(GenericAPIView[Budget]):
         principal = _require_admin(request)
         given = validate_body(NewBudgetSerializer, request)
         _check_subject(principal, given)
-        made = services.create_budget(principal.organization_id, **given)
+        made = services.create_budget(principal.organization_id, by=principal.actor, **given)
         return Response(budgets_to_wire([made])[0], status=201)
 
 
@@ -69,14 +69,17 @@ class BudgetView(APIView):
     @extend_schema(request=BudgetChangesSerializer, responses=BudgetSerializer)
     def patch(self, request: Request, budget_id: UUID) -> Response:
         """Change the limit. What was used is kept."""
-        budget = get_writable(Budget, principal_of(request), budget_id)
+        principal = principal_of(request)
+        budget = get_writable(Budget, principal, budget_id)
         given = validate_body(BudgetChangesSerializer, request)
-        return Response(budgets_to_wire([services.change_limit(budget, limit=given["limit"])])[0])
+        budget = services.change_limit(budget, limit=given["limit"], by=principal.actor)
+        return Response(budgets_to_wire([budget])[0])
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, budget_id: UUID) -> Response:
         """Delete the budget. Its limit no longer applies."""
-        services.delete_budget(get_writable(Budget, principal_of(request), budget_id))
+        principal = principal_of(request)
+        services.delete_budget(get_writable(Budget, principal, budget_id), by=principal.actor)
         return Response(status=204)
 
 

@@ -5,7 +5,9 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from accounts.models import ApiKey
+from accounts.audit.recording import Detail, record
+from accounts.models import ApiKey, AuditAction
+from accounts.principal import Actor
 from amber.lib.errors import Conflict
 from providers.budgets import reservations
 from providers.budgets.counters import open_counters
@@ -19,6 +21,7 @@ def create_budget(
     period: str,
     unit: str,
     limit: Decimal,
+    by: Actor,
     subject: str = "",
     assistant_id: UUID | None = None,
 ) -> Budget:
@@ -38,6 +41,7 @@ def create_budget(
                 limit=limit,
             )
             open_counters(budget)
+            _record(by, AuditAction.BUDGET_MADE, budget)
     except IntegrityError:
         raise Conflict(
             "There is already a budget of this scope, subject, period and unit. Change its limit."
@@ -55,14 +59,29 @@ def subject_of(scope: str, subject: str) -> str:
 
 
 @transaction.atomic(durable=True)
-def change_limit(budget: Budget, *, limit: Decimal) -> Budget:
+def change_limit(budget: Budget, *, limit: Decimal, by: Actor) -> Budget:
     """Change the limit; answers in progress keep what they hold."""
-    budget.limit = limit
+    before, budget.limit = budget.limit, limit
     budget.save(update_fields=["limit", "updated_at"])
+    _record(by, AuditAction.BUDGET_CHANGED, budget, {"before": str(before)})
     return budget
 
 
 @transaction.atomic(durable=True)
-def delete_budget(budget: Budget) -> None:
+def delete_budget(budget: Budget, *, by: Actor) -> None:
     """Delete the budget and its counters; other budgets of its subjects stay."""
-    budget.delete()
+    Budget.objects.filter(pk=budget.pk).delete()
+    _record(by, AuditAction.BUDGET_REMOVED, budget)
+
+
+def _record(by: Actor, action: AuditAction, budget: Budget, more: Detail | None = None) -> None:
+    """Record what happened to a budget, with what it limits; a subject may be a guest's name."""
+    detail = {
+        "scope": budget.scope,
+        "period": budget.period,
+        "unit": budget.unit,
+        "limit": str(budget.limit),
+    }
+    record(
+        by, action, budget, organization_id=budget.organization_id, detail=detail | {**(more or {})}
+    )

@@ -22,6 +22,7 @@ from providers.budgets.rules import (
 from providers.models import Budget, BudgetCounter, BudgetReservation
 from providers.tests.budgets import budget_subject, held, new_budget, tokens
 from providers.usage import ledger
+from tests.personas import OPERATOR
 
 
 def reserve(persona, number=100, money="0", **fields):
@@ -126,8 +127,8 @@ def test_a_budget_of_a_key_outlives_its_rotation(alice):
     key, _ = alice.new_key()
     new_budget(alice, 150, scope="key", subject=str(key.pk))
     reserve(alice, api_key_id=key.pk)
-    successor, _ = rotate_api_key(key, overlap=timedelta(hours=1))
-    third, _ = rotate_api_key(successor, overlap=timedelta(hours=1))
+    successor, _ = rotate_api_key(key, overlap=timedelta(hours=1), by=OPERATOR)
+    third, _ = rotate_api_key(successor, overlap=timedelta(hours=1), by=OPERATOR)
     assert is_refused(alice, api_key_id=successor.pk)
     assert is_refused(alice, api_key_id=third.pk)
 
@@ -162,7 +163,7 @@ def test_counts_every_call_in_the_ledger(alice, new_model, new_embedding_model):
 def test_a_new_budget_counts_what_was_used_already(alice, bob, new_model):
     model = new_model("m", price_in=Decimal(500_000))
     key, _ = alice.new_key()
-    successor, _ = rotate_api_key(key, overlap=timedelta(hours=1))
+    successor, _ = rotate_api_key(key, overlap=timedelta(hours=1), by=OPERATOR)
     key_ids: list[UUID | None] = [key.pk, successor.pk, None]
     for who, key_id in zip((alice, alice, bob), key_ids, strict=True):
         ledger.record(

@@ -15,6 +15,7 @@ from providers.models import Budget, BudgetCounter, UsageRecord
 from providers.tests.budgets import budget_subject, new_budget, tokens
 from providers.usage import ledger
 from providers.usage.chart import HEIGHT, WIDTH, chart_of
+from tests.personas import OPERATOR
 
 BY_DAY = "/admin/providers/usagerecord/by-day/"
 BUDGETS = "/admin/providers/budget/"
@@ -105,7 +106,7 @@ def test_only_the_limit_of_a_budget_changes(operator, alice):
 
 def test_a_budget_of_a_rotated_key_is_its_lines(operator, alice):
     key, _ = alice.new_key()
-    successor, _ = rotate_api_key(key, overlap=timedelta(hours=1))
+    successor, _ = rotate_api_key(key, overlap=timedelta(hours=1), by=OPERATOR)
     body = {
         "organization": str(alice.organization.pk),
         "scope": "key",

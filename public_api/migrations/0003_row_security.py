@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
         ("libraries", "0010_file_api_key"),
         ("memory", "0004_counts"),
         ("providers", "0004_usage_time"),
-        ("accounts", "0006_trust_existing_addresses"),
+        ("accounts", "0007_audit_log"),
         ("public_api", "0002_page_words"),
     ]
     operations = [migrations.RunPython(build, migrations.RunPython.noop)]

@@ -76,14 +76,16 @@ class ToolView(APIView):
         The service is asked again if the address, the key or an option changes. The key is kept
         only while it goes to the origin it was given for.
         """
-        tool = get_writable(Tool, principal_of(request), tool_id)
+        principal = principal_of(request)
+        tool = get_writable(Tool, principal, tool_id)
         changes = validate_body(ToolChanges, request, partial=True)
-        return Response(tool_wire(services.update_tool(tool, changes=changes)))
+        return Response(tool_wire(services.update_tool(tool, changes=changes, by=principal.actor)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, tool_id: UUID) -> Response:
         """Delete a tool with its call log. Assistants no longer use it."""
-        services.delete_tool(get_writable(Tool, principal_of(request), tool_id))
+        principal = principal_of(request)
+        services.delete_tool(get_writable(Tool, principal, tool_id), by=principal.actor)
         return Response(status=204)
 
 

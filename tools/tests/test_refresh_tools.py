@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from tests.personas import OPERATOR
 from tools.connections import refreshing
 from tools.models import Tool
 from tools.services import create_tool, update_tool
@@ -115,7 +116,7 @@ def test_pasted_documents_are_nobodys_to_ask(new_tool, weather):
 
 def test_what_a_person_changed_meanwhile_stays(new_tool, weather):
     stale = new_tool(tried_at=None)
-    update_tool(Tool.objects.get(pk=stale.pk), changes={"api_key": "another"})
+    update_tool(Tool.objects.get(pk=stale.pk), changes={"api_key": "another"}, by=OPERATOR)
     before = Tool.objects.values().get(pk=stale.pk)
     weather.functions = [function("tornado")]
     refreshing.refresh([stale])

@@ -42,10 +42,10 @@ class Tenant:
 
     @property
     def user_setting(self) -> str:
-        """The setting `amber.user`: everybody is `*`, nobody is empty."""
+        """The setting `amber.user`: a user's id, a guest's, `*` for everybody, empty for nobody."""
         if self.is_whole:
             return "*"
-        return str(self.user_id) if self.user_id and self.guest_id is None else ""
+        return self.guest_id if self.guest_id is not None else str(self.user_id or "")
 
 
 NOBODY: Final = Tenant(organization_id=None)

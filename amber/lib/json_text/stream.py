@@ -1,10 +1,12 @@
 """Answer with one JSON document of any length, written while it is read from the database.
 
     return json_response({"memories": in_batches(rows, wire)}, filename="memories.json")
+    return json_lines_response(events, filename="events.jsonl")
 
 A list in the document may be an iterator: it is read a batch at a time, by whichever thread is
 free, and between two pieces no database connection is held. A slow reader costs the memory of one
 batch. A fault in the middle breaks the answer off: an incomplete document is not valid JSON either.
+Lines are a document each.
 """
 
 import asyncio
@@ -31,7 +33,18 @@ def json_response(document: Mapping[str, Any], *, filename: str) -> StreamingHtt
 
     Call it in the request's own thread: it gives that thread's database connections back.
     """
-    response = StreamingHttpResponse(_body(document), content_type="application/json")
+    return _download(json_pieces(document), filename, "application/json")
+
+
+def json_lines_response(
+    documents: Iterator[Mapping[str, Any]], *, filename: str
+) -> StreamingHttpResponse:
+    """Return the documents as a download, a line each. Call it as `json_response`."""
+    return _download(_gather(_lines(documents)), filename, "application/x-ndjson")
+
+
+def _download(pieces: Iterator[bytes], filename: str, content_type: str) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(_body(pieces), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     release_connections()
     return response
@@ -52,9 +65,13 @@ def in_batches(
 
 def json_pieces(value: Any) -> Iterator[bytes]:
     """Yield the document in pieces of about PIECE_BYTES."""
+    yield from _gather(_write_value(value))
+
+
+def _gather(parts: Iterator[bytes]) -> Iterator[bytes]:
     waiting: list[bytes] = []
     size = 0
-    for part in _write_value(value):
+    for part in parts:
         waiting.append(part)
         size += len(part)
         if size >= PIECE_BYTES:
@@ -63,8 +80,7 @@ def json_pieces(value: Any) -> Iterator[bytes]:
     yield b"".join(waiting)
 
 
-async def _body(document: Mapping[str, Any]) -> AsyncIterator[bytes]:
-    pieces = json_pieces(document)
+async def _body(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     while piece := await asyncio.to_thread(_next, pieces):
         yield piece
 
@@ -75,6 +91,12 @@ def _next(pieces: Iterator[bytes]) -> bytes:
         return next(pieces, b"")
     finally:
         connections.close_all()
+
+
+def _lines(documents: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
+    for document in documents:
+        yield from _write_value(document)
+        yield b"\n"
 
 
 def _write_value(value: Any) -> Iterator[bytes]:

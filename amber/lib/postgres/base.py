@@ -172,7 +172,6 @@ def _settings_sql(tenant: Tenant | None) -> str:
     values = {
         "amber.organization": str((tenant and tenant.organization_id) or ""),
         "amber.user": tenant.user_setting if tenant else "",
-        "amber.guest": (tenant and tenant.guest_id) or "",
     }
     calls = [
         f"set_config({sql.quote(key)}, {sql.quote(value)}, true)" for key, value in values.items()

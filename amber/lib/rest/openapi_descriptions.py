@@ -30,6 +30,7 @@ GROUPS: Final = {
     "organizations": "Tenants, their members and invitations.",
     "invitations": "Accept or decline an invitation.",
     "api-keys": "Credentials for programs.",
+    "audit": "What was done in the organization, and by whom.",
     "webhooks": "Addresses that Amber notifies about turns.",
     "public": "Public assistants, for guests without an account.",
     "public API": "Assistants for programs, in Amber's own form.",

@@ -17,6 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from accounts import services
 from accounts.models import ApiKey, Organization, User
+from accounts.principal import Actor, ActorKind
 from amber import database_roles
 from amber.lib.errors import AmberError
 from amber.lib.secrets import sha256_hex
@@ -94,7 +95,11 @@ class Command(BaseCommand):
         if keys.exists():
             return
         _, secret = services.create_api_key(
-            admin, organization=organization, name="Bootstrap", secret=given
+            admin,
+            organization=organization,
+            name="Bootstrap",
+            secret=given,
+            by=Actor(ActorKind.OPERATOR),
         )
         if not given:
             self.stdout.write(f"API key of {organization}, shown only once: {secret}")

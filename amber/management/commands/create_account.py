@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts import services
 from accounts.models import Organization, Role, User
+from accounts.principal import Actor, ActorKind
 from amber.lib.errors import AmberError
 
 
@@ -73,10 +74,13 @@ def organization_of(user: User, name: str | None) -> Organization:
     named = Organization.objects.filter(name=name, personal=False).order_by("created_at").first()
     if named is None:
         return services.create_organization(user, name=name)
-    services.join_organization(user, organization=named)
+    services.join_organization(user, organization=named, by=Actor(ActorKind.OPERATOR))
     return named
 
 
 def api_key(user: User, organization: Organization) -> str:
-    _, secret = services.create_api_key(user, organization=organization, name="create_account")
+    by = Actor(ActorKind.OPERATOR)
+    _, secret = services.create_api_key(
+        user, organization=organization, name="create_account", by=by
+    )
     return secret
