@@ -8,29 +8,31 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg import sql
 
-from tests.wall.rows import MODELS, OF_PERSONS
+from tests.wall.rows import MODELS, OF_PERSONS, pk_of
 
 COMMANDS: Final = ("SELECT", "UPDATE", "DELETE", "INSERT")
 
 
 def readings(table: str) -> list[sql.Composed]:
     """Statements that return an id of each row they reach. What they change is to be rolled back."""
-    name = sql.Identifier(table)
+    names = [sql.Identifier(table), sql.Identifier(pk_of(table))]
     texts = (
-        "SELECT id FROM public.{0}",
-        "SELECT id FROM public.{0} FOR UPDATE",
-        "SELECT id FROM public.{0} TABLESAMPLE BERNOULLI (100)",
-        "WITH found AS MATERIALIZED (SELECT * FROM public.{0}) SELECT id FROM found",
-        "UPDATE public.{0} SET id = id RETURNING id",
-        "DELETE FROM public.{0} RETURNING id",
+        "SELECT {1} FROM public.{0}",
+        "SELECT {1} FROM public.{0} FOR UPDATE",
+        "SELECT {1} FROM public.{0} TABLESAMPLE BERNOULLI (100)",
+        "WITH found AS MATERIALIZED (SELECT * FROM public.{0}) SELECT {1} FROM found",
+        "UPDATE public.{0} SET {1} = {1} RETURNING {1}",
+        "DELETE FROM public.{0} RETURNING {1}",
     )
-    return [sql.SQL(text).format(name) for text in texts]  # type: ignore[arg-type]
+    return [sql.SQL(text).format(*names) for text in texts]  # type: ignore[arg-type]
 
 
 def blind_writings(table: str) -> list[sql.Composed]:
     """Statements that look at no column, so that only policies for writing count."""
     name = sql.Identifier(table)
-    texts = ("UPDATE public.{0} SET updated_at = now()", "DELETE FROM public.{0}")
+    columns = {field.column for field in MODELS[table]._meta.concrete_fields}
+    change = "updated_at = now()" if "updated_at" in columns else "number = 0"
+    texts = (f"UPDATE public.{{0}} SET {change}", "DELETE FROM public.{0}")
     return [sql.SQL(text).format(name) for text in texts]  # type: ignore[arg-type]
 
 
@@ -42,11 +44,14 @@ def copies(table: str, row: dict[str, Any]) -> Iterator[sql.Composed]:
     columns = sql.SQL(", ").join(map(sql.Identifier, held))
     source = sql.SQL("FROM jsonb_populate_record(NULL::public.{}, {}::jsonb)")
     again = source.format(name, sql.Literal(json.dumps(held)))
-    fresh = source.format(name, sql.Literal(json.dumps({**held, "id": str(uuid4())})))
+    pk = pk_of(table)
+    fresh = source.format(name, sql.Literal(json.dumps({**held, pk: str(uuid4())})))
     insert = sql.SQL("INSERT INTO public.{} ({}) SELECT {} ")
     head = insert.format(name, columns, columns)
-    yield head + fresh
-    yield head + again + sql.SQL(" ON CONFLICT (id) DO UPDATE SET id = excluded.id")
+    if pk != "organization_id":
+        yield head + fresh
+    over = sql.SQL(" ON CONFLICT ({0}) DO UPDATE SET {0} = excluded.{0}")
+    yield head + again + over.format(sql.Identifier(pk))
 
 
 def moves(table: str, other: dict[str, Any], own: UUID) -> Iterator[sql.Composed]:
@@ -56,10 +61,11 @@ def moves(table: str, other: dict[str, Any], own: UUID) -> Iterator[sql.Composed
         columns += ["user_id", "guest_id"] if "guest_id" in other else ["chat_id"]
     for column in columns:
         if other.get(column) is not None:
-            yield sql.SQL("UPDATE public.{} SET {} = {} WHERE id = {}").format(
+            yield sql.SQL("UPDATE public.{} SET {} = {} WHERE {} = {}").format(
                 sql.Identifier(table),
                 sql.Identifier(column),
                 sql.Literal(other[column]),
+                sql.Identifier(pk_of(table)),
                 sql.Literal(own),
             )
 
@@ -67,8 +73,8 @@ def moves(table: str, other: dict[str, Any], own: UUID) -> Iterator[sql.Composed
 def row_of(server: "psycopg.Connection[Any]", table: str, pk: UUID) -> dict[str, Any]:
     """The row as it is stored, as JSON has it."""
     found = server.execute(
-        sql.SQL("SELECT to_jsonb(t) FROM public.{} AS t WHERE id = %s").format(
-            sql.Identifier(table)
+        sql.SQL("SELECT to_jsonb(t) FROM public.{} AS t WHERE {} = %s").format(
+            sql.Identifier(table), sql.Identifier(pk_of(table))
         ),
         [pk],
     ).fetchone()

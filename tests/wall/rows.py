@@ -6,6 +6,7 @@ here. Rows are written by the server's superuser, and committed: other logins sh
 
 import datetime
 import enum
+import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -36,7 +37,9 @@ OF_PERSONS: Final = frozenset(
 )
 """What belongs to one person or guest; everything else is the whole organization's."""
 WORD: Final = "secret"
+_numbers = itertools.count(1)
 _FIXED: Final[dict[str, dict[str, Callable[[], Any]]]] = {
+    "accounts_auditevent": {"number": lambda: next(_numbers)},
     "chats_chatmessage": {"role": lambda: "human"},
     "chats_turn": {"input": lambda: None},
     "providers_budget": {"scope": lambda: "user", "subject": lambda: uuid.uuid4().hex},
@@ -57,18 +60,15 @@ class Someone:
 
     def settings(self, **others: str) -> dict[str, str]:
         """The settings by which Postgres knows them."""
-        return {
-            "organization": str(self.organization_id),
-            "user": str(self.user_id or ""),
-            "guest": self.guest_id or "",
-        } | others
+        person = self.guest_id or str(self.user_id or "")
+        return {"organization": str(self.organization_id), "user": person} | others
 
 
 ACME: Final = uuid.uuid4()
 RIVAL: Final = uuid.uuid4()
 ALICE: Final = Someone("alice", ACME, uuid.uuid4())
 BOB: Final = Someone("bob", ACME, uuid.uuid4())
-GUEST: Final = Someone("guest", ACME, guest_id="visitor")
+GUEST: Final = Someone("guest", ACME, guest_id="web:visitor")
 MALLORY: Final = Someone("mallory", RIVAL, uuid.uuid4())
 PEOPLE: Final = (ALICE, BOB, GUEST, MALLORY)
 LIBRARY: Final = Someone("library", ACME)
@@ -111,6 +111,16 @@ def write_rows(server: "psycopg.Connection[Any]") -> Rows:
     return rows
 
 
+def pk_of(table: str) -> str:
+    """The name of the column that holds the ids of `Rows`."""
+    name: str = MODELS[table]._meta.pk.column
+    return name
+
+
+def _is_of_organizations(model: Any) -> bool:
+    return model is Organization or model._meta.pk.related_model is Organization
+
+
 def _has_words(table: str) -> bool:
     return any(f.column == "search" for f in MODELS[table]._meta.concrete_fields)
 
@@ -132,10 +142,10 @@ class _Writer:
         return self._made[model]
 
     def _known(self, model: Any) -> Any:
-        """An organization is its members' in common."""
-        if model is Organization:
+        """An organization is its members' in common, and so is what shares its id."""
+        if _is_of_organizations(model):
             wanted = self._someone.organization_id
-            there = self._rows.ids["accounts_organization"].values()
+            there = self._rows.ids[model._meta.db_table].values()
             return wanted if wanted in there or not self._someone.user_id else None
         return None
 
@@ -176,7 +186,7 @@ class _Writer:
         return None if column.null else _plain_value(column)
 
     def _pk(self, model: Any) -> uuid.UUID:
-        if model is Organization:
+        if _is_of_organizations(model):
             return self._someone.organization_id
         if model is User and self._someone.user_id is not None:
             return self._someone.user_id

@@ -128,7 +128,7 @@ def test_nobody_finds_nothing(walled, function):
 
 @pytest.mark.parametrize("function", sorted(set(SEARCHES) - {"amber_chunks_with"}))
 def test_nobody_in_an_organization_finds_nothing(walled, function):
-    for settings in ({"user": ""}, {"user": "", "guest": "%"}, {"user": "", "guest": "visitor' --"}):
+    for settings in ({"user": ""}, {"user": "%"}, {"user": "web:visitor' --"}, {"user": "null"}):
         with walled.acting(ALICE.settings(**settings)) as login:
             assert not found(login, walled, function)
 

@@ -19,7 +19,7 @@ from tests.wall.rows import ALICE, BOB, GUEST, MALLORY, Someone
 
 ALIAS = "as_the_app"
 CHATS = "SELECT id FROM chats_chat"
-SETTINGS = ("organization", "user", "guest")
+SETTINGS = ("organization", "user")
 
 
 def tenant_of(someone: Someone) -> Tenant:
@@ -118,13 +118,13 @@ def test_nothing_of_them_is_left(login, end: Callable[[DatabaseWrapper], Any]):
     """Neither on the connection nor for whoever takes it from the pool."""
     with as_tenant(tenant_of(ALICE)):
         end(login)
-    assert settings_held(login) == ["", "", ""]
+    assert settings_held(login) == ["", ""]
     with pytest.raises(DataError, match="uuid"):
         ask(login)
     login.close()
     with pytest.raises(DataError, match="uuid"):
         ask(login)
-    assert settings_held(login) == ["", "", ""]
+    assert settings_held(login) == ["", ""]
 
 
 @pytest.mark.parametrize("end", ENDINGS)
@@ -158,6 +158,13 @@ def test_many_rows_and_copies_say_the_tenant_too(login):
         with cursor.copy("COPY chats_chat (id) TO STDOUT") as copied:
             assert len(list(copied.rows())) == 1
         transaction.set_rollback(True, using=ALIAS)
+
+
+@pytest.mark.parametrize("guest_id", ["*", str(ALICE.user_id), str(ALICE.user_id).upper()])
+def test_no_guest_is_taken_for_a_user(guest_id):
+    """One setting names users and guests: ids of either kind must not be of the other."""
+    with pytest.raises(ValueError, match="guest's id"):
+        Tenant(ALICE.organization_id, guest_id=guest_id)
 
 
 def test_a_tenant_s_words_are_no_sql(login, walled):

@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors, sql
 
 from accounts.tenancy.wall import TABLES
-from amber.database_roles import APP, OWNER, READ_ONLY, SEARCH, SYSTEM
+from amber.database_roles import APP, OWNER, WITHHELD, SEARCH, SYSTEM
 from tests.wall import attacks
 from tests.wall.rows import ALICE, BOB, GUEST, LIBRARY, MALLORY, OF_PERSONS, PEOPLE, RIVAL
 
@@ -26,6 +26,13 @@ def refuses(login: "psycopg.Connection[Any]", statement: Any, *, saying: str = A
         login.execute(statement)
 
 
+def is_withheld(table: str, statement: sql.Composed) -> bool:
+    """Whether the app may not do that with any row of the table, not even lock it for it."""
+    withheld = WITHHELD.get(table, "")
+    text = statement.as_string()
+    return any(verb in text for verb in withheld.split(", ") if withheld)
+
+
 # -- Rows of others ------------------------------------------------------------------------------
 
 
@@ -34,6 +41,9 @@ def refuses(login: "psycopg.Connection[Any]", statement: Any, *, saying: str = A
 def test_whatever_reads_reaches_ones_own_rows(walled, table, someone):
     for statement in attacks.readings(table):
         with walled.acting(someone.settings()) as login:
+            if is_withheld(table, statement):
+                refuses(login, statement)
+                continue
             found = {pk for (pk,) in login.execute(statement).fetchall()}
         assert found == walled.rows.visible_to(someone, table), statement.as_string()
 
@@ -43,6 +53,9 @@ def test_whatever_reads_reaches_ones_own_rows(walled, table, someone):
 def test_what_writes_without_reading_reaches_ones_own_rows(walled, table, someone):
     for statement in attacks.blind_writings(table):
         with walled.acting(someone.settings()) as login:
+            if is_withheld(table, statement):
+                refuses(login, statement)
+                continue
             changed = login.execute(statement).rowcount
         assert changed == len(walled.rows.visible_to(someone, table)), statement.as_string()
 
@@ -60,7 +73,7 @@ def test_nobody_writes_rows_for_another(walled, table, someone, other):
     own = {str(pk) for pk in walled.rows.visible_to(someone, table)}
     with walled.acting(someone.settings()) as login:
         for statement in statements:
-            refuses(login, statement, saying="row-level security")
+            refuses(login, statement, saying=AT_ALL if table in WITHHELD else "row-level")
         assert own == {str(pk) for (pk,) in login.execute(attacks.readings(table)[0])}
 
 
@@ -88,16 +101,11 @@ def test_nobody_is_refused(walled, table):
 
 @pytest.mark.parametrize("table", sorted(OF_PERSONS))
 def test_nobody_in_an_organization_sees_what_is_a_person_s(walled, table):
-    """Neither without a user, nor with a guest or user that rubbish names."""
+    """Neither without a user, nor with one that rubbish names."""
     no_own = walled.rows.visible_to(LIBRARY, table)
-    for settings in ({"user": ""}, {"user": "", "guest": "%"}, {"user": "", "guest": "' OR 1=1"}):
+    for settings in ({"user": ""}, {"user": "%"}, {"user": "' OR 1=1"}, {"user": "null"}, {"user": "**"}):
         with walled.acting(ALICE.settings(**settings)) as login:
             assert {pk for (pk,) in login.execute(attacks.readings(table)[0])} <= no_own
-    with (
-        walled.acting(ALICE.settings(user="everybody")) as login,
-        pytest.raises(errors.InvalidTextRepresentation),
-    ):
-        login.execute(attacks.readings(table)[0])
 
 
 def test_a_person_of_two_organizations_sees_the_names_of_both_and_changes_one(walled):
@@ -162,7 +170,7 @@ def test_the_app_changes_no_policy(walled, table):
         "CREATE TRIGGER peek AFTER INSERT ON {} EXECUTE FUNCTION suppress_redundant_updates_trigger()",
         "CREATE RULE peek AS ON INSERT TO {} DO ALSO NOTHING",
         "CREATE TABLE pg_temp.child () INHERITS ({})",
-        "CREATE STATISTICS pg_temp.peek (mcv) ON id, created_at FROM {}",
+        "CREATE STATISTICS pg_temp.peek (mcv) ON ctid, xmin FROM {}",
     )
     with walled.acting(ALICE.settings()) as login:
         for statement in statements:
@@ -201,10 +209,12 @@ def test_the_app_makes_nothing_and_reaches_no_file(walled):
 
 def test_the_app_rewrites_no_history(walled):
     with walled.login(APP) as login:
-        for table in READ_ONLY:
-            assert login.execute(f"SELECT count(*) FROM {table}").fetchone() != (0,)
-            for statement in (f"DELETE FROM {table}", f"UPDATE {table} SET id = id"):
-                refuses(login, statement)
+        assert login.execute("SELECT count(*) FROM django_migrations").fetchone() != (0,)
+        for table, verbs in WITHHELD.items():
+            if "DELETE" in verbs:
+                refuses(login, f"DELETE FROM {table}")
+            if "UPDATE" in verbs:
+                refuses(login, f"UPDATE {table} SET id = id")
         refuses(login, "INSERT INTO django_migrations (app, name, applied) VALUES ('a', 'b', now())")
 
 
