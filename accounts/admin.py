@@ -1,4 +1,5 @@
-"""Give operators pages of users, organizations with their members, API keys and invitations.
+"""Give operators pages of users, organizations and groups with their members, API keys and
+invitations.
 
 Hashes of keys and tokens are never shown, and keys are never made here: a key acts for the person
 who makes it. Revoking is an action of one service call per key.
@@ -10,7 +11,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group as RightsGroup
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
@@ -18,7 +19,15 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from accounts import services
 from accounts.closing import close_organization
-from accounts.models import ApiKey, Invitation, Membership, Organization, User
+from accounts.models import (
+    ApiKey,
+    Group,
+    GroupMember,
+    Invitation,
+    Membership,
+    Organization,
+    User,
+)
 from amber.lib.operator_pages import PagedAdmin, ReadOnlyAdmin
 
 
@@ -63,12 +72,12 @@ class UserAdmin(DjangoUserAdmin, PagedAdmin):  # type: ignore[misc,type-arg]
             Invitation.objects.filter(invited_by=obj).end()
 
 
-admin.site.unregister(Group)
+admin.site.unregister(RightsGroup)
 
 
-@admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
-    """Django's page for groups, in the look of the other pages."""
+@admin.register(RightsGroup)
+class RightsGroupAdmin(DjangoGroupAdmin, ModelAdmin):
+    """Django's page for groups of operators, in the look of the other pages."""
 
 
 class MembershipInline(TabularInline):
@@ -111,7 +120,15 @@ class OrganizationAdmin(PagedAdmin):
         return [str(organization) for organization in objs], {}, set(), []
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Save memberships; a member who is demoted or removed takes open invitations along."""
+        """Save memberships; a member who is demoted or removed takes open invitations along.
+
+        A membership that is given to another user leaves its groups, as if it were a new one.
+        """
+        for row in formset.initial_forms:
+            if "user" in row.changed_data:
+                GroupMember.objects.filter(
+                    organization_id=form.instance.pk, user_id=row.initial["user"]
+                ).delete()
         super().save_formset(request, form, formset, change)
         for removed in formset.deleted_objects:
             Invitation.objects.sent_by(removed).end()
@@ -124,6 +141,68 @@ class OrganizationAdmin(PagedAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Organization]) -> None:
         for organization in queryset.filter(personal=False):
             close_organization(organization)
+
+
+class GroupMemberForm(forms.ModelForm[GroupMember]):
+    def clean_user(self) -> Any:
+        user = self.cleaned_data["user"]
+        organization_id = self.instance.group.organization_id
+        if not Membership.objects.filter(organization_id=organization_id, user=user).exists():
+            raise forms.ValidationError("This user is not a member of the organization.")
+        return user
+
+
+class GroupMemberInline(TabularInline):
+    model = GroupMember
+    form = GroupMemberForm
+    fields = ("user",)
+    ordering = ("id",)
+    raw_id_fields = ("user",)
+    extra = 0
+    per_page = 50
+
+
+@admin.register(Group)
+class OrganizationGroupAdmin(PagedAdmin):
+    """Groups within an organization, with their members. What they are granted is shown there."""
+
+    list_display = ("name", "organization", "description", "created_at")
+    list_select_related = ("organization",)
+    search_fields = ("name", "organization__slug")
+    fields = ("organization", "name", "description")
+    raw_id_fields = ("organization",)
+    inlines = (GroupMemberInline,)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Fix the organization: a group does not move to another tenant."""
+        return ("organization",) if obj else ()
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Give new members the organization of their group."""
+        for member in formset.save(commit=False):
+            member.organization_id = form.instance.organization_id
+            member.save()
+        for member in formset.deleted_objects:
+            member.delete()
+
+
+class GrantInline(TabularInline):
+    """Shows the groups that a row is shared with; its users change them."""
+
+    fields = ("group", "right", "created_at")
+    readonly_fields = fields
+    ordering = ("id",)
+    extra = 0
+    per_page = 50
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(ApiKey)

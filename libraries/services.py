@@ -14,14 +14,14 @@ from django.db.models import Case, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from accounts.models import IdempotencyRecord
+from accounts.models import IdempotencyRecord, Right
 from accounts.principal import Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.lease import RUNNING
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from libraries.ingestion import switching
 from libraries.ingestion.endings import AFRESH
-from libraries.models import Document, DocumentStage, DocumentStatus, Library
+from libraries.models import Document, DocumentStage, DocumentStatus, Library, LibraryGrant
 from libraries.queue import enqueue_erasure, enqueue_ingestion
 from libraries.wire import library_wire
 from providers.models import EmbeddingModel
@@ -54,7 +54,7 @@ def create_library(
         with transaction.atomic(durable=True):
             _replace_default(library)
             library.save(force_insert=True)
-            settle(claim, status=201, answer=library_wire(library))
+            settle(claim, status=201, answer=library_wire(library, Right.OWN))
     except IntegrityError:
         raise Conflict from None  # two became the default at once
     return library
@@ -93,6 +93,7 @@ def delete_library(library: Library) -> None:
     Library.objects.filter(pk=library.pk).update(
         deleted_at=timezone.now(), default=False, updated_at=Now()
     )
+    LibraryGrant.objects.filter(library=library).delete()
     running = Document.objects.filter(library=library, status=RUNNING)
     running.update(cancel_requested_at=Now())
     transaction.on_commit(partial(enqueue_erasure))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.models import IdempotencyRecord
+from accounts.models import IdempotencyRecord, Right
 from accounts.principal import Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Forbidden, Invalid, Missing
@@ -125,7 +125,7 @@ def delete_tool(tool: Tool) -> None:
 def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None) -> None:
     tool.save(force_insert=True)
     _keep_document(tool, document)
-    settle(claim, status=201, answer=tool_wire(tool))
+    settle(claim, status=201, answer=tool_wire(tool, Right.OWN))
 
 
 @transaction.atomic(durable=True)
