@@ -91,7 +91,7 @@ class GroupView(GenericAPIView[Group]):
         group = group_services.edit_group(group, changes=changes)
         return Response(_group_to_wire(group, principal))
 
-    @extend_schema(responses=EndedGrantsSerializer)
+    @extend_schema(responses={200: EndedGrantsSerializer})
     def delete(self, request: Request, group_id: UUID) -> Response:
         """Delete a group. What was shared with it ends for its members at once; the answer says how
         much that was. Owners and admins only.

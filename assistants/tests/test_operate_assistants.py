@@ -25,7 +25,7 @@ def form(assistant: Assistant, **fields: object) -> dict[str, object]:
     """Return what the page sends back, without bindings and scenes unless `fields` hold some."""
     empty = {
         f"{inline}-{name}": 0
-        for inline in ("bindings", "scene_prompts")
+        for inline in ("grants", "bindings", "scene_prompts")
         for name in ("TOTAL_FORMS", "INITIAL_FORMS")
     }
     body = {"name": assistant.name, "slug": assistant.slug, "model": assistant.model}
