@@ -143,10 +143,30 @@ class OrganizationAdmin(PagedAdmin):
             close_organization(organization)
 
 
+class GroupForm(forms.ModelForm[Group]):
+    class Meta:
+        model = Group
+        fields = ("organization", "name", "description")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a name that is taken; the model's check leaves out an organization that is
+        fixed."""
+        cleaned = super().clean() or {}
+        organization = cleaned.get("organization") or getattr(self.instance, "organization", None)
+        others = Group.objects.filter(
+            organization=organization, name__iexact=cleaned.get("name", "")
+        ).exclude(pk=self.instance.pk)
+        if others.exists():
+            self.add_error("name", "A group of the organization has this name already.")
+        return cleaned
+
+
 class GroupMemberForm(forms.ModelForm[GroupMember]):
     def clean_user(self) -> Any:
         user = self.cleaned_data["user"]
-        organization_id = self.instance.group.organization_id
+        # The group itself may be new: the row could not read it yet.
+        group: Any = self.fields["group"]
+        organization_id = group.parent_instance.organization_id
         if not Membership.objects.filter(organization_id=organization_id, user=user).exists():
             raise forms.ValidationError("This user is not a member of the organization.")
         return user
@@ -166,6 +186,7 @@ class GroupMemberInline(TabularInline):
 class OrganizationGroupAdmin(PagedAdmin):
     """Groups within an organization, with their members. What they are granted is shown there."""
 
+    form = GroupForm
     list_display = ("name", "organization", "description", "created_at")
     list_select_related = ("organization",)
     search_fields = ("name", "organization__slug")

@@ -85,7 +85,9 @@ class BindingInline(TabularInline):
 class AssistantGrantForm(forms.ModelForm[AssistantGrant]):
     def clean_group(self) -> Any:
         group = self.cleaned_data["group"]
-        if group.organization_id != self.instance.assistant.organization_id:
+        # The assistant itself may be new: the row could not read it yet.
+        assistant: Any = self.fields["assistant"]
+        if group.organization_id != assistant.parent_instance.organization_id:
             raise forms.ValidationError("This group belongs to another organization.")
         return group
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.urls import reverse
 
 from accounts.closing import close_account, close_organization
 from accounts.group_services import add_group_member, delete_group, end_grant, grant_right
 from accounts.models import Group, GroupMember, Membership, Role
-from accounts.services import remove_member
+from accounts.services import remove_member, sign_up
 from assistants.models import Assistant, AssistantGrant
+from assistants.turn_config import turn_config_of
 from chats.context.lookups import library_of
 from chats.models import Chat, ChatOwner, Turn
 from chats.services import create_chat
@@ -387,7 +390,7 @@ def test_a_list_of_chats_asks_once_for_all_grants(world, django_assert_max_num_q
 def test_the_library_is_searched_for_whom_it_was_granted(
     world, who, fields, is_searched, django_assert_num_queries
 ):
-    """The assistant is carol's and shared, its library bob's and granted."""
+    """The assistant is alice's and shared, its library bob's and granted."""
     persona = world.people[who]
     assistant = new_assistant(world.people["alice"], shared=True, library=world.rows["library"])
     given = dict(fields)
@@ -397,13 +400,10 @@ def test_the_library_is_searched_for_whom_it_was_granted(
     say(chat)
     turn = new_turn(chat, assistant=assistant, **given)
 
-    class Config:
-        library_id = world.rows["library"].pk
-
+    config = turn_config_of(assistant)
     with django_assert_num_queries(1):
-        found = library_of(turn, Config())  # type: ignore[arg-type]
-    assert (found == world.rows["library"]) == is_searched
-    assert found is None or is_searched
+        found = library_of(turn, config)
+    assert found == (world.rows["library"] if is_searched else None)
 
 
 # -- What holds in the database --------------------------------------------------------------------
@@ -476,3 +476,17 @@ def test_two_tries_of_add_are_one(world):
     )
     add_group_member(world.groups["users"], membership=membership)
     assert in_groups(world.people["uses"]) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operators_see_who_was_granted_what(world, kind):
+    operator = Client()
+    operator.force_login(sign_up("root@example.com", operator=True))
+    row = world.rows[kind]
+    page = operator.get(
+        reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_change", args=[row.pk])
+    )
+    assert page.status_code == 200
+    for group in ("users", "editors"):
+        assert world.groups[group].name in page.content.decode()
+    assert world.groups["others"].name not in page.content.decode()

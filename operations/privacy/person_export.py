@@ -13,7 +13,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
 from accounts.api.serializers import ApiKeySerializer
-from accounts.models import ApiKey, GroupMember, Membership, Right, User
+from accounts.models import ApiKey, GroupMember, Membership, Right, SharedQuerySet, User
 from accounts.principal import Principal
 from amber.lib.json_text.stream import in_batches
 from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer
@@ -54,7 +54,8 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
             _each(lambda file: _file(file, address)),
         ),
         "assistants": in_batches(
-            _made_by(Assistant, principal), _each(partial(_assistant, principal))
+            _made_by(Assistant, principal).annotate_access(principal),
+            _each(partial(_assistant, principal)),
         ),
         "libraries": in_batches(
             _made_by(Library, principal).select_related("embedding_model", "next_embedding_model"),
@@ -74,9 +75,9 @@ def _each(
     return lambda rows: map(wire, rows)
 
 
-def _made_by(model: Any, principal: Principal) -> QuerySet[Any]:
+def _made_by(model: Any, principal: Principal) -> SharedQuerySet:
     """Return the rows that the person sees and made."""
-    rows: QuerySet[Any] = model.objects.visible_to(principal)
+    rows: SharedQuerySet = model.objects.visible_to(principal)
     return rows.filter(user_id=principal.user_id)
 
 
