@@ -77,7 +77,7 @@ def get_managed(model: type[AnyRow], principal: Principal, pk: UUID) -> AnyRow:
 
     Raises Missing, Forbidden.
     """
-    rows: QuerySet[AnyRow] = _shared(model).managed_by(principal)
+    rows: QuerySet[AnyRow] = _shared_rows(model).managed_by(principal)
     row = rows.filter(pk=pk).first()
     if row is None:
         get_visible(model, principal, pk)
@@ -90,7 +90,7 @@ def access_to(row: Model, principal: Principal) -> Right:
     loaded with `annotate_access`."""
     known = row.__dict__.get("access")
     if known is None:
-        rows = _shared(type(row)).annotate_access(principal)
+        rows = _shared_rows(type(row)).annotate_access(principal)
         known = rows.values_list("access", flat=True).get(pk=row.pk)
     return Right(known)
 
@@ -105,7 +105,7 @@ def check_sharing(
         raise Forbidden(_NOT_MANAGED)
 
 
-def _shared(model: type[Model]) -> SharedQuerySet:
+def _shared_rows(model: type[Model]) -> SharedQuerySet:
     rows = model._default_manager.all()
     assert isinstance(rows, SharedQuerySet)
     return rows
