@@ -2,7 +2,7 @@
 a right ends."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -216,26 +216,27 @@ def test_what_is_shared_with_all_may_be_edited_by_a_group(world, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "field"),
+    ("kind", "field", "old", "new"),
     [
-        ("assistant", "shared"),
-        ("assistant", "public"),
-        ("library", "shared"),
-        ("library", "default"),
-        ("tool", "shared"),
+        ("assistant", "shared", False, True),
+        ("assistant", "public", False, True),
+        ("assistant", "public_origins", [], ["https://example.com"]),
+        ("library", "shared", False, True),
+        ("library", "default", False, True),
+        ("tool", "shared", False, True),
     ],
 )
-def test_who_merely_edits_does_not_share_with_all(world, kind, field):
+def test_who_merely_edits_does_not_say_who_may_use_it(world, kind, field, old, new):
     """Sending the value that is there already is no change: clients send whole rows back."""
     at = f"/api/v1/{ADDRESSES[kind]}/{world.rows[kind].pk}/"
     client = api(world.people["edits"])
-    refused = client.patch(at, {"name": "Mine", field: True})
+    refused = client.patch(at, {"name": "Mine", field: new})
     assert refused.status_code == 403
     assert "may share it" in refused.json()["error"]["message"]
     world.rows[kind].refresh_from_db()
-    assert (getattr(world.rows[kind], field), world.rows[kind].name != "Mine") == (False, True)
-    assert client.patch(at, {"name": "Mine", field: False}).status_code == 200
-    assert api(world.people["carol"]).patch(at, {field: True}).status_code == 200
+    assert (getattr(world.rows[kind], field), world.rows[kind].name != "Mine") == (old, True)
+    assert client.patch(at, {"name": "Mine", field: old}).status_code == 200
+    assert api(world.people["carol"]).patch(at, {field: new}).status_code == 200
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -243,6 +244,23 @@ def test_an_admin_sees_nothing_private_that_no_group_has(world, kind):
     at = f"/api/v1/{ADDRESSES[kind]}/{world.rows[kind].pk}/"
     world.rows[kind].grants.all().delete()
     assert api(world.people["carol"]).get(at).status_code == 404
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_guest_of_a_key_sees_nothing_by_the_groups_of_the_keys_user(world, kind):
+    """Guests by a key name the key's user, and are other people."""
+    model = type(world.rows[kind])
+    for who in ("uses", "edits"):
+        visitor = replace(world.people[who].principal, guest_id="visitor")
+        assert model._default_manager.visible_to(world.people[who].principal).exists()
+        assert not model._default_manager.visible_to(visitor).exists()
+        assert not model._default_manager.writable_by(visitor).exists()
+
+
+def test_a_bound_key_is_told_that_it_only_uses_its_assistant(world):
+    at = f"/api/v1/assistants/{world.rows['assistant'].pk}/"
+    for who in ("creator's bound key", "bound key of one who edits"):
+        assert client_of(who, world).get(at).json()["access"] == "use"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -26,7 +26,7 @@ from assistants.models import Assistant, AssistantTool, ScenePrompt
 from libraries.models import Library
 from tools.models import Tool
 
-SHARING: Final = ("shared", "public")
+SHARING: Final = ("shared", "public", "public_origins")
 """The fields that say who may use an assistant."""
 
 
@@ -77,7 +77,8 @@ class AssistantView(_OfAssistants):
 
     def patch(self, request: Request, assistant_id: UUID) -> Response:
         """Change the assistant. Its creator can, admins if it is shared, and groups that may edit
-        it; others who see it get 403, as do members of such groups for `shared` and `public`."""
+        it; others who see it get 403, as do members of such groups for `shared`, `public` and
+        `public_origins`."""
         principal = principal_of(request)
         assistant = get_writable(Assistant, principal, assistant_id)
         changes = _load_library(principal, _validate(self, request, partial=True), assistant)
