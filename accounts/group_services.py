@@ -100,16 +100,19 @@ def _end(grants: GrantQuerySet) -> int:
     Raises Conflict, for the caller's transaction to undo it, if nobody had a right to a row then.
     """
     row_name = grants.model.row_name
-    row_ids = list(grants.values_list(row_name, flat=True))
-    grants.delete()
-    rows: Any = grants.model._meta.get_field(row_name).related_model
-    lost = rows._default_manager.filter(pk__in=row_ids).reaching_nobody().first()
+    rows: Any = grants.model._meta.get_field(row_name).related_model._default_manager
+    # Locked, so that two who end the last two grants of a row see each other.
+    ownerless = rows.filter(pk__in=grants.values(row_name), user__isnull=True)
+    locked = ownerless.select_for_update(no_key=True).order_by("pk")
+    ids = list(locked.values_list("pk", flat=True))
+    ended, _ = grants.delete()
+    lost = rows.filter(pk__in=ids).reaching_nobody().first()
     if lost is not None:
         raise Conflict(
             f"The {row_name} “{lost.name}” has no owner, and nobody else could use it then. Share "
             "it with others, or delete it, first."
         )
-    return len(row_ids)
+    return ended
 
 
 def _name_conflict(name: str) -> Conflict:
