@@ -143,12 +143,12 @@ class OwnedQuerySet(TenantQuerySet):
 
 
 NOBODY: Final = UUID(int=0)
-"""Stands for a user that is NULL where a statement compares users: NULL in SQL equals nothing, and no
-user has this id."""
+"""Stands for a user that is NULL where a statement compares users: NULL in SQL equals nothing, and
+no user has this id."""
 
 
 class Right(models.TextChoices):
-    """What somebody may do with an assistant, library or tool that they see; each has the one
+    """What somebody may do with an assistant, library or tool that they see; each includes the one
     before. A group is granted one of the first two."""
 
     USE = "use", "Use"
@@ -157,8 +157,8 @@ class Right(models.TextChoices):
 
 
 ACCESS: Final = (
-    "What you may do with it. `use`: see it and use it. `edit`: change it, too. `own`: also share and "
-    "delete it."
+    "What you may do with it. `use`: see it and use it. `edit`: change it, too. `own`: also share "
+    "and delete it."
 )
 """Describes the field `access` of assistants, libraries and tools, which is a `Right`."""
 
@@ -317,7 +317,8 @@ class GroupMemberQuerySet(TenantQuerySet):
 class GroupMember(TenantRow):
     """A member of the organization who is in a group.
 
-    The database holds it to the membership (`0007_groups`): it ends when that does, in whatever way.
+    The database holds it to the membership (`0007_groups`): it ends when that does, whoever ends
+    it.
     """
 
     # The constraint's index begins with this column.

@@ -1,4 +1,4 @@
-"""Show operators the assistants with their grants, tools and scene prompts, and let them try one."""
+"""Show operators assistants with their grants, tools and scene prompts, and let them try one."""
 
 from typing import Any, ClassVar
 

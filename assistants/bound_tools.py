@@ -1,8 +1,8 @@
 """Find the functions that a turn may use of the tools bound to its assistant.
 
 A tool is used only while it is shared with the organization, belongs to the assistant's creator, or
-is granted to a group of whoever asks. The rows are read as they are now, so a changed schema, a tool
-that is no longer shared, or another choice of functions takes effect with the next turn.
+is granted to a group of whoever asks. The rows are read as they are now, so a changed schema, a
+tool that is no longer shared, or another choice of functions takes effect with the next turn.
 """
 
 from collections.abc import Sequence

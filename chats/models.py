@@ -364,7 +364,7 @@ class Turn(TenantRow, Leased):
 
     @property
     def is_in_person(self) -> bool:
-        """Whether its user asks without a key, and so has the rights of an admin if they are one."""
+        """Whether its user asks without a key, and so administers if they are an admin."""
         return self.api_key_id is None
 
 

@@ -1,5 +1,5 @@
-"""Who may do what with an assistant, library or tool that is shared with groups: one table, and how fast
-a right ends."""
+"""Who may do what with an assistant, library or tool that is shared with groups: one table, and
+how fast a right ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

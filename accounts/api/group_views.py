@@ -184,7 +184,10 @@ class GrantsView(GenericAPIView[Grant]):
 
 
 def filter_by_group(rows: SharedRows, request: Request) -> SharedRows:
-    """Return those that the group which the request names has a grant to. Raises Invalid, Missing."""
+    """Return those that are granted to the group that the request names, if it names one.
+
+    Raises Invalid, Missing.
+    """
     wanted = request.query_params.get("group_id")
     if not wanted:
         return rows

@@ -18,8 +18,8 @@ from amber.lib.errors import Forbidden, Missing
 AnyRow = TypeVar("AnyRow", bound=Model)
 
 _NOT_MANAGED: Final = (
-    "Only its creator, and an admin where it is shared, may share it or delete it, or change who may "
-    "use it."
+    "Only its creator, and an admin where it is shared, may share it or delete it, or change who "
+    "may use it."
 )
 
 
@@ -87,11 +87,16 @@ def get_managed(model: type[AnyRow], principal: Principal, pk: UUID) -> AnyRow:
 
 def access_to(row: Model, principal: Principal) -> Right:
     """Return what the principal may do with a row that they see. One query, unless the row was
-    loaded with `annotate_access`."""
+    loaded with `annotate_access`.
+
+    Raises Missing for a row that was deleted in the same moment.
+    """
     known = row.__dict__.get("access")
     if known is None:
-        rows = _shared_rows(type(row)).annotate_access(principal)
-        known = rows.values_list("access", flat=True).get(pk=row.pk)
+        rows = _shared_rows(type(row)).annotate_access(principal).filter(pk=row.pk)
+        known = rows.values_list("access", flat=True).first()
+    if known is None:
+        raise Missing
     return Right(known)
 
 

@@ -80,7 +80,7 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
 
     @extend_schema_field(serializers.ChoiceField(choices=Right.choices))
     def get_access(self, assistant: Assistant) -> str:
-        """Return what the principal in the context may do. One query, unless it came with the row."""
+        """Return what the context's principal may do. One query, unless it came with the row."""
         return access_to(assistant, self.context["principal"])
 
     def validate_slug(self, slug: str) -> str:

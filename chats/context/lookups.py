@@ -164,8 +164,8 @@ def was_searched(tail: Tail) -> bool:
 
 
 def library_of(turn: Turn, turn_config: TurnConfig) -> Library | None:
-    """Return the assistant's library, while it is shared, the assistant's creator's, or granted to a
-    group of whoever asks. One query."""
+    """Return the assistant's library, while it is shared, the assistant's creator's, or granted to
+    a group of whoever asks. One query."""
     if turn_config.library_id is None or turn.assistant is None:
         return None
     found = _usable_libraries(
