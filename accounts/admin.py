@@ -1,4 +1,5 @@
-"""Give operators pages of users, organizations with their members, API keys and invitations.
+"""Give operators pages of users, organizations and groups with their members, API keys and
+invitations.
 
 Hashes of keys and tokens are never shown, and keys are never made here: a key acts for the person
 who makes it. Revoking is an action of one service call per key. What operators open and change on
@@ -12,7 +13,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group as RightsGroup
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
@@ -26,6 +27,8 @@ from accounts.models import (
     ApiKey,
     AuditAction,
     AuditEvent,
+    Group,
+    GroupMember,
     Invitation,
     Membership,
     Organization,
@@ -75,12 +78,12 @@ class UserAdmin(DjangoUserAdmin, PagedAdmin):  # type: ignore[misc,type-arg]
             Invitation.objects.filter(invited_by=obj).end()
 
 
-admin.site.unregister(Group)
+admin.site.unregister(RightsGroup)
 
 
-@admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
-    """Django's page for groups, in the look of the other pages."""
+@admin.register(RightsGroup)
+class RightsGroupAdmin(DjangoGroupAdmin, ModelAdmin):
+    """Django's page for groups of operators, in the look of the other pages."""
 
 
 class MembershipInline(TabularInline):
@@ -123,7 +126,15 @@ class OrganizationAdmin(PagedAdmin):
         return [str(organization) for organization in objs], {}, set(), []
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Save memberships; a member who is demoted or removed takes open invitations along."""
+        """Save memberships; a member who is demoted or removed takes open invitations along.
+
+        A membership that is given to another user leaves its groups, as if it were a new one.
+        """
+        for row in formset.initial_forms:
+            if "user" in row.changed_data:
+                GroupMember.objects.filter(
+                    organization_id=form.instance.pk, user_id=row.initial["user"]
+                ).delete()
         super().save_formset(request, form, formset, change)
         for removed in formset.deleted_objects:
             Invitation.objects.sent_by(removed).end()
@@ -145,6 +156,89 @@ class OrganizationAdmin(PagedAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Organization]) -> None:
         for organization in queryset.filter(personal=False):
             close_organization(organization)
+
+
+class GroupForm(forms.ModelForm[Group]):
+    class Meta:
+        model = Group
+        fields = ("organization", "name", "description")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a name that is taken; the model's check leaves out an organization that is
+        fixed."""
+        cleaned = super().clean() or {}
+        organization = cleaned.get("organization") or getattr(self.instance, "organization", None)
+        others = Group.objects.filter(
+            organization=organization, name__iexact=cleaned.get("name", "")
+        ).exclude(pk=self.instance.pk)
+        if others.exists():
+            self.add_error("name", "A group of the organization has this name already.")
+        return cleaned
+
+
+class GroupMemberForm(forms.ModelForm[GroupMember]):
+    def clean_user(self) -> Any:
+        user = self.cleaned_data["user"]
+        # The group itself may be new: the row could not read it yet.
+        group: Any = self.fields["group"]
+        organization_id = group.parent_instance.organization_id
+        if not Membership.objects.filter(organization_id=organization_id, user=user).exists():
+            raise forms.ValidationError("This user is not a member of the organization.")
+        return user
+
+
+class GroupMemberInline(TabularInline):
+    model = GroupMember
+    form = GroupMemberForm
+    fields = ("user",)
+    ordering = ("id",)
+    raw_id_fields = ("user",)
+    extra = 0
+    per_page = 50
+
+
+@admin.register(Group)
+class OrganizationGroupAdmin(PagedAdmin):
+    """Groups within an organization, with their members. What they are granted is shown there."""
+
+    form = GroupForm
+    list_display = ("name", "organization", "description", "created_at")
+    list_select_related = ("organization",)
+    search_fields = ("name", "organization__slug")
+    fields = ("organization", "name", "description")
+    raw_id_fields = ("organization",)
+    inlines = (GroupMemberInline,)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Fix the organization: a group does not move to another tenant."""
+        return ("organization",) if obj else ()
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Give new members the organization of their group."""
+        for member in formset.save(commit=False):
+            member.organization_id = form.instance.organization_id
+            member.save()
+        for member in formset.deleted_objects:
+            member.delete()
+
+
+class GrantInline(TabularInline):
+    """Shows the groups that a row is shared with; its users change them."""
+
+    fields = ("group", "right", "created_at")
+    readonly_fields = fields
+    ordering = ("id",)
+    extra = 0
+    per_page = 50
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(ApiKey)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
@@ -142,17 +142,83 @@ class OwnedQuerySet(TenantQuerySet):
         return Q(user_id=principal.user_id, guest_id__isnull=True)
 
 
+NOBODY: Final = UUID(int=0)
+"""Stands for a user that is NULL where a statement compares users: NULL in SQL equals nothing, and
+no user has this id."""
+
+
+class Right(models.TextChoices):
+    """What somebody may do with an assistant, library or tool that they see; each includes the one
+    before. A group is granted one of the first two."""
+
+    USE = "use", "Use"
+    EDIT = "edit", "Use and edit"
+    OWN = "own", "Use, edit, share and delete"
+
+
+ACCESS: Final = (
+    "What you may do with it. `use`: see it and use it. `edit`: change it, too. `own`: also share "
+    "and delete it."
+)
+"""Describes the field `access` of assistants, libraries and tools, which is a `Right`."""
+
+
 class SharedQuerySet(TenantQuerySet):
-    """Rows private to their creator or shared with the organization; admins edit shared ones."""
+    """Rows private to their creator, shared with the organization, or granted to groups.
+
+    Who is in a group sees what it was granted, and changes it if the grant is to edit. Admins treat
+    what any group was granted as they do what is shared. The model has `grants`, rows of its
+    subclass of `Grant`.
+    """
+
+    def managed_by(self, principal: Principal) -> Self:
+        """Return what the principal may share and delete: their own, as an admin also what others
+        share."""
+        return self.visible_to(principal).filter(self._managed_by(principal))
+
+    def annotate_access(self, principal: Principal) -> Self:
+        """Give each row `access`, the `Right` that the principal has. They must see the rows."""
+        right = Case(
+            When(self._managed_by(principal), then=Value(Right.OWN)),
+            When(self._written_by(principal), then=Value(Right.EDIT)),
+            default=Value(Right.USE),
+            output_field=models.CharField(),
+        )
+        return self.annotate(access=right)
+
+    def reaching_nobody(self) -> Self:
+        """Return rows without owner that nobody else has a right to: only operators find them."""
+        return self.filter(user__isnull=True, shared=False, grants__isnull=True)
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.user_id is None:
             return Q(pk__in=[])
-        return Q(user_id=principal.user_id) | Q(shared=True)
+        return Q(user_id=principal.user_id) | Q(shared=True) | self._granted_to(principal)
 
     def _written_by(self, principal: Principal) -> Q:
+        managed = self._managed_by(principal)
+        return managed if principal.is_admin else managed | self._granted_to(principal, Right.EDIT)
+
+    def _managed_by(self, principal: Principal) -> Q:
+        if principal.user_id is None or principal.assistant_id is not None:
+            return Q(pk__in=[])
         own = Q(user_id=principal.user_id)
-        return own | Q(shared=True) if principal.is_admin else own
+        return own | Q(shared=True) | self._granted_to(principal) if principal.is_admin else own
+
+    def _granted_to(self, principal: Principal, *rights: Right) -> Q:
+        """Return the condition that a grant counts for the principal: of one of `rights`, or any.
+
+        Guests are in no group, though a key's guest names the key's user.
+        """
+        if principal.user_id is None or principal.guest_id is not None:
+            return Q(pk__in=[])
+        grants = self.model._meta.get_field("grants")
+        held: Any = grants.related_model._default_manager.filter(
+            **{grants.field.name: OuterRef("pk")}
+        )
+        if not principal.is_admin:
+            held = held.held_by(principal.user_id)
+        return Q(Exists(held.filter(right__in=rights) if rights else held))
 
 
 class TenantRow(Row):
@@ -161,8 +227,9 @@ class TenantRow(Row):
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="+")
 
     seen_by_person: ClassVar[bool] = False
-    """Whether the user and the organization alone decide which rows a person sees, signed in or
-    with an unbound key. `accounts.tenancy.access` then builds the statement only once."""
+    """Whether the user, the organization and their role in it alone decide which rows a person
+    sees, signed in or with an unbound key. `accounts.tenancy.access` then builds the statement only
+    once for each role."""
 
     class Meta:
         abstract = True
@@ -189,11 +256,131 @@ class Membership(TenantRow):
 
     class Meta:
         constraints = [
+            # Group members refer to the pair.
             models.UniqueConstraint(fields=["organization", "user"], name="one_membership"),
         ]
 
     def __str__(self) -> str:
         return f"{self.user_id} in {self.organization_id}: {self.role}"
+
+
+class GroupQuerySet(TenantQuerySet):
+    """Every member sees the groups, to share with them, as do keys of no single assistant; admins
+    change them."""
+
+    def annotate_members(self, principal: Principal) -> Self:
+        """Give each group `member_count` and `is_member`, whether the principal is in it."""
+        mine = GroupMember.objects.filter(group=OuterRef("pk"), user_id=principal.user_id or NOBODY)
+        return self.annotate(member_count=Count("members"), is_member=Exists(mine))
+
+    def _seen_by(self, principal: Principal) -> Q:
+        is_outside = principal.user_id is None or principal.assistant_id is not None
+        return Q(pk__in=[]) if is_outside else Q()
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q() if principal.is_admin else Q(pk__in=[])
+
+
+class Group(TenantRow):
+    """Some members of an organization, to share assistants, libraries and tools with."""
+
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True, default="")
+
+    objects = GroupQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("organization", Lower("name"), name="one_group_name"),
+            # What refers to a group names its organization, too, which must be the same.
+            models.UniqueConstraint(fields=["organization", "id"], name="group_of_organization"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GroupMemberQuerySet(TenantQuerySet):
+    """Who is in a group is seen by those who are, and by admins; these change it, and whoever
+    wants to leaves. Keys see nothing of it."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        if principal.user_id is None or principal.key is not None:
+            return Q(pk__in=[])
+        mine = GroupMember.objects.filter(user_id=principal.user_id)
+        return Q() if principal.is_admin else Q(group__in=mine.values("group"))
+
+    def _written_by(self, principal: Principal) -> Q:
+        return Q() if principal.is_admin else Q(user_id=principal.user_id)
+
+
+class GroupMember(TenantRow):
+    """A member of the organization who is in a group.
+
+    The database holds it to the membership (`0007_groups`): it ends when that does, whoever ends
+    it.
+    """
+
+    # The constraint's index begins with this column.
+    group = models.ForeignKey(
+        Group, on_delete=models.CASCADE, related_name="members", db_index=False
+    )
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+
+    objects = GroupMemberQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["group", "user"], name="once_in_a_group"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.group_id}"
+
+
+class GrantQuerySet(models.QuerySet[Any]):
+    """Grants are shown to those who may share the row that they are of."""
+
+    def held_by(self, user_id: UUID | OuterRef, *, in_person: bool = False) -> Self:
+        """Return the grants to groups that the user is in.
+
+        `in_person`: those to every group count for an admin; the user's role is looked up.
+        """
+        mine = GroupMember.objects.filter(user_id=user_id)
+        held = Q(group__in=mine.values("group"))
+        if in_person:
+            administers = Membership.objects.filter(
+                organization=OuterRef("organization"),
+                user_id=user_id,
+                role__in=[Role.OWNER, Role.ADMIN],
+            )
+            held |= Q(Exists(administers))
+        return self.filter(held)
+
+
+class Grant(TenantRow):
+    """A right to one row for everybody in a group; abstract.
+
+    The models of assistants, libraries and tools have a subclass each, whose `row_name` names its
+    foreign key to the row. The database refuses a group of another organization than the row's.
+    """
+
+    row_name: ClassVar[str]
+
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+    right = models.CharField(
+        max_length=4,
+        choices=[(right.value, right.label) for right in (Right.USE, Right.EDIT)],
+        default=Right.USE,
+    )
+
+    objects = GrantQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.group_id}: {self.right}"
 
 
 class InvitationQuerySet(MemberQuerySet):

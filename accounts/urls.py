@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.api import audit_views, views
+from accounts.api import audit_views, group_views, views
 
 urlpatterns = [
     path("me/", views.MeView.as_view(), name="me"),
@@ -35,6 +35,18 @@ urlpatterns = [
     ),
     path("invitations/accept/", views.AcceptInvitationView.as_view(), name="accept-invitation"),
     path("invitations/decline/", views.DeclineInvitationView.as_view(), name="decline-invitation"),
+    path("groups/", group_views.GroupsView.as_view(), name="groups"),
+    path("groups/<uuid:group_id>/", group_views.GroupView.as_view(), name="group"),
+    path(
+        "groups/<uuid:group_id>/members/",
+        group_views.GroupMembersView.as_view(),
+        name="group-members",
+    ),
+    path(
+        "groups/<uuid:group_id>/members/<uuid:user_id>/",
+        group_views.GroupMemberView.as_view(),
+        name="group-member",
+    ),
     path("api-keys/", views.ApiKeysView.as_view(), name="api-keys"),
     path("api-keys/<uuid:key_id>/", views.ApiKeyView.as_view(), name="api-key"),
     path("api-keys/<uuid:key_id>/rotate/", views.RotateApiKeyView.as_view(), name="rotate-api-key"),

@@ -1,4 +1,4 @@
-"""Show operators the assistants with their tools and scene prompts, and let them try one."""
+"""Show operators assistants with their grants, tools and scene prompts, and let them try one."""
 
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from accounts.audit.actors import operator_of
 from amber.lib.errors import Invalid
 from amber.lib.operator_pages import PagedAdmin
 from assistants import services
-from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from providers.registry import is_known_alias
 
@@ -83,6 +83,24 @@ class BindingInline(TabularInline):
     extra = 0
 
 
+class AssistantGrantForm(forms.ModelForm[AssistantGrant]):
+    def clean_group(self) -> Any:
+        group = self.cleaned_data["group"]
+        # The assistant itself may be new: the row could not read it yet.
+        assistant: Any = self.fields["assistant"]
+        if group.organization_id != assistant.parent_instance.organization_id:
+            raise forms.ValidationError("This group belongs to another organization.")
+        return group
+
+
+class AssistantGrantInline(TabularInline):
+    model = AssistantGrant
+    form = AssistantGrantForm
+    fields = ("group", "right")
+    raw_id_fields: ClassVar[tuple[str, ...]] = ("group",)
+    extra = 0
+
+
 class ScenePromptInline(StackedInline):
     model = ScenePrompt
     fields = ("label", "prompt", "examples", "temperature", "top_p")
@@ -92,7 +110,7 @@ class ScenePromptInline(StackedInline):
 @admin.register(Assistant)
 class AssistantAdmin(PagedAdmin):
     form = AssistantForm
-    inlines = (BindingInline, ScenePromptInline)
+    inlines = (AssistantGrantInline, BindingInline, ScenePromptInline)
     list_display = (
         "name",
         "slug",

@@ -7,7 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.models import Grant, SharedQuerySet, TenantQuerySet, TenantRow, User
 from accounts.principal import Principal
 from libraries.models import Library
 from providers.models import AUTO_ALIAS
@@ -74,11 +74,28 @@ class Assistant(TenantRow):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["organization", "slug"], name="one_assistant_slug"),
+            models.UniqueConstraint(
+                fields=["organization", "id"], name="assistant_of_organization"
+            ),
         ]
         indexes = [models.Index(fields=["organization", "-created_at"], name="assistant_org_time")]
 
     def __str__(self) -> str:
         return self.name
+
+
+class AssistantGrant(Grant):
+    row_name = "assistant"
+
+    # The constraint's index begins with this column.
+    assistant = models.ForeignKey(
+        Assistant, on_delete=models.CASCADE, related_name="grants", db_index=False
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["assistant", "group"], name="one_assistant_grant"),
+        ]
 
 
 class OfAssistantQuerySet(TenantQuerySet):

@@ -109,7 +109,8 @@ def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()
     have, and for a private tool of somebody other than the assistant's creator, as no turn would
     use it.
     """
-    if not tool.shared and tool.user_id != assistant.user_id:
+    is_own = tool.user_id == assistant.user_id
+    if not (tool.shared or is_own or tool.grants.exists()):
         text = (
             "This tool is private and does not belong to the assistant's creator. Share it first."
         )

@@ -8,6 +8,16 @@ urlpatterns = [
     path("assistants/", views.AssistantsView.as_view(), name="assistants"),
     path("assistants/<uuid:assistant_id>/", views.AssistantView.as_view(), name="assistant"),
     path(
+        "assistants/<uuid:assistant_id>/grants/",
+        views.AssistantGrantsView.as_view(),
+        name="assistant-grants",
+    ),
+    path(
+        "assistants/<uuid:assistant_id>/grants/<uuid:group_id>/",
+        views.AssistantGrantView.as_view(),
+        name="assistant-grant",
+    ),
+    path(
         "assistants/<uuid:assistant_id>/dismiss-guests/",
         views.DismissGuestsView.as_view(),
         name="dismiss-guests",

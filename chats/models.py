@@ -1,20 +1,22 @@
 """Define chats, their tree of messages, the turns that answer them, and blocks of old messages."""
 
 from typing import Final, Self
+from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.functional import cached_property
 from pgvector.django import HalfVectorField
 
 from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.search.tsvector import TokenVectorField
-from assistants.models import Assistant, ScenePrompt
+from assistants.models import Assistant, AssistantGrant, ScenePrompt
 from engine.messages import MessageRole
 from libraries.models import File
 
@@ -42,6 +44,20 @@ class ChatQuerySet(OwnedQuerySet):
 
     def past_expiry(self) -> Self:
         return self.filter(expired_at__lte=timezone.now())
+
+    def annotate_grants(self) -> Self:
+        """Read `has_granted_assistant` of each chat with its row.
+
+        Guests have no groups. Admins have the grants of all groups in person alone: not in chats
+        that were made with a key.
+        """
+        grants = AssistantGrant.objects.filter(assistant=OuterRef("assistant"))
+        in_group = grants.held_by(OuterRef(OuterRef("user_id")))
+        in_person = grants.held_by(OuterRef(OuterRef("user_id")), in_person=True)
+        return self.annotate(
+            has_granted_assistant=Q(guest_id__isnull=True)
+            & (Q(Exists(in_group)) | Q(Exists(in_person), owner=ChatOwner.USER))
+        )
 
 
 def _is_before_expiry(prefix: str = "") -> Q:
@@ -106,14 +122,22 @@ class Chat(TenantRow):
     def can_be_asked(self) -> bool:
         """Whether a question that names no assistant can be answered by the chat's own.
 
-        Costs a query if the assistant was not selected.
+        Costs a query if the assistant was not selected, and one if only a grant can be the reason
+        and the chat was read without `annotate_grants`.
         """
         assistant: Assistant | None = self.assistant
         if assistant is None:
             return False
         if self.user_id is None:
             return assistant.public
-        return assistant.shared or assistant.user_id == self.user_id
+        is_open = assistant.shared or assistant.user_id == self.user_id
+        return is_open or self.has_granted_assistant
+
+    @cached_property
+    def has_granted_assistant(self) -> bool:
+        """Whether the assistant is granted to a group that counts for the chat's user."""
+        rows = Chat.objects.filter(pk=self.pk).annotate_grants()
+        return bool(rows.values_list("has_granted_assistant", flat=True).first())
 
 
 ROLE_CHOICES: Final = [(role.value, role.name.replace("_", " ").title()) for role in MessageRole]
@@ -334,6 +358,16 @@ class Turn(TenantRow, Leased):
     @property
     def is_live(self) -> bool:
         return self.status in LIVE_STATUSES
+
+    @property
+    def group_user_id(self) -> UUID | None:
+        """The user whose groups count for the turn; None for guests, who are in none."""
+        return self.user_id if self.guest_id is None else None
+
+    @property
+    def is_in_person(self) -> bool:
+        """Whether its user asks without a key, and so administers if they are an admin."""
+        return self.api_key_id is None
 
 
 class MessageBlock(TenantRow):

@@ -11,10 +11,11 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
+from accounts.admin import GrantInline
 from amber.lib.operator_pages import ReadOnlyAdmin
 from libraries.git import services
 from libraries.ingestion import document_services
-from libraries.models import Document, DocumentStatus, File, Library, Repository
+from libraries.models import Document, DocumentStatus, File, Library, LibraryGrant, Repository
 
 
 @admin.register(File)
@@ -44,6 +45,10 @@ def _documents(**of: Any) -> Coalesce:
     return Coalesce(Subquery(rows.values("library").annotate(n=Count("pk")).values("n")), 0)
 
 
+class LibraryGrantInline(GrantInline):
+    model = LibraryGrant
+
+
 @admin.register(Library)
 class LibraryAdmin(ReadOnlyAdmin):
     list_display = (
@@ -59,6 +64,7 @@ class LibraryAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("organization", "user", "embedding_model", "next_embedding_model")
     search_fields = ("=id", "=user__email", "=organization__slug")
+    inlines = (LibraryGrantInline,)
     fields = (
         "id",
         "name",

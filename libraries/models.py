@@ -16,6 +16,7 @@ from pgvector.django import HalfVectorField
 
 from accounts.models import (
     ApiKey,
+    Grant,
     OwnedQuerySet,
     SharedQuerySet,
     TenantQuerySet,
@@ -152,10 +153,25 @@ class Library(TenantRow):
             models.CheckConstraint(
                 condition=Q(overlap_tokens__lt=F("chunk_tokens")), name="overlap_below_size"
             ),
+            models.UniqueConstraint(fields=["organization", "id"], name="library_of_organization"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+
+class LibraryGrant(Grant):
+    row_name = "library"
+
+    # The constraint's index begins with this column.
+    library = models.ForeignKey(
+        Library, on_delete=models.CASCADE, related_name="grants", db_index=False
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["library", "group"], name="one_library_grant"),
+        ]
 
 
 class DocumentStage(models.TextChoices):

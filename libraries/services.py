@@ -15,14 +15,14 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from accounts.audit.recording import record_switch
-from accounts.models import AuditAction, IdempotencyRecord
+from accounts.models import AuditAction, IdempotencyRecord, Right
 from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.lease import RUNNING
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from libraries.ingestion import switching
 from libraries.ingestion.endings import AFRESH
-from libraries.models import Document, DocumentStage, DocumentStatus, Library
+from libraries.models import Document, DocumentStage, DocumentStatus, Library, LibraryGrant
 from libraries.queue import enqueue_erasure, enqueue_ingestion
 from libraries.wire import library_wire
 from providers.models import EmbeddingModel
@@ -55,7 +55,7 @@ def create_library(
         with transaction.atomic(durable=True):
             _replace_default(library)
             library.save(force_insert=True)
-            settle(claim, status=201, answer=library_wire(library))
+            settle(claim, status=201, answer=library_wire(library, Right.OWN))
             _record_sharing(principal.actor, library, before=False, after=library.shared)
     except IntegrityError:
         raise Conflict from None  # two became the default at once
@@ -97,6 +97,7 @@ def delete_library(library: Library, *, by: Actor) -> None:
     Library.objects.filter(pk=library.pk).update(
         deleted_at=timezone.now(), default=False, updated_at=Now()
     )
+    LibraryGrant.objects.filter(library=library).delete()
     running = Document.objects.filter(library=library, status=RUNNING)
     running.update(cancel_requested_at=Now())
     transaction.on_commit(partial(enqueue_erasure))

@@ -14,6 +14,16 @@ urlpatterns = [
     ),
     path("libraries/", views.LibrariesView.as_view(), name="libraries"),
     path("libraries/<uuid:library_id>/", views.LibraryView.as_view(), name="library"),
+    path(
+        "libraries/<uuid:library_id>/grants/",
+        views.LibraryGrantsView.as_view(),
+        name="library-grants",
+    ),
+    path(
+        "libraries/<uuid:library_id>/grants/<uuid:group_id>/",
+        views.LibraryGrantView.as_view(),
+        name="library-grant",
+    ),
     path("libraries/search/", search_views.LibrariesSearchView.as_view(), name="libraries-search"),
     path(
         "libraries/<uuid:library_id>/search/",

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, TypedDict
 
+from accounts.models import ACCESS, Right
 from amber.lib.wire_fields import Id, Time, write_id, write_time
 from libraries.models import (
     Document,
@@ -31,6 +32,7 @@ class LibraryWire(TypedDict):
     description: str
     default: bool
     shared: bool
+    access: Annotated[str, Right, ACCESS]
     embedding_model: Annotated[str, "The alias of the model that search uses."]
     next_embedding_model: Annotated[
         str | None, "The model that search will use, while all documents are embedded anew."
@@ -145,8 +147,11 @@ def file_wire(file: File) -> FileWire:
     }
 
 
-def library_wire(library: Library) -> LibraryWire:
-    """Return the library's wire form. It reads both embedding models: select them with the row."""
+def library_wire(library: Library, access: Right) -> LibraryWire:
+    """Return the library's wire form for somebody with this access.
+
+    It reads both embedding models: select them with the row.
+    """
     upcoming = library.next_embedding_model
     return {
         "id": str(library.pk),
@@ -154,6 +159,7 @@ def library_wire(library: Library) -> LibraryWire:
         "description": library.description,
         "default": library.default,
         "shared": library.shared,
+        "access": access,
         "embedding_model": library.embedding_model.alias,
         "next_embedding_model": None if upcoming is None else upcoming.alias,
         "chunk_tokens": library.chunk_tokens,

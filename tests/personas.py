@@ -15,8 +15,8 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 from rest_framework.test import APIClient
 
-from accounts import services
-from accounts.models import ApiKey, Organization, Role, User
+from accounts import group_services, services
+from accounts.models import ApiKey, Group, Membership, Organization, Role, User
 from accounts.principal import Actor, ActorKind, Principal
 from accounts.registry import public_assistant
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
@@ -106,6 +106,15 @@ def join(name: str, organization: Organization, role: Role = Role.MEMBER) -> Per
     user = services.sign_up(f"{name}@example.com", name=name.title())
     services.join_organization(user, organization=organization, role=role, by=OPERATOR)
     return Persona(user, organization, role)
+
+
+def new_group(name: str, *people: Persona) -> Group:
+    """A group of the first one's organization that they all are in."""
+    group = group_services.create_group(people[0].organization.pk, name=name)
+    for each in people:
+        membership = Membership.objects.get(organization=each.organization, user=each.user)
+        group_services.add_group_member(group, membership=membership)
+    return group
 
 
 def found(name: str, organization_name: str) -> Persona:

@@ -43,6 +43,10 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     ),
     "api/v1/organizations/<uuid:organization_id>/invitations/": ("", "get post"),
     "api/v1/organizations/<uuid:organization_id>/invitations/<uuid:invitation_id>/": ("", "delete"),
+    "api/v1/groups/": ("", "get post"),
+    "api/v1/groups/<uuid:group_id>/": ("", "get patch delete"),
+    "api/v1/groups/<uuid:group_id>/members/": ("", "get"),
+    "api/v1/groups/<uuid:group_id>/members/<uuid:user_id>/": ("", "put delete"),
     "api/v1/invitations/accept/": ("", "post"),
     "api/v1/invitations/decline/": ("", "post"),
     "api/v1/api-keys/": ("", "get post"),
@@ -65,6 +69,8 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "api/v1/libraries/": ("get", "post"),
     "api/v1/libraries/search/": ("post", ""),
     "api/v1/libraries/<uuid:library_id>/": ("get", "patch delete"),
+    "api/v1/libraries/<uuid:library_id>/grants/": ("", "get"),
+    "api/v1/libraries/<uuid:library_id>/grants/<uuid:group_id>/": ("", "put delete"),
     "api/v1/libraries/<uuid:library_id>/search/": ("post", ""),
     "api/v1/libraries/<uuid:library_id>/ask/": ("", "post"),
     "api/v1/libraries/<uuid:library_id>/reindex/": ("", "post"),
@@ -81,11 +87,15 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "api/v1/documents/<uuid:document_id>/cancel/": ("", "post"),
     "api/v1/tools/": ("", "get post"),
     "api/v1/tools/<uuid:tool_id>/": ("", "get patch delete"),
+    "api/v1/tools/<uuid:tool_id>/grants/": ("", "get"),
+    "api/v1/tools/<uuid:tool_id>/grants/<uuid:group_id>/": ("", "put delete"),
     "api/v1/tools/<uuid:tool_id>/refresh/": ("", "post"),
     "api/v1/tools/<uuid:tool_id>/call/": ("", "post"),
     "api/v1/tools/<uuid:tool_id>/calls/": ("", "get"),
     "api/v1/assistants/": ("get", "post"),
     "api/v1/assistants/<uuid:assistant_id>/": ("get", "patch delete"),
+    "api/v1/assistants/<uuid:assistant_id>/grants/": ("", "get"),
+    "api/v1/assistants/<uuid:assistant_id>/grants/<uuid:group_id>/": ("", "put delete"),
     "api/v1/assistants/<uuid:assistant_id>/try/": ("post", ""),
     "api/v1/assistants/<uuid:assistant_id>/dismiss-guests/": ("", "post"),
     "api/v1/assistants/<uuid:assistant_id>/tools/": ("get", "post"),
@@ -256,6 +266,7 @@ def test_no_list_shows_what_is_its_users_alone(alice, client, ids, route, method
     hidden |= {"other": other.pk, "private": private.pk, "slug": other.slug}
     hidden.pop("organization_id")
     hidden.pop("model_name")
+    hidden.pop("user_id")
     for name, value in hidden.items():
         assert not any(str(value) in text for text in shown), name
     if route.template == "api/v1/usage/":

@@ -16,18 +16,19 @@ from django.test import TestCase
 from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
 
-from accounts.models import Invitation, Role
-from assistants.models import Assistant, AssistantTool, ScenePrompt
+from accounts.group_services import add_group_member, grant_right
+from accounts.models import Group, GroupMember, Invitation, Membership, Role
+from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
 from chats.messages import transcript
 from chats.models import Chat, Turn
-from libraries.models import Document, File, Library, Repository
+from libraries.models import Document, File, Library, LibraryGrant, Repository
 from memory.facts.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import Budget, EmbeddingModel, Provider
 from public_api.models import Webhook, WebhookDelivery
-from tests.personas import Persona, api, found, join
+from tests.personas import Persona, api, found, join, new_group
 from tests.routes import METHODS, Route, all_routes
-from tools.models import Tool
+from tools.models import Tool, ToolGrant
 
 ROUTES = [route for route in all_routes() if not route.is_for_guests]
 WITH_IDS = [route for route in ROUTES if route.parameters]
@@ -82,8 +83,13 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
         payload={"id": str(turn.pk)},
         due_at=timezone.now(),
     )
+    group = new_group("Team of the owner", persona)
+    for row in (assistant, tool, library):
+        grant_right(row, group=group, right="use")
     return {
         "organization_id": persona.organization.pk,
+        "group_id": group.pk,
+        "user_id": persona.user.pk,
         "member_id": persona.user.memberships.get(organization=persona.organization).pk,
         "invitation_id": invitation.pk,
         "key_id": key.pk,
@@ -127,6 +133,7 @@ def standing(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
         people = {"alice": alice, "mallory": mallory}
         people["bob"] = join("bob", alice.organization)
         people["carol"] = join("carol", alice.organization, Role.ADMIN)
+        people["dave"] = join("dave", alice.organization)
         yield Standing(people, {owner.user.pk: rows_of(owner) for owner in (alice, mallory)})
         TestCase._rollback_atomics(atomics)  # type: ignore[attr-defined]
 
@@ -144,6 +151,12 @@ def bob(standing: Standing, db: None) -> Persona:
 @pytest.fixture
 def carol(standing: Standing, db: None) -> Persona:
     return deepcopy(standing.people["carol"])
+
+
+@pytest.fixture
+def dave(standing: Standing, db: None) -> Persona:
+    """A member, who can be let into the group that `rows_of` shares alice's rows with."""
+    return deepcopy(standing.people["dave"])
 
 
 @pytest.fixture
@@ -245,6 +258,69 @@ def test_an_admin_too(standing_rows, alice, carol, route, method):
         )
     else:
         assert call(api(carol), method, route.address(standing_rows(alice))).status_code == 404
+
+
+# -- Groups ----------------------------------------------------------------------------------------
+
+GRANTED = {"assistant_id", "tool_id", "library_id", "scene_id", "document_id", "import_id"}
+"""Rows that are shared with a group, and what hangs on them."""
+GRANTED_CALLS = [(r, m) for r, m in CALLS_WITH_IDS if set(r.parameters) <= {*GRANTED, "group_id"}]
+GRANTED_CALLS = [(r, m) for r, m in GRANTED_CALLS if GRANTED & set(r.parameters)]
+FOR_USERS = ("/try/", "/search/", "/ask/")
+"""What to post to in order to use a row, not to change it."""
+FOR_EDITORS = ("/tools/<uuid:tool_id>/calls/",)
+"""What only those read who may change the row."""
+REACHES_OUT = ("/refresh/", "/retry/", "/import/")
+
+
+def needed_right(route: Route, method: str) -> str:
+    """The least right with which the call is no refusal."""
+    is_row = method == "delete" and len(route.parameters) == 1
+    if "/grants/" in route.template or (is_row and PARENTS & set(route.parameters)):
+        return "own"
+    is_read = method == "get" and not route.template.endswith(FOR_EDITORS)
+    return "use" if is_read or route.template.endswith(FOR_USERS) else "edit"
+
+
+PARENTS = {"assistant_id", "tool_id", "library_id"}
+
+
+def let_in(dave: Persona, ids: dict[str, UUID], right: str) -> None:
+    membership = Membership.objects.get(organization=dave.organization, user=dave.user)
+    add_group_member(Group.objects.get(pk=ids["group_id"]), membership=membership)
+    for model in (AssistantGrant, LibraryGrant, ToolGrant):
+        model.objects.filter(group=ids["group_id"]).update(right=right)
+
+
+@pytest.mark.parametrize(("route", "method"), GRANTED_CALLS, ids=named)
+def test_who_is_not_in_the_group_is_404(standing_rows, alice, dave, route, method):
+    answer = call(api(dave), method, route.address(standing_rows(alice)))
+    assert answer.status_code == 404, answer.content
+
+
+@pytest.mark.parametrize("right", ["use", "edit"])
+@pytest.mark.parametrize(("route", "method"), GRANTED_CALLS, ids=named)
+def test_who_is_in_the_group_may_what_it_was_granted(
+    standing_rows, alice, dave, route, method, right
+):
+    ids = standing_rows(alice)
+    let_in(dave, ids, right)
+    order = ("use", "edit", "own")
+    may = order.index(needed_right(route, method)) <= order.index(right)
+    if may and route.template.endswith(REACHES_OUT) and method == "post":
+        return  # would ask a server elsewhere
+    answer = call(api(dave), method, route.address(ids))
+    assert (answer.status_code not in (403, 404)) == may, answer.content
+    if not may:
+        assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(("route", "method"), GRANTED_CALLS, ids=named)
+def test_who_left_the_group_is_404_again(standing_rows, alice, dave, route, method):
+    ids = standing_rows(alice)
+    let_in(dave, ids, "edit")
+    GroupMember.objects.filter(user=dave.user).delete()
+    assert call(api(dave), method, route.address(ids)).status_code == 404
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=named)

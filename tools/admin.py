@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.decorators import action
 
+from accounts.admin import GrantInline
 from accounts.models import Role, User
 from accounts.principal import Principal
 from amber.lib.errors import AmberError
@@ -23,8 +24,12 @@ from amber.lib.operator_pages import ReadOnlyAdmin
 from tools.connections.refreshing import write_error
 from tools.connections.trial_form import TrialForm
 from tools.connections.trials import try_function
-from tools.models import Tool, ToolCallRecord
+from tools.models import Tool, ToolCallRecord, ToolGrant
 from tools.services import refresh_tool
+
+
+class ToolGrantInline(GrantInline):
+    model = ToolGrant
 
 
 @admin.register(Tool)
@@ -42,6 +47,7 @@ class ToolAdmin(ReadOnlyAdmin):
     list_filter = ("kind", "shared")
     list_select_related = ("organization", "user")
     search_fields = ("name",)
+    inlines = (ToolGrantInline,)
     actions = ("refresh_now",)
     actions_detail = ("try_a_function",)
     fields = (

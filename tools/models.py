@@ -6,7 +6,7 @@ Built-in tools have no row.
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.models import Grant, SharedQuerySet, TenantQuerySet, TenantRow, User
 from accounts.principal import Principal
 
 
@@ -49,10 +49,23 @@ class Tool(TenantRow):
     objects = ToolQuerySet.as_manager()
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "id"], name="tool_of_organization"),
+        ]
         indexes = [models.Index(fields=["organization", "-created_at"], name="tool_org_time")]
 
     def __str__(self) -> str:
         return self.name
+
+
+class ToolGrant(Grant):
+    row_name = "tool"
+
+    # The constraint's index begins with this column.
+    tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="grants", db_index=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tool", "group"], name="one_tool_grant")]
 
 
 class CallOutcome(models.TextChoices):

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.audit.recording import record_switch
-from accounts.models import AuditAction, IdempotencyRecord
+from accounts.models import AuditAction, IdempotencyRecord, Right
 from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Forbidden, Invalid, Missing
@@ -127,7 +127,7 @@ def delete_tool(tool: Tool, *, by: Actor) -> None:
 def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None, *, by: Actor) -> None:
     tool.save(force_insert=True)
     _keep_document(tool, document)
-    settle(claim, status=201, answer=tool_wire(tool))
+    settle(claim, status=201, answer=tool_wire(tool, Right.OWN))
     _record_sharing(by, tool, before=False, after=tool.shared)
 
 

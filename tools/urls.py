@@ -7,6 +7,12 @@ from tools.api import views
 urlpatterns = [
     path("tools/", views.ToolsView.as_view(), name="tools"),
     path("tools/<uuid:tool_id>/", views.ToolView.as_view(), name="tool"),
+    path("tools/<uuid:tool_id>/grants/", views.ToolGrantsView.as_view(), name="tool-grants"),
+    path(
+        "tools/<uuid:tool_id>/grants/<uuid:group_id>/",
+        views.ToolGrantView.as_view(),
+        name="tool-grant",
+    ),
     path("tools/<uuid:tool_id>/refresh/", views.ToolRefreshView.as_view(), name="tool-refresh"),
     path("tools/<uuid:tool_id>/call/", views.CallView.as_view(), name="tool-call"),
     path("tools/<uuid:tool_id>/calls/", views.CallsView.as_view(), name="tool-calls"),

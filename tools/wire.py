@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, TypedDict
 
+from accounts.models import ACCESS, Right
 from amber.lib.wire_fields import Id, Time, write_id, write_time
 from tools.models import CallOutcome, Tool, ToolCallRecord, ToolKind
 
@@ -26,6 +27,7 @@ class ToolSummaryWire(TypedDict):
     has_api_key: bool
     options: dict[str, Any]
     shared: bool
+    access: Annotated[str, Right, ACCESS]
     user_id: Id | None
     function_names: list[str]
     warnings: Annotated[list[str], "What discovery left out, renamed or shortened."]
@@ -59,16 +61,16 @@ class CallRecordWire(TypedDict):
     created_at: Time
 
 
-def tool_wire(tool: Tool) -> ToolWire:
-    """Return the whole tool, with its functions and their schemas."""
+def tool_wire(tool: Tool, access: Right) -> ToolWire:
+    """Return the whole tool for somebody with this access, with its functions and their schemas."""
     return {
-        **summary_wire(tool, [each["name"] for each in tool.data.get("functions", ())]),
+        **summary_wire(tool, [each["name"] for each in tool.data.get("functions", ())], access),
         "homepage_url": tool.data.get("homepage_url", ""),
         "functions": [_function_wire(each) for each in tool.data.get("functions", ())],
     }
 
 
-def summary_wire(tool: Tool, function_names: list[str]) -> ToolSummaryWire:
+def summary_wire(tool: Tool, function_names: list[str], access: Right) -> ToolSummaryWire:
     """Return a tool as lists show it, with the names of its functions."""
     return {
         "id": str(tool.pk),
@@ -79,6 +81,7 @@ def summary_wire(tool: Tool, function_names: list[str]) -> ToolSummaryWire:
         "has_api_key": bool(tool.api_key_sealed),
         "options": tool.options,
         "shared": tool.shared,
+        "access": access,
         "user_id": write_id(tool.user_id),
         "function_names": function_names,
         "warnings": tool.warnings,

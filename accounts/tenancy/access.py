@@ -1,20 +1,26 @@
 """Read one row by its id, through its one door: absent or invisible is 404, read-only is 403.
 
-For models whose visibility to people depends on the caller's organization and user alone
-(`seen_by_person`) the statement is built once, by the same `visible_to`.
+For models whose visibility to people depends on the caller's organization, user and role alone
+(`seen_by_person`) the statement is built once for each role, by the same `visible_to`.
 """
 
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
-from accounts.models import User
+from accounts.models import Right, Role, SharedQuerySet, User
 from accounts.principal import Principal
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Forbidden, Missing
 
 AnyRow = TypeVar("AnyRow", bound=Model)
+
+_NOT_MANAGED: Final = (
+    "Only its creator, and an admin where it is shared, may share it or delete it, or change who "
+    "may use it."
+)
 
 
 def get_visible(
@@ -35,7 +41,9 @@ def find_visible(
     is_person = principal.guest_id is None and principal.assistant_id is None
     if user_id and is_person and not without and getattr(model, "seen_by_person", False):
         organization_id = principal.organization_id
-        found = _seen_by_person(model, pk=pk, user_id=user_id, organization_id=organization_id)
+        found = _seen_by_person(
+            model, principal.is_admin, pk=pk, user_id=user_id, organization_id=organization_id
+        )
         return found[0] if found else None
     rows = model._default_manager.visible_to(principal)  # type: ignore[attr-defined]
     row: AnyRow | None = rows.defer(*without).filter(pk=pk).first()
@@ -44,9 +52,10 @@ def find_visible(
 
 @cache_sql
 def _seen_by_person(
-    model: Any, /, *, pk: UUID, user_id: UUID, organization_id: UUID
+    model: Any, is_admin: bool, /, *, pk: UUID, user_id: UUID, organization_id: UUID
 ) -> QuerySet[Any]:
-    person = Principal(organization_id=organization_id, user=User(pk=user_id))
+    role = Role.ADMIN if is_admin else Role.MEMBER
+    person = Principal(organization_id=organization_id, user=User(pk=user_id), role=role)
     seen: QuerySet[Any] = model._default_manager.visible_to(person).filter(pk=pk)
     return seen
 
@@ -61,3 +70,47 @@ def get_writable(
         get_visible(model, principal, pk, without=without)
         raise Forbidden
     return row
+
+
+def get_managed(model: type[AnyRow], principal: Principal, pk: UUID) -> AnyRow:
+    """Return a row that the principal may share and delete, in one query; refuse in two.
+
+    Raises Missing, Forbidden.
+    """
+    rows: QuerySet[AnyRow] = _shared_rows(model).managed_by(principal)
+    row = rows.filter(pk=pk).first()
+    if row is None:
+        get_visible(model, principal, pk)
+        raise Forbidden(_NOT_MANAGED)
+    return row
+
+
+def access_to(row: Model, principal: Principal) -> Right:
+    """Return what the principal may do with a row that they see. One query, unless the row was
+    loaded with `annotate_access`.
+
+    Raises Missing for a row that was deleted in the same moment.
+    """
+    known = row.__dict__.get("access")
+    if known is None:
+        rows = _shared_rows(type(row)).annotate_access(principal).filter(pk=row.pk)
+        known = rows.values_list("access", flat=True).first()
+    if known is None:
+        raise Missing
+    return Right(known)
+
+
+def check_sharing(
+    row: Model, principal: Principal, changes: Mapping[str, Any], *, names: Collection[str]
+) -> None:
+    """Raise Forbidden if the changes reach one of these fields, which only those who may share the
+    row change. A value that stays is no change."""
+    is_changed = any(name in changes and changes[name] != getattr(row, name) for name in names)
+    if is_changed and access_to(row, principal) != Right.OWN:
+        raise Forbidden(_NOT_MANAGED)
+
+
+def _shared_rows(model: type[Model]) -> SharedQuerySet:
+    rows = model._default_manager.all()
+    assert isinstance(rows, SharedQuerySet)
+    return rows

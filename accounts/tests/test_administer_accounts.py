@@ -5,8 +5,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts import services
-from accounts.models import ApiKey, Invitation, Membership, User
-from tests.personas import api
+from accounts.models import ApiKey, Group, GroupMember, Invitation, Membership, User
+from tests.personas import api, new_group
 
 
 @pytest.fixture
@@ -20,13 +20,14 @@ def page(model: str, what: str = "changelist", *args: Any) -> str:
     return reverse(f"admin:accounts_{model}_{what}", args=args)
 
 
-@pytest.mark.parametrize("model", ["user", "organization", "apikey", "invitation"])
+@pytest.mark.parametrize("model", ["user", "organization", "group", "apikey", "invitation"])
 def test_lists_cost_the_same_however_many_rows(
     operator, alice, bob, mallory, model, django_assert_max_num_queries
 ):
     for persona in (alice, bob, mallory):
         persona.new_key()
     for name in ("x", "y", "z"):
+        new_group(name, alice, bob)
         services.invite(
             alice.organization, email=f"{name}@example.com", role="member", by=alice.principal
         )
@@ -35,7 +36,7 @@ def test_lists_cost_the_same_however_many_rows(
     assert operator.get(page(model), {"q": "a"}).status_code == 200
 
 
-@pytest.mark.parametrize("model", ["user", "organization", "apikey", "invitation"])
+@pytest.mark.parametrize("model", ["user", "organization", "group", "apikey", "invitation"])
 def test_only_operators_come_in(alice, model):
     assert api(alice).get(page(model)).status_code == 302
 
@@ -118,3 +119,76 @@ def test_a_member_who_is_demoted_or_removed_takes_open_invitations_along(
     fields |= {f"{prefix}-TOTAL_FORMS": len(members), f"{prefix}-INITIAL_FORMS": len(members)}
     assert operator.post(url, fields).status_code == 302
     assert not Invitation.objects.exists()
+
+
+def group_form(group: Group, *added: Any, **fields: Any) -> dict[str, Any]:
+    """What the page sends back, with these users added to it."""
+    there = list(group.members.order_by("pk"))
+    body = {"name": group.name, "description": "", "members-INITIAL_FORMS": len(there)}
+    body["members-TOTAL_FORMS"] = len(there) + len(added)
+    for number, each in enumerate([*there, *added]):
+        is_there = isinstance(each, GroupMember)
+        body[f"members-{number}-user"] = str(each.user_id if is_there else each.pk)
+        body[f"members-{number}-group"] = str(group.pk)
+        if is_there:
+            body[f"members-{number}-id"] = str(each.pk)
+    return body | fields
+
+
+def test_groups_have_members_of_their_organization(operator, alice, bob, mallory):
+    group = new_group("Support", alice)
+    at = page("group", "change", group.pk)
+    assert "alice@example.com" in operator.get(at).content.decode()
+    refused = operator.post(at, group_form(group, mallory.user))
+    assert "This user is not a member of the organization." in refused.content.decode()
+    assert operator.post(at, group_form(group, bob.user)).status_code == 302
+    assert {each.user for each in group.members.all()} == {alice.user, bob.user}
+    assert {each.organization for each in group.members.all()} == {alice.organization}
+    assert operator.post(at, group_form(group, **{"members-0-DELETE": "on"})).status_code == 302
+    assert group.members.count() == 1
+
+
+def test_a_group_is_made_and_renamed_but_does_not_move(operator, alice, mallory):
+    empty = {"description": "", "members-TOTAL_FORMS": 0, "members-INITIAL_FORMS": 0}
+    body = empty | {"organization": str(alice.organization.pk), "name": "Support"}
+    body |= {"members-TOTAL_FORMS": 1, "members-0-user": str(mallory.user.pk)}
+    refused = operator.post(page("group", "add"), body)
+    assert "This user is not a member of the organization." in refused.content.decode()
+    body["members-0-user"] = str(alice.user.pk)
+    assert operator.post(page("group", "add"), body).status_code == 302
+    group = Group.objects.get()
+    assert group.members.get().user == alice.user
+    again = operator.post(page("group", "add"), body | {"name": "SUPPORT"})
+    assert "A group of the organization has this name already." in again.content.decode()
+    other = new_group("Sales", alice)
+    at = page("group", "change", other.pk)
+    taken = operator.post(at, group_form(other, name="support"))
+    assert "A group of the organization has this name already." in taken.content.decode()
+    moved = group_form(other, name="Sales!", organization=str(mallory.organization.pk))
+    assert operator.post(at, moved).status_code == 302
+    other.refresh_from_db()
+    assert (other.name, other.organization) == ("Sales!", group.organization)
+
+
+def test_a_membership_given_to_another_user_leaves_its_groups(operator, alice, bob, mallory):
+    group = new_group("Support", alice, bob)
+    there = Membership.objects.get(user=bob.user, organization=alice.organization)
+    owners = Membership.objects.get(user=alice.user, organization=alice.organization)
+    body = {
+        "name": "Acme",
+        "slug": alice.organization.slug,
+        "memberships-TOTAL_FORMS": 2,
+        "memberships-INITIAL_FORMS": 2,
+    }
+    for number, (row, user) in enumerate([(owners, alice.user), (there, mallory.user)]):
+        body |= {
+            f"memberships-{number}-id": str(row.pk),
+            f"memberships-{number}-organization": str(alice.organization.pk),
+            f"memberships-{number}-user": str(user.pk),
+            f"memberships-{number}-role": row.role,
+        }
+    answer = operator.post(page("organization", "change", alice.organization.pk), body)
+    assert answer.status_code == 302, answer.content.decode()
+    there.refresh_from_db()
+    assert there.user == mallory.user
+    assert [each.user for each in group.members.all()] == [alice.user]

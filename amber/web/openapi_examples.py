@@ -27,6 +27,12 @@ EXAMPLES: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "temperature": 0.4,
         }
     },
+    "assistants_grants_update": {"To use it": {"right": "use"}},
+    "libraries_grants_update": {"To add documents, too": {"right": "edit"}},
+    "tools_grants_update": {"To let their assistants call it": {"right": "use"}},
+    "groups_create": {
+        "Customer support": {"name": "Support", "description": "Answers customers' questions."}
+    },
     "assistants_tools_create": {"All its functions": {"tool_id": _ID}},
     "chats_import_create": {
         "Two messages": {

@@ -3,9 +3,12 @@
 from typing import Any
 
 from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.api.serializers import MAX_ORIGINS, browser_origin
+from accounts.models import ACCESS, Right
+from accounts.tenancy.access import access_to
 from amber.lib.rest.bounded_fields import BoundedListField
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
@@ -27,6 +30,7 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
     )
     library_id = serializers.UUIDField(required=False, allow_null=True)
     user_id = serializers.UUIDField(read_only=True, allow_null=True)
+    access = serializers.SerializerMethodField(help_text=ACCESS)
     disabled_builtin_tools = BoundedListField(
         child=serializers.CharField(max_length=64), required=False, max_length=MAX_FUNCTIONS
     )
@@ -52,6 +56,7 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
             "library_id",
             "user_id",
             "shared",
+            "access",
             "public",
             "public_origins",
             "guest_files",
@@ -72,6 +77,11 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
                 "help_text": "An alias from GET models/. `auto` or empty: the default model."
             },
         }
+
+    @extend_schema_field(serializers.ChoiceField(choices=Right.choices))
+    def get_access(self, assistant: Assistant) -> str:
+        """Return what the context's principal may do. One query, unless it came with the row."""
+        return access_to(assistant, self.context["principal"])
 
     def validate_slug(self, slug: str) -> str:
         if looks_like_id(slug):

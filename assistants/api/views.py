@@ -1,6 +1,6 @@
 """Serve assistants over REST (docs/assistants.md): one view per address, one service per verb."""
 
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.db.models import Q
@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter_by_group
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import get_visible, get_writable
+from accounts.tenancy.access import check_sharing, get_managed, get_visible, get_writable
 from amber.lib.errors import Missing
 from assistants import services
 from assistants.api.serializers import (
@@ -25,20 +26,34 @@ from assistants.models import Assistant, AssistantTool, ScenePrompt
 from libraries.models import Library
 from tools.models import Tool
 
+SHARING: Final = ("shared", "public", "public_origins")
+"""The fields that say who may use an assistant."""
 
-class AssistantsView(GenericAPIView[Assistant]):
+
+class _OfAssistants(GenericAPIView[Assistant]):
     serializer_class = AssistantSerializer
     bound_keys_may = ("GET",)
 
+    def get_serializer_context(self) -> dict[str, Any]:
+        """Add the principal; there is no request where the view is only described."""
+        principal = getattr(self.request, "auth", None)
+        return {**super().get_serializer_context(), "principal": principal}
+
+
+class AssistantsView(_OfAssistants):
     @extend_schema(
         parameters=[
-            OpenApiParameter("q", str, description="Text that the name or description contains.")
+            OpenApiParameter("q", str, description="Text that the name or description contains."),
+            GROUP_FILTER,
         ],
         responses=AssistantSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List the organization's assistants that are yours or shared, newest first."""
-        rows = Assistant.objects.visible_to(principal_of(request))
+        """List the assistants that are yours, shared, or shared with a group of yours, newest
+        first."""
+        principal = principal_of(request)
+        rows = Assistant.objects.visible_to(principal).annotate_access(principal)
+        rows = filter_by_group(rows, request)
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
         page = self.paginate_queryset(rows)
@@ -54,31 +69,41 @@ class AssistantsView(GenericAPIView[Assistant]):
         return Response(self.get_serializer(assistant).data, status=201)
 
 
-class AssistantView(GenericAPIView[Assistant]):
-    serializer_class = AssistantSerializer
-    bound_keys_may = ("GET",)
-
+class AssistantView(_OfAssistants):
     def get(self, request: Request, assistant_id: UUID) -> Response:
         """Get an assistant with its prompt and settings."""
         assistant = get_visible(Assistant, principal_of(request), assistant_id)
         return Response(self.get_serializer(assistant).data)
 
     def patch(self, request: Request, assistant_id: UUID) -> Response:
-        """Change the assistant. Its creator can, and admins if it is shared; others who see it
-        get 403."""
+        """Change the assistant. Its creator can, admins if it is shared, and groups that may edit
+        it; others who see it get 403, as do members of such groups for `shared`, `public` and
+        `public_origins`."""
         principal = principal_of(request)
         assistant = get_writable(Assistant, principal, assistant_id)
         changes = _load_library(principal, _validate(self, request, partial=True), assistant)
+        check_sharing(assistant, principal, changes, names=SHARING)
         assistant = services.update_assistant(assistant, changes=changes, by=principal.actor)
         return Response(self.get_serializer(assistant).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, assistant_id: UUID) -> Response:
-        """Delete the assistant. Chats with it are kept and continue without it."""
+        """Delete the assistant. Its creator can, and admins if it is shared. Chats with it are kept
+        and continue without it."""
         principal = principal_of(request)
-        assistant = get_writable(Assistant, principal, assistant_id)
+        assistant = get_managed(Assistant, principal, assistant_id)
         services.delete_assistant(assistant, by=principal.actor)
         return Response(status=204)
+
+
+class AssistantGrantsView(GrantsView):
+    shared_model = Assistant
+    id_name = "assistant_id"
+
+
+class AssistantGrantView(GrantView):
+    shared_model = Assistant
+    id_name = "assistant_id"
 
 
 class DismissGuestsView(APIView):

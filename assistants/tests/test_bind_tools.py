@@ -2,8 +2,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from accounts.group_services import grant_right
 from assistants.models import Assistant, AssistantTool
-from tests.personas import api
+from tests.personas import api, new_group
 
 pytestmark = pytest.mark.django_db
 
@@ -135,6 +136,17 @@ def test_a_private_tool_of_another_is_not_for_a_shared_assistant(
     private.shared = True
     private.save()
     assert api(carol).post(bindings(shared), body).status_code == 201
+
+
+def test_a_tool_that_a_group_was_granted_is_for_the_assistants_of_its_members(
+    alice, bob, carol, new_assistant, new_tool
+):
+    """Turns use it for those who are in the group."""
+    mine, granted = new_assistant(bob), new_tool(alice)
+    body = {"tool_id": str(granted.pk)}
+    assert api(bob).post(bindings(mine), body).status_code == 404
+    grant_right(granted, group=new_group("Support", bob), right="use")
+    assert api(bob).post(bindings(mine), body).status_code == 201
 
 
 def test_a_tool_is_taken_away(bob, one):

@@ -38,6 +38,7 @@ class TestCreate:
             "library_id": None,
             "user_id": str(bob.user.pk),
             "shared": False,
+            "access": "own",
             "public": False,
             "disable_default_prompt": False,
             "disable_web_browsing": False,

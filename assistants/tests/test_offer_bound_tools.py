@@ -2,9 +2,11 @@
 
 import pytest
 
+from accounts.group_services import grant_right
 from assistants.bound_tools import bound_tools
 from assistants.models import Assistant, AssistantTool
 from assistants.turn_config import toolbox_of, turn_config_of
+from tests.personas import Persona, join, new_group
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits
 from tools.keys import encrypt_api_key
@@ -78,6 +80,26 @@ def test_a_tool_of_another_tenant_is_never_offered(alice, mallory, bound, new_as
     assistant = new_assistant(alice)
     bound(assistant, mallory, "f", shared=True)
     assert names_of(assistant) == []
+
+
+def test_a_granted_tool_is_offered_to_who_is_in_the_group(
+    alice, bob, carol, bound, new_assistant, django_assert_num_queries
+):
+    """An admin in person counts as one of every group, a guest is in none."""
+    dave = join("dave", alice.organization)
+    assistant = new_assistant(alice, shared=True)
+    grant_right(bound(assistant, bob, "f"), group=new_group("Support", dave), right="use")
+
+    def offered(persona: Persona | None, *, in_person: bool = True) -> list[str]:
+        user_id = persona.user.pk if persona else None
+        with django_assert_num_queries(1):
+            found = bound_tools(assistant, user_id=user_id, in_person=in_person)
+        return [tool.spec.name for tool in found]
+
+    assert offered(dave) == offered(dave, in_person=False) == ["f"]
+    assert offered(carol) == ["f"]
+    assert offered(carol, in_person=False) == []
+    assert offered(bob) == offered(None) == offered(None, in_person=False) == []
 
 
 def test_a_key_that_cannot_be_read_takes_one_tool_away(bob, bound, new_assistant):

@@ -5,7 +5,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
+from tests.personas import new_group
 
 PAGES = "/admin/assistants/assistant/"
 
@@ -25,7 +26,7 @@ def form(assistant: Assistant, **fields: object) -> dict[str, object]:
     """Return what the page sends back, without bindings and scenes unless `fields` hold some."""
     empty = {
         f"{inline}-{name}": 0
-        for inline in ("bindings", "scene_prompts")
+        for inline in ("grants", "bindings", "scene_prompts")
         for name in ("TOTAL_FORMS", "INITIAL_FORMS")
     }
     body = {"name": assistant.name, "slug": assistant.slug, "model": assistant.model}
@@ -60,6 +61,23 @@ def test_tools_and_scenes_belong_to_the_assistants_organization(
     assert scene.examples == ["Where is my invoice?"]
 
 
+def test_groups_are_granted_rights(operator, bob, new_assistant):
+    assistant, group = new_assistant(bob), new_group("Support", bob)
+    grant = {
+        "grants-TOTAL_FORMS": 1,
+        "grants-0-group": str(group.pk),
+        "grants-0-right": "edit",
+    }
+    assert operator.post(change(assistant), form(assistant, **grant)).status_code == 302
+    granted = AssistantGrant.objects.get()
+    assert (granted.group, granted.right, granted.organization) == (group, "edit", bob.organization)
+    assert "Support" in operator.get(change(assistant)).content.decode()
+    made = form(Assistant(name="New", slug="new", model="auto", user=bob.user), **grant)
+    made |= {"organization": str(bob.organization.pk)}
+    assert operator.post(f"{PAGES}add/", made).status_code == 302
+    assert Assistant.objects.get(slug="new").grants.get().group == group
+
+
 def test_rows_of_another_organization_are_refused(
     operator, bob, mallory, new_assistant, new_tool, new_library
 ):
@@ -67,12 +85,16 @@ def test_rows_of_another_organization_are_refused(
     body = form(
         assistant,
         **{"bindings-TOTAL_FORMS": 1, "bindings-0-tool": str(new_tool(mallory).pk)},
+        **{"grants-TOTAL_FORMS": 1, "grants-0-group": str(new_group("Foreign", mallory).pk)},
+        **{"grants-0-right": "use"},
         library=str(new_library(mallory).pk),
     )
     page = operator.post(change(assistant), body).content.decode()
     assert "This library belongs to another organization." in page
     assert "This tool belongs to another organization." in page
+    assert "This group belongs to another organization." in page
     assert not AssistantTool.objects.exists()
+    assert not AssistantGrant.objects.exists()
 
 
 @pytest.mark.parametrize(

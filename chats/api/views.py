@@ -77,7 +77,8 @@ class ChatsView(GenericAPIView[Chat]):
         owner = request.query_params.get("owner", default)
         if owner not in ChatOwner.values:
             raise Invalid(fields={"owner": [f"Must be one of {', '.join(ChatOwner.values)}."]})
-        rows = Chat.objects.visible_to(principal).filter(owner=owner).select_related("assistant")
+        rows = Chat.objects.visible_to(principal).filter(owner=owner)
+        rows = rows.select_related("assistant").annotate_grants()
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
         page = self.paginate_queryset(rows)

@@ -7,7 +7,7 @@ does not decide the form: `chats.context.composition` and `engine.history.normal
 in, and what was left out and why, is the turn's manifest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -44,7 +44,7 @@ from providers.registry import ResolvedModel
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits, TurnToolbox
 from tools.citable import CitablePassages
-from tools.protocol import ToolContext
+from tools.protocol import OfferedTool, ToolContext
 
 RELATED = ("chat", "assistant", "user", "organization", "question")
 """The relations that a turn is loaded with, so that `gather` need not read them."""
@@ -218,7 +218,7 @@ def _toolbox(
         client_tools=options.tools,
         is_bare=options.is_bare,
         is_attended=not options.is_unattended and turn.guest_id is None,
-        bound=bound_tools(turn.assistant) if turn.assistant else (),
+        bound=_bound_tools(turn),
         context=context,
         files=ResultFiles(context, vision=profile.vision),
         has_sealed_blocks=gathered.tail.sealed_before > 0,
@@ -228,6 +228,12 @@ def _toolbox(
             count=partial(tokens.count_text, encoding=profile.encoding),
         ),
     )
+
+
+def _bound_tools(turn: Turn) -> Sequence[OfferedTool]:
+    if turn.assistant is None:
+        return ()
+    return bound_tools(turn.assistant, user_id=turn.group_user_id, in_person=turn.is_in_person)
 
 
 def _time_zone(turn: Turn) -> str:

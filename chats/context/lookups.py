@@ -13,8 +13,10 @@ from uuid import UUID
 
 import structlog
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from accounts.models import NOBODY
+from amber.lib.database.cached_sql import cache_sql
 from assistants.models import ScenePrompt
 from assistants.turn_config import TurnConfig
 from chats.context.tail import Tail
@@ -23,7 +25,7 @@ from engine.context.recall import question_of
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import ProviderError, Usage
 from engine.provider.reply import RetryPolicy
-from libraries.models import Library
+from libraries.models import Library, LibraryGrant
 from memory.owner import Owner
 from providers import registry
 from providers.models import EmbeddingModel
@@ -162,17 +164,38 @@ def was_searched(tail: Tail) -> bool:
 
 
 def library_of(turn: Turn, turn_config: TurnConfig) -> Library | None:
-    """Return the assistant's library, if the assistant's owner may use it (a NULL owner is
-    nobody)."""
+    """Return the assistant's library, while it is shared, the assistant's creator's, or granted to
+    a group of whoever asks. One query."""
     if turn_config.library_id is None or turn.assistant is None:
         return None
-    may_be_used = Q(shared=True)
-    if turn.assistant.user_id:
-        may_be_used |= Q(user_id=turn.assistant.user_id)
-    rows = Library.objects.filter(
-        may_be_used, pk=turn_config.library_id, organization_id=turn.organization_id
+    found = _usable_libraries(
+        turn.is_in_person,
+        library_id=turn_config.library_id,
+        organization_id=turn.organization_id,
+        owner_id=turn.assistant.user_id or NOBODY,
+        user_id=turn.group_user_id or NOBODY,
     )
-    return rows.select_related("embedding_model__provider").first()
+    return found[0] if found else None
+
+
+@cache_sql
+def _usable_libraries(
+    in_person: bool,
+    /,
+    *,
+    library_id: UUID,
+    organization_id: UUID,
+    owner_id: UUID,
+    user_id: UUID,
+) -> QuerySet[Library]:
+    grants = LibraryGrant.objects.filter(library=OuterRef("pk"))
+    return Library.objects.select_related("embedding_model__provider").filter(
+        Q(shared=True)
+        | Q(user_id=owner_id)
+        | Q(Exists(grants.held_by(user_id, in_person=in_person))),
+        pk=library_id,
+        organization_id=organization_id,
+    )
 
 
 def _scenes(turn: Turn) -> Sequence[ScenePrompt]:

@@ -9,10 +9,13 @@ from django.db.models import QuerySet
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from accounts.group_services import delete_group, grant_right
 from accounts.tenancy.access import find_visible
 from amber.lib.database.cached_sql import cache_sql, raw_rows
+from assistants.models import Assistant
 from chats.models import Chat, ChatMessage, Turn
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
+from tests.personas import new_group
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -111,7 +114,7 @@ def test_annotations_come_along(alice):
 
 
 @pytest.mark.parametrize("caller", ["alice", "bob", "carol", "mallory"])
-@pytest.mark.parametrize("kind", ["chat", "expired", "private", "shared"])
+@pytest.mark.parametrize("kind", ["chat", "expired", "private", "shared", "granted", "ungranted"])
 def test_people_find_what_is_visible_to_them(alice, caller, kind, request):
     """Cached SQL and queryset agree, whoever asked before."""
     past = timezone.now() - timedelta(seconds=1)
@@ -120,14 +123,35 @@ def test_people_find_what_is_visible_to_them(alice, caller, kind, request):
         "expired": lambda: new_chat(alice, expired_at=past),
         "private": lambda: new_assistant(alice),
         "shared": lambda: new_assistant(alice, shared=True),
+        "granted": lambda: new_assistant(alice),
+        "ungranted": lambda: new_assistant(alice),
     }[kind]()
+    if kind in ("granted", "ungranted"):
+        bob = request.getfixturevalue("bob")
+        group = new_group("Support", bob)
+        grant_right(row, group=group, right="use")
+        find_visible(Assistant, bob.principal, row.pk)
+        if kind == "ungranted":
+            delete_group(group)
     find_visible(type(row), alice.principal, row.pk)
     principal = request.getfixturevalue(caller).principal
     found = find_visible(type(row), principal, row.pk)
     assert found == type(row).objects.visible_to(principal).filter(pk=row.pk).first()
     assert (found is not None) == (
         caller
-        in {"chat": ["alice"], "private": ["alice"], "expired": []}.get(
-            kind, ["alice", "bob", "carol"]
-        )
+        in {
+            "chat": ["alice"],
+            "private": ["alice"],
+            "ungranted": ["alice"],
+            "expired": [],
+        }.get(kind, ["alice", "bob", "carol"])
     )
+
+
+def test_a_member_finds_nothing_by_the_grants_of_others(alice, bob, carol):
+    """The statement of admins, who have those of every group, is another one."""
+    row = new_assistant(alice)
+    grant_right(row, group=new_group("Support", alice), right="edit")
+    assert find_visible(Assistant, carol.principal, row.pk) == row
+    assert find_visible(Assistant, bob.principal, row.pk) is None
+    assert find_visible(Assistant, carol.principal, row.pk) == row

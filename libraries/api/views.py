@@ -3,7 +3,7 @@
 Documents, searches and imports have view modules of their own.
 """
 
-from typing import cast
+from typing import Final, cast
 from uuid import UUID
 
 from django.db.models import Count, Q
@@ -13,9 +13,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.api.answers import answer_once
+from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter_by_group
 from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.models import Right
+from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import get_visible, get_writable
+from accounts.tenancy.access import (
+    access_to,
+    check_sharing,
+    get_managed,
+    get_visible,
+    get_writable,
+)
 from amber.lib.rest.wire import validate_body
 from libraries import services
 from libraries.api.library_serializers import LibraryInput, LibrarySerializer, LibraryWithCounts
@@ -23,6 +32,8 @@ from libraries.models import DocumentStatus, Library
 from libraries.wire import DocumentCountsWire, LibraryWithCountsWire, library_wire
 
 MODELS = ("embedding_model", "next_embedding_model")
+SHARING: Final = ("shared", "default")
+"""The fields that say who may use a library, and for what; `default` is its creator's."""
 
 
 class LibrariesView(GenericAPIView[Library]):
@@ -30,16 +41,24 @@ class LibrariesView(GenericAPIView[Library]):
     bound_keys_may = ("GET",)
 
     @extend_schema(
-        parameters=[OpenApiParameter("q", str, description="Text in the name or description.")],
+        parameters=[
+            OpenApiParameter("q", str, description="Text in the name or description."),
+            GROUP_FILTER,
+        ],
         responses=LibrarySerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List the libraries of the organization that are yours or shared, newest first."""
-        rows = Library.objects.visible_to(principal_of(request)).select_related(*MODELS)
+        """List the libraries that are yours, shared, or shared with a group of yours, newest
+        first."""
+        principal = principal_of(request)
+        rows = Library.objects.visible_to(principal).annotate_access(principal)
+        rows = filter_by_group(rows, request).select_related(*MODELS)
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response([library_wire(library) for library in page or ()])
+        return self.get_paginated_response(
+            [library_wire(library, access_to(library, principal)) for library in page or ()]
+        )
 
     @extend_schema(
         request=LibraryInput, responses={201: LibrarySerializer}, parameters=[IDEMPOTENCY_KEY]
@@ -52,7 +71,7 @@ class LibrariesView(GenericAPIView[Library]):
             lambda claim: services.create_library(
                 principal_of(request), fields=fields, claim=claim
             ),
-            library_wire,
+            lambda library: library_wire(library, Right.OWN),
             body=fields,
         )
 
@@ -63,27 +82,43 @@ class LibraryView(GenericAPIView[Library]):
 
     def get(self, request: Request, library_id: UUID) -> Response:
         """Show a library, with its documents counted by status."""
-        return Response(_library_to_wire(get_visible(Library, principal_of(request), library_id)))
+        principal = principal_of(request)
+        return Response(_library_to_wire(get_visible(Library, principal, library_id), principal))
 
     @extend_schema(request=LibraryInput)
     def patch(self, request: Request, library_id: UUID) -> Response:
-        """Change a library. Its creator may, and admins if it is shared; 403 for other readers.
+        """Change a library. Its creator may, admins if it is shared, and groups that may edit it.
 
+        Others who see it get 403, as do members of such groups for `shared` and `default`.
         The switch to another `embedding_model` happens in the background. New sizes apply to new
         documents, and to all documents after `reindex/`.
         """
         principal = principal_of(request)
         library = get_writable(Library, principal, library_id)
         changes = validate_body(LibraryInput, request, partial=True)
+        check_sharing(library, principal, changes, names=SHARING)
         library = services.update_library(library, changes=changes, by=principal.actor)
-        return Response(_library_to_wire(library))
+        return Response(_library_to_wire(library, principal))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, library_id: UUID) -> Response:
-        """Delete a library with all its documents, even during ingestion. Assistants stay."""
+        """Delete a library with all its documents, even during ingestion. Assistants stay.
+
+        Its creator may, and admins if it is shared.
+        """
         principal = principal_of(request)
-        services.delete_library(get_writable(Library, principal, library_id), by=principal.actor)
+        services.delete_library(get_managed(Library, principal, library_id), by=principal.actor)
         return Response(status=204)
+
+
+class LibraryGrantsView(GrantsView):
+    shared_model = Library
+    id_name = "library_id"
+
+
+class LibraryGrantView(GrantView):
+    shared_model = Library
+    id_name = "library_id"
 
 
 class ReindexView(GenericAPIView[Library]):
@@ -92,11 +127,13 @@ class ReindexView(GenericAPIView[Library]):
     @extend_schema(request=None, responses={202: LibraryWithCounts})
     def post(self, request: Request, library_id: UUID) -> Response:
         """Reindex all documents with the library's sizes. Until then, the old chunks are found."""
-        library = get_writable(Library, principal_of(request), library_id)
-        return Response(_library_to_wire(services.reindex_library(library)), status=202)
+        principal = principal_of(request)
+        library = services.reindex_library(get_writable(Library, principal, library_id))
+        return Response(_library_to_wire(library, principal), status=202)
 
 
-def _library_to_wire(library: Library) -> LibraryWithCountsWire:
+def _library_to_wire(library: Library, principal: Principal) -> LibraryWithCountsWire:
     rows = library.documents.values_list("status").annotate(n=Count("pk")).order_by()
     counts = dict.fromkeys(DocumentStatus.values, 0) | dict(rows)
-    return {**library_wire(library), "documents": cast("DocumentCountsWire", counts)}
+    shown = library_wire(library, access_to(library, principal))
+    return {**shown, "documents": cast("DocumentCountsWire", counts)}

@@ -18,7 +18,7 @@ _GREEK: Final = "αβγδεζηθικλμνξοπρστυφχψω"
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _CharGroup:
     """Characters that make up `share` of the texts: `letters`, or all of the rows (lead bytes)."""
 
     share: float
@@ -44,7 +44,7 @@ class _Encoding:
     """
 
     codec: str
-    groups: tuple[_Group, ...]
+    groups: tuple[_CharGroup, ...]
     prior: float = 0.0
     ascii_share: float = 0.6
 
@@ -54,46 +54,46 @@ _ENCODINGS: Final = (
     _Encoding(
         "gb18030",
         (
-            _Group(0.83, rows=(0xB0, 0xD7)),
-            _Group(0.12, rows=(0xA1, 0xA1)),
-            _Group(0.02, rows=(0xA3, 0xA3)),
-            _Group(0.02, rows=(0xD8, 0xF7)),
-            _Group(0.005, rows=(0xA4, 0xA5)),
+            _CharGroup(0.83, rows=(0xB0, 0xD7)),
+            _CharGroup(0.12, rows=(0xA1, 0xA1)),
+            _CharGroup(0.02, rows=(0xA3, 0xA3)),
+            _CharGroup(0.02, rows=(0xD8, 0xF7)),
+            _CharGroup(0.005, rows=(0xA4, 0xA5)),
         ),
         prior=5.0,
     ),
     _Encoding(
         "big5hkscs",
         (
-            _Group(0.85, rows=(0xA4, 0xC6), trails_from=0x40),
-            _Group(0.12, rows=(0xA1, 0xA1), trails_from=0x40),
-            _Group(0.02, rows=(0xC9, 0xF9), trails_from=0x40),
+            _CharGroup(0.85, rows=(0xA4, 0xC6), trails_from=0x40),
+            _CharGroup(0.12, rows=(0xA1, 0xA1), trails_from=0x40),
+            _CharGroup(0.02, rows=(0xC9, 0xF9), trails_from=0x40),
         ),
         prior=3.0,
     ),
     _Encoding(
         "cp932",
         (
-            _Group(0.55, rows=(0x82, 0x83), trails_from=0x40),
-            _Group(0.33, rows=(0x88, 0x97), trails_from=0x40),
-            _Group(0.1, rows=(0x81, 0x81), trails_from=0x40),
+            _CharGroup(0.55, rows=(0x82, 0x83), trails_from=0x40),
+            _CharGroup(0.33, rows=(0x88, 0x97), trails_from=0x40),
+            _CharGroup(0.1, rows=(0x81, 0x81), trails_from=0x40),
         ),
         prior=2.0,
     ),
     _Encoding(
         "euc_jp",
         (
-            _Group(0.55, rows=(0xA4, 0xA5)),
-            _Group(0.33, rows=(0xB0, 0xCF)),
-            _Group(0.1, rows=(0xA1, 0xA1)),
+            _CharGroup(0.55, rows=(0xA4, 0xA5)),
+            _CharGroup(0.33, rows=(0xB0, 0xCF)),
+            _CharGroup(0.1, rows=(0xA1, 0xA1)),
         ),
     ),
-    _Encoding("cp949", (_Group(0.96, rows=(0xB0, 0xC8)), _Group(0.02, rows=(0xA1, 0xA1)))),
+    _Encoding("cp949", (_CharGroup(0.96, rows=(0xB0, 0xC8)), _CharGroup(0.02, rows=(0xA1, 0xA1)))),
     _Encoding(
         "cp1252",
         (
-            _Group(0.8, "àâäáãåçéèêëíîïñóôöõøœúùûüßæ"),
-            _Group(0.15, "ÀÂÁÃÅÇÉÈÊÍÎÑÓÔÖÕØŒÚÜÄÆ«»’‘“”–—…°€£§·¿¡ºª©®"),
+            _CharGroup(0.8, "àâäáãåçéèêëíîïñóôöõøœúùûüßæ"),
+            _CharGroup(0.15, "ÀÂÁÃÅÇÉÈÊÍÎÑÓÔÖÕØŒÚÜÄÆ«»’‘“”–—…°€£§·¿¡ºª©®"),
         ),
         prior=4.0,
         ascii_share=0.95,
@@ -101,34 +101,36 @@ _ENCODINGS: Final = (
     _Encoding(
         "cp1250",
         (
-            _Group(0.8, "ąćęłńóśźżáčďéěíňřšťúůýžőűöüäăâîşţ"),
-            _Group(0.15, "ĄĆĘŁŃÓŚŹŻÁČĎÉĚÍŇŘŠŤÚŮÝŽŐŰÖÜ„”–—…"),
+            _CharGroup(0.8, "ąćęłńóśźżáčďéěíňřšťúůýžőűöüäăâîşţ"),
+            _CharGroup(0.15, "ĄĆĘŁŃÓŚŹŻÁČĎÉĚÍŇŘŠŤÚŮÝŽŐŰÖÜ„”–—…"),
         ),
         prior=1.0,
         ascii_share=0.9,
     ),
-    _Encoding("cp1254", (_Group(0.95, "ğışçöüİŞ’“”–"),), ascii_share=0.9),
+    _Encoding("cp1254", (_CharGroup(0.95, "ğışçöüİŞ’“”–"),), ascii_share=0.9),
     _Encoding(
         "cp1251",
-        (_Group(0.85, _CYRILLIC), _Group(0.1, _CYRILLIC.upper() + "«»—–№…")),
+        (_CharGroup(0.85, _CYRILLIC), _CharGroup(0.1, _CYRILLIC.upper() + "«»—–№…")),
         prior=4.0,
         ascii_share=0.2,
     ),
     _Encoding(
         "koi8_r",
-        (_Group(0.85, _CYRILLIC), _Group(0.1, _CYRILLIC.upper())),
+        (_CharGroup(0.85, _CYRILLIC), _CharGroup(0.1, _CYRILLIC.upper())),
         prior=2.0,
         ascii_share=0.2,
     ),
     _Encoding(
         "cp1253",
-        (_Group(0.85, _GREEK + "ςάέήίόύώ"), _Group(0.1, _GREEK.upper() + "ΆΈΉΊΌΎΏ")),
+        (_CharGroup(0.85, _GREEK + "ςάέήίόύώ"), _CharGroup(0.1, _GREEK.upper() + "ΆΈΉΊΌΎΏ")),
         ascii_share=0.2,
     ),
     _Encoding(
-        "cp1255", (_Group(0.95, "אבגדהוזחטיךכלםמןנסעףפץצקרשת"),), prior=-3.0, ascii_share=0.2
+        "cp1255", (_CharGroup(0.95, "אבגדהוזחטיךכלםמןנסעףפץצקרשת"),), prior=-3.0, ascii_share=0.2
     ),
-    _Encoding("cp1256", (_Group(0.95, "ابتثجحخدذرزسشصضطظعغفقكلمنهويةىأإآءئؤ،؟"),), ascii_share=0.2),
+    _Encoding(
+        "cp1256", (_CharGroup(0.95, "ابتثجحخدذرزسشصضطظعغفقكلمنهويةىأإآءئؤ،؟"),), ascii_share=0.2
+    ),
 )
 _NEVER: Final = math.log(1e-6)
 """Share of a character outside an encoding's groups: one text in a hundred has one, of 10,000."""

@@ -35,6 +35,7 @@ class TestCreate:
             "description": "",
             "default": False,
             "shared": False,
+            "access": "own",
             "embedding_model": "small",
             "next_embedding_model": None,
             "chunk_tokens": 400,

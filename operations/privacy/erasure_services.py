@@ -1,7 +1,7 @@
 """Hide what a person wants erased, in one transaction; it is deleted in the background.
 
 `operations.privacy.person_erasure` deletes it in batches. What the person shared with the
-organization stays, without an owner. A closed organization is hidden here, too;
+organization or with a group stays, without an owner. A closed organization is hidden here, too;
 `operations.privacy.organization_erasure` deletes it, and of it nothing stays.
 """
 
@@ -119,8 +119,9 @@ def _disown_rows(person_rows: PersonRows) -> dict[str, list[str]]:
     doomed: dict[str, list[str]] = {}
     for model in (Assistant, Tool, Library):
         mine = person_rows.of(model)
-        alone = mine.filter(Q(shared=False) | Q(organization__in=person_rows.personal))
-        ids = list(alone.values_list("pk", flat=True))
+        unshared = Q(shared=False, grants__isnull=True)
+        alone = mine.filter(unshared | Q(organization__in=person_rows.personal))
+        ids = list(alone.values_list("pk", flat=True).distinct())
         doomed[str(model._meta.model_name)] = [str(pk) for pk in ids]
         hidden: dict[str, Any] = {"user": None, "shared": False}
         if model is Assistant:

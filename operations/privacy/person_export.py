@@ -6,14 +6,23 @@ iterators (`amber.lib.json_text.stream`), those of a chat's messages too.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
 from accounts.api.serializers import ApiKeySerializer
 from accounts.audit.chain import canonical_form
-from accounts.models import ApiKey, AuditEvent, Membership, User
+from accounts.models import (
+    ApiKey,
+    AuditEvent,
+    GroupMember,
+    Membership,
+    Right,
+    SharedQuerySet,
+    User,
+)
 from accounts.principal import ActorKind, Principal
 from amber.lib.json_text.stream import in_batches
 from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer
@@ -45,19 +54,23 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
         "profile": _profile(user),
         "memberships": [_membership(each) for each in _memberships(user)],
         "chats": in_batches(
-            Chat.objects.visible_to(principal).select_related("assistant"), _each(_chat)
+            Chat.objects.visible_to(principal).select_related("assistant").annotate_grants(),
+            _each(_chat),
         ),
         "memories": in_batches(_without_index(Memory, principal), _each(memory_wire)),
         "files": in_batches(
             File.objects.visible_to(principal).defer("text"),
             _each(lambda file: _file(file, address)),
         ),
-        "assistants": in_batches(_made_by(Assistant, principal), _each(_assistant)),
+        "assistants": in_batches(
+            _made_by(Assistant, principal).annotate_access(principal),
+            _each(partial(_assistant, principal)),
+        ),
         "libraries": in_batches(
             _made_by(Library, principal).select_related("embedding_model", "next_embedding_model"),
             _each(_library),
         ),
-        "tools": in_batches(_made_by(Tool, principal), _each(tool_wire)),
+        "tools": in_batches(_made_by(Tool, principal), _each(_tool)),
         "api_keys": in_batches(
             ApiKey.objects.visible_to(principal).filter(user=user), _each(_api_key)
         ),
@@ -72,9 +85,9 @@ def _each(
     return lambda rows: map(wire, rows)
 
 
-def _made_by(model: Any, principal: Principal) -> QuerySet[Any]:
+def _made_by(model: Any, principal: Principal) -> SharedQuerySet:
     """Return the rows that the person sees and made."""
-    rows: QuerySet[Any] = model.objects.visible_to(principal)
+    rows: SharedQuerySet = model.objects.visible_to(principal)
     return rows.filter(user_id=principal.user_id)
 
 
@@ -106,9 +119,14 @@ def _memberships(user: User) -> QuerySet[Membership]:
 
 def _membership(membership: Membership) -> dict[str, Any]:
     organization = membership.organization
+    groups = GroupMember.objects.filter(organization=organization, user=membership.user_id)
     return {
         "organization": {"id": str(organization.pk), "name": organization.name},
         "role": membership.role,
+        "groups": [
+            {"id": str(each.group_id), "name": each.group.name, "joined_at": _time(each.created_at)}
+            for each in groups.select_related("group")
+        ],
         "created_at": _time(membership.created_at),
     }
 
@@ -133,11 +151,12 @@ def _file(file: File, address: str) -> dict[str, Any]:
     return file_wire(file) | {"content_url": address + CONTENT_ADDRESS.format(file.pk)}
 
 
-def _assistant(assistant: Assistant) -> dict[str, Any]:
+def _assistant(principal: Principal, assistant: Assistant) -> dict[str, Any]:
     bindings = AssistantTool.objects.filter(assistant=assistant).select_related("tool")
     scenes = ScenePrompt.objects.filter(assistant=assistant)
     return {
-        **AssistantSerializer(assistant).data,
+        **AssistantSerializer(assistant, context={"principal": principal}).data,
+        "grants": _grants(assistant),
         "tools": BindingSerializer(bindings, many=True).data,
         "scene_prompts": ScenePromptSerializer(scenes, many=True).data,
     }
@@ -145,9 +164,21 @@ def _assistant(assistant: Assistant) -> dict[str, Any]:
 
 def _library(library: Library) -> dict[str, Any]:
     documents = Document.objects.filter(library=library).defer("text", "pages")
-    return library_wire(library) | {
-        "documents": in_batches(documents, _each(document_wire), size=DOCUMENTS_AT_ONCE)
+    return library_wire(library, Right.OWN) | {
+        "grants": _grants(library),
+        "documents": in_batches(documents, _each(document_wire), size=DOCUMENTS_AT_ONCE),
     }
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    return tool_wire(tool, Right.OWN) | {"grants": _grants(tool)}
+
+
+def _grants(row: Any) -> list[dict[str, Any]]:
+    """Return the groups that the person shared it with."""
+    return list(
+        row.grants.order_by("created_at").values("group_id", "right", group_name=F("group__name"))
+    )
 
 
 def _api_key(key: ApiKey) -> dict[str, Any]:

@@ -4,18 +4,21 @@ from typing import Any
 
 import pytest
 
-from accounts.models import Invitation, Membership, Organization
+from accounts.group_services import grant_right
+from accounts.models import Group, GroupMember, Invitation, Membership, Organization
+from assistants.models import AssistantGrant
 from chats.models import Chat, Turn
 from chats.tests.leftovers import is_gone, is_stored, new_stored_file
 from chats.tests.rows import new_assistant
-from libraries.models import Document, File, Library
+from libraries.models import Document, File, Library, LibraryGrant
 from libraries.tests.ledger import ingest, new_document, new_library
 from memory.models import Memory
 from operations.maintenance.periodic_jobs import PERIODIC_JOBS
 from operations.privacy import organization_erasure
 from operations.privacy.organization_erasure import erase_organizations
 from operations.tests.test_erase_people import Estate, embedder
-from tests.personas import Persona, api, visit
+from tests.personas import Persona, api, new_group, visit
+from tools.models import ToolGrant
 
 __all__ = ["embedder"]
 
@@ -43,7 +46,8 @@ def close(persona: Persona) -> None:
 
 
 def rows_left(organization_id: Any) -> list[str]:
-    models = (Chat, Turn, File, Library, Document, Memory, Membership, Invitation)
+    models: tuple[Any, ...] = (Chat, Turn, File, Library, Document, Memory, Membership, Invitation)
+    models += (Group, GroupMember, AssistantGrant, LibraryGrant, ToolGrant)
     return [
         model.__name__
         for model in models
@@ -71,6 +75,10 @@ def test_nobody_gets_in_any_more(alice, bob, embedder, enqueued):
 
 def test_then_it_is_deleted_with_the_bytes_and_nothing_of_others(alice, mallory, embedder):
     left, others = Estate(alice, embedder), Estate(mallory, embedder)
+    for estate, persona in ((left, alice), (others, mallory)):
+        group = new_group("Support", persona)
+        for row in estate.private[:3]:
+            grant_right(row, group=group, right="edit")
     document = new_document(new_library(alice), "The pump is blue.")
     ingest()
     files = list(File.objects.filter(organization=alice.organization))
@@ -85,6 +93,11 @@ def test_then_it_is_deleted_with_the_bytes_and_nothing_of_others(alice, mallory,
     assert not Document.objects.filter(pk=document.pk).exists()
     assert not is_gone(others.chat)
     assert is_stored(others.file)
+    assert (Group.objects.get().organization, GroupMember.objects.count()) == (
+        mallory.organization,
+        1,
+    )
+    assert all(row.grants.count() == 1 for row in others.private[:3])
     assert Organization.objects.filter(pk=mallory.organization.pk).exists()
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from accounts.group_services import grant_right
 from accounts.models import ApiKey, IdempotencyRecord, Membership, Organization, Role, User
 from assistants.models import Assistant
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
@@ -20,7 +21,7 @@ from operations.models import Erasure
 from operations.privacy import person_erasure
 from operations.privacy.person_erasure import erase, erase_people
 from providers.models import EmbeddingModel, UsageRecord
-from tests.personas import Persona, api, join
+from tests.personas import Persona, api, join, new_group
 from tools.models import Tool, ToolCallRecord
 
 ADDRESS = "/api/v1/me/erase/"
@@ -153,6 +154,23 @@ def test_then_it_is_deleted_and_what_was_shared_stays(alice, bob, embedder):
     left.usage.refresh_from_db()
     assert (left.usage.user, left.usage.prompt_tokens) == (None, 7)
     assert User.objects.get(pk=alice.user.pk).is_active
+
+
+def test_what_was_shared_with_a_group_stays_for_it(alice, bob, carol, embedder):
+    left = Estate(alice, embedder)
+    group = new_group("Support", bob)
+    granted = left.private[:3]
+    for row in granted:
+        grant_right(row, group=group, right="use")
+    ask(alice)
+    finish()
+    for row, kind in zip(granted, ("assistants", "tools", "libraries"), strict=True):
+        row.refresh_from_db()
+        assert row.user is None
+        address = f"/api/v1/{kind}/{row.pk}/"
+        assert api(bob).get(address).json()["access"] == "use"
+        assert api(carol).get(address).json()["access"] == "own"
+        assert api(alice).get(address).json()["access"] == "own"  # an owner of the organization
 
 
 def test_nobody_elses_rows_are_touched(alice, bob, mallory, embedder):

@@ -8,9 +8,10 @@ import orjson
 import pytest
 from django.db import connections
 
+from accounts.group_services import grant_right
 from amber.lib.json_text import stream
 from amber.lib.json_text.stream import json_pieces
-from assistants.models import AssistantTool, ScenePrompt
+from assistants.models import Assistant, AssistantTool, ScenePrompt
 from chats.messages.wire import ChatWire, chat_wire
 from chats.models import Chat
 from chats.tests.event_streams import read_parts
@@ -21,7 +22,7 @@ from memory.owner import Owner
 from operations.privacy import person_export
 from operations.privacy.person_export import person_document
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider, UsageRecord
-from tests.personas import Persona, api
+from tests.personas import Persona, api, new_group
 from tools.models import Tool
 
 ADDRESS = "/api/v1/me/export/"
@@ -90,6 +91,25 @@ def test_everything_of_the_person_is_in_it(alice):
     assert (usage["calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (1, 7, 3)
     acts = [event["action"] for event in document["audit_events"]]
     assert acts == ["key.made", "person.exported"]
+
+
+def test_groups_and_what_was_shared_with_them_are_in_it(alice, bob):
+    """By name: the people in them are not the person's to take along."""
+    furnish(bob, "bob")
+    group = new_group("Support", bob, alice)
+    for model in (Assistant, Library, Tool):
+        grant_right(model._default_manager.get(), group=group, right="edit")
+    document = exported(bob)
+    (acme,) = [each for each in document["memberships"] if each["groups"]]
+    assert acme["organization"]["name"] == "Acme"
+    (there,) = acme["groups"]
+    assert (there["id"], there["name"]) == (str(group.pk), "Support")
+    for kind in ("assistants", "libraries", "tools"):
+        (row,) = document[kind]
+        given = {"group_id": str(group.pk), "group_name": "Support", "right": "edit"}
+        assert (row["access"], row["grants"]) == ("own", [given])
+    assert "alice" not in str(document)
+    assert not any(exported(alice)[kind] for kind in ("assistants", "libraries", "tools"))
 
 
 def test_nothing_of_others_and_no_secret_is_in_it(alice, bob, carol, mallory):

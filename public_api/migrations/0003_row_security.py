@@ -18,12 +18,12 @@ class Migration(migrations.Migration):
     dependencies = [
         ("operations", "0001_from_chats"),
         ("chats", "0011_operations_moved_out"),
-        ("assistants", "0002_guests"),
-        ("tools", "0005_pasted_documents"),
-        ("libraries", "0010_file_api_key"),
+        ("assistants", "0003_groups"),
+        ("tools", "0006_groups"),
+        ("libraries", "0011_groups"),
         ("memory", "0004_counts"),
         ("providers", "0004_usage_time"),
-        ("accounts", "0007_audit_log"),
+        ("accounts", "0008_groups"),
         ("public_api", "0002_page_words"),
     ]
     operations = [migrations.RunPython(build, migrations.RunPython.noop)]

@@ -161,6 +161,7 @@ def create(client: Client, rows: dict[str, Any]) -> None:
     client.ask("post", "memories/search/", {"query": "secret of the owner"})
     client.ask("post", f"tools/{rows['tool_id']}/call/", {"function": "forecast"})
     client.ask("delete", "memories/?confirm=true")
+    client.ask("delete", f"groups/{rows['group_id']}/")
 
 
 def test_every_row_has_just_the_fields_that_are_documented(alice, rows, worker):

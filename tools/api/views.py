@@ -1,6 +1,6 @@
 """Serve tools over REST (docs/tools.md): one view per address, one service per verb."""
 
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.db.models import F, Func, JSONField, Q, QuerySet, Value
@@ -11,9 +11,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api.answers import answer_once
+from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter_by_group
 from accounts.api.schema import IDEMPOTENCY_KEY
+from accounts.models import Right
+from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import get_visible, get_writable
+from accounts.tenancy.access import (
+    access_to,
+    check_sharing,
+    get_managed,
+    get_visible,
+    get_writable,
+)
 from amber.lib.rest.wire import validate_body
 from tools import services
 from tools.api.serializers import (
@@ -27,7 +36,10 @@ from tools.api.serializers import (
 )
 from tools.connections.trials import try_function
 from tools.models import CallOutcome, Tool, ToolCallRecord
-from tools.wire import call_wire, summary_wire, tool_wire
+from tools.wire import ToolWire, call_wire, summary_wire, tool_wire
+
+SHARING: Final = ("shared",)
+"""The field that says who may use a tool."""
 
 
 class ToolsView(GenericAPIView[Tool]):
@@ -35,17 +47,22 @@ class ToolsView(GenericAPIView[Tool]):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("q", str, description="Text that the name or description contains.")
+            OpenApiParameter("q", str, description="Text that the name or description contains."),
+            GROUP_FILTER,
         ],
         responses=ToolSummarySerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List the organization's tools that are yours or shared, newest first."""
-        rows = Tool.objects.visible_to(principal_of(request))
+        """List the tools that are yours, shared, or shared with a group of yours, newest first."""
+        principal = principal_of(request)
+        rows = Tool.objects.visible_to(principal).annotate_access(principal)
+        rows = filter_by_group(rows, request)
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
         page = cast("list[Any]", self.paginate_queryset(_with_names(rows)))
-        return self.get_paginated_response([summary_wire(row, row.names) for row in page])
+        return self.get_paginated_response(
+            [summary_wire(row, row.names, access_to(row, principal)) for row in page]
+        )
 
     @extend_schema(request=ToolInput, responses={201: ToolSerializer}, parameters=[IDEMPOTENCY_KEY])
     def post(self, request: Request) -> Response:
@@ -59,7 +76,7 @@ class ToolsView(GenericAPIView[Tool]):
         return answer_once(
             request,
             lambda claim: services.create_tool(principal, given=given, claim=claim),
-            tool_wire,
+            lambda tool: tool_wire(tool, Right.OWN),
         )
 
 
@@ -67,34 +84,50 @@ class ToolView(APIView):
     @extend_schema(responses=ToolSerializer)
     def get(self, request: Request, tool_id: UUID) -> Response:
         """Get a tool with all its functions and their schemas."""
-        return Response(tool_wire(get_visible(Tool, principal_of(request), tool_id)))
+        principal = principal_of(request)
+        return Response(_tool_to_wire(get_visible(Tool, principal, tool_id), principal))
 
     @extend_schema(request=ToolChanges, responses=ToolSerializer)
     def patch(self, request: Request, tool_id: UUID) -> Response:
-        """Change a tool. Its creator can, and admins if it is shared.
+        """Change a tool. Its creator can, admins if it is shared, and groups that may edit it.
 
+        Others who see it get 403, as do members of such groups for `shared`.
         The service is asked again if the address, the key or an option changes. The key is kept
         only while it goes to the origin it was given for.
         """
         principal = principal_of(request)
         tool = get_writable(Tool, principal, tool_id)
         changes = validate_body(ToolChanges, request, partial=True)
-        return Response(tool_wire(services.update_tool(tool, changes=changes, by=principal.actor)))
+        check_sharing(tool, principal, changes, names=SHARING)
+        changed = services.update_tool(tool, changes=changes, by=principal.actor)
+        return Response(_tool_to_wire(changed, principal))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, tool_id: UUID) -> Response:
-        """Delete a tool with its call log. Assistants no longer use it."""
+        """Delete a tool with its call log. Its creator can, and admins if it is shared. Assistants
+        no longer use it."""
         principal = principal_of(request)
-        services.delete_tool(get_writable(Tool, principal, tool_id), by=principal.actor)
+        services.delete_tool(get_managed(Tool, principal, tool_id), by=principal.actor)
         return Response(status=204)
+
+
+class ToolGrantsView(GrantsView):
+    shared_model = Tool
+    id_name = "tool_id"
+
+
+class ToolGrantView(GrantView):
+    shared_model = Tool
+    id_name = "tool_id"
 
 
 class ToolRefreshView(APIView):
     @extend_schema(request=None, responses=ToolSerializer)
     def post(self, request: Request, tool_id: UUID) -> Response:
         """Ask the service again what it offers. `last_error` says why if that fails."""
-        tool = get_writable(Tool, principal_of(request), tool_id)
-        return Response(tool_wire(services.refresh_tool(tool)))
+        principal = principal_of(request)
+        tool = services.refresh_tool(get_writable(Tool, principal, tool_id))
+        return Response(_tool_to_wire(tool, principal))
 
 
 class CallView(APIView):
@@ -129,6 +162,10 @@ class CallsView(GenericAPIView[ToolCallRecord]):
             rows = rows.filter(outcome=outcome)
         page = self.paginate_queryset(rows)
         return self.get_paginated_response([call_wire(record) for record in page or ()])
+
+
+def _tool_to_wire(tool: Tool, principal: Principal) -> ToolWire:
+    return tool_wire(tool, access_to(tool, principal))
 
 
 def _with_names(rows: QuerySet[Tool]) -> QuerySet[Tool]:

@@ -28,6 +28,7 @@ GROUPS: Final = {
     "usage": "Tokens and costs of model calls.",
     "budgets": "Limits of tokens and costs.",
     "organizations": "Tenants, their members and invitations.",
+    "groups": "Groups of members, to share assistants, libraries and tools with.",
     "invitations": "Accept or decline an invitation.",
     "api-keys": "Credentials for programs.",
     "audit": "What was done in the organization, and by whom.",

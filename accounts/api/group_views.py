@@ -1,0 +1,232 @@
+"""Serve groups over REST, in the active organization: their names, their members, their grants.
+
+Every member sees which groups there are, to share with them. Who is in a group its members and
+admins see. Grants are served below the row that they are of: `assistants`, `libraries` and `tools`
+route them to subclasses of `GrantsView` and `GrantView`.
+"""
+
+from typing import Any, ClassVar, Final, TypeVar
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import group_services
+from accounts.api.group_serializers import (
+    EndedGrantsSerializer,
+    GrantSerializer,
+    GroupMemberSerializer,
+    GroupSerializer,
+)
+from accounts.models import Grant, Group, GroupMember, Membership
+from accounts.principal import Principal
+from accounts.sign_in.authentication import (
+    HasPrincipal,
+    InPerson,
+    InPersonOrReadOnly,
+    principal_of,
+)
+from accounts.tenancy.access import get_managed, get_visible, get_writable
+from amber.lib.errors import Forbidden, Invalid, Missing
+from amber.lib.rest.wire import validate_body
+
+SharedRows = TypeVar("SharedRows", bound=QuerySet[Any])
+
+GROUP_FILTER: Final = OpenApiParameter(
+    "group_id", UUID, description="Only what is shared with this group."
+)
+_NOT_IN_IT: Final = "Only members of the group and admins of the organization see who is in it."
+
+
+class GroupsView(GenericAPIView[Group]):
+    permission_classes = [HasPrincipal, InPersonOrReadOnly]
+    serializer_class = GroupSerializer
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("mine", bool, description="`true`: only groups that you are in.")
+        ],
+        responses=GroupSerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        """List the organization's groups, newest first. All members see them, to share with
+        them."""
+        principal = principal_of(request)
+        rows = Group.objects.visible_to(principal).annotate_members(principal)
+        if request.query_params.get("mine", "").lower() == "true":
+            rows = rows.filter(is_member=True)
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(GroupSerializer(page, many=True).data)
+
+    @extend_schema(responses={201: GroupSerializer})
+    def post(self, request: Request) -> Response:
+        """Create a group, with nobody in it yet. Owners and admins only; 409 if another group has
+        the name."""
+        principal = principal_of(request)
+        if not principal.is_admin:
+            raise Forbidden
+        fields = validate_body(GroupSerializer, request)
+        group = group_services.create_group(principal.organization_id, **fields)
+        return Response(_group_to_wire(group, principal), status=201)
+
+
+class GroupView(GenericAPIView[Group]):
+    permission_classes = [HasPrincipal, InPersonOrReadOnly]
+    serializer_class = GroupSerializer
+
+    def get(self, request: Request, group_id: UUID) -> Response:
+        """Show a group; `groups/{id}/members/` says who is in it."""
+        principal = principal_of(request)
+        return Response(_group_to_wire(get_visible(Group, principal, group_id), principal))
+
+    def patch(self, request: Request, group_id: UUID) -> Response:
+        """Change a group's name or description. Owners and admins only."""
+        principal = principal_of(request)
+        group = get_writable(Group, principal, group_id)
+        changes = validate_body(GroupSerializer, request, partial=True)
+        group = group_services.edit_group(group, changes=changes)
+        return Response(_group_to_wire(group, principal))
+
+    @extend_schema(responses={200: EndedGrantsSerializer})
+    def delete(self, request: Request, group_id: UUID) -> Response:
+        """Delete a group. What was shared with it ends for its members at once; the answer says how
+        much that was. Owners and admins only.
+
+        409 while something whose owner is gone can be reached by this group alone.
+        """
+        group = get_writable(Group, principal_of(request), group_id)
+        ended = group_services.delete_group(group)
+        return Response(EndedGrantsSerializer({"ended_grants": ended}).data)
+
+
+def _group_to_wire(group: Group, principal: Principal) -> Any:
+    """Return the group as it is shown, with its members counted. One query."""
+    rows = Group.objects.visible_to(principal).annotate_members(principal)
+    shown = rows.filter(pk=group.pk).first()
+    if shown is None:
+        raise Missing
+    return GroupSerializer(shown).data
+
+
+# -- Members -----------------------------------------------------------------------------------
+
+
+class GroupMembersView(GenericAPIView[GroupMember]):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(responses=GroupMemberSerializer(many=True))
+    def get(self, request: Request, group_id: UUID) -> Response:
+        """List who is in the group, the last to join first. For its members and admins; 403 for
+        others."""
+        principal = principal_of(request)
+        group = get_visible(Group, principal, group_id)
+        rows = GroupMember.objects.visible_to(principal).filter(group=group)
+        if not principal.is_admin and not rows.filter(user_id=principal.user_id).exists():
+            raise Forbidden(_NOT_IN_IT)
+        page = self.paginate_queryset(rows.select_related("user"))
+        return self.get_paginated_response(GroupMemberSerializer(page, many=True).data)
+
+
+class GroupMemberView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(request=None, responses=GroupMemberSerializer)
+    def put(self, request: Request, group_id: UUID, user_id: UUID) -> Response:
+        """Let a member of the organization into the group. Owners and admins only.
+
+        404 for somebody who is no member; whoever is in the group already stays so.
+        """
+        principal = principal_of(request)
+        group = get_writable(Group, principal, group_id)
+        members = Membership.objects.visible_to(principal).select_related("user")
+        membership = members.filter(user_id=user_id).first()
+        if membership is None:
+            raise Missing
+        member = group_services.add_group_member(group, membership=membership)
+        return Response(GroupMemberSerializer(member).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, group_id: UUID, user_id: UUID) -> Response:
+        """Take somebody out of the group, or leave it yourself. What was shared with the group ends
+        for them at once."""
+        principal = principal_of(request)
+        group = get_visible(Group, principal, group_id)
+        seen = GroupMember.objects.visible_to(principal)
+        member = seen.filter(group=group, user_id=user_id).first()
+        if member is None:
+            raise Missing
+        group_services.remove_group_member(get_writable(GroupMember, principal, member.pk))
+        return Response(status=204)
+
+
+# -- Grants ------------------------------------------------------------------------------------
+
+
+class GrantsView(GenericAPIView[Grant]):
+    """Lists the grants of one row of `shared_model`, whose address calls its id `id_name`."""
+
+    shared_model: ClassVar[Any]
+    id_name: ClassVar[str]
+
+    @extend_schema(responses=GrantSerializer(many=True))
+    def get(self, request: Request, **ids: UUID) -> Response:
+        """List the groups that this is shared with, the newest first, and what each may do.
+
+        For whoever may share it: its creator, and admins if it is shared; 403 for others.
+        """
+        row = get_managed(self.shared_model, principal_of(request), ids[self.id_name])
+        page = self.paginate_queryset(row.grants.select_related("group"))
+        return self.get_paginated_response(GrantSerializer(page, many=True).data)
+
+
+def filter_by_group(rows: SharedRows, request: Request) -> SharedRows:
+    """Return those that are granted to the group that the request names, if it names one.
+
+    Raises Invalid, Missing.
+    """
+    wanted = request.query_params.get("group_id")
+    if not wanted:
+        return rows
+    try:
+        group_id = UUID(wanted)
+    except ValueError:
+        raise Invalid(fields={"group_id": ["Must be a UUID."]})
+    return rows.filter(grants__group=get_visible(Group, principal_of(request), group_id))
+
+
+class GrantView(APIView):
+    """Changes one group's grant of one row, as `GrantsView` lists them."""
+
+    shared_model: ClassVar[Any]
+    id_name: ClassVar[str]
+
+    @extend_schema(request=GrantSerializer, responses=GrantSerializer)
+    def put(self, request: Request, group_id: UUID, **ids: UUID) -> Response:
+        """Share this with a group, or change what the group may do.
+
+        For whoever may share it: its creator, and admins if it is shared; 403 for others.
+        """
+        principal = principal_of(request)
+        row = get_managed(self.shared_model, principal, ids[self.id_name])
+        group = get_visible(Group, principal, group_id)
+        right = validate_body(GrantSerializer, request)["right"]
+        grant = group_services.grant_right(row, group=group, right=right)
+        return Response(GrantSerializer(grant).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, group_id: UUID, **ids: UUID) -> Response:
+        """Share this with the group no longer. It ends for the group's members at once, also in
+        chats that they have begun.
+
+        409 while its owner is gone and nobody else can reach it.
+        """
+        row = get_managed(self.shared_model, principal_of(request), ids[self.id_name])
+        grant = row.grants.filter(group_id=group_id).first()
+        if grant is None:
+            raise Missing
+        group_services.end_grant(grant)
+        return Response(status=204)
