@@ -32,6 +32,16 @@ UNPROVEN = {
     "providers_budgetcounter": "hangs on a budget, whose policies decide",
     "providers_budgetreservation": "hangs on a counter",
 }
+CASCADES = {
+    # Postgres deletes these with the row that they refer to, past all policies. Each reference
+    # names the organization, too, so that it is the same.
+    ("accounts_auditchain", "DELETE"),
+    ("accounts_auditevent", "DELETE"),
+    ("accounts_groupmember", "DELETE"),
+    ("assistants_assistantgrant", "DELETE"),
+    ("libraries_librarygrant", "DELETE"),
+    ("tools_toolgrant", "DELETE"),
+}
 
 
 def run(url: str, *arguments: str, expected: int | None = 0) -> str:
@@ -97,8 +107,8 @@ def test_who_reaches_what(url):
             app = "open"  # the matrix sees that the functions may read, not what they return
         if command == "TRUNCATE" or command in WITHHELD.get(name, ""):
             app = "denied"
-        if app == "denied" and "foreign key" in by.lower():
-            app = "undecided"  # rows of the audit log go with their organization, and not alone
+        if (name, command) in CASCADES:
+            app = "undecided"
         search = "open" if name in SEARCHED and command == "SELECT" else "denied"
         assert verdicts[APP] == app, row
         assert verdicts[SEARCH] == search, row
@@ -109,6 +119,19 @@ def test_who_reaches_what(url):
 def test_no_function_of_another_s_rights_reads_vectors(url):
     """Search by vectors is the caller's own, under the policies; only words have such functions."""
     assert json.loads(run(url, "vector", "--probe-role", APP, "--format", "json"))["paths"] == []
+
+
+def test_what_postgres_deletes_by_itself_is_of_the_same_organization(url):
+    """Foreign keys look past policies: each that cascades must name the organization."""
+    with psycopg.connect(url) as server:
+        cascading = server.execute(
+            "SELECT conrelid::regclass::text, confrelid::regclass::text, (SELECT count(*) FROM"
+            " pg_attribute WHERE attrelid = conrelid AND attnum = ANY(conkey)"
+            " AND attname = 'organization_id') FROM pg_constraint"
+            " WHERE contype = 'f' AND (confdeltype IN ('c', 'n', 'd') OR confupdtype <> 'a')"
+        ).fetchall()
+    assert {(table, "DELETE") for table, _, _ in cascading} == CASCADES
+    assert [row for row in cascading if not row[2]] == []
 
 
 @pytest.mark.parametrize("mode", ["anon", "cross-tenant", "write", "escalation", "reachability"])
