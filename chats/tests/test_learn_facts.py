@@ -246,11 +246,12 @@ def test_a_turn_that_somebody_digests_is_not_digested_beside_them(alice, monkeyp
     first = ask_in(chat, alice, "Remember that I like tea.")
     run(first)
     Turn.objects.update(digest_at=timezone.now())
-    assert digesting._claim() == {chat.pk: [first.pk]}
+    whose = (alice.principal.tenant, chat.pk)
+    assert digesting._claim() == {whose: [first.pk]}
     second = ask_in(chat, alice, "Remember that I like jam.")
     run(second)
     Turn.objects.filter(pk=second.pk).update(digest_at=timezone.now())
-    assert digesting._claim() == {chat.pk: [second.pk]}
+    assert digesting._claim() == {whose: [second.pk]}
     assert digesting._claim() == {}
 
 
