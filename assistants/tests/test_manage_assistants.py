@@ -46,6 +46,7 @@ class TestCreate:
             "disabled_builtin_tools": [],
             "public_origins": [],
             "guest_files": False,
+            "untrusted_calls": "ask",
             "total_token_usage": 0,
         }
 

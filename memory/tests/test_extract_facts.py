@@ -252,7 +252,9 @@ def test_what_is_known_is_shown_within_its_budget(owner, said):
     assert count_text(model.question.partition("</known>")[0]) < KNOWN_TOKENS + 100
 
 
-def test_ten_decisions_are_enough(owner, said):
+def test_ten_decisions_are_enough(owner):
+    ships = " ".join(f"I own ship number {n}." for n in range(1, 60))
+    said = [ConversationText(uuid4(), True, ships)]
     many = [{"content": f"The user owns ship number {n}", "evidence": [1]} for n in range(1, 60)]
     assert len(run(owner, said, Scripted(facts(*many)))) == 10
 

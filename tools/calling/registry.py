@@ -36,6 +36,9 @@ class BuiltinTool:
     prompt: str = ""
     source: str = ""
     asks_first: bool = False
+    is_harmless: bool = False
+    is_read_only: bool = False
+    has_own_words: bool = False
 
     @property
     def name(self) -> str:
@@ -67,6 +70,8 @@ def register_tool(
     asks_first: bool = ...,
     timeout_seconds: float | None = ...,
     prompt: str = ...,
+    harmless: bool = ...,
+    own_words: bool = ...,
 ) -> Callable[[Function], Function]: ...
 
 
@@ -78,13 +83,17 @@ def register_tool(
     asks_first: bool = False,
     timeout_seconds: float | None = None,
     prompt: str = "",
+    harmless: bool = False,
+    own_words: bool = False,
 ) -> Function | Callable[[Function], Function]:
     """Register a function as a tool: a decorator, with or without arguments.
 
     `tools.calling.signature` says how the function is read. `when` decides by the turn's
     circumstances whether it is offered; `idempotent` says that calling twice does no harm,
     `asks_first` that a person must approve each call; `prompt` opens the system prompt of every
-    turn that is offered the tool. The function may be async and returns what the model reads, or a
+    turn that is offered the tool. `harmless` says that a stranger who has it called gains nothing, or that
+    it sees to that itself; other calls are guarded (`tools.calling.guard`). `own_words` says that its
+    results hold nothing that a stranger wrote. The function may be async and returns what the model reads, or a
     ToolOutput; it raises ToolError for what went wrong. Raises TypeError for a function that does
     not describe itself, ValueError for a name that is taken.
     """
@@ -98,6 +107,8 @@ def register_tool(
             timeout_seconds=timeout_seconds,
             prompt=prompt,
             asks_first=asks_first,
+            is_harmless=harmless,
+            has_own_words=own_words,
         )
         if tool.name in _tools:
             raise ValueError(f"There is already a built-in tool named {tool.name}.")
@@ -119,6 +130,11 @@ def offer_builtin_tools(
         for name, tool in sorted(_tools.items())
         if name not in disabled and tool.is_offered_in(circumstances)
     ]
+
+
+def own_words_names() -> frozenset[str]:
+    """Return the names of the tools whose results are Amber's own words; no other tool has them."""
+    return frozenset(name for name, tool in _tools.items() if tool.has_own_words)
 
 
 def builtin_names() -> list[str]:

@@ -60,6 +60,7 @@ def test_adds_a_tool_and_says_what_was_found(bob, weather):
     plain, marked = shown["functions"]
     assert plain == function() | {
         "idempotent": False,
+        "read_only": False,
         "requires_approval": False,
         "timeout_seconds": None,
     }
