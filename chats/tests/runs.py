@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from chats.running.stopping import running_turns
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
 from engine.events import AnyEvent, Event, Transcript, fold
+from engine.history.prompt import untrusted_prompt
 from tests.personas import Persona
 
 WAIT_SECONDS = 30
@@ -133,6 +135,17 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
     assert numbers[-1] == turn.seq
     for before, after in pairwise(numbers):
         assert after == before + 1 or (after % 1_000_000 == 1 and after > before)
+
+
+def unmarked(messages: Any) -> Any:
+    """Return a request's messages without the marks around what strangers wrote, and without the
+    sentence about them."""
+    said = json.dumps(messages)
+    for mark in set(re.findall(r"<data-([0-9a-f]+)>", said)):
+        about = json.dumps(untrusted_prompt(mark))[1:-1]
+        for part in (f"\\n{about}", about, f"<data-{mark}>\\n", f"\\n</data-{mark}>"):
+            said = said.replace(part, "")
+    return [m for m in json.loads(said) if m != {"role": "system", "content": ""}]
 
 
 def prepared_for(turn: Turn) -> gathering.PreparedRequest:
