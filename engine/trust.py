@@ -70,17 +70,17 @@ def exposure_of(
     messages: Sequence[Message],
     *,
     prompts: Iterable[str] = (),
-    recalled: Iterable[str] = (),
+    more: Iterable[str] = (),
     own_tools: frozenset[str] = frozenset(),
 ) -> Exposure:
-    """Return what a turn has read that is shown `messages`, oldest first, and `recalled` kinds.
+    """Return what a turn has read that is shown `messages`, oldest first, and content of `more` kinds.
 
     Messages that are no longer rendered (passages of an earlier question) count, too: the answers
     that were made of them are still shown.
     """
     last = max((n for n, m in enumerate(messages) if m.role in ASKING_ROLES), default=-1)
     return Exposure(
-        untrusted=frozenset(recalled) | frozenset(_kinds_in(messages, own_tools)),
+        untrusted=frozenset(more) | frozenset(_kinds_in(messages, own_tools)),
         typed=tuple(m.content for m in messages if ROLES[m.role].is_typed),
         prompts=tuple(prompts),
         readings=tuple(

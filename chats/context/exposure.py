@@ -14,8 +14,8 @@ from django.utils.crypto import salted_hmac
 from chats.context.findings import RetrievedContext
 from chats.context.tail import as_engine_message
 from chats.models import ChatMessage, MessageBlock, Turn
-from engine.messages import ROLES
-from engine.trust import EARLIER_TALK, MEMORIES, Exposure, exposure_of
+from engine.messages import ROLES, MessageRole
+from engine.trust import EARLIER_TALK, MEMORIES, TOOL_RESULTS, Exposure, exposure_of
 from tools.calling.registry import own_words_names
 
 MARK_CHARS: Final = 8
@@ -29,12 +29,14 @@ def read_exposure(
 ) -> Exposure:
     """Return what the turn has read so far. Two queries if earlier talk was recalled, else none.
 
-    In a turn without a chat results are the caller's, whatever their tools are called.
+    Results that no turn wrote are the caller's, whatever their tools are called; those of a turn
+    without a chat cannot be told apart.
     """
+    is_posted = any(row.role == MessageRole.TOOL and row.step is None for row in rows)
     return exposure_of(
         [as_engine_message(row, vision=False) for row in rows],
         prompts=prompts,
-        recalled=_recalled_kinds(found),
+        more=[*_recalled_kinds(found), *([TOOL_RESULTS] if is_posted else ())],
         own_tools=own_words_names() if turn.chat_id else frozenset(),
     )
 
