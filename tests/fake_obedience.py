@@ -58,11 +58,12 @@ def _texts(messages: list[Json]) -> Iterator[str]:
                 yield base64.b64decode(data).decode("utf-8", "replace")
 
 
-def _orders(text: str) -> Iterator[tuple[str, Json]]:
+def _orders(text: str) -> Iterator[tuple[str, Any]]:
     for found in _ORDER.finditer(text):
-        for end in (place.end() for place in re.finditer(r"\}", text[found.end() :])):
+        rest = text[found.end() :]
+        for end in (place.end() for place in re.finditer(r"\}", rest)):
             try:
-                given = orjson.loads(text[found.end() : found.end() + end])
+                given = orjson.loads(rest[:end])
             except orjson.JSONDecodeError:
                 continue
             yield found[1] or found[2], given

@@ -69,6 +69,12 @@ class World:
         turn: Turn = ask_in(self.chat, self.alice, self.fill(content), **fields)
         return turn
 
+    def change_assistant(self, **fields: Any) -> None:
+        assert self.chat.assistant is not None
+        for name, value in fields.items():
+            setattr(self.chat.assistant, name, value)
+        self.chat.assistant.save()
+
     def facts(self) -> list[str]:
         return [memory.content for memory in valid_of(Owner.of(self.alice.principal))]
 
@@ -76,8 +82,7 @@ class World:
         library = new_library(self.alice, chunk_tokens=400)
         document: Document = new_document(library, text, name="manual.txt", **fields)
         ingest()
-        self.chat.assistant.library = library
-        self.chat.assistant.save()
+        self.change_assistant(library=library)
         return document
 
     def listen(self) -> list[str]:

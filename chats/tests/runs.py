@@ -140,12 +140,18 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
 def unmarked(messages: Any) -> Any:
     """Return a request's messages without the marks around what strangers wrote, and without the
     sentence about them."""
-    said = json.dumps(messages)
-    for mark in set(re.findall(r"<data-([0-9a-f]+)>", said)):
-        about = json.dumps(untrusted_prompt(mark))[1:-1]
-        for part in (f"\\n{about}", about, f"<data-{mark}>\\n", f"\\n</data-{mark}>"):
-            said = said.replace(part, "")
-    return [m for m in json.loads(said) if m != {"role": "system", "content": ""}]
+    if isinstance(messages, list):
+        plain = [unmarked(each) for each in messages]
+        return [each for each in plain if each != {"role": "system", "content": ""}]
+    if isinstance(messages, dict):
+        return {name: unmarked(value) for name, value in messages.items()}
+    if not isinstance(messages, str):
+        return messages
+    for mark in set(re.findall(r"<data-([0-9a-f]+)>", messages)):
+        about = untrusted_prompt(mark)
+        for part in (f"\n{about}", about, f"<data-{mark}>\n", f"\n</data-{mark}>"):
+            messages = messages.replace(part, "")
+    return messages
 
 
 def prepared_for(turn: Turn) -> gathering.PreparedRequest:

@@ -5,7 +5,6 @@ nothing here decides when a text is used. Three of the constants are fixed by th
 engine/tests/cases/history.json.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -51,7 +50,7 @@ def mark_untrusted(text: str, mark: str) -> str:
     if not mark or is_empty(text):
         return text
     begin, end = _marks(mark)
-    cleaned = re.sub(re.escape(mark), _REPLACEMENT, text, flags=re.IGNORECASE)
+    cleaned = text.replace(mark, _REPLACEMENT).replace(mark.upper(), _REPLACEMENT)
     return f"{begin}\n{cleaned}\n{end}"
 
 

@@ -16,108 +16,17 @@ from engine.text.lexical import COMMON_WORDS
 from engine.text.wording import plain, unsaid_words
 from memory.facts.fact_matching import is_negated
 
-_ADDED_WORDS: Final = [
-    "user",
-    "users",
-    "person",
-    "s",
-    "t",
-    "re",
-    "ve",
-    "ll",
-    "isn",
-    "aren",
-    "don",
-    "doesn",
-    "didn",
-    "won",
-    "wasn",
-    "can",
-    "cannot",
-    "never",
-    "call",
-    "called",
-    "name",
-    "named",
-    "live",
-    "lives",
-    "living",
-    "reside",
-    "resides",
-    "work",
-    "works",
-    "working",
-    "job",
-    "have",
-    "has",
-    "having",
-    "had",
-    "own",
-    "owns",
-    "own",
-    "like",
-    "likes",
-    "love",
-    "loves",
-    "enjoy",
-    "enjoys",
-    "prefer",
-    "prefers",
-    "favourite",
-    "favorite",
-    "want",
-    "wants",
-    "need",
-    "needs",
-    "plan",
-    "plans",
-    "planning",
-    "intend",
-    "intends",
-    "go",
-    "goes",
-    "going",
-    "travel",
-    "travels",
-    "dislike",
-    "dislikes",
-    "hate",
-    "hates",
-    "avoid",
-    "avoids",
-    "use",
-    "uses",
-    "using",
-    "speak",
-    "speaks",
-    "say",
-    "says",
-    "said",
-    "state",
-    "states",
-    "mention",
-    "mentions",
-    "currently",
-    "now",
-    "today",
-    "recently",
-    "always",
-    "usually",
-    "often",
-    "since",
-    "being",
-    "located",
-    "based",
-    "around",
-    "during",
-    "remember",
-    "remembered",
-    "note",
-    "fact",
-    "facts",
-    "information",
-]
-_ADDED: Final = frozenset({*COMMON_WORDS, *_ADDED_WORDS})
+_ADDED_WORDS: Final = """
+user users person s t re ve ll isn aren don doesn didn won wasn can cannot never
+call called name named live lives living reside resides work works working job
+have has having had own owns own like likes love loves enjoy enjoys prefer prefers favourite favorite
+want wants need needs plan plans planning intend intends go goes going travel travels
+dislike dislikes hate hates avoid avoids
+use uses using speak speaks say says said state states mention mentions
+currently now today recently always usually often since being located based around during
+remember remembered note fact facts information
+"""
+_ADDED: Final = COMMON_WORDS | frozenset(_ADDED_WORDS.split())
 _ADDED_RUN: Final = re.compile(
     r"用户|使用者|我们|喜欢|喜爱|最爱|住在|居住|名字|名叫|叫做|工作|从事|现在|目前|希望|计划|打算|"
     r"不喜欢|讨厌|记住|记得|[我你您他她它的了是在有和与及也都就很这那不没无叫住于为]"
@@ -146,28 +55,27 @@ def is_in_own_words(fact: str, typed: Iterable[str]) -> bool:
 def _says(said: str, fact: str) -> bool:
     if _RELATIVE_DAY.search(plain(said)):
         fact = _DATE.sub(" ", fact)
-    if not _unsaid(fact, "") or _unsaid(fact, said):
+    if not _missing_words(fact, "") or _missing_words(fact, said):
         return False
-    clause = max(_clauses(said), key=lambda each: _shared(each, fact), default="")
+    clause = max(_clauses(said), key=lambda each: _overlap(each, fact), default="")
     return _is_denied(clause) == _is_denied(fact)
 
 
-def _unsaid(fact: str, said: str) -> list[str]:
+def _missing_words(fact: str, said: str) -> list[str]:
     """Return the fact's words that carry something and were not said; of no text, all of them."""
     return unsaid_words(fact, said, added=_ADDED, added_run=_ADDED_RUN, stem=_stem)
 
 
 def _stem(word: str) -> str:
     """Return the word's stem, the same for fly and flies."""
-    cut = stem(word)
-    return f"{cut[:-1]}i" if cut.endswith("y") else cut
+    return stem(f"{word[:-3]}y" if word.endswith("ies") else word)
 
 
 def _clauses(said: str) -> list[str]:
     return [clause for clause in _CLAUSE_END.split(plain(said)) if clause.strip()]
 
 
-def _shared(clause: str, fact: str) -> int:
+def _overlap(clause: str, fact: str) -> int:
     """Return how much of the fact the clause does not leave unsaid."""
     return -len("".join(unsaid_words(fact, clause, stem=_stem)))
 
