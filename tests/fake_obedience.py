@@ -49,7 +49,9 @@ def obeyed_calls(request: Json) -> list[Call]:
 def _texts(messages: list[Json]) -> Iterator[str]:
     for message in messages:
         content = message.get("content") or ""
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        parts: list[Json] = (
+            [{"type": "text", "text": content}] if isinstance(content, str) else content
+        )
         for part in parts:
             if part["type"] == "text":
                 yield part["text"]

@@ -155,7 +155,8 @@ def test_without_its_evidence_a_false_fact_is_kept(world, monkeypatch):
 
 def result_of(turn: Turn, name: str) -> str:
     rows = ChatMessage.objects.filter(turn=turn, role="tool", tool_call__name=name)
-    return rows.get().content
+    content: str = rows.get().content
+    return content
 
 
 def case_of(carrier: str, text: str) -> dict[str, str]:

@@ -51,6 +51,7 @@ def test_two_calls_and_the_answer(alice, new_model, fake_provider, dialect, role
     assert turn.usage["completion_tokens"] > 0
     requests = fake_provider.requests(question)
     assert len(requests) == (2 if dialect == "tools" else 3)
+    assert all("\\n</data-" in json.dumps(body["messages"][-1]) for body in requests[1:])
     assert all(("tools" if dialect == "tools" else "functions") in body for body in requests)
 
 

@@ -6,7 +6,7 @@ nothing about meaning: who relies on it decides which words may be added.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -49,15 +49,15 @@ def _pairs(run: str) -> set[str]:
     return {*run, *(run[i : i + 2] for i in range(len(run) - 1))}
 
 
-def is_worded_in(text: str, sources: Iterable[str]) -> bool:
-    """Return whether a text says nothing beyond these texts taken together: no word or number, and
+def are_worded_in(texts: Sequence[str], sources: Sequence[str]) -> bool:
+    """Return whether texts say nothing beyond these sources taken together: no word or number, and
     not more other signs than words.
 
-    An address must stand in one of them as it is.
+    An address must stand in a source as it is. Linear in the texts and the sources, but for
+    addresses: each is looked for in all of them.
     """
-    known = list(sources)
-    if "://" in text:
-        return any(text in source for source in known)
-    words = _WORD.findall(plain(text))
-    signs = "".join(_WORD.sub("", plain(text)).split())
-    return len(signs) <= len(words) and not unsaid_words(text, "\n".join(known))
+    if not all(any(text in source for source in sources) for text in texts if "://" in text):
+        return False
+    said = plain("\n".join(text for text in texts if "://" not in text))
+    signs = "".join(_WORD.sub("", said).split())
+    return len(signs) <= len(_WORD.findall(said)) and not unsaid_words(said, "\n".join(sources))

@@ -45,7 +45,7 @@ async def web_browse(
     """Reads a page, PDF or Office file of the web as Markdown, with its links."""
     from tools.builtin.web.pages import Page, open_page  # with its HTTP client 4 MB
 
-    page: Page = await open_page(_address_to_open(url.strip(), context))
+    page: Page = await open_page(await _address_to_open(url.strip(), context))
     if not 0 <= start < len(page.text):
         raise ToolError(f"The page has {len(page.text):,} characters; begin at 0 or later.")
     piece = await in_thread(cut_piece, page.text, start, budget_tokens())
@@ -56,11 +56,11 @@ async def web_browse(
     return "\n".join(head).strip()
 
 
-def _address_to_open(url: str, context: ToolContext) -> str:
+async def _address_to_open(url: str, context: ToolContext) -> str:
     """Return the address as the turn may open it. Raises ToolError for one that it may not."""
     if not context.must_guard:
         return url
-    known = known_address(url, context.exposure)
+    known = await in_thread(known_address, url, exposure=context.exposure)
     if known is None:
         raise ToolError(NOT_OPENED)
     return known

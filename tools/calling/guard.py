@@ -7,12 +7,16 @@ else the turn has read stays out of its reach. All other calls are guarded. Noth
 refused here: `tools.calling.toolbox` does that.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
 
-from engine.text.wording import is_worded_in
+from engine.text.wording import are_worded_in
 from tools.calling.arguments import parse_arguments
 from tools.protocol import ArgumentsError, OfferedTool, ToolContext
+
+MAX_FREE_TEXTS: Final = 100
+"""Arguments with more are no question that a user typed; and looking for many takes long."""
 
 
 def is_guarded(
@@ -20,36 +24,46 @@ def is_guarded(
 ) -> bool:
     """Return whether this call must not be made just so. `same_source` names the service's tools.
 
-    Linear in what was typed and read.
+    Takes some ms for what a turn may read.
     """
     if tool.is_harmless or not context.must_guard:
         return False
     if not tool.is_read_only:
         return True
-    known = [*context.exposure.typed]
-    known += [each.content for each in context.exposure.readings if each.name in same_source]
     try:
         given = parse_arguments(arguments)
     except ArgumentsError:
         return False  # it is refused as it is
-    return not all(is_worded_in(text, known) for text in _free_texts(given, tool.spec.parameters))
+    said = list(islice(_free_texts(given, tool.spec.parameters), MAX_FREE_TEXTS + 1))
+    known = [*context.exposure.typed]
+    known += [each.content for each in context.exposure.readings if each.name in same_source]
+    return len(said) > MAX_FREE_TEXTS or not are_worded_in(said, known)
 
 
-def _free_texts(value: Any, schema: Any) -> Iterable[str]:
-    """Yield all texts and numbers of a value, names too, but those that its schema lists."""
-    schema = schema if isinstance(schema, Mapping) else {}
-    listed = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
-    if value is None or isinstance(value, bool) or value in listed:
-        return
-    if isinstance(value, Mapping):
-        inner = schema.get("properties")
-        known = inner if isinstance(inner, Mapping) else {}
-        for name, each in value.items():
-            if name not in known:
-                yield name
-            yield from _free_texts(each, known.get(name))
-    elif isinstance(value, list):
-        for each in value:
-            yield from _free_texts(each, schema.get("items"))
-    else:
-        yield str(value)
+def _free_texts(arguments: Any, schema: Any) -> Iterator[str]:
+    """Yield all texts and numbers among arguments, and names, but for those that the schema lists.
+
+    Keeps a list of what is still to be looked at: models may write 1,000 levels.
+    """
+    waiting = [(arguments, schema)]
+    while waiting:
+        value, described = waiting.pop()
+        about = described if isinstance(described, Mapping) else {}
+        if value is None or isinstance(value, bool) or _is_listed(value, about):
+            continue
+        if isinstance(value, Mapping):
+            inner = about.get("properties")
+            known = inner if isinstance(inner, Mapping) else {}
+            yield from (name for name in value if name not in known)
+            waiting += [(each, known.get(name)) for name, each in value.items()]
+        elif isinstance(value, list):
+            waiting += [(each, about.get("items")) for each in value]
+        else:
+            yield str(value)
+
+
+def _is_listed(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether the value is one of a few that the schema names; only texts and numbers can be."""
+    listed = schema.get("enum")
+    choices = listed if isinstance(listed, list) else [schema["const"]] if "const" in schema else []
+    return isinstance(value, str | int | float) and value in choices
