@@ -59,7 +59,8 @@ def _free_texts(arguments: Any, schema: Any) -> Iterator[str]:
         elif isinstance(value, list):
             waiting += [(each, about.get("items")) for each in value]
         else:
-            yield str(value)
+            is_whole = isinstance(value, float) and value.is_integer()
+            yield str(int(value) if is_whole else value)
 
 
 def _is_listed(value: Any, schema: Mapping[str, Any]) -> bool:

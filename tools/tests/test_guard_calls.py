@@ -51,7 +51,13 @@ class Function:
 
 @pytest.fixture
 def guards(context):
-    def ask(arguments: Any = None, *, exposure=READ, untrusted_calls="ask", **about):
+    def ask(
+        arguments: Any = None,
+        *,
+        exposure: Exposure = READ,
+        untrusted_calls: str = "ask",
+        **about: Any,
+    ) -> bool:
         asked = replace(context, exposure=exposure, untrusted_calls=UntrustedCalls(untrusted_calls))
         written = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
         names = frozenset({"get", "list"})
@@ -82,6 +88,7 @@ def test_what_its_owner_trusts_and_trusted_assistants_are_not_guarded(guards):
         {"query": "North pump"},
         {"query": "7"},
         {"numbers": [7]},
+        {"numbers": [7.0]},
         {"query": "https://a.example/x?y=1"},
         {"query": "AB-12", "is_old": True},
         {"level": "high", "kind": "pump", "place": {"side": "left"}, "query": None},
@@ -100,6 +107,7 @@ def test_a_function_that_reads_gets_what_the_user_and_its_service_said(guards, a
         {"query": "north pump KESTREL"},
         {"query": "8"},
         {"numbers": [7, 4711]},
+        {"numbers": [7.000001]},
         {"level": "4711"},
         {"KESTREL": True},
         {"place": {"KESTREL": None}},
