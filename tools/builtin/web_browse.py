@@ -36,7 +36,7 @@ def _is_offered(circumstances: Circumstances) -> bool:
     return not circumstances.disable_web_browsing
 
 
-@register_tool(when=_is_offered, idempotent=True, harmless=True)
+@register_tool(when=_is_offered, idempotent=True, harmless=True, names_addresses=True)
 async def web_browse(
     context: ToolContext,
     url: Annotated[str, "Address of the page, beginning with http:// or https://"],

@@ -24,7 +24,9 @@ def _is_offered(circumstances: Circumstances) -> bool:
     return bool(configured) and not circumstances.disable_web_browsing
 
 
-@register_tool(when=_is_offered, idempotent=True, harmless=True, prompt=WEB_SEARCH_PROMPT)
+@register_tool(
+    when=_is_offered, idempotent=True, harmless=True, names_addresses=True, prompt=WEB_SEARCH_PROMPT
+)
 async def web_search(
     context: ToolContext,
     query: Annotated[str, "What to search for, as typed into a search engine"],

@@ -23,7 +23,7 @@ from engine.trust import Exposure
 from tools.calling.arguments import parse_arguments
 from tools.calling.guard import is_guarded
 from tools.calling.recorded import RecordedTool
-from tools.calling.registry import BuiltinTool, builtin_names
+from tools.calling.registry import BuiltinTool, reserved_names
 from tools.calling.result_files import ResultFiles
 from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput, UntrustedCalls
 
@@ -187,12 +187,11 @@ def make_offered_names(tools: Sequence[OfferedTool]) -> list[str]:
     """Return unique names for the model, in the order of `tools`.
 
     Functions that would share a name become `<tool>__<function>`; built-in tools are not renamed. Nor
-    does a function get the name of a built-in tool, offered or not: what that one answers is trusted in
-    other ways.
+    does a function get the name of a built-in tool whose results are trusted, offered or not.
     """
     plain = [allowed_name(tool.spec.name) for tool in tools]
     shared = {name for name, times in Counter(plain).items() if times > 1}
-    reserved = set(builtin_names())
+    reserved = reserved_names()
     shared |= reserved
     names: list[str] = []
     taken = (set(plain) - shared) | reserved

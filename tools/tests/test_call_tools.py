@@ -241,6 +241,12 @@ def test_names_are_fit_for_models_and_unique(tools, names):
 sources = st.lists(st.tuples(st.sampled_from(["", "A", "B b", "查"]), st.text(max_size=70)))
 
 
+@pytest.mark.parametrize("name", ["calculate", "web_search", "web_browse"])
+def test_a_name_by_which_results_are_trusted_is_no_strangers(name):
+    assert make_offered_names([FakeTool(name, source="Shop")]) == [f"Shop__{name}"]
+    assert make_offered_names([FakeTool("text_to_speech", source="Shop")]) == ["text_to_speech"]
+
+
 @given(sources | st.lists(st.tuples(st.just("A"), st.sampled_from(["f", "f_2", "A__f", "f"]))))
 def test_names_are_always_allowed_unique_and_the_same_again(tools):
     made = [FakeTool(name, source=source) for source, name in tools]
