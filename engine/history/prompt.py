@@ -101,7 +101,7 @@ def ask_prompt(
     """
     spoken = (f"{n}. User: {said}\nYou: {answer}" for n, (said, answer) in enumerate(turns, 1))
     found = (
-        f"{n}. File Path: {path or 'unknown'}\nContent: {content}"
+        f"{n}. File Path: {one_line(path or 'unknown')}\nContent: {content}"
         for n, (path, content) in enumerate(passages, 1)
     )
     return join_texts(
