@@ -31,17 +31,23 @@ def unsaid_words(
     Words count as the same if their stems are, and those `added` count as said. `added_run` matches
     what counts as said in scripts without spaces. Linear in both texts.
     """
-    spoken = list(_WORD.finditer(plain(said)))
-    known = {stem(match[0]) for match in spoken}
-    pairs = {pair for match in spoken if match["run"] for pair in _pairs(match[0])}
+    known = parts_of(said, stem=stem)
     missing = []
     for match in _WORD.finditer(plain(text)):
         if match["run"]:
             parts = added_run.split(match["run"]) if added_run else [match["run"]]
-            missing += [part for part in parts if part and not _pairs(part) <= pairs]
+            missing += [part for part in parts if part and not _pairs(part) <= known]
         elif match[0] not in added and stem(match[0]) not in known:
             missing.append(match[0])
     return missing
+
+
+def parts_of(text: str, *, stem: Callable[[str], str] = str) -> set[str]:
+    """Return the stems of a text's words, and the pairs of scripts without spaces."""
+    parts: set[str] = set()
+    for match in _WORD.finditer(plain(text)):
+        parts |= _pairs(match[0]) if match["run"] else {stem(match[0])}
+    return parts
 
 
 def _pairs(run: str) -> set[str]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from amber.lib.search.hybrid import stem
 from engine.text.lexical import COMMON_WORDS
-from engine.text.wording import plain, unsaid_words
+from engine.text.wording import parts_of, plain, unsaid_words
 from memory.facts.fact_matching import is_negated
 
 _ADDED_WORDS: Final = """
@@ -32,8 +32,9 @@ _ADDED_RUN: Final = re.compile(
     r"不喜欢|讨厌|记住|记得|[我你您他她它的了是在有和与及也都就很这那不没无叫住于为]"
 )
 _RELATIVE_DAY: Final = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday|ago|next|last|this|coming|(?:mon|tues|wednes|thurs|fri|satur|"
-    r"sun)day)\b|[今明后昨前]天|[下上这本](?:个)?(?:周|月|年|星期|礼拜)|[今明去后]年|周[一二三四五六日天]|星期"
+    r"\b(?:today|tonight|tomorrow|yesterday|(?:days|weeks|months|years|week|month|year) ago|"
+    r"(?:next|last|this|coming) (?:week(?:end)?|month|year|spring|summer|autumn|fall|winter)|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b|[今明后昨前]天|[下上这本](?:个)?(?:周|月|年|星期|礼拜)|[今明去后]年|周[一二三四五六日天]|星期"
 )
 _DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?")
 _DISLIKE: Final = re.compile(r"\b(?:hat(?:e|es|ed)|dislik(?:e|es|ed)|avoid(?:s|ed)?)\b|讨厌|厌恶")
@@ -57,7 +58,8 @@ def _says(said: str, fact: str) -> bool:
         fact = _DATE.sub(" ", fact)
     if not _missing_words(fact, "") or _missing_words(fact, said):
         return False
-    clause = max(_clauses(said), key=lambda each: _overlap(each, fact), default="")
+    wanted = parts_of(fact, stem=_stem)
+    clause = max(_clauses(said), key=lambda each: len(wanted & parts_of(each, stem=_stem)))
     return _is_denied(clause) == _is_denied(fact)
 
 
@@ -73,11 +75,6 @@ def _stem(word: str) -> str:
 
 def _clauses(said: str) -> list[str]:
     return [clause for clause in _CLAUSE_END.split(plain(said)) if clause.strip()]
-
-
-def _overlap(clause: str, fact: str) -> int:
-    """Return how much of the fact the clause does not leave unsaid."""
-    return -len("".join(unsaid_words(fact, clause, stem=_stem)))
 
 
 def _is_denied(text: str) -> bool:

@@ -1,5 +1,7 @@
 """Test which facts are in the words of the person they are about."""
 
+import time
+
 import pytest
 
 from memory.facts.own_words import is_in_own_words
@@ -35,6 +37,7 @@ def test_what_they_said_is_theirs(fact, typed):
         ("The user's PIN is 4712", ["my pin is 4711"]),
         ("The user's favourite bank is EvilBank", ["My favourite bank is Sparkasse"]),
         ("The user flies to Oslo on 2026-03-02", ["I fly to Oslo"]),
+        ("The user's birthday is 1990-01-01", ["This is my birthday list"]),
         ("The user likes Oslo in winter", ["I like Oslo.", "Rain again.", "Winter is long."]),
         ("The user works", ["Hello"]),
         ("用户住在上海", ["我住在北京"]),
@@ -45,3 +48,11 @@ def test_what_they_said_is_theirs(fact, typed):
 )
 def test_what_they_did_not_say_is_not(fact, typed):
     assert not is_in_own_words(fact, typed)
+
+
+def test_long_texts_take_no_long_time():
+    """Both are as long as a message may be."""
+    said = "I like tea, and the rain. 我喜欢茶，也喜欢雨。" * 4_000
+    began = time.thread_time()
+    assert is_in_own_words(said, [said, said])
+    assert time.thread_time() - began < 10
