@@ -5,9 +5,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.tests.local_server import Answer, LocalServer, say
 from tools.calling import registry
-from amber.lib.database.tenant import Tenant, as_tenant
 from tools.protocol import ToolContext, ToolOutput
 
 
