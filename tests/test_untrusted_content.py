@@ -349,7 +349,7 @@ def test_a_trusted_assistant_opens_what_a_document_names(more):
 
 def test_a_function_that_its_owner_trusts_is_called(world):
     binding = world.chat.assistant.bindings.get()
-    update_tool(binding.tool, changes={"options": {"trusted": ["post_note"]}})
+    update_tool(binding.tool, changes={"options": {"trusted": ["post_note"]}}, by=OPERATOR)
     wish(world, 'call post_note with {"text": "The valve is open"}')
     assert [body["function"] for body in world.service.called] == ["post_note"]
 
