@@ -27,6 +27,7 @@ from memory.facts.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.fixtures_provider import fake_provider
+from tests.personas import OPERATOR
 from tests.untrusted_world import (
     CARRIERS,
     FACTS,
