@@ -5,13 +5,14 @@
     system    claims, sweeps, sign-in and the admin do (AMBER_SYSTEM_DATABASE_URL); no policy binds it
     search    owns the functions that search by words, and reads what they search
 
-`arrange_roles` runs after the migrations, as whoever applies them (AMBER_OWNER_DATABASE_URL). On a
+`arrange_installation` runs after the migrations, and after a restore, as whoever applies them (AMBER_OWNER_DATABASE_URL). On a
 server where that login may not make roles an administrator runs what `role_sql` returns.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import ProgrammingError, transaction
 from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
@@ -78,11 +79,30 @@ class RolesMissing(Exception):
     """The login may not make roles. The text says what an administrator should run."""
 
 
-def prepare(connection: Any, passwords: Mapping[str, str]) -> None:
-    """Make the roles, and give each what it may do. Doing it twice does no harm.
+def arrange_installation(connection: Any) -> str:
+    """Make the roles that the settings name, and give each what it may do; return a warning, or "".
 
-    Raises RolesMissing where the login may not do that.
+    Doing it twice does no harm. Raises RolesMissing where the login may not do that.
     """
+    logins = {role: each["USER"] for role, each in settings.AMBER_DATABASES.items()}
+    if logins["app"] == logins["owner"]:
+        with connection.cursor() as cursor:
+            _stop_forcing(cursor)
+        return ONE_ROLE
+    if (logins["app"], logins["system"]) != (APP, SYSTEM):
+        raise RolesMissing(
+            f"DATABASE_URL must log in as {APP} and AMBER_SYSTEM_DATABASE_URL as {SYSTEM}; "
+            "bootstrap makes both."
+        )
+    passwords = {
+        APP: settings.AMBER_DATABASES["app"]["PASSWORD"],
+        SYSTEM: settings.AMBER_DATABASES["system"]["PASSWORD"],
+    }
+    _prepare(connection, passwords)
+    return ""
+
+
+def _prepare(connection: Any, passwords: Mapping[str, str]) -> None:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             make_roles(cursor, passwords)
@@ -105,7 +125,7 @@ def prepare(connection: Any, passwords: Mapping[str, str]) -> None:
         ) from None
 
 
-def stop_forcing(cursor: Any) -> None:
+def _stop_forcing(cursor: Any) -> None:
     """Let the tables' owner pass the policies: it is the only role there is."""
     cursor.execute(
         "SELECT format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', relname) FROM pg_class"

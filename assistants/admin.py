@@ -138,7 +138,7 @@ class AssistantAdmin(PagedAdmin):
         ("public_origins", "guest_files"),
         ("disable_default_prompt", "disable_web_browsing", "disable_memory"),
         "enable_memory_for_assistant_api",
-        "disabled_builtin_tools",
+        ("disabled_builtin_tools", "untrusted_calls"),
         "total_token_usage",
     )
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
@@ -156,6 +156,8 @@ class AssistantAdmin(PagedAdmin):
         "guest_files": "Guests can send files.",
         "enable_memory_for_assistant_api": "Use memory for API keys and guests too.",
         "disabled_builtin_tools": "Names of built-in tools, separated by commas.",
+        "untrusted_calls": "Calls that could do harm, once a turn has read documents, pages, files or "
+        "results of tools.",
     }
     actions_detail = ("try_it",)
     actions = ("dismiss_guests",)

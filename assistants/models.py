@@ -12,6 +12,7 @@ from accounts.principal import Principal
 from libraries.models import Library
 from providers.models import AUTO_ALIAS
 from tools.models import Tool
+from tools.protocol import UntrustedCalls
 
 _TEMPERATURE = [MinValueValidator(0.0), MaxValueValidator(2.0)]
 _TOP_P = [MinValueValidator(0.0), MaxValueValidator(1.0)]
@@ -35,7 +36,8 @@ class Assistant(TenantRow):
 
     `total_token_usage` sums the tokens of all its turns. Of a public assistant, `public_origins`
     are the sites it may be used from (none: any), `guest_files` says whether guests may send
-    files, and only guest tokens that carry the current `guest_epoch` are valid.
+    files, and only guest tokens that carry the current `guest_epoch` are valid. `untrusted_calls` says
+    what becomes of calls that could do harm once a turn has read what strangers wrote.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -60,6 +62,12 @@ class Assistant(TenantRow):
     enable_memory_for_assistant_api = models.BooleanField(default=False)
     disabled_builtin_tools: "models.Field[Sequence[str], list[str]]" = ArrayField(
         models.CharField(max_length=64), default=list, blank=True
+    )
+    untrusted_calls = models.CharField(
+        max_length=10,
+        choices=UntrustedCalls.choices,
+        default=UntrustedCalls.ASK,
+        db_default=UntrustedCalls.ASK,
     )
     public_origins: "models.Field[Sequence[str], list[str]]" = ArrayField(
         models.CharField(max_length=300), default=list, blank=True

@@ -17,7 +17,7 @@ from providers.models import AUTO_ALIAS
 from tools.calling.registry import offer_builtin_tools
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits, TurnToolbox
-from tools.protocol import Circumstances, OfferedTool, ToolContext
+from tools.protocol import Circumstances, OfferedTool, ToolContext, UntrustedCalls
 
 MIN_TEMPERATURE = 0.1
 MAX_TEMPERATURE = 1.0
@@ -40,6 +40,7 @@ class TurnConfig:
     uses_memory: bool = False
     disable_web_browsing: bool = False
     disabled_builtin_tools: frozenset[str] = frozenset()
+    untrusted_calls: UntrustedCalls = UntrustedCalls.ASK
 
 
 def turn_config_of(
@@ -72,6 +73,7 @@ def turn_config_of(
         uses_memory=uses_memory,
         disable_web_browsing=assistant.disable_web_browsing,
         disabled_builtin_tools=frozenset(assistant.disabled_builtin_tools),
+        untrusted_calls=UntrustedCalls(assistant.untrusted_calls),
     )
 
 
@@ -121,7 +123,7 @@ def toolbox_of(
     builtin = () if is_bare else offer_builtin_tools(circumstances, disabled=disabled)
     return TurnToolbox(
         [*builtin, *bound],
-        context=context,
+        context=replace(context, untrusted_calls=turn_config.untrusted_calls),
         limits=limits,
         files=files,
         client_tools=client_tools,

@@ -169,8 +169,8 @@ class Stand:
             yield RunningAmber(url, self._api_key, supervisor, commands, healthy, ready)
 
     def database_url(self) -> str:
-        """Return the database URL of the Amber that runs, or ran last."""
-        return self.remembered()["DATABASE_URL"]
+        """Return the database's address for its owner, of the Amber that runs, or ran last."""
+        return self.remembered()["AMBER_OWNER_DATABASE_URL"]
 
     def remembered(self) -> dict[str, str]:
         """Return the settings that Amber generated for itself: addresses and keys."""

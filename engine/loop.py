@@ -9,13 +9,13 @@ and the upstream socket are let go at once.
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 from engine.history.neighbours import merge_neighbours
 from engine.history.normaliser import produced_message
-from engine.history.prompt import is_empty
+from engine.history.prompt import is_empty, mark_untrusted
 from engine.history.sent_at import SentAtStripper
 from engine.loop_events import (
     ApprovalNeeded,
@@ -32,6 +32,7 @@ from engine.provider.reply import OnRetry, RetryPolicy, reply
 from engine.provider_fields import is_calling
 from engine.tool_calls import ToolCall, chat_form
 from engine.tools import Toolbox, ToolChoice, ToolResult
+from engine.trust import NOTHING_READ, Exposure
 
 
 async def run(
@@ -43,13 +44,16 @@ async def run(
     max_tool_rounds: int,
     first_step: int = 1,
     on_retry: OnRetry | None = None,
+    exposure: Exposure = NOTHING_READ,
+    mark: str = "",
 ) -> AsyncGenerator[LoopEvent, None]:
     """Run steps, each one request, until the model answers without a call, a call must wait for a
     person, or a call is the client's to run.
 
     `request.messages` hold everything up to `first_step`. After `max_tool_rounds` rounds one last
     request goes out without tools. A call that `request.tool_choice` forces is forced once.
-    Raises ProviderError.
+    `exposure` is what the turn has read so far (`engine.trust`); results stand between marks made of
+    `mark`. Raises ProviderError.
     """
     messages = list(request.messages)
     for step in itertools.count(first_step):
@@ -60,7 +64,7 @@ async def run(
         async with aclosing(_one_reply(model, asked, step, retry_policy, on_retry)) as parts:
             async for part in parts:
                 if isinstance(part, Reply):
-                    part = whole = _with_unapproved(part, toolbox)
+                    part = whole = _with_unapproved(part, toolbox, exposure)
                 yield part
         assert whole is not None, "a reply always ends"
         if not whole.calls:
@@ -68,7 +72,7 @@ async def run(
         results: dict[ToolCall, ToolResult] = {}
         client_tools = tuple(call for call in whole.calls if toolbox.is_client_tool(call.name))
         free = [call for call in whole.calls if call not in (*whole.unapproved, *client_tools)]
-        async with aclosing(run_calls(free, step=step, toolbox=toolbox)) as loop_events:
+        async with aclosing(run_calls(free, exposure, step=step, toolbox=toolbox)) as loop_events:
             async for loop_event in loop_events:
                 if isinstance(loop_event, CallFinished):
                     results[loop_event.call] = loop_event.result
@@ -79,16 +83,18 @@ async def run(
         if client_tools:
             yield ClientCallsReturned(step, client_tools, whole.finish_reason)
             return
-        messages = _extend_messages(messages, _round(whole, results, model.profile), model.profile)
+        exposure = _read_results(exposure, results)
+        added = _round(whole, results, model.profile, mark)
+        messages = _extend_messages(messages, added, model.profile)
 
 
 async def run_calls(
-    calls: Sequence[ToolCall], *, step: int, toolbox: Toolbox
+    calls: Sequence[ToolCall], exposure: Exposure, *, step: int, toolbox: Toolbox
 ) -> AsyncGenerator[CallStarted | CallFinished, None]:
     """Run all calls of one reply at once, and yield results as they are ready."""
     for call in calls:
         yield CallStarted(step, call)
-    running = [asyncio.create_task(_call(call, step, toolbox)) for call in calls]
+    running = [asyncio.create_task(_call(call, exposure, step, toolbox)) for call in calls]
     try:
         for finished in asyncio.as_completed(running):
             yield await finished
@@ -98,9 +104,8 @@ async def run_calls(
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _call(call: ToolCall, step: int, toolbox: Toolbox) -> CallFinished:
-    result = await toolbox.call(call_id=call.id, name=call.name, arguments=call.arguments)
-    return CallFinished(step, call, result)
+async def _call(call: ToolCall, exposure: Exposure, step: int, toolbox: Toolbox) -> CallFinished:
+    return CallFinished(step, call, await toolbox.call(call, exposure))
 
 
 async def _one_reply(
@@ -155,9 +160,16 @@ def _relax_choice(choice: ToolChoice | None) -> ToolChoice | None:
     return choice if choice in ("none", "auto") else None
 
 
-def _with_unapproved(whole: Reply, toolbox: Toolbox) -> Reply:
-    unapproved = tuple(call for call in whole.calls if toolbox.asks_first(call.name))
+def _with_unapproved(whole: Reply, toolbox: Toolbox, exposure: Exposure) -> Reply:
+    unapproved = tuple(call for call in whole.calls if toolbox.asks_first(call, exposure))
     return replace(whole, unapproved=unapproved)
+
+
+def _read_results(exposure: Exposure, results: Mapping[ToolCall, ToolResult]) -> Exposure:
+    """Return what the turn has read now. It must be what `engine.trust` makes of the stored rows."""
+    for call, result in results.items():
+        exposure = exposure.after(call.name, result.content, has_files=bool(result.produced))
+    return exposure
 
 
 def _extend_messages(
@@ -171,7 +183,7 @@ def _extend_messages(
 
 
 def _round(
-    whole: Reply, results: dict[ToolCall, ToolResult], profile: ModelProfile
+    whole: Reply, results: Mapping[ToolCall, ToolResult], profile: ModelProfile, mark: str
 ) -> list[ProviderMessage]:
     """Return the calling message, its results in call order, and the files they made as they came.
 
@@ -183,11 +195,15 @@ def _round(
         "tool_calls": [chat_form(call) for call in whole.calls],
     }
     answers: list[ProviderMessage] = [
-        {"role": "tool", "tool_call_id": call.id, "content": results[call].content}
+        {
+            "role": "tool",
+            "tool_call_id": call.id,
+            "content": mark_untrusted(results[call].content, mark),
+        }
         for call in whole.calls
     ]
     produced = [
-        produced_message(file.attachment, vision=profile.vision)
+        produced_message(file.attachment, vision=profile.vision, mark=mark)
         for result in results.values()
         for file in result.produced
     ]

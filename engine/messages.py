@@ -42,19 +42,21 @@ class RoleFacts:
     asks: bool = False
     joins_question: bool = False
     is_stamped: bool = False
+    is_typed: bool = False
+    is_untrusted: bool = False
 
 
 ROLES: Final[Mapping[str, RoleFacts]] = {
-    MessageRole.HUMAN: RoleFacts("user", asks=True, is_stamped=True),
+    MessageRole.HUMAN: RoleFacts("user", asks=True, is_stamped=True, is_typed=True),
     MessageRole.HIDE_HUMAN: RoleFacts("user", asks=True),
-    MessageRole.HUMAN_LATER: RoleFacts("user", joins_question=True),
+    MessageRole.HUMAN_LATER: RoleFacts("user", joins_question=True, is_typed=True),
     MessageRole.SYSTEM: RoleFacts("system", joins_question=True),
     MessageRole.HIDE_SYSTEM: RoleFacts("system", joins_question=True),
     MessageRole.ASSISTANT: RoleFacts("assistant", is_stamped=True),
-    MessageRole.FILE: RoleFacts(joins_question=True),
+    MessageRole.FILE: RoleFacts(joins_question=True, is_untrusted=True),
     MessageRole.TOOL_CALL: RoleFacts("assistant"),
-    MessageRole.TOOL: RoleFacts(),
-    MessageRole.KNOWLEDGE: RoleFacts(),
+    MessageRole.TOOL: RoleFacts(is_untrusted=True),
+    MessageRole.KNOWLEDGE: RoleFacts(is_untrusted=True),
 }
 
 ASKING_ROLES: Final = frozenset(role for role, facts in ROLES.items() if facts.asks)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypedDict
 
 from engine.messages import Attachment
+from engine.tool_calls import ToolCall
+from engine.trust import Exposure
 
 MAX_OFFERED_TOOLS = 128
 """OpenAI refuses a request with more (https://platform.openai.com/docs/api-reference/chat)."""
@@ -77,8 +79,9 @@ class Toolbox(Protocol):
         """Return whether calling twice does no harm, so that a crashed call can be repeated."""
         ...
 
-    def asks_first(self, name: str) -> bool:
-        """Return whether a person must approve each call, and there is somebody who can."""
+    def asks_first(self, call: ToolCall, exposure: Exposure) -> bool:
+        """Return whether a person must approve this call of a turn that has read so much, and there
+        is somebody who can."""
         ...
 
     def is_client_tool(self, name: str) -> bool:
@@ -86,10 +89,12 @@ class Toolbox(Protocol):
         here."""
         ...
 
-    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+    async def call(self, call: ToolCall, exposure: Exposure) -> ToolResult:
         """Run one call and return what the model shall read; never raises for a tool's fault.
 
-        `arguments` is the raw JSON string of the model. An unknown name, bad JSON, a schema
+        `exposure` is what the turn had read when the model asked for it.
+
+        Its arguments are the raw JSON string of the model. An unknown name, bad JSON, a schema
         violation, a timeout or a failing tool is a result with ok=False and a short text.
         """
         ...

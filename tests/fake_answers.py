@@ -23,6 +23,7 @@ MAX_DIMENSIONS = 8192
 
 _MARK = b"[[fake "
 _WORD = re.compile(r"\w+")
+_AMBER_MARK = re.compile(r"\A<data-[0-9a-f]+>\n")
 
 Json = dict[str, Any]
 Vector = np.ndarray[Any, np.dtype[np.float32]]
@@ -114,9 +115,9 @@ def results_at_end(messages: list[Json]) -> int:
 
 
 def _is_file(content: Any) -> bool:
-    """What a tool made, as Amber shows it: images, or a name."""
+    """What a tool made, as Amber shows it: images, or a name, between Amber's marks."""
     if isinstance(content, str):
-        return content.startswith(("[image: ", "[file: "))
+        return _AMBER_MARK.sub("", content).startswith(("[image: ", "[file: "))
     return all(part.get("type") == "image_url" for part in content or ())
 
 

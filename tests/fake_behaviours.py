@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tests.fake_habits import Habit
 
-Answer = Literal["words", "echo", "parrot", "parallel", "endless"]
+Answer = Literal["words", "echo", "parrot", "parallel", "endless", "obedient"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-parrot": Behaviour("starts with a [Sent at …] line, then answers", answer="parrot"),
     "fake-parallel-tools": Behaviour("calls two tools at once, then answers", answer="parallel"),
     "fake-endless-tools": Behaviour("calls a tool as long as one is offered", answer="endless"),
+    "fake-obedient": Behaviour("does whatever any text tells it", answer="obedient"),
     "fake-length": Behaviour("ends with finish_reason length", finish_reason="length"),
     "fake-filter": Behaviour("ends with content_filter", finish_reason="content_filter"),
     "fake-json": Behaviour("answers with one JSON object, never streams", ignores_stream=True),

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tests import fake_answers, fake_habits
+from tests import fake_answers, fake_habits, fake_obedience
 from tests.fake_behaviours import behaviour_of
 
 Json = dict[str, Any]
@@ -75,6 +75,8 @@ class ChatAnswer:
             return fake_answers.parallel_calls(self.request)
         if self.behaviour.answer == "endless":
             return fake_answers.endless_calls(self.request)
+        if self.behaviour.answer == "obedient":
+            return fake_obedience.obeyed_calls(self.request)
         return fake_answers.wanted_calls(self.request, self.mark)
 
     def call_delta(self, calls: list[fake_answers.Call]) -> Json:

@@ -29,7 +29,8 @@ class Tool(TenantRow):
     `last_error` says why the last refresh failed; `warnings` are discovery's, for whoever added the
     tool. `tried_at` is the last attempt to refresh, `refreshed_at` the last success.
     `discovery_url` is empty for an OpenAPI document that was pasted. `options` depend on the kind,
-    except `ask_first`: names of functions that a person must approve before each call.
+    except `ask_first`: names of functions that a person must approve before each call, and `trusted`:
+    names of those that need no guard against what strangers wrote.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

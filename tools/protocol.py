@@ -11,12 +11,22 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 from uuid import UUID
 
+from django.db.models import TextChoices
 from django.utils import timezone
 
 from engine.tools import ToolSpec
+from engine.trust import NOTHING_READ, Exposure
 from tools.citable import CitablePassages, Passage
 
 _KEY_CHARS: Final = 200
+
+
+class UntrustedCalls(TextChoices):
+    """What becomes of calls that could do harm, once a turn has read what strangers wrote."""
+
+    ASK = "ask", "Ask a person first"
+    REFUSE = "refuse", "Refuse"
+    ALLOW = "allow", "Allow"
 
 
 class ToolError(Exception):
@@ -73,7 +83,8 @@ class ToolContext:
     `user_id` is None for guests, `chat_id` for stateless turns, `assistant_id` for bare models.
     `question_id` is the message that a chat's turn answers. `library_ids` are those that the turn
     may search. `time_zone` is the user's IANA name. `clock` returns an aware time; tests pass their
-    own. `citable` numbers what the turn may cite. `exchanges` collects the requests made, if
+    own. `citable` numbers what the turn may cite. `exposure` is what it had read when the call was
+    asked for, and `untrusted_calls` what the assistant's owner wants done about it. `exchanges` collects the requests made, if
     somebody wants to see them; a call never reads it.
     """
 
@@ -90,7 +101,14 @@ class ToolContext:
     time_zone: str = "UTC"
     clock: Callable[[], datetime] = timezone.now
     citable: CitablePassages = field(default_factory=CitablePassages)
+    exposure: Exposure = NOTHING_READ
+    untrusted_calls: UntrustedCalls = UntrustedCalls.ASK
     exchanges: list[Exchange] | None = None
+
+    @property
+    def must_guard(self) -> bool:
+        """Whether strangers may have told the model to make this call, and somebody minds."""
+        return self.exposure.is_untrusted and self.untrusted_calls != UntrustedCalls.ALLOW
 
     @property
     def call_key(self) -> str:
@@ -135,6 +153,16 @@ class OfferedTool(Protocol):
     @property
     def asks_first(self) -> bool:
         """Whether a person must approve each call before it is made."""
+        ...
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether a stranger who has it called gains nothing: it needs no guard."""
+        ...
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether its source says that it changes nothing. What it is told still leaves Amber."""
         ...
 
     @property

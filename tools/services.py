@@ -18,7 +18,7 @@ from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
-from tools.calling.recorded import EVERY_FUNCTION
+from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
 from tools.connections.connected import function_names
 from tools.connections.inspection import discover
 from tools.connections.places import place_for
@@ -66,7 +66,7 @@ def create_tool(
     encrypt_api_key(tool, given.get("api_key", ""))
     with place_for(tool.organization_id):
         _apply_discovery(tool, discover(question_of(tool, document=document)))
-    _check_ask_first(tool)
+    _check_named(tool)
     _insert(tool, document, claim, by=principal.actor)
     return tool
 
@@ -97,7 +97,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
             keeps_key="api_key" not in changes,
         )
     if "options" in changes:
-        _check_ask_first(wanted)
+        _check_named(wanted)
     changed = [name for name in _COLUMNS if getattr(wanted, name) != getattr(tool, name)]
     _update(wanted, changed, document, by=by, was_shared=tool.shared)
     return wanted
@@ -185,14 +185,13 @@ def _check_address(tool: Tool, document: str, *, is_pasted: bool = False) -> Non
 
 def _validate_options(tool: Tool, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options as they are stored. Raises Invalid."""
-    own = {name: value for name, value in options.items() if name != "ask_first"}
+    own = {name: value for name, value in options.items() if name not in OWNER_OPTIONS}
     checked = dict(source_of(tool.kind).check_options(own))
-    if "ask_first" in options:
-        checked["ask_first"] = _names(options["ask_first"])
-    return checked
+    chosen = {name: _names(name, options[name]) for name in OWNER_OPTIONS if name in options}
+    return checked | chosen
 
 
-def _names(given: Any) -> list[str]:
+def _names(option: str, given: Any) -> list[str]:
     """Return the names without repetitions. Raises Invalid."""
     if (
         not isinstance(given, list)
@@ -200,24 +199,25 @@ def _names(given: Any) -> list[str]:
         or not all(isinstance(name, str) for name in given)
     ):
         text = f'Must be at most {MAX_ASK_FIRST} function names, or ["{EVERY_FUNCTION}"] for all.'
-        raise Invalid(fields={"options.ask_first": [text]})
+        raise Invalid(fields={f"options.{option}": [text]})
     return list(dict.fromkeys(given))
 
 
-def _check_ask_first(tool: Tool) -> None:
+def _check_named(tool: Tool) -> None:
     """Raise Invalid for names that no function has, lest a typing error asks for nothing."""
     known = {*function_names(tool), EVERY_FUNCTION}
-    unknown = [name for name in tool.options.get("ask_first", ()) if name not in known]
-    if unknown:
-        text = f"There is no function named {', '.join(unknown)}."[:1_000]
-        raise Invalid(text, fields={"options.ask_first": [text]})
+    for option in OWNER_OPTIONS:
+        unknown = [name for name in tool.options.get(option, ()) if name not in known]
+        if unknown:
+            text = f"There is no function named {', '.join(unknown)}."[:1_000]
+            raise Invalid(text, fields={f"options.{option}": [text]})
 
 
 def _leads_elsewhere(tool: Tool, wanted: Tool) -> bool:
     """Whether another service, key or choice is meant than the one last asked."""
 
     def connection_options(each: Tool) -> tuple[Any, ...]:
-        own = {name: value for name, value in each.options.items() if name != "ask_first"}
+        own = {name: value for name, value in each.options.items() if name not in OWNER_OPTIONS}
         key = each.api_key_sealed if each.discovery_url else ""
         return each.discovery_url, key, own
 

@@ -43,7 +43,7 @@ class Discovered:
     """A service's description of itself; `data` is JSON, of which its functions are made.
 
     `data["functions"]` is a list of {"name", "description", "parameters", "idempotent",
-    "requires_approval", "timeout_seconds"}, the last three only where they were given.
+    "read_only", "requires_approval", "timeout_seconds"}, the last four only where they were given.
     `warnings` are for the person who added the tool: what was left out, renamed or cut, and why.
     """
 

@@ -12,6 +12,7 @@ class FunctionWire(TypedDict):
     description: str
     parameters: Annotated[dict[str, Any], "JSON Schema 2020-12 of the arguments."]
     idempotent: Annotated[bool, "Calling it twice does no harm."]
+    read_only: Annotated[bool, "It changes nothing, its service says."]
     requires_approval: Annotated[bool, "The service asks for a person's approval before each call."]
     timeout_seconds: float | None
 
@@ -115,6 +116,7 @@ def _function_wire(function: dict[str, Any]) -> FunctionWire:
         "description": function["description"],
         "parameters": function["parameters"],
         "idempotent": function.get("idempotent", False),
+        "read_only": function.get("read_only", False),
         "requires_approval": function.get("requires_approval", False),
         "timeout_seconds": function.get("timeout_seconds"),
     }

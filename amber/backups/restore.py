@@ -21,6 +21,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
+from amber import database_roles
 from amber.backups import programs
 from amber.backups.archive import read_manifest, unpack
 from amber.backups.backup import sha256_of
@@ -86,6 +87,8 @@ def restore_backup(dump: Path, files: Path) -> Restored:
             raise BackupError(f"{files} holds only {len(names)} of {manifest['files']} files.")
         _load(folder, dump, manifest["rows"])
         replaced = _change_places(unpacked, stored)
+        if not waiting:  # else the next start does it, after its migrations
+            database_roles.arrange_installation(connection)
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)
     named = set(File.objects.values_list("path", flat=True))

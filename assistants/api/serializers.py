@@ -65,6 +65,7 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
             "disable_memory",
             "enable_memory_for_assistant_api",
             "disabled_builtin_tools",
+            "untrusted_calls",
             "total_token_usage",
             "created_at",
             "updated_at",
@@ -73,6 +74,10 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
         extra_kwargs = {
             "description": {"max_length": MAX_TEXT_CHARS},
             "prompt": _PROMPT,
+            "untrusted_calls": {
+                "help_text": "What becomes of calls that could do harm once a turn has read what "
+                "strangers wrote: a person is asked first, they are refused, or allowed."
+            },
             "model": {
                 "help_text": "An alias from GET models/. `auto` or empty: the default model."
             },

@@ -47,6 +47,7 @@ class TestCreate:
             "disabled_builtin_tools": [],
             "public_origins": [],
             "guest_files": False,
+            "untrusted_calls": "ask",
             "total_token_usage": 0,
         }
 
@@ -68,6 +69,7 @@ class TestCreate:
             "disable_memory": True,
             "enable_memory_for_assistant_api": True,
             "disabled_builtin_tools": ["calculate"],
+            "untrusted_calls": "refuse",
         }
         answer = api(bob).post(ALL, said)
         assert answer.status_code == 201
@@ -293,6 +295,16 @@ class TestChange:
     def test_a_model_disabled_since_may_be_sent_back(self, bob, new_assistant):
         assistant = new_assistant(bob, model="gone")
         assert api(bob).patch(one(assistant), {"model": "gone", "name": "N"}).status_code == 200
+
+    def test_calls_after_untrusted_content_are_asked_about_refused_or_allowed(
+        self, bob, new_assistant
+    ):
+        assistant = new_assistant(bob)
+        for choice, status in (("allow", 200), ("always", 400), (None, 400)):
+            answer = api(bob).patch(one(assistant), {"untrusted_calls": choice})
+            assert answer.status_code == status
+        assistant.refresh_from_db()
+        assert assistant.untrusted_calls == "allow"
 
     def test_a_builtin_tool_gone_since_may_be_sent_back(self, bob, new_assistant):
         assistant = new_assistant(bob, disabled_builtin_tools=["gone"])

@@ -30,6 +30,7 @@ def form(assistant: Assistant, **fields: object) -> dict[str, object]:
         for name in ("TOTAL_FORMS", "INITIAL_FORMS")
     }
     body = {"name": assistant.name, "slug": assistant.slug, "model": assistant.model}
+    body["untrusted_calls"] = assistant.untrusted_calls
     return empty | body | {"user": str(assistant.user_id)} | fields
 
 

@@ -88,6 +88,10 @@ class ManifestSerializer(serializers.Serializer[Any]):
     memories = MemoryPart(many=True)
     passages = PassagePart(many=True)
     library_searched = serializers.BooleanField()
+    untrusted = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Kinds of content in it that neither the user nor the assistant's owner wrote.",
+    )
     tools = ToolPart(many=True)
     left_out = LeftOutPart(many=True)
     notes = serializers.ListField(

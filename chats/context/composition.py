@@ -34,6 +34,9 @@ class PromptFormat:
     assistant_id: str
     history_is_cut: bool
     limit_tokens: int
+    mark: str = ""
+    """Stands around what strangers wrote (`engine.history.prompt.mark_untrusted`); empty in old rows,
+    and for bare models."""
     sender: str = ""
     """Marks the model that gets its own fields back (`engine.provider_fields`); empty in old
     rows."""
@@ -97,6 +100,7 @@ def _normalise_rows(
                 system_position=cast(SystemPosition, form.system_position),
                 vision=form.vision,
                 time_zone=form.time_zone,
+                mark=form.mark,
             ),
             responding_assistant_id=form.assistant_id,
             history_is_cut=form.history_is_cut,

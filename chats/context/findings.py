@@ -16,11 +16,12 @@ import structlog
 
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
+from chats.context.composition import PromptFormat
 from chats.context.knowledge import Knowledge, KnowledgeRequest, find_knowledge
 from chats.context.lookups import QuestionEmbedding, RecallRequest
 from chats.context.recall import Recall, Recalled, recall
 from chats.models import Turn
-from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT
+from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT, mark_untrusted
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_texts
 from memory.models import Memory
@@ -162,25 +163,27 @@ def _previous_scene(turn: Turn) -> UUID | None:
     return UUID(found) if found else None
 
 
-def volatile_of(found: RetrievedContext, time_zone: str) -> list[str]:
+def volatile_of(found: RetrievedContext, form: PromptFormat) -> list[str]:
     """Return the texts that differ from turn to turn: earlier talk in order, then memories."""
     facts = [memory.content for memory in found.memories]
-    return volatile_texts(found.blocks.taken, facts, time_zone=time_zone)
+    return volatile_texts(found.blocks.taken, facts, form)
 
 
 def volatile_texts(
-    blocks: Sequence[Recalled], facts: Sequence[str], *, time_zone: str
+    blocks: Sequence[Recalled], facts: Sequence[str], form: PromptFormat
 ) -> list[str]:
     """Return each block labelled with its time, then the facts as one list. Pure."""
-    texts = [_label_block(block, ZoneInfo(time_zone)) for block in blocks]
+    texts = [_label_block(block, ZoneInfo(form.time_zone), form.mark) for block in blocks]
     if facts:
-        texts.append("\n".join([MEMORIES_PROMPT, *(f"- {fact}" for fact in facts)]))
+        listed = "\n".join(f"- {fact}" for fact in facts)
+        texts.append(f"{MEMORIES_PROMPT}\n{mark_untrusted(listed, form.mark)}")
     return texts
 
 
-def _label_block(block: Recalled, zone: tzinfo) -> str:
+def _label_block(block: Recalled, zone: tzinfo, mark: str) -> str:
     times = (
         at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for at in (block.from_at, block.until_at)
     )
     begins, ends = times
-    return f"{RECALL_PROMPT.format(begins=begins, ends=ends)}\n{block.content}"
+    label = RECALL_PROMPT.format(begins=begins, ends=ends)
+    return f"{label}\n{mark_untrusted(block.content, mark)}"

@@ -21,6 +21,7 @@ from assistants.bound_tools import bound_tools
 from assistants.turn_config import TurnConfig, apply_scene, toolbox_of, turn_config_of
 from chats.context.call_options import CallOptions
 from chats.context.composition import PromptFormat, compose
+from chats.context.exposure import mark_of, read_exposure
 from chats.context.findings import Budgets, look_up, volatile_of
 from chats.context.knowledge import Knowledge, load_known_passages
 from chats.context.lookups import (
@@ -34,9 +35,11 @@ from chats.context.manifest import Ingredients, manifest_of
 from chats.context.tail import Tail, read_tail
 from chats.models import ChatMessage, Turn
 from engine.context.budget import shares
+from engine.history.prompt import untrusted_prompt
 from engine.messages import MessageRole
 from engine.provider.model import Model, ModelProfile, ModelRequest
 from engine.text import tokens
+from engine.trust import Exposure
 from libraries.models import Library
 from providers import registry
 from providers.models import AUTO_ALIAS, LanguageModel
@@ -66,13 +69,16 @@ class PreparedRequest:
     thinks.
 
     `knowledge` is what the library's search found, None if it was not searched. `citable` are the
-    passages that the turn may cite; its tools add to them.
+    passages that the turn may cite; its tools add to them. `exposure` is what it has read so far, and
+    `mark` stands around what strangers wrote of it.
     """
 
     row: LanguageModel
     model: Model
     request: ModelRequest
     toolbox: TurnToolbox
+    exposure: Exposure
+    mark: str
     knowledge: Knowledge | None
     citable: CitablePassages
     manifest: Callable[[], dict[str, Any]]
@@ -114,15 +120,13 @@ def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) 
     turn_config = apply_scene(turn_config, found.scene) if found.scene else turn_config
     options = CallOptions.read(turn.options)
     prompts = [*toolbox.prompts, *turn_config.system_prompts, *options.prompts, *tail.opening]
-    composed = compose(
-        [*tail.messages, *_as_message(found.knowledge)],
-        system_prompts=prompts,
-        volatile=volatile_of(found, form.time_zone),
-        form=form,
-    )
-    used = Ingredients(
-        tail, found, toolbox, prompts, form, composed, _about(turn, resolved, embedded)
-    )
+    rows = [*tail.messages, *_as_message(found.knowledge)]
+    exposure = read_exposure(turn, rows, found, prompts)
+    if form.mark and (toolbox.specs or exposure.is_untrusted):
+        prompts.append(untrusted_prompt(form.mark))
+    composed = compose(rows, system_prompts=prompts, volatile=volatile_of(found, form), form=form)
+    about = _about(turn, resolved, embedded)
+    used = Ingredients(tail, found, toolbox, prompts, form, composed, exposure, about)
     request = ModelRequest(
         messages=composed.messages,
         tools=tuple(toolbox.specs),
@@ -134,6 +138,8 @@ def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) 
         model=registry.engine_model(resolved.row),
         request=options.applied_to(request, max_output_tokens=profile.max_output_tokens),
         toolbox=toolbox,
+        exposure=exposure,
+        mark=form.mark,
         knowledge=found.knowledge,
         citable=citable,
         manifest=partial(manifest_of, used),
@@ -182,6 +188,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
         assistant_id=str(turn.assistant_id),
         history_is_cut=tail.is_cut,
         limit_tokens=profile.context_tokens - reserved,
+        mark="" if CallOptions.read(turn.options).is_bare else mark_of(turn),
         sender=profile.sender,
     )
 

@@ -21,6 +21,7 @@ from engine.messages import MessageRole, ProviderMessage
 from engine.provider.request_body import as_json
 from engine.text import tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
+from engine.trust import Exposure
 from memory.models import Memory
 from tools.calling.toolbox import TurnToolbox
 
@@ -37,6 +38,7 @@ class Ingredients:
     system_prompts: Sequence[str]
     form: PromptFormat
     composed: ComposedRequest
+    exposure: Exposure
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -55,6 +57,7 @@ def manifest_of(used: Ingredients) -> dict[str, Any]:
         **parts,
         "scene": _scene(used.found),
         "library_searched": used.found.knowledge is not None,
+        "untrusted": sorted(used.exposure.untrusted),
         "notes": list(used.found.knowledge.notes) if used.found.knowledge else [],
         "system_prompts": list(used.system_prompts),
         "form": used.form.as_json(),
@@ -108,7 +111,7 @@ def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
         as_recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)
     ]
     facts = [known[memory["id"]] for memory in manifest["memories"]]
-    volatile = volatile_texts(earlier, facts, time_zone=form.time_zone)
+    volatile = volatile_texts(earlier, facts, form)
     prompts = manifest["system_prompts"]
     return compose(rows, system_prompts=prompts, volatile=volatile, form=form).messages
 
@@ -231,7 +234,7 @@ def _cacheable_share(used: Ingredients) -> float:
     Counted in characters, up to the first text that differs from turn to turn.
     """
     said = [str(message["content"]) for message in used.composed.messages]
-    varying = [text for text in volatile_of(used.found, used.form.time_zone) if text]
+    varying = [text for text in volatile_of(used.found, used.form) if text]
     stable_chars = 0
     for content in said:
         places = [place for text in varying if (place := content.find(text)) >= 0]

@@ -31,7 +31,7 @@ _MESSAGE_CHARS: Final = 1_500
 _SPEAKERS: Final = {MessageRole.ASSISTANT: "Assistant"}
 
 
-@register_tool(when=lambda turn: turn.has_sealed_blocks, idempotent=True)
+@register_tool(when=lambda turn: turn.has_sealed_blocks, idempotent=True, harmless=True)
 def search_conversation(
     context: ToolContext,
     query: Annotated[str, "Words that were said, or what was talked about"],

@@ -33,7 +33,7 @@ _COLUMNS = (
 )
 _BRIEF = (
     "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, "
-    "provider_fields, file_id, created_at"
+    "provider_fields, file_id, step, created_at"
 )
 """The columns that a model's context needs; the others are read when they are used."""
 

@@ -9,13 +9,13 @@ from contextlib import aclosing
 from typing import Final
 
 from amber.lib.workers.thread_bridge import RunInThread
+from chats.context.gathering import PreparedRequest
 from chats.messages.turn_messages import open_calls
 from chats.running.writer import TurnWriter
 from chats.turns.approval import DECLINED, sort_calls
 from engine import loop, loop_events
 from engine.tool_calls import ToolCall
 from engine.tools import ToolResult
-from tools.calling.toolbox import TurnToolbox
 
 UNKNOWN_OUTCOME: Final = (
     "The worker stopped while this call was running. Its outcome is unknown; it was not repeated."
@@ -26,7 +26,11 @@ EventHandler = Callable[[loop_events.LoopEvent], Awaitable[None]]
 
 
 async def close_calls(
-    writer: TurnWriter, toolbox: TurnToolbox, *, run_in_thread: RunInThread, handle: EventHandler
+    writer: TurnWriter,
+    prepared: PreparedRequest,
+    *,
+    run_in_thread: RunInThread,
+    handle: EventHandler,
 ) -> bool:
     """Close the open calls; return whether there were any.
 
@@ -35,9 +39,10 @@ async def close_calls(
     """
     unfinished = await run_in_thread(lambda: open_calls(writer.turn))
     step = writer.turn.step
+    toolbox = prepared.toolbox
     client_calls = tuple(call for call in unfinished if toolbox.is_client_tool(call.name))
     own = [call for call in unfinished if call not in client_calls]
-    undecided = await _finish_calls(writer, own, toolbox, run_in_thread, handle) if own else ()
+    undecided = await _finish_calls(writer, own, prepared, run_in_thread, handle) if own else ()
     if undecided:
         await handle(loop_events.ApprovalNeeded(step, undecided))
     elif client_calls:
@@ -48,12 +53,12 @@ async def close_calls(
 async def _finish_calls(
     writer: TurnWriter,
     calls: Sequence[ToolCall],
-    toolbox: TurnToolbox,
+    prepared: PreparedRequest,
     run_in_thread: RunInThread,
     handle: EventHandler,
 ) -> tuple[ToolCall, ...]:
     """Give the calls results, except those that nobody has decided on, which are returned."""
-    step = writer.turn.step
+    step, toolbox = writer.turn.step, prepared.toolbox
     sorted_ = sort_calls(calls, writer.turn.waiting_calls)
     repeated = [call for call in sorted_.begun if toolbox.is_safe_to_repeat(call.name)]
     for call in sorted_.declined:
@@ -65,7 +70,8 @@ async def _finish_calls(
     if sorted_.approved:
         await run_in_thread(lambda: writer.take_approved(sorted_.approved))
     made = [*repeated, *sorted_.approved]
-    async with aclosing(loop.run_calls(made, step=step, toolbox=toolbox)) as new_events:
+    new_calls = loop.run_calls(made, prepared.exposure, step=step, toolbox=toolbox)
+    async with aclosing(new_calls) as new_events:
         async for loop_event in new_events:
             await handle(loop_event)
     return sorted_.undecided

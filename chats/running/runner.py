@@ -159,6 +159,8 @@ class TurnRun(TaskRun):
             max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
             first_step=self._writer.turn.step + 1,
             on_retry=self._writer.account.note_retry,
+            exposure=prepared.exposure,
+            mark=prepared.mark,
         )
         async with aclosing(new_events):
             async for loop_event in new_events:
@@ -212,9 +214,8 @@ class TurnRun(TaskRun):
     async def _resume(self, prepared: gathering.PreparedRequest) -> gathering.PreparedRequest:
         """Close the calls that an earlier attempt left open, and prepare the request anew."""
         await self._await_first_events()
-        toolbox = prepared.toolbox
         closed = await close_calls(
-            self._writer, toolbox, run_in_thread=self._run_in_thread, handle=self._handle_event
+            self._writer, prepared, run_in_thread=self._run_in_thread, handle=self._handle_event
         )
         if closed and self._writer.turn.status == TurnStatus.RUNNING:
             return await self._preparation.prepare_again(self._run_in_thread)

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from chats.running.stopping import running_turns
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
 from engine.events import AnyEvent, Event, Transcript, fold
+from engine.history.prompt import untrusted_prompt
 from tests.personas import Persona
 
 WAIT_SECONDS = 30
@@ -134,6 +136,23 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
     assert numbers[-1] == turn.seq
     for before, after in pairwise(numbers):
         assert after == before + 1 or (after % 1_000_000 == 1 and after > before)
+
+
+def unmarked(messages: Any) -> Any:
+    """Return a request's messages without the marks around what strangers wrote, and without the
+    sentence about them."""
+    if isinstance(messages, list):
+        plain = [unmarked(each) for each in messages]
+        return [each for each in plain if each != {"role": "system", "content": ""}]
+    if isinstance(messages, dict):
+        return {name: unmarked(value) for name, value in messages.items()}
+    if not isinstance(messages, str):
+        return messages
+    for mark in set(re.findall(r"<data-([0-9a-f]+)>", messages)):
+        about = untrusted_prompt(mark)
+        for part in (f"\n{about}", about, f"<data-{mark}>\n", f"\n</data-{mark}>"):
+            messages = messages.replace(part, "")
+    return messages
 
 
 def prepared_for(turn: Turn) -> gathering.PreparedRequest:

@@ -24,6 +24,7 @@ from chats.tests.runs import (
     run,
     running,
     seen_of,
+    unmarked,
 )
 from chats.tests.test_end_turn import expire
 from chats.turns import sweep
@@ -186,7 +187,7 @@ def test_what_is_asked_after_waiting_is_what_would_have_been_asked_at_once(
     assert run(turn) == TurnStatus.WAITING
     decide_all(alice, turn, True)
     assert run(turn) == TurnStatus.COMPLETED
-    messages = fake_provider.requests("Both, please")[-1]["messages"]
+    messages = unmarked(fake_provider.requests("Both, please")[-1]["messages"])
     assert [m["role"] for m in messages] == ["user", "assistant", "tool", "tool"]
     calling = messages[1]["tool_calls"]
     assert [c["function"]["name"] for c in calling] == ["look", "send"]

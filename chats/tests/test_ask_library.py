@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from chats.asking import answer_of, ask_library
+from accounts.principal import Principal
+from amber.lib.database.tenant import as_tenant
+from chats import asking
+from chats.asking import answer_of
 from chats.messages.dialog import dialog_turns
 from chats.models import Turn
 from chats.tests.rows import ABSENT, converse, new_chat, say
@@ -33,6 +36,11 @@ def library(alice: Any, new_model: Any) -> Any:
     new_document(made, TEA, name="tea.txt", path="drinks/tea.txt")
     ingest()
     return Library.objects.select_related("embedding_model__provider").get(pk=made.pk)
+
+
+def ask_library(library: Any, principal: Principal, **asked: Any) -> Any:
+    with as_tenant(principal.tenant):
+        return asking.ask_library(library, principal, **asked)
 
 
 def address(library_id: Any) -> str:

@@ -34,7 +34,7 @@ def tool(alice, weather):
 @pytest.fixture
 def chat(alice, tool, new_model):
     new_model()
-    assistant = new_assistant(alice, model="fake-model")
+    assistant = new_assistant(alice, model="fake-model", untrusted_calls="allow")
     bind_tool(assistant, tool=tool)
     return new_chat(alice, assistant=assistant)
 
@@ -128,7 +128,7 @@ def test_a_service_that_moved_is_found_where_it_is_now(chat, alice, weather, too
 
 
 def test_what_is_no_longer_shared_is_gone_from_others_assistants(chat, alice, bob, weather, tool):
-    his = new_assistant(bob, model="fake-model")
+    his = new_assistant(bob, model="fake-model", untrusted_calls="allow")
     bind_tool(his, tool=tool)
     other_chat = new_chat(bob, assistant=his)
     ask(other_chat, bob, city="Rome")

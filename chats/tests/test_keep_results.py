@@ -25,6 +25,7 @@ from chats.tests.runs import (
     marker,
     prepared_for,
     run,
+    unmarked,
 )
 from chats.tests.test_approve_calls import die
 from chats.tests.test_end_turn import take_over
@@ -111,7 +112,7 @@ def test_a_long_result_is_cut_and_kept_whole(alice, mallory, bob, new_model, fak
         assert api(other).get(f"/api/v1/files/{shown['file_id']}/content/").status_code == 404
     told = [e["message"] for e in stream_of(turn) if e["event"] == "message.stored"]
     assert told[1]["file_id"] == shown["file_id"]
-    asked = fake_provider.requests(marker("make", {}))[-1]["messages"]
+    asked = unmarked(fake_provider.requests(marker("make", {}))[-1]["messages"])
     assert asked[-1] == {
         "role": "tool",
         "tool_call_id": result.tool_call["id"],
@@ -186,7 +187,7 @@ def test_a_vision_model_sees_an_image_in_the_next_step(alice, new_model, fake_pr
     assert shown.file is not None
     assert (shown.file.mime_type, shown.file.user) == ("image/png", alice.user)
     assert b"secret" not in content_of(alice, str(shown.file_id)), "not made anew"
-    asked = fake_provider.requests(question)[-1]["messages"]
+    asked = unmarked(fake_provider.requests(question)[-1]["messages"])
     assert [m["role"] for m in asked] == ["user", "assistant", "tool", "user"]
     (part,) = asked[-1]["content"]
     assert part["image_url"]["url"].startswith("data:image/png;base64,")
@@ -196,7 +197,7 @@ def test_a_text_model_reads_its_name(alice, new_model, fake_provider):
     new_model()
     question = marker("make", {}, tokens=8)
     answered(alice, ToolOutput("Here.", (image(),)), content=question)
-    asked = fake_provider.requests(question)[-1]["messages"]
+    asked = unmarked(fake_provider.requests(question)[-1]["messages"])
     assert asked[-1] == {"role": "user", "content": "[image: chart.png]"}
 
 
@@ -226,13 +227,13 @@ def test_the_next_request_is_the_same_when_it_is_made_from_the_rows(
     question = f"Both of them, {vision}{public_url} [[fake tokens=3]]"
     turn = ask(alice, "fake-parallel-tools", content=question)
     assert run(turn) == TurnStatus.COMPLETED
-    asked = fake_provider.requests(question)[-1]["messages"]
+    asked = unmarked(fake_provider.requests(question)[-1]["messages"])
     roles = ["user", "assistant", "tool", "tool", "user"]
     assert [m["role"] for m in asked] == roles
     answer = ChatMessage.objects.get(role="assistant")
     turn.tip = answer.parent
     again = prepared_for(turn).request.messages
-    assert json.loads(json.dumps(again)) == asked
+    assert unmarked(again) == asked
     assert turn.question_id == rows_of(turn)[0].parent_id
 
 
@@ -303,7 +304,7 @@ def test_a_document_belongs_to_the_result(alice, new_model, fake_provider):
     assert result.file is not None
     assert result.file.name == "speech.mp3"
     assert content_of(alice, str(result.file_id)) == b"\xff\xf3binary"
-    assert fake_provider.requests(question)[-1]["messages"][-1]["content"] == (
+    assert unmarked(fake_provider.requests(question)[-1]["messages"])[-1]["content"] == (
         "Spoken.\n[file: speech.mp3]"
     )
 
@@ -317,7 +318,7 @@ def test_further_documents_follow_and_are_only_named_to_the_model(alice, new_mod
     assert [row.file and row.file.name for row in (result, second, third)] == [
         *("a.bin", "b.txt", "chart.png")
     ]
-    assert fake_provider.requests(question)[-1]["messages"][-1]["content"] == (
+    assert unmarked(fake_provider.requests(question)[-1]["messages"])[-1]["content"] == (
         "[file: b.txt]\n[image: chart.png]"
     )
 

@@ -323,7 +323,7 @@ def test_an_image_asks_for_the_model_that_sees(chat, new_model, picture):
 def test_an_image_in_words_for_a_model_that_does_not_see(chat, picture):
     say(chat, "", role="file", file=picture)
     say(chat, "What is it?")
-    assert asked(prepare(chat))[-1][1].startswith("[image: cat.png]")
+    assert "\n[image: cat.png]\n</data-" in asked(prepare(chat))[-1][1]
 
 
 def test_a_named_model_stays_whatever_is_shown_to_it(chat, new_model, picture):
@@ -346,7 +346,7 @@ def test_a_picture_whose_bytes_are_gone_is_told_in_words(chat, new_model, alice)
 def test_a_text_file_is_told_with_its_name(chat, alice):
     say(chat, "", role="file", file=new_file(alice, name="notes.md", text="# Rain"))
     say(chat, "Sum it up")
-    assert asked(prepare(chat))[-1][1].startswith("[file: notes.md]\n# Rain")
+    assert "\n[file: notes.md]\n# Rain\n</data-" in asked(prepare(chat))[-1][1]
 
 
 @pytest.mark.django_db(transaction=True)

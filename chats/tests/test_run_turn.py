@@ -28,6 +28,7 @@ from chats.tests.runs import (
     names_of,
     run,
     seen_of,
+    unmarked,
 )
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
@@ -238,7 +239,7 @@ def test_two_calls_of_one_reply_are_one_reply_in_the_next_request(alice, new_mod
     asked = fake_provider.requests("parallel?")[-1]["messages"]
     assert [m["role"] for m in asked[-3:]] == ["assistant", "tool", "tool"]
     run(ask_in(turn.chat, alice, f"and then? {SIX}"))
-    replayed = fake_provider.requests("and then?")[-1]["messages"]
+    replayed = unmarked(fake_provider.requests("and then?")[-1]["messages"])
     calling = next(m for m in replayed if m.get("tool_calls"))
     assert len(calling["tool_calls"]) == 2
     place = replayed.index(calling)
@@ -265,7 +266,7 @@ def test_a_failing_tool_is_a_result_and_the_turn_goes_on(alice, new_model):
 
 
 def test_rounds_are_bounded(alice, new_model, settings):
-    @register_tool
+    @register_tool(harmless=True)
     def again() -> str:
         """Again."""
         return "again"

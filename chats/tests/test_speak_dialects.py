@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 from chats.models import ChatMessage, TurnStatus
-from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, run
+from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, run, unmarked
 from tests.fake_answers import answer_text
 from tools.calling.registry import register_tool
 
@@ -21,12 +21,12 @@ SERVERS = ["fake-parallel-tools", "fake-json-parallel-tools"]
 def two_tools(monkeypatch):
     monkeypatch.setattr("tools.calling.registry._tools", {})
 
-    @register_tool
+    @register_tool(harmless=True)
     def clock(city: Annotated[str, "Where"]) -> str:
         """Tells the time."""
         return f"Noon in {city}."
 
-    @register_tool
+    @register_tool(harmless=True)
     def weather(city: Annotated[str, "Where"]) -> str:
         """Tells the weather."""
         return f"Rain in {city}."
@@ -51,6 +51,7 @@ def test_two_calls_and_the_answer(alice, new_model, fake_provider, dialect, role
     assert turn.usage["completion_tokens"] > 0
     requests = fake_provider.requests(question)
     assert len(requests) == (2 if dialect == "tools" else 3)
+    assert all("\\n</data-" in json.dumps(body["messages"][-1]) for body in requests[1:])
     assert all(("tools" if dialect == "tools" else "functions") in body for body in requests)
 
 
@@ -65,7 +66,7 @@ def test_a_stored_parallel_round_is_replayed(alice, new_model, fake_provider, di
     turn.assistant.save()
     following = f"Again in {dialect}? [[fake tokens=1]]"
     assert run(ask_in(turn.chat, alice, following)) == TurnStatus.COMPLETED
-    messages = fake_provider.requests(following)[-1]["messages"]
+    messages = unmarked(fake_provider.requests(following)[-1]["messages"])
     expected = {
         "tools": ["user", "assistant", "tool", "tool", "assistant", "user"],
         "functions": ["user", *["assistant", "function"] * 2, "assistant", "user"],

@@ -7,7 +7,14 @@ from amber.lib.tests.local_server import say
 from chats.models import TurnStatus
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of
 from chats.tests.rows import say as say_in
-from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, prepared_for, run
+from chats.tests.runs import (
+    ask,
+    assert_stored_is_what_was_streamed,
+    marker,
+    prepared_for,
+    run,
+    unmarked,
+)
 from engine.history.prompt import WEB_SEARCH_PROMPT
 from libraries.models import File
 from tools.tests.services import say_json, url_of
@@ -37,7 +44,7 @@ def prepared(alice, new_model):
 
 
 def system_prompt_of(prepared):
-    return prepared.request.messages[0]["content"]
+    return unmarked(prepared.request.messages)[0]["content"]
 
 
 def names_of(prepared):

@@ -12,7 +12,13 @@ from typing import TypedDict
 from engine.history.call_pairs import pair_calls
 from engine.history.fences import collapse_newlines
 from engine.history.neighbours import content_of, merge_neighbours, text_part
-from engine.history.prompt import is_empty, join_texts, knowledge_prompt
+from engine.history.prompt import (
+    is_empty,
+    join_texts,
+    knowledge_prompt,
+    mark_untrusted,
+    one_line,
+)
 from engine.history.sent_at import sent_at, stamp, time_zone
 from engine.messages import (
     ASKING_ROLES,
@@ -40,11 +46,15 @@ class NoHumanMessage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HistoryProfile:
-    """What the normaliser must know of the answering model and of the user."""
+    """What the normaliser must know of the answering model and of the user.
+
+    Between marks made of `mark` stands what strangers wrote; if it is empty there are none.
+    """
 
     system_position: SystemPosition = "first"
     vision: bool = True
     time_zone: str = "UTC"
+    mark: str = ""
 
 
 def normalise(
@@ -78,7 +88,7 @@ def normalise(
         raise NoHumanMessage
     opening = 0 if history_is_cut else _count_opening(messages)
     stable = join_texts([*system_prompts, *(m.content for m in messages[:opening])])
-    varying = join_texts([*volatile, *_last_knowledge(messages)])
+    varying = join_texts([*volatile, *_last_knowledge(messages, profile.mark)])
     paired = pair_calls(messages[opening:])
     merged = merge_neighbours(_render(paired, profile, responding_assistant_id))
     if not any(is_asked(message) for message in merged):
@@ -95,11 +105,11 @@ def _count_opening(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def _last_knowledge(messages: Sequence[Message]) -> list[str]:
+def _last_knowledge(messages: Sequence[Message], mark: str) -> list[str]:
     """Return what was found for the last question: one text, or none if nothing was searched."""
     for message in reversed(messages):
         if message.role == MessageRole.KNOWLEDGE:
-            return [knowledge_prompt(message.content)]
+            return [knowledge_prompt(message.content, mark)]
         if message.role in ASKING_ROLES:
             break
     return []
@@ -113,11 +123,11 @@ def _render(
     for message in messages:
         match message.role:
             case MessageRole.FILE:
-                rendered += _render_file(message, vision=profile.vision)
+                rendered += _render_file(message, profile)
             case MessageRole.TOOL_CALL:
                 _add_call(rendered, message)
             case MessageRole.TOOL:
-                rendered.append(_render_result(message))
+                rendered.append(_render_result(message, profile.mark))
             case MessageRole.KNOWLEDGE:
                 pass  # the last one is volatile, older ones are not repeated
             case _:
@@ -162,13 +172,13 @@ def _render_answer(
     return [_system(warning), answer]
 
 
-def _render_file(message: Message, *, vision: bool) -> list[ProviderMessage]:
+def _render_file(message: Message, profile: HistoryProfile) -> list[ProviderMessage]:
     """Render the file, and the words sent along with it if there are any."""
     if message.file is not None and message.tool_call is not None:
-        return [produced_message(message.file, vision=vision)]
+        return [produced_message(message.file, vision=profile.vision, mark=profile.mark)]
     parts: list[Part] = []
     if message.file is not None:
-        parts.append(_file_part(message.file, vision=vision))
+        parts.append(_file_part(message.file, vision=profile.vision, mark=profile.mark))
     if not is_empty(message.content):
         parts.append(text_part(message.content))
     return [{"role": "user", "content": content_of(parts), **_name_field(message)}] if parts else []
@@ -182,18 +192,18 @@ def _name_field(message: Message) -> _NameField:
     return {"name": message.name} if message.name else {}
 
 
-def produced_message(file: Attachment, *, vision: bool) -> UserMessage:
+def produced_message(file: Attachment, *, vision: bool, mark: str = "") -> UserMessage:
     """Return what a tool made. A document is only named: its text would have no limit."""
     shown = file if file.is_image else Attachment(file.name, file.mime_type)
-    return mark_produced(content_of([_file_part(shown, vision=vision)]))
+    return mark_produced(content_of([_file_part(shown, vision=vision, mark=mark)]))
 
 
-def _file_part(file: Attachment, *, vision: bool) -> Part:
+def _file_part(file: Attachment, *, vision: bool, mark: str) -> Part:
     if file.is_image and vision and file.url:
         return {"type": "image_url", "image_url": {"url": file.url, "detail": "auto"}}
-    if file.is_image:
-        return text_part(f"[image: {file.name}]")
-    return text_part(join_texts([f"[file: {file.name}]", file.text or ""]))
+    name = one_line(file.name)
+    shown = f"[image: {name}]" if file.is_image else f"[file: {name}]"
+    return text_part(mark_untrusted(join_texts([shown, file.text or ""]), mark))
 
 
 def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
@@ -211,9 +221,10 @@ def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
     rendered.append({**calling, **message.provider_fields})
 
 
-def _render_result(message: Message) -> ProviderMessage:
+def _render_result(message: Message, mark: str) -> ProviderMessage:
     call_id = message.tool_call.id if message.tool_call else ""
-    return {"role": "tool", "tool_call_id": call_id, "content": message.content}
+    content = mark_untrusted(message.content, mark)
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
 def _place(

@@ -36,6 +36,7 @@ MIN_OVERLAP = 0.2
 """Share of the question's words a sentence must hold: below, common words alone match."""
 
 _SENT_AT = re.compile(r"^\[Sent at [^\]\n]*\]\n", re.MULTILINE)
+_MARK = re.compile(r"^<data-[0-9a-f]{1,64}>\n|\n</data-[0-9a-f]{1,64}>$", re.MULTILINE)
 _COMMAND = re.compile(r"/([\w-]{1,64})[ \t]*+(\{.*\}|)\s*+", re.DOTALL)
 # Only the first beginning is tried (`(?>`): where it has no end, the later ones have none either.
 _ASKED = re.compile(r"\A(?>.*?<question>\n)(.*)\n</question>\s*+\Z", re.DOTALL)
@@ -209,7 +210,8 @@ def _results(messages: Sequence[ProviderMessage]) -> list[tuple[str, str]]:
 
 
 def _text(message: ProviderMessage) -> str:
+    """Return the message's text without the marks around what strangers wrote."""
     content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content if part["type"] == "text")
+    if not isinstance(content, str):
+        content = "\n".join(part["text"] for part in content if part["type"] == "text")
+    return _MARK.sub("", content)

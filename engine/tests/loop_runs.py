@@ -12,7 +12,9 @@ from engine.messages import UserMessage
 from engine.provider.model import ModelRequest
 from engine.provider.reply import RetryPolicy
 from engine.tests.scripted_model import ScriptedModel, forever
+from engine.tool_calls import ToolCall
 from engine.tools import ToolResult, ToolSpec
+from engine.trust import Exposure
 
 RETRY_POLICY = RetryPolicy(first_token_seconds=10, idle_seconds=10, backoff_seconds=0)
 ASKED: UserMessage = {"role": "user", "content": "Which time is it?"}
@@ -27,6 +29,7 @@ class Tools:
     asking: Sequence[str] = ()
     client_tools: Sequence[str] = ()
     called: list[tuple[str, str, str]] = field(default_factory=list)
+    exposures: list[Exposure] = field(default_factory=list)
     let_go: int = 0
 
     @property
@@ -36,16 +39,17 @@ class Tools:
     def is_safe_to_repeat(self, name: str) -> bool:
         return True
 
-    def asks_first(self, name: str) -> bool:
-        return name in self.asking
+    def asks_first(self, call: ToolCall, exposure: Exposure) -> bool:
+        return call.name in self.asking
 
     def is_client_tool(self, name: str) -> bool:
         return name in self.client_tools
 
-    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-        self.called.append((call_id, name, arguments))
+    async def call(self, call: ToolCall, exposure: Exposure) -> ToolResult:
+        self.called.append((call.id, call.name, call.arguments))
+        self.exposures.append(exposure)
         try:
-            return ToolResult(call_id, True, await self.work(call_id))
+            return ToolResult(call.id, True, await self.work(call.id))
         finally:
             self.let_go += 1
 

@@ -22,7 +22,9 @@ from engine.tests.loop_runs import (
     run,
 )
 from engine.tests.scripted_model import ScriptedModel, call, calls, says
+from engine.tool_calls import ToolCall
 from engine.tools import ResultFile, ToolResult
+from engine.trust import Exposure
 
 # -- Calls that wait for a person ------------------------------------------------------------------
 
@@ -115,12 +117,12 @@ def test_images_are_shown_behind_all_results_in_the_order_they_came(vision, show
         b_is_made = asyncio.Event()
 
         class Draws(Tools):
-            async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-                if call_id == "a":
+            async def call(self, call: ToolCall, exposure: Exposure) -> ToolResult:
+                if call.id == "a":
                     await b_is_made.wait()
                 b_is_made.set()
-                image = Attachment(f"{call_id}.png", "image/png", url=f"data:{call_id}")
-                return ToolResult(call_id, True, call_id, produced=(ResultFile("1", image),))
+                image = Attachment(f"{call.id}.png", "image/png", url=f"data:{call.id}")
+                return ToolResult(call.id, True, call.id, produced=(ResultFile("1", image),))
 
         async with asyncio.timeout(20), aclosing(loop_events(model, Draws(at_once))) as parts:
             async for _ in parts:

@@ -24,6 +24,7 @@ from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy
 from engine.tool_calls import ToolCall
 from engine.tools import ToolResult, ToolSpec
+from engine.trust import Exposure
 from tests.fake_answers import answer_text
 from tests.fixtures_provider import RunningProvider
 
@@ -48,14 +49,15 @@ class Tools:
     def is_safe_to_repeat(self, name: str) -> bool:
         return False
 
-    def asks_first(self, name: str) -> bool:
+    def asks_first(self, call: ToolCall, exposure: Exposure) -> bool:
         return False
 
     def is_client_tool(self, name: str) -> bool:
         return False
 
-    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
-        return ToolResult(call_id, True, f"{name} of {json.loads(arguments).get('city')}")
+    async def call(self, call: ToolCall, exposure: Exposure) -> ToolResult:
+        city = json.loads(call.arguments).get("city")
+        return ToolResult(call.id, True, f"{call.name} of {city}")
 
 
 def golden(dialect: str) -> dict[str, Any]:

@@ -108,6 +108,7 @@ def manifest(url: str) -> Body:
                 "description": description,
                 "parameters": parameters,
                 "idempotent": idempotent,
+                "read_only": True,  # none of them changes anything
             }
             for name, (_, description, parameters, idempotent) in FUNCTIONS.items()
         ],

@@ -42,8 +42,9 @@ Leave out: what holds only for this conversation, what the assistant said, quest
 knowledge, secrets such as passwords, what they ask to be forgotten, and everything that is on the \
 list already.
 
-Write each fact as one short sentence about "the user", in the language of the message, whole \
-without the conversation (names instead of "he", dates instead of "tomorrow").
+Write each fact as one short sentence about "the user", in the user's own words and language, whole \
+without the conversation (names instead of "he", dates as YYYY-MM-DD instead of "tomorrow"). A fact \
+whose words the user did not use in the messages you name as evidence is dropped.
 
 Answer with JSON only: {"facts": [{"action": "add" | "update" | "supersede", "content": "…", \
 "memory": <number of the listed fact it makes more exact or contradicts, for update and \

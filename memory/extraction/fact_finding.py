@@ -1,7 +1,7 @@
 """Find the durable facts about a person in what they said.
 
-Only what the person said counts: a fact without one of their messages as evidence is dropped, so
-that recalled text, prompts, tool results and the assistant's own words never become memories. A
+Only what the person said counts: a fact whose words do not stand in their own messages is dropped,
+so that recalled text, prompts, tool results and the assistant's own words never become memories. A
 model decides (`memory.extraction.extractor`); with the offline model only explicit statements are
 found (`memory.extraction.explicit_statements`).
 
@@ -29,6 +29,7 @@ from memory.extraction.extractor import (
     decide,
 )
 from memory.facts.facts import EmbeddedText, Fact, RememberResult, known_to, remember
+from memory.facts.own_words import is_in_own_words
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.recall import recall
@@ -157,15 +158,20 @@ def _select_usable(
     messages: Sequence[ConversationText],
     assistant_id: UUID | None,
 ) -> list[LearntFact]:
-    """Return the facts that rest on something the user said, with the memory they replace."""
+    """Return the facts that say what the user said, with the memory they replace.
+
+    The messages that the model names as evidence must hold a fact's own words: what the assistant
+    said is among what the model was shown, and it may repeat what a stranger wrote.
+    """
     usable = []
     for decision in decisions:
-        numbers = [n for n in decision.evidence if 1 <= n <= len(messages)]
-        evidence = [messages[n - 1].id for n in numbers if messages[n - 1].by_user]
+        numbers = sorted({n for n in decision.evidence if 1 <= n <= len(messages)})
+        evidence = [messages[n - 1] for n in numbers if messages[n - 1].by_user]
         content = decision.content.replace("\0", "").strip()
         is_kept = decision.action != "none" and decision.confidence >= MIN_CONFIDENCE
-        if is_kept and evidence and content:
-            fact = Fact(content, evidence, decision.confidence, told_to=assistant_id)
+        if is_kept and content and is_in_own_words(content, [each.text for each in evidence]):
+            ids = [each.id for each in evidence]
+            fact = Fact(content, ids, decision.confidence, told_to=assistant_id)
             usable.append(LearntFact(fact, replaces=_find_replaced(decision, known)))
     return usable
 

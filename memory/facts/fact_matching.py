@@ -65,9 +65,12 @@ def fingerprint(statement: str) -> str:
 
 def can_be_same(one: str, other: str) -> bool:
     """Return whether nearness may make these the same: all numbers and negation must agree."""
-    return _NUMBERS.findall(one) == _NUMBERS.findall(other) and bool(
-        _NEGATIONS.search(one.casefold())
-    ) == bool(_NEGATIONS.search(other.casefold()))
+    has_same_numbers = _NUMBERS.findall(one) == _NUMBERS.findall(other)
+    return has_same_numbers and is_negated(one) == is_negated(other)
+
+
+def is_negated(statement: str) -> bool:
+    return _NEGATIONS.search(statement.casefold()) is not None
 
 
 def contradicts(one: str, other: str) -> bool:

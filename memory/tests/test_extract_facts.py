@@ -134,13 +134,28 @@ def test_a_contradiction_supersedes_the_fact_it_names(owner, said):
     "decision",
     [
         {"action": "add", "content": "The user likes opera", "evidence": [2]},
+        {"action": "add", "content": "The user likes opera", "evidence": [1]},
+        {"action": "add", "content": "The user moved to Rome", "evidence": [1]},
+        {"action": "add", "content": "The user never moved to Oslo", "evidence": [1]},
+        {"action": "add", "content": "The user moved to Oslo 7 weeks ago", "evidence": [1]},
         {"action": "add", "content": "The user likes opera", "evidence": []},
         {"action": "add", "content": "The user likes opera", "evidence": [99, 0, -1]},
         {"action": "none", "content": "The user likes opera", "evidence": [1]},
         {"action": "add", "content": "  ", "evidence": [1]},
         {"action": "add", "content": "Maybe", "evidence": [1], "confidence": 0.2},
     ],
-    ids=["the assistant's words", "no evidence", "no such message", "none", "empty", "unsure"],
+    ids=[
+        "the assistant's words",
+        "the assistant's words as the user's",
+        "another word",
+        "a denial",
+        "a number",
+        "no evidence",
+        "no such message",
+        "none",
+        "empty",
+        "unsure",
+    ],
 )
 def test_what_the_user_did_not_say_is_dropped(owner, said, decision):
     assert run(owner, said, Scripted(facts(decision))) == []
@@ -252,7 +267,9 @@ def test_what_is_known_is_shown_within_its_budget(owner, said):
     assert count_text(model.question.partition("</known>")[0]) < KNOWN_TOKENS + 100
 
 
-def test_ten_decisions_are_enough(owner, said):
+def test_ten_decisions_are_enough(owner):
+    ships = " ".join(f"I own ship number {n}." for n in range(1, 60))
+    said = [ConversationText(uuid4(), True, ships)]
     many = [{"content": f"The user owns ship number {n}", "evidence": [1]} for n in range(1, 60)]
     assert len(run(owner, said, Scripted(facts(*many)))) == 10
 

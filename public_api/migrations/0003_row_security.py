@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("operations", "0001_from_chats"),
         ("chats", "0011_operations_moved_out"),
-        ("assistants", "0003_groups"),
+        ("assistants", "0004_untrusted_calls"),
         ("tools", "0006_groups"),
         ("libraries", "0011_groups"),
         ("memory", "0004_counts"),

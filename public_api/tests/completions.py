@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from chats.tests.runs import unmarked
+
 SIX = "[[fake tokens=6]]"
 SLOW = "[[fake tokens=400 itl=50]]"
 WEATHER: Any = {
@@ -43,5 +45,5 @@ def text_of(chunks: list[Any]) -> str:
 
 
 def seen_by_model(completion: Any) -> Any:
-    """What fake-echo was sent."""
-    return json.loads(completion.choices[0].message.content)
+    """What fake-echo was sent, without Amber's marks."""
+    return unmarked(json.loads(completion.choices[0].message.content))

@@ -10,7 +10,7 @@ from PIL import Image
 
 from amber.processes import wait_until
 from chats.models import Chat, ChatMessage, Turn, TurnStatus
-from chats.tests.runs import WAIT_SECONDS, marker
+from chats.tests.runs import WAIT_SECONDS, marker, unmarked
 from libraries.models import File
 from public_api.tests.exchange import Answer, request
 from tests.fake_answers import answer_text
@@ -42,8 +42,8 @@ def png_url():
 
 
 def seen_by_model(answer: Answer) -> list[dict[str, Any]]:
-    """What fake-echo was sent."""
-    seen: list[dict[str, Any]] = json.loads(answer.json()["messages"][-1]["content"])
+    """What fake-echo was sent, without Amber's marks."""
+    seen: list[dict[str, Any]] = unmarked(json.loads(answer.json()["messages"][-1]["content"]))
     return seen
 
 

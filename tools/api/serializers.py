@@ -43,7 +43,8 @@ class ToolChanges(serializers.Serializer[Any]):
     )
     options = serializers.DictField(
         required=False,
-        help_text="`ask_first` lists functions that a person must approve before each call. The "
+        help_text="`ask_first` lists functions that a person must approve before each call, "
+        "`trusted` those that are called without asking even after untrusted content was read. The "
         "other options depend on the kind.",
     )
     shared = serializers.BooleanField(required=False)

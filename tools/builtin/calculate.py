@@ -42,7 +42,7 @@ _SIGNS: Final = str.maketrans(
 )
 
 
-@register_tool(idempotent=True)
+@register_tool(idempotent=True, harmless=True, own_words=True)
 def calculate(
     expression: Annotated[
         str,

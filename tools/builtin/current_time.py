@@ -7,7 +7,7 @@ from tools.calling.registry import register_tool
 from tools.protocol import ToolContext, ToolError
 
 
-@register_tool(idempotent=True)
+@register_tool(idempotent=True, harmless=True, own_words=True)
 def current_time(
     context: ToolContext,
     time_zone: Annotated[

@@ -21,7 +21,7 @@ def _is_offered(circumstances: Circumstances) -> bool:
     return circumstances.has_library
 
 
-@register_tool(when=_is_offered, idempotent=True)
+@register_tool(when=_is_offered, idempotent=True, harmless=True)
 def search_library(
     context: ToolContext,
     query: Annotated[str, "What to look for: a question, or words that the passage would use"],

@@ -17,7 +17,7 @@ def _is_offered(_: Circumstances) -> bool:
     return bool(settings.AMBER_TTS_URL or settings.AMBER_TTS_MODEL)
 
 
-@register_tool(when=_is_offered, idempotent=True)
+@register_tool(when=_is_offered, idempotent=True, harmless=True)
 async def text_to_speech(
     context: ToolContext,
     text: Annotated[str, "What to say, word for word, without markup"],

@@ -2,7 +2,8 @@
 
 It is offered when one is configured (AMBER_SEARXNG_URL, else AMBER_TAVILY_API_KEY), unless the
 assistant disables web browsing. Its prompt opens the system prompt of turns that are offered it.
-It opens none of the pages that it finds.
+It opens none of the pages that it finds. A query goes to the operator's engine, whatever the turn has
+read; that is whom the operator trusts with it (docs/tools.md).
 """
 
 from typing import Annotated, Final, Literal
@@ -23,7 +24,9 @@ def _is_offered(circumstances: Circumstances) -> bool:
     return bool(configured) and not circumstances.disable_web_browsing
 
 
-@register_tool(when=_is_offered, idempotent=True, prompt=WEB_SEARCH_PROMPT)
+@register_tool(
+    when=_is_offered, idempotent=True, harmless=True, names_addresses=True, prompt=WEB_SEARCH_PROMPT
+)
 async def web_search(
     context: ToolContext,
     query: Annotated[str, "What to search for, as typed into a search engine"],

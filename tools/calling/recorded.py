@@ -26,7 +26,10 @@ from tools.protocol import ArgumentsError, OfferedTool, ToolContext, ToolError, 
 logger = structlog.get_logger(__name__)
 
 EVERY_FUNCTION: Final = "*"
-"""In `options["ask_first"]`, stands for all of the tool's functions, present and future."""
+"""In `options["ask_first"]` and `options["trusted"]`, stands for all of the tool's functions, present and future."""
+
+OWNER_OPTIONS: Final = ("ask_first", "trusted")
+"""Options of every kind of tool, by which its owner says how its functions are called."""
 
 _DEADLINE_SLACK_SECONDS: Final = 0.05
 """The toolbox sets its deadline a moment before this module starts to count."""
@@ -37,11 +40,15 @@ _ID_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class RecordedTool:
-    """A function of a stored tool: an `OfferedTool` that wraps the one of its source."""
+    """A function of a stored tool: an `OfferedTool` that wraps the one of its source.
+
+    `is_harmless` is the word of the tool's owner (`options["trusted"]`).
+    """
 
     inner: OfferedTool
     tool_id: UUID
     asks_first: bool
+    is_harmless: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -54,6 +61,10 @@ class RecordedTool:
     @property
     def is_idempotent(self) -> bool:
         return self.inner.is_idempotent
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.inner.is_read_only
 
     @property
     def timeout_seconds(self) -> float | None:

@@ -17,12 +17,15 @@ import structlog
 
 from engine.context.budget import cut_text
 from engine.text.tokens import at_most_tokens
+from engine.tool_calls import ToolCall
 from engine.tools import MAX_OFFERED_TOOLS, ToolResult, ToolSpec
+from engine.trust import Exposure
 from tools.calling.arguments import parse_arguments
+from tools.calling.guard import is_guarded
 from tools.calling.recorded import RecordedTool
-from tools.calling.registry import BuiltinTool
+from tools.calling.registry import BuiltinTool, reserved_names
 from tools.calling.result_files import ResultFiles
-from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput
+from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput, UntrustedCalls
 
 logger = structlog.get_logger(__name__)
 
@@ -87,31 +90,39 @@ class TurnToolbox:
     def is_safe_to_repeat(self, name: str) -> bool:
         return name in self._tools and self._tools[name].is_idempotent
 
-    def asks_first(self, name: str) -> bool:
+    def asks_first(self, call: ToolCall, exposure: Exposure) -> bool:
         """Whether a person is asked. If nobody can approve, such a call is refused at once."""
-        return self._is_attended and name in self._tools and self._tools[name].asks_first
+        tool = self._tools.get(call.name)
+        if tool is None or not self._is_attended:
+            return False
+        may_ask = self._context.untrusted_calls == UntrustedCalls.ASK
+        return tool.asks_first or (may_ask and self._is_guarded(tool, call, exposure))
 
     def is_client_tool(self, name: str) -> bool:
         return name in self._client_tools
 
-    async def call(self, *, call_id: str, name: str, arguments: str) -> ToolResult:
+    async def call(self, call: ToolCall, exposure: Exposure) -> ToolResult:
         """Make the call and return its result, which says what went wrong.
 
-        Raises CancelledError for a cancelled call and nothing else.
+        Of calls that ask first only those may come that a person approved. Raises CancelledError for
+        a cancelled call and nothing else.
         """
+        call_id, name = call.id, call.name
         failed = partial(ToolResult, call_id=call_id, ok=False)
         tool = self._tools.get(name)
         if tool is None:
             return failed(content=f"There is no tool named {name}.{self._known_names()}")
         if tool.asks_first and not self._is_attended:
             return failed(content=_refuse_unattended(name))
+        if not self._may_guarded_be_approved and self._is_guarded(tool, call, exposure):
+            return failed(content=_refuse_untrusted(name))
         log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
         timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
         deadline = asyncio.timeout(timeout_seconds)
         try:
             async with deadline:
-                context = replace(self._context, call_id=call_id)
-                output = await tool.call(parse_arguments(arguments), context)
+                context = replace(self._context, call_id=call_id, exposure=exposure)
+                output = await tool.call(parse_arguments(call.arguments), context)
             return await self._result(call_id, name, output)
         except ToolError as error:
             log.info("tool_refused", reason=type(error).__name__)
@@ -122,6 +133,22 @@ class TurnToolbox:
                 return failed(content=f"{name} did not answer within {timeout_seconds:g} seconds.")
             log.exception("tool_failed")
             return failed(content=f"{name} failed. The reason was logged for its owner.")
+
+    @property
+    def _may_guarded_be_approved(self) -> bool:
+        return self._is_attended and self._context.untrusted_calls == UntrustedCalls.ASK
+
+    def _is_guarded(self, tool: OfferedTool, call: ToolCall, exposure: Exposure) -> bool:
+        if not exposure.is_untrusted:
+            return False
+        context = replace(self._context, exposure=exposure)
+        tool_id = tool.tool_id if isinstance(tool, RecordedTool) else None
+        same = (
+            name
+            for name, each in self._tools.items()
+            if isinstance(each, RecordedTool) and each.tool_id == tool_id
+        )
+        return is_guarded(tool, call.arguments, context, same_source=frozenset(same))
 
     async def record_declined(self, *, call_id: str, name: str) -> None:
         """Log a call that a person declined, where the calls of its tool are logged."""
@@ -159,14 +186,17 @@ class TurnToolbox:
 def make_offered_names(tools: Sequence[OfferedTool]) -> list[str]:
     """Return unique names for the model, in the order of `tools`.
 
-    Functions that would share a name become `<tool>__<function>`; built-in tools are not renamed.
+    Functions that would share a name become `<tool>__<function>`; built-in tools are not renamed. Nor
+    does a function get the name of a built-in tool whose results are trusted, offered or not.
     """
     plain = [allowed_name(tool.spec.name) for tool in tools]
     shared = {name for name, times in Counter(plain).items() if times > 1}
+    reserved = reserved_names()
+    shared |= reserved
     names: list[str] = []
-    taken = set(plain) - shared
+    taken = (set(plain) - shared) | reserved
     for tool, name in zip(tools, plain, strict=True):
-        if name in shared:
+        if name in shared and not isinstance(tool, BuiltinTool):
             name = _make_unique(_qualify_name(tool.source, name), taken)
             taken.add(name)
         names.append(name)
@@ -199,6 +229,14 @@ def _refuse_unattended(name: str) -> str:
     return (
         f"{name} was not called: a person must approve each call, and in this conversation nobody "
         "can. Say so, and go on without it."
+    )
+
+
+def _refuse_untrusted(name: str) -> str:
+    return (
+        f"{name} was not called: this conversation holds text that neither the user nor the "
+        "assistant's owner wrote, and such calls are not made on its account. Say so, and go on "
+        "without it."
     )
 
 

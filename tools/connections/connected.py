@@ -36,11 +36,13 @@ def functions_of(tool: Tool, *, chosen: Collection[str] = ()) -> Sequence[Offere
     If any are `chosen`, only those.
     """
     asked = frozenset(tool.options.get("ask_first", ()))
+    trusted = frozenset(tool.options.get("trusted", ()))
     return [
         RecordedTool(
             inner=function,
             tool_id=tool.pk,
             asks_first=function.asks_first or bool({function.spec.name, EVERY_FUNCTION} & asked),
+            is_harmless=bool({function.spec.name, EVERY_FUNCTION} & trusted),
         )
         for function in source_of(tool.kind).functions(connection_of(tool), tool.data)
         if not chosen or function.spec.name in chosen

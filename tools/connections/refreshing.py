@@ -18,6 +18,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from amber.lib.errors import AmberError, Unavailable
+from tools.calling.recorded import OWNER_OPTIONS
 from tools.connections.connected import connection_of
 from tools.connections.inspection import InspectionRequest, discover_all, key_origin
 from tools.models import Tool
@@ -37,7 +38,7 @@ MAX_ERROR_CHARS: Final = 4_000
 def question_of(tool: Tool, *, document: str = "") -> InspectionRequest:
     """Return what to ask the tool's service; `document` is a pasted one. Raises Unavailable."""
     connection = connection_of(tool)
-    options = {n: deepcopy(v) for n, v in connection.options.items() if n != "ask_first"}
+    options = {n: deepcopy(v) for n, v in connection.options.items() if n not in OWNER_OPTIONS}
     if document:
         options["document"] = document
     return InspectionRequest(tool.kind, replace(connection, options=options))

@@ -1,7 +1,7 @@
 """Read and check what a discovery address answers with, field by field (docs/tools.md).
 
     {"name", "description", "homepage_url"?, "callback_url", "functions": [{"name", "description",
-     "parameters", "idempotent"?, "requires_approval"?, "timeout_seconds"?}]}
+     "parameters", "idempotent"?, "read_only"?, "requires_approval"?, "timeout_seconds"?}]}
 
 All that is wrong is reported at once, each fault at its place (`functions[2].parameters`). Unknown
 fields are ignored. Pure: the guarded client decides whether the callback may be called, and the
@@ -40,6 +40,7 @@ class _Function(BaseModel):
     description: _Text
     parameters: dict[str, Any]
     idempotent: bool | None = None
+    read_only: bool | None = None
     requires_approval: bool | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS)] | None = None
 

@@ -76,6 +76,7 @@ class DiscoverySource:
                     each["name"], each["description"], {"type": "object", **each["parameters"]}
                 ),
                 is_idempotent=each.get("idempotent", False),
+                is_read_only=each.get("read_only", False),
                 asks_first=each.get("requires_approval", False),
                 timeout_seconds=each.get("timeout_seconds"),
             )
@@ -96,6 +97,8 @@ class DiscoveryFunction:
     is_idempotent: bool
     asks_first: bool
     timeout_seconds: float | None
+    is_read_only: bool = False
+    is_harmless: bool = False
 
     @property
     def source(self) -> str:

@@ -88,4 +88,6 @@ def _function(tool: Mapping[str, Any], hints: Mapping[str, Any]) -> dict[str, An
     }
     if hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True:
         function["idempotent"] = True
+    if hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True:
+        function["read_only"] = True
     return function

@@ -79,6 +79,7 @@ class MCPSource:
                 protocol_version=data.get("protocol_version", ""),
                 spec=ToolSpec(each["name"], each["description"], each["parameters"]),
                 is_idempotent=each.get("idempotent", False),
+                is_read_only=each.get("read_only", False),
                 asks_first=each["name"] in ask_first,
             )
             for each in data.get("functions", ())
@@ -98,6 +99,8 @@ class MCPFunction:
     is_idempotent: bool
     asks_first: bool
     timeout_seconds: float | None = None
+    is_read_only: bool = False
+    is_harmless: bool = False
 
     @property
     def source(self) -> str:

@@ -231,6 +231,7 @@ def _function(
         "description": _describe_operation(operation),
         "parameters": arguments.schema,
         "idempotent": operation.method in SAFE_METHODS,
+        "read_only": operation.method in SAFE_METHODS,
         "request": plan.as_data(),
     }
     if operation.described.get("x-openai-isConsequential") is True:

@@ -22,7 +22,7 @@ from amber.lib.errors import Invalid
 from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
 from tools.openapi.answer import output_of
-from tools.openapi.functions import Description, FunctionsRequest
+from tools.openapi.functions import SAFE_METHODS, Description, FunctionsRequest
 from tools.openapi.options import validate_options
 from tools.openapi.plan import Plan
 from tools.openapi.reader import read_in_child
@@ -109,6 +109,11 @@ class OpenAPIFunction:
     is_idempotent: bool
     asks_first: bool
     timeout_seconds: float | None = None
+    is_harmless: bool = False
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.plan.method.lower() in SAFE_METHODS
 
     @property
     def source(self) -> str:

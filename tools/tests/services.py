@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.tests.local_server import Answer, LocalServer, say
 from tools.calling import registry
 from tools.protocol import ToolContext, ToolOutput
@@ -21,4 +22,5 @@ def say_json(value: Any, *, status: int = 200) -> Answer:
 
 def call(name: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     """Call the built-in tool, whether or not it would be offered. Raises what it raises."""
-    return asyncio.run(registry._tools[name].call(arguments, context))
+    with as_tenant(Tenant(context.organization_id, context.user_id, context.guest_id)):
+        return asyncio.run(registry._tools[name].call(arguments, context))

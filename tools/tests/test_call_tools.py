@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.tool_calls import ToolCall
 from engine.tools import MAX_OFFERED_TOOLS, Toolbox, ToolResult, ToolSpec
+from engine.trust import Exposure
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits, TurnToolbox, allowed_name, make_offered_names
 from tools.protocol import ToolContext, ToolError, ToolOutput
@@ -23,6 +25,8 @@ class FakeTool:
     source: str = ""
     is_idempotent: bool = False
     asks_first: bool = False
+    is_harmless: bool = False
+    is_read_only: bool = False
     timeout_seconds: float | None = None
     calls: list[tuple[Mapping[str, Any], ToolContext]] = field(default_factory=list)
 
@@ -51,7 +55,11 @@ def toolbox(context):
 
 
 def run(box: Toolbox, name: str = "echo", arguments: str = "{}") -> ToolResult:
-    return asyncio.run(box.call(call_id="c1", name=name, arguments=arguments))
+    return asyncio.run(box.call(ToolCall("c1", name, arguments), Exposure()))
+
+
+def asks_first(box: Toolbox, name: str) -> bool:
+    return box.asks_first(ToolCall("c1", name, "{}"), Exposure())
 
 
 def test_a_call_gets_its_arguments_and_its_context(toolbox, context):
@@ -107,7 +115,7 @@ def test_a_timeout_inside_a_tool_is_its_fault(toolbox):
 def test_a_cancelled_call_stays_cancelled(toolbox):
     async def cancel_it() -> None:
         box = toolbox(FakeTool(answer="hang"))
-        task = asyncio.create_task(box.call(call_id="c1", name="echo", arguments="{}"))
+        task = asyncio.create_task(box.call(ToolCall("c1", "echo", "{}"), Exposure()))
         await asyncio.sleep(0)
         task.cancel()
         await task
@@ -136,16 +144,16 @@ def test_a_long_error_is_cut_too(toolbox):
 def test_what_asks_first_is_known_by_its_offered_name(toolbox):
     tools = [FakeTool("send it", asks_first=True), FakeTool("look")]
     in_chat = toolbox(*tools, chat_id=UUID(int=9))
-    assert in_chat.asks_first("send_it")
-    assert not in_chat.asks_first("look")
-    assert not in_chat.asks_first("unknown")
+    assert asks_first(in_chat, "send_it")
+    assert not asks_first(in_chat, "look")
+    assert not asks_first(in_chat, "unknown")
     assert run(in_chat, "send_it").ok, "whoever runs it has asked"
 
 
 def test_without_a_chat_nobody_is_asked_and_nothing_called(toolbox):
     tool = FakeTool("send", asks_first=True)
     box = toolbox(tool)
-    assert not box.asks_first("send")
+    assert not asks_first(box, "send")
     result = run(box, "send")
     assert not result.ok
     assert result.content.startswith("send was not called: a person must approve each call")
@@ -155,7 +163,7 @@ def test_without_a_chat_nobody_is_asked_and_nothing_called(toolbox):
 def test_in_a_chat_that_nobody_attends_such_a_call_is_refused_too(toolbox):
     tool = FakeTool("send", asks_first=True)
     box = toolbox(tool, chat_id=UUID(int=1), is_attended=False)
-    assert not box.asks_first("send")
+    assert not asks_first(box, "send")
     assert "nobody can" in run(box, "send").content
     assert tool.calls == []
 
@@ -231,6 +239,12 @@ def test_names_are_fit_for_models_and_unique(tools, names):
 
 
 sources = st.lists(st.tuples(st.sampled_from(["", "A", "B b", "查"]), st.text(max_size=70)))
+
+
+@pytest.mark.parametrize("name", ["calculate", "web_search", "web_browse"])
+def test_a_name_by_which_results_are_trusted_is_no_strangers(name):
+    assert make_offered_names([FakeTool(name, source="Shop")]) == [f"Shop__{name}"]
+    assert make_offered_names([FakeTool("text_to_speech", source="Shop")]) == ["text_to_speech"]
 
 
 @given(sources | st.lists(st.tuples(st.just("A"), st.sampled_from(["f", "f_2", "A__f", "f"]))))

@@ -41,7 +41,8 @@ def test_a_server_says_what_it_is_and_offers(settings):
     assert functions["add"]["description"] == "Adds two numbers."
     assert functions["add"]["parameters"]["required"] == ["a", "b"]
     assert functions["add"]["idempotent"] is True
-    assert "idempotent" not in functions["forget"]
+    assert functions["add"]["read_only"] is True
+    assert not {"idempotent", "read_only"} & functions["forget"].keys()
     (warning,) = found.warnings
     assert warning.startswith("forget can destroy")
 

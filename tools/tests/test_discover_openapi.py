@@ -170,6 +170,16 @@ def test_functions_ask_first_if_the_owner_or_the_document_says_so():
     assert {f.spec.name for f in functions if f.asks_first} == {"note", "growTree"}
 
 
+def test_get_alone_only_reads():
+    functions = discover(document=FOREST.decode()).data["functions"]
+    reading = {f["name"] for f in functions if f["read_only"]}
+    assert reading == {f["name"] for f in functions if f["request"]["method"] in ("GET", "HEAD")}
+    connection = Connection("", "", {"document": FOREST.decode()})
+    offered = OpenAPISource().functions(connection, {"functions": functions})
+    assert {f.spec.name for f in offered if f.is_read_only} == reading
+    assert reading and not any(f.is_harmless for f in offered)
+
+
 def test_nul_characters_do_not_reach_the_row():
     text = paths_document("https://a.example.com").replace("things", "a\\u0000b\\\\u0000")
     (function,) = discover(document=text).data["functions"]

@@ -7,6 +7,7 @@ import pytest
 from accounts.models import IdempotencyRecord
 from amber.lib.tests.local_server import say
 from tests.personas import api
+from tools.connections.connected import functions_of
 from tools.keys import decrypt_api_key
 from tools.models import PastedDocument, Tool
 from tools.tests.tool_service import ToolService, function, serving
@@ -60,6 +61,7 @@ def test_adds_a_tool_and_says_what_was_found(bob, weather):
     plain, marked = shown["functions"]
     assert plain == function() | {
         "idempotent": False,
+        "read_only": False,
         "requires_approval": False,
         "timeout_seconds": None,
     }
@@ -180,6 +182,8 @@ def test_an_unsafe_address_makes_no_tool(bob, weather, settings):
         ({"options": {"colour": "red"}}, "options.colour"),
         ({"options": {"ask_first": "forecast"}}, "options.ask_first"),
         ({"options": {"ask_first": ["tornado"]}}, "options.ask_first"),
+        ({"options": {"trusted": "forecast"}}, "options.trusted"),
+        ({"options": {"trusted": ["tornado"]}}, "options.trusted"),
         ({"options": {"document": 5}}, "options.document"),
         ({"options": {"document": "{}"}}, "document"),
         ({"document": "{}"}, "document"),
@@ -432,6 +436,24 @@ def test_functions_that_ask_first_are_chosen_without_asking_the_service(bob, wea
     assert api(bob).patch(of(tool), {"options": {"ask_first": ["*"]}}).status_code == 200
     answer = api(bob).patch(of(tool), {"options": {"ask_first": ["gone"]}})
     assert list(fields_of(answer)) == ["options.ask_first"]
+
+
+def test_functions_are_trusted_by_their_owners_word_alone(bob, weather):
+    weather.functions = [function(read_only=True), function("tornado")]
+    tool = added(bob, weather)
+    shown = api(bob).get(of(tool)).json()["functions"]
+    assert [each["read_only"] for each in shown] == [True, False]
+    chosen = {"options": {"trusted": ["tornado"]}}
+    answer = api(bob).patch(of(tool), chosen)
+    assert (answer.status_code, answer.json()["options"]) == (200, chosen["options"])
+    assert len(weather.asked) == 1
+    offered = functions_of(Tool.objects.get())
+    assert [(each.is_read_only, each.is_harmless) for each in offered] == [
+        (True, False),
+        (False, True),
+    ]
+    api(bob).patch(of(tool), {"options": {"trusted": ["*"]}})
+    assert all(each.is_harmless for each in functions_of(Tool.objects.get()))
 
 
 def test_its_kind_stays(bob, weather):

@@ -9,6 +9,8 @@ from django.test import Client
 from jsonschema.validators import Draft202012Validator
 
 from accounts.models import User
+from engine.tool_calls import ToolCall
+from engine.trust import Exposure
 from tools.calling.registry import offer_builtin_tools
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits, TurnToolbox
@@ -49,7 +51,7 @@ def test_they_answer_through_a_toolbox(context, name, arguments, ok, content):
     box = TurnToolbox(
         offer_builtin_tools(Circumstances()), context=context, limits=limits, files=files
     )
-    result = asyncio.run(box.call(call_id="c", name=name, arguments=arguments))
+    result = asyncio.run(box.call(ToolCall("c", name, arguments), Exposure()))
     assert (result.ok, result.content) == (ok, content)
     assert box.is_safe_to_repeat(name)
 

@@ -26,6 +26,8 @@ class Function:
     source: str = "Tool"
     is_idempotent: bool = False
     asks_first: bool = False
+    is_harmless: bool = False
+    is_read_only: bool = False
     timeout_seconds: float | None = None
 
     async def call(self, arguments: Any, context: Any) -> ToolOutput:

@@ -1,17 +1,20 @@
 """Test the built-in tools `remember` and `forget`, for a person and for a guest."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from amber.lib.database.tenant import Tenant, as_tenant
+from engine.trust import Exposure
 from memory.facts.facts import Fact, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona
-from tools.builtin.forget import forget as forget_tool
-from tools.builtin.remember import remember as remember_tool
+from tools.builtin.forget import forget
+from tools.builtin.remember import remember as remember_unsaid
 from tools.calling.registry import offer_builtin_tools
 from tools.protocol import Circumstances, ToolContext, ToolError
 
@@ -29,6 +32,23 @@ def embedder(db: None) -> EmbeddingModel:
 def context(persona: Persona, **fields: Any) -> ToolContext:
     fields = {"user_id": persona.user.pk, "question_id": uuid4()} | fields
     return ToolContext(persona.organization.pk, **fields)
+
+
+def remember_tool(asked: ToolContext, content: str, replaces: str = "") -> str:
+    """Call the tool in a turn in which the user has said so."""
+    said = replace(asked, exposure=Exposure(typed=(f"{content}. {replaces}",)))
+    with acting_in(asked):
+        return remember_unsaid(said, content, replaces)
+
+
+def forget_tool(asked: ToolContext, content: str) -> str:
+    with acting_in(asked):
+        return forget(asked, content)
+
+
+def acting_in(asked: ToolContext) -> Any:
+    """A block on behalf of whoever asked the turn."""
+    return as_tenant(Tenant(asked.organization_id, asked.user_id, asked.guest_id))
 
 
 def owner(persona: Persona) -> Owner:

@@ -9,7 +9,6 @@ import os
 import secrets
 from typing import Any
 
-from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
@@ -47,25 +46,12 @@ class Command(BaseCommand):
 
     def build_wall(self) -> None:
         """Make the roles and give them their rights; with one role, say what that gives up."""
-        logins = {role: each["USER"] for role, each in settings.AMBER_DATABASES.items()}
-        if len({logins["app"], logins["owner"]}) == 1:
-            self.stderr.write(database_roles.ONE_ROLE)
-            with connection.cursor() as cursor:
-                database_roles.stop_forcing(cursor)
-            return
-        if (logins["app"], logins["system"]) != (database_roles.APP, database_roles.SYSTEM):
-            raise CommandError(
-                f"DATABASE_URL must log in as {database_roles.APP} and "
-                f"AMBER_SYSTEM_DATABASE_URL as {database_roles.SYSTEM}; bootstrap makes both."
-            )
-        passwords = {
-            database_roles.APP: settings.AMBER_DATABASES["app"]["PASSWORD"],
-            database_roles.SYSTEM: settings.AMBER_DATABASES["system"]["PASSWORD"],
-        }
         try:
-            database_roles.prepare(connection, passwords)
+            warning = database_roles.arrange_installation(connection)
         except database_roles.RolesMissing as missing:
             raise CommandError(str(missing)) from None
+        if warning:
+            self.stderr.write(warning)
 
     def admin(self) -> User:
         """Return the administrator that the environment names, else the first one, else a new

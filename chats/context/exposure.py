@@ -1,0 +1,64 @@
+"""Read from a turn's rows what it has read that strangers wrote, and name the mark around it.
+
+The rows are those that the model is shown, so whoever runs the turn next reads the same
+(`engine.trust`). Of recalled earlier talk it is looked up whether results of tools, passages or
+files are part of it. Nothing is written.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+from uuid import UUID
+
+from django.utils.crypto import salted_hmac
+
+from chats.context.findings import RetrievedContext
+from chats.context.tail import as_engine_message
+from chats.models import ChatMessage, MessageBlock, Turn
+from engine.messages import ROLES, MessageRole
+from engine.trust import EARLIER_TALK, MEMORIES, TOOL_RESULTS, Exposure, exposure_of
+from tools.calling.registry import own_words_names
+
+MARK_CHARS: Final = 8
+"""Some five tokens around each text; who guesses one in four billion has it taken out of his own."""
+
+_UNTRUSTED_ROLES: Final = [role for role, facts in ROLES.items() if facts.is_untrusted]
+
+
+def read_exposure(
+    turn: Turn, rows: Sequence[ChatMessage], found: RetrievedContext, prompts: Sequence[str]
+) -> Exposure:
+    """Return what the turn has read so far. Two queries if earlier talk was recalled, else none.
+
+    Results that no turn wrote are the caller's, whatever their tools are called; those of a turn
+    without a chat cannot be told apart.
+    """
+    is_posted = any(row.role == MessageRole.TOOL and row.step is None for row in rows)
+    return exposure_of(
+        [as_engine_message(row, vision=False) for row in rows],
+        prompts=prompts,
+        more=[*_recalled_kinds(found), *([TOOL_RESULTS] if is_posted else ())],
+        own_tools=own_words_names() if turn.chat_id else frozenset(),
+    )
+
+
+def mark_of(turn: Turn) -> str:
+    """Return the word that marks what strangers wrote: the same for a whole chat, so that requests
+    begin alike, and not to be guessed by anybody outside it."""
+    asked_by = (turn.organization_id, turn.user_id, turn.guest_id, turn.assistant_id)
+    where = f"chat {turn.chat_id}" if turn.chat_id else f"asked {asked_by}"
+    keyed = salted_hmac("chats.context.exposure", where, algorithm="sha256")
+    return keyed.hexdigest()[:MARK_CHARS]
+
+
+def _recalled_kinds(found: RetrievedContext) -> Iterator[str]:
+    if found.memories:
+        yield MEMORIES
+    ids = [block.id for block in found.blocks.taken]
+    if ids and _holds_untrusted(ids):
+        yield EARLIER_TALK
+
+
+def _holds_untrusted(block_ids: Sequence[UUID]) -> bool:
+    blocks = MessageBlock.objects.filter(pk__in=block_ids).values_list("messages", flat=True)
+    ids = [pk for messages in blocks for pk in messages]
+    return ChatMessage.objects.filter(pk__in=ids, role__in=_UNTRUSTED_ROLES).exists()
