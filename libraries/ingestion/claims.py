@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce, Now
 
 from amber.lib.database.lease import QUEUED
 from amber.lib.workers.leases import Runs
-from libraries.models import Document, DocumentStage, Library
+from libraries.models import Document, DocumentStage, File, Library
 from providers.models import EmbeddingModel
 
 HELD_AT_ONCE: Final = 24
@@ -189,6 +189,19 @@ def _load_batch(ids: list[UUID]) -> Batch:
     library = Library.objects.select_related(*models).get(pk=documents[0].library_id)
     wanted = models_wanted(library, documents[0].stage)
     return Batch(library, wanted, documents)
+
+
+def belongs_together(batch: Batch) -> bool:
+    """Return whether the library is the tenant's under whom this is called; read the files again.
+
+    A claim sees all tenants' rows, so that what a document refers to could be another's. Two
+    queries.
+    """
+    ids = [document.file_id for document in batch.documents if document.file_id]
+    files = File.objects.in_bulk(ids)
+    for document in batch.documents:
+        document.file = files.get(document.file_id)
+    return bool(Library.objects.filter(pk=batch.library.pk).exists())
 
 
 def models_wanted(library: Library, stage: str) -> tuple[EmbeddingModel, ...]:

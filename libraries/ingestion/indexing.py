@@ -41,8 +41,19 @@ def work(worker: Worker, *, seconds: float) -> bool:
         if batch is None:
             return False
         with as_tenant(Tenant(batch.documents[0].organization_id, is_whole=True)):
-            run(batch)
+            if claims.belongs_together(batch):
+                run(batch)
+            else:
+                _refuse(batch)
     return True
+
+
+def _refuse(batch: Batch) -> None:
+    """Fail documents that lie in another organization's library, which no code of Amber's does."""
+    logger.error("documents_of_another_library", library_id=str(batch.library.pk))
+    for document in batch.documents:
+        endings.fail(document, endings.INTERNAL)
+    claims.running_documents.remove(batch.documents)
 
 
 def run(batch: Batch) -> None:
