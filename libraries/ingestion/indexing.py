@@ -40,7 +40,7 @@ def work(worker: Worker, *, seconds: float) -> bool:
             batch = claims.claim_batch(worker.name)
         if batch is None:
             return False
-        with as_tenant(Tenant(batch.library.organization_id, is_whole=True)):
+        with as_tenant(Tenant(batch.documents[0].organization_id, is_whole=True)):
             run(batch)
     return True
 

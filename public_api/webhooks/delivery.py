@@ -25,7 +25,7 @@ from django.utils import timezone
 from amber.lib.database.batches import delete_in_batches
 from amber.lib.database.connections import release_connections
 from amber.lib.database.lease import Fenced
-from amber.lib.database.tenant import across_tenants
+from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
@@ -91,11 +91,20 @@ def _deliver_due() -> None:
     until = time.monotonic() + SLICE_SECONDS
     while time.monotonic() < until and (claimed := _claim_due()):
         with running_deliveries.listing(claimed):
-            messages = [_message(delivery) for delivery in claimed]
+            messages = []
+            for delivery in claimed:
+                with as_tenant(_tenant_of(delivery)):
+                    messages.append(_message(delivery))
             release_connections()
             outcomes = asyncio.run(_send_all(messages))
             for delivery, outcome in zip(claimed, outcomes, strict=True):
-                _settle(delivery, outcome)
+                with as_tenant(_tenant_of(delivery)):
+                    _settle(delivery, outcome)
+
+
+def _tenant_of(delivery: WebhookDelivery) -> Tenant:
+    """Return the tenant whose rows may be told and written: those of the delivery's own."""
+    return Tenant(delivery.organization_id, is_whole=True)
 
 
 def forget_deliveries() -> None:

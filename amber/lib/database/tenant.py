@@ -14,6 +14,7 @@ Work across tenants has a connection of its own, whose role no policy binds (the
 An installation with one role has no such alias: everything runs as that role.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
@@ -25,6 +26,7 @@ from django.db import connections
 
 DEFAULT: Final = "default"
 SYSTEM: Final = "system"
+_OF_NO_GUEST: Final = re.compile(r"\*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class Tenant:
     user_id: UUID | None = None
     guest_id: str | None = None
     is_whole: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a guest who would be taken for everybody, or for a user."""
+        if self.guest_id is not None and _OF_NO_GUEST.fullmatch(self.guest_id):
+            raise ValueError("A guest's id must be neither a UUID nor '*'.")
 
     @property
     def user_setting(self) -> str:
