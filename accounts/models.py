@@ -563,6 +563,16 @@ class AuditAction(models.TextChoices):
     MEMBER_JOINED = "member.joined", "a person became a member"
     MEMBER_ROLE_CHANGED = "member.role_changed", "a member got another role"
     MEMBER_REMOVED = "member.removed", "a member was removed, or left"
+    GROUP_MADE = "group.made", "a group was made"
+    GROUP_CHANGED = "group.changed", "a group got another name or description"
+    GROUP_REMOVED = "group.removed", "a group was deleted, and its grants ended"
+    GROUP_JOINED = "group.joined", "a member was let into a group"
+    GROUP_LEFT = "group.left", "a member left a group, or was taken out of it"
+    GRANT_MADE = (
+        "grant.made",
+        "an assistant, library or tool was shared with a group, or the group got another right",
+    )
+    GRANT_ENDED = "grant.ended", "a group's right to an assistant, library or tool was ended"
     ASSISTANT_SHARED = "assistant.shared", "an assistant was shared with the organization"
     ASSISTANT_UNSHARED = "assistant.unshared", "a shared assistant became private or was deleted"
     ASSISTANT_PUBLISHED = "assistant.published", "an assistant was opened to guests"

@@ -110,10 +110,10 @@ def join(name: str, organization: Organization, role: Role = Role.MEMBER) -> Per
 
 def new_group(name: str, *people: Persona) -> Group:
     """A group of the first one's organization that they all are in."""
-    group = group_services.create_group(people[0].organization.pk, name=name)
+    group = group_services.create_group(people[0].organization.pk, name=name, by=OPERATOR)
     for each in people:
         membership = Membership.objects.get(organization=each.organization, user=each.user)
-        group_services.add_group_member(group, membership=membership)
+        group_services.add_group_member(group, membership=membership, by=OPERATOR)
     return group
 
 

@@ -9,15 +9,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts import services
-from accounts.models import AuditAction, AuditEvent, Invitation, Membership, User
+from accounts import group_services, services
+from accounts.models import AuditAction, AuditEvent, GroupMember, Invitation, Membership, User
 from accounts.tests.test_sign_in_users import new_browser, post
 from amber.lib.ids import new_id
 from assistants.models import Assistant
 from libraries.models import Library
 from libraries.tests.ledger import new_model
 from providers.models import Budget
-from tests.personas import OPERATOR, Persona, api
+from tests.personas import OPERATOR, Persona, api, new_group
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
@@ -161,6 +161,49 @@ def remove_member(scene: Scene) -> Done:
     return scene.by_alice("user", scene.bob.user.pk)
 
 
+def make_group(scene: Scene) -> Done:
+    made = scene.ask("post", "groups/", {"name": "Support"}, status=201)["id"]
+    return scene.by_alice("group", made)
+
+
+def change_group(scene: Scene) -> Done:
+    group = new_group("Support", scene.bob)
+    scene.ask("patch", f"groups/{group.pk}/", {"name": "Help"})
+    return scene.by_alice("group", group.pk)
+
+
+def remove_group(scene: Scene) -> Done:
+    group = new_group("Support", scene.bob)
+    scene.ask("delete", f"groups/{group.pk}/")
+    return scene.by_alice("group", group.pk)
+
+
+def join_group(scene: Scene) -> Done:
+    group = new_group("Support", scene.alice)
+    scene.ask("put", f"groups/{group.pk}/members/{scene.bob.user.pk}/")
+    return scene.by_alice("user", scene.bob.user.pk)
+
+
+def leave_group(scene: Scene) -> Done:
+    at = f"/api/v1/groups/{new_group('Support', scene.bob).pk}/members/{scene.bob.user.pk}/"
+    assert api(scene.bob).delete(at).status_code == 204
+    return Done("user", scene.bob.user.pk, "user", scene.bob.user.pk)
+
+
+def make_grant(scene: Scene) -> Done:
+    assistant, group = scene.new(Assistant), new_group("Support", scene.bob)
+    scene.ask("put", f"assistants/{assistant.pk}/grants/{group.pk}/", {"right": "use"})
+    return scene.by_alice("assistant", assistant.pk)
+
+
+def end_grant(scene: Scene) -> Done:
+    assistant, group = scene.new(Assistant), new_group("Support", scene.bob)
+    at = f"assistants/{assistant.pk}/grants/{group.pk}/"
+    scene.ask("put", at, {"right": "use"})
+    scene.ask("delete", at, status=204)
+    return scene.by_alice("assistant", assistant.pk)
+
+
 def switch(model: Any, kind: str, field: str, value: bool, **fields: Any) -> Any:
     """A case that sets `field` of a row by PATCH."""
 
@@ -249,6 +292,13 @@ CASES: dict[str, Callable[[Scene], Done]] = {
     AuditAction.MEMBER_JOINED: join,
     AuditAction.MEMBER_ROLE_CHANGED: change_role,
     AuditAction.MEMBER_REMOVED: remove_member,
+    AuditAction.GROUP_MADE: make_group,
+    AuditAction.GROUP_CHANGED: change_group,
+    AuditAction.GROUP_REMOVED: remove_group,
+    AuditAction.GROUP_JOINED: join_group,
+    AuditAction.GROUP_LEFT: leave_group,
+    AuditAction.GRANT_MADE: make_grant,
+    AuditAction.GRANT_ENDED: end_grant,
     AuditAction.ASSISTANT_SHARED: switch(Assistant, "assistant", "shared", True),
     AuditAction.ASSISTANT_UNSHARED: switch(Assistant, "assistant", "shared", False),
     AuditAction.ASSISTANT_PUBLISHED: switch(Assistant, "assistant", "public", True),
@@ -324,6 +374,61 @@ def test_what_changes_nothing_of_that_has_no_event(scene: Scene) -> None:
     count = AuditEvent.objects.count()
     scene.ask("patch", f"assistants/{assistant.pk}/", {"shared": True, "name": "Other"})
     scene.ask("patch", f"{scene.members}members/{scene.membership.pk}/", {"role": "member"})
+    assert AuditEvent.objects.count() == count
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [(Assistant, "assistants"), (Library, "libraries"), (Tool, "tools")]
+)
+def test_a_grant_is_told_with_its_right_and_only_if_that_changes(
+    scene: Scene, model: Any, kind: str
+) -> None:
+    fields = {"embedding_model": new_model(default=True)} if model is Library else {}
+    row, group = scene.new(model, **fields), new_group("Support", scene.bob)
+    at = f"{kind}/{row.pk}/grants/{group.pk}/"
+    for right in ("use", "use", "edit"):
+        assert scene.ask("put", at, {"right": right})["right"] == right
+    assert row.grants.get().right == "edit"
+    scene.ask("delete", at, status=204)
+    told = AuditEvent.objects.filter(target_id=row.pk).order_by("number")
+    named = {"group_id": str(group.pk), "group_name": "Support"}
+    assert [(event.action, event.target_label, event.detail) for event in told] == [
+        ("grant.made", "Named", named | {"right": "use"}),
+        ("grant.made", "Named", named | {"right": "edit", "before": "use"}),
+        ("grant.ended", "Named", named | {"right": "edit"}),
+    ]
+
+
+def test_a_deleted_group_is_one_event_with_the_number_of_its_grants(scene: Scene) -> None:
+    group = new_group("Support", scene.bob)
+    for row in (scene.new(Assistant), scene.new(Tool, **TOOL)):
+        group_services.grant_right(row, group=group, right="use", by=OPERATOR)
+    last = AuditEvent.objects.filter(organization=scene.alice.organization).count()
+    scene.ask("delete", f"groups/{group.pk}/")
+    (event,) = AuditEvent.objects.filter(organization=scene.alice.organization, number__gt=last)
+    assert (event.action, event.target_label) == ("group.removed", "Support")
+    assert event.detail == {"ended_grants": 2}
+
+
+def test_who_joins_a_group_again_is_told_once(scene: Scene) -> None:
+    group = new_group("Support", scene.alice)
+    for _ in range(2):
+        scene.ask("put", f"groups/{group.pk}/members/{scene.bob.user.pk}/")
+    (event,) = AuditEvent.objects.filter(action="group.joined", target_id=scene.bob.user.pk)
+    assert event.detail == {"group_id": str(group.pk), "group_name": "Support"}
+
+
+def test_what_ended_in_the_same_moment_is_told_by_who_ended_it(scene: Scene) -> None:
+    """Two requests read the same rows; the second one finds nothing left to end."""
+    group, assistant = new_group("Support", scene.bob), scene.new(Assistant)
+    grant = group_services.grant_right(assistant, group=group, right="use", by=OPERATOR)
+    member = GroupMember.objects.get(group=group)
+    for model in (type(grant), GroupMember, type(group)):
+        model._default_manager.all().delete()
+    count = AuditEvent.objects.count()
+    group_services.end_grant(grant, by=OPERATOR)
+    group_services.remove_group_member(member, by=OPERATOR)
+    assert group_services.delete_group(group, by=OPERATOR) == 0
     assert AuditEvent.objects.count() == count
 
 

@@ -22,7 +22,7 @@ from chats.services import create_chat
 from chats.tests.rows import error_of, messages, new_assistant, new_chat, new_turn, of_chat, say
 from libraries.models import Library, LibraryGrant
 from libraries.tests.ledger import new_library
-from tests.personas import Persona, api, join, new_group, visit
+from tests.personas import OPERATOR, Persona, api, join, new_group, visit
 from tests.test_tenancy import no_rates
 from tools.models import Tool, ToolGrant
 
@@ -72,7 +72,7 @@ class World:
 
     def grant_all(self, group: str, right: str) -> None:
         for row in self.rows.values():
-            grant_right(row, group=self.groups[group], right=right)
+            grant_right(row, group=self.groups[group], right=right, by=OPERATOR)
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_a_list_is_limited_to_what_a_group_has(world, kind):
 def test_lists_cost_the_same_for_many_groups(world, kind, django_assert_max_num_queries):
     for number in range(4):
         group = new_group(f"More {number}", world.people["uses"])
-        grant_right(world.rows[kind], group=group, right="use")
+        grant_right(world.rows[kind], group=group, right="use", by=OPERATOR)
     client = api(world.people["uses"])
     with django_assert_max_num_queries(4):  # session, user, membership, list
         assert len(client.get(f"/api/v1/{ADDRESSES[kind]}/").json()["results"]) == 1
@@ -308,7 +308,7 @@ def chat(world: World, monkeypatch: pytest.MonkeyPatch) -> Chat:
 
 
 def end_the_grant(world: World) -> None:
-    end_grant(world.rows["assistant"].grants.get(group=world.groups["users"]))
+    end_grant(world.rows["assistant"].grants.get(group=world.groups["users"]), by=OPERATOR)
 
 
 def leave_the_group(world: World) -> None:
@@ -317,7 +317,7 @@ def leave_the_group(world: World) -> None:
 
 
 def delete_the_group(world: World) -> None:
-    assert delete_group(world.groups["users"]) == 3
+    assert delete_group(world.groups["users"], by=OPERATOR) == 3
 
 
 @pytest.mark.parametrize("end", [end_the_grant, leave_the_group, delete_the_group])
@@ -347,7 +347,7 @@ def test_a_right_ends_at_once_in_chats_too_which_stay_readable(world, chat, end)
 
 def test_a_right_that_comes_back_lets_ask_again(world, chat):
     end_the_grant(world)
-    grant_right(world.rows["assistant"], group=world.groups["users"], right="edit")
+    grant_right(world.rows["assistant"], group=world.groups["users"], right="edit", by=OPERATOR)
     client = api(world.people["uses"])
     assert client.get(of_chat(chat)).json()["can_be_asked"]
     assert client.post(messages(chat), {"content": "And then?"}).status_code == 201
@@ -492,7 +492,7 @@ def test_two_tries_of_add_are_one(world):
     membership = Membership.objects.get(
         user=world.people["uses"].user, organization=world.people["uses"].organization
     )
-    add_group_member(world.groups["users"], membership=membership)
+    add_group_member(world.groups["users"], membership=membership, by=OPERATOR)
     assert in_groups(world.people["uses"]) == 1
 
 

@@ -26,7 +26,7 @@ from memory.facts.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import Budget, EmbeddingModel, Provider
 from public_api.models import Webhook, WebhookDelivery
-from tests.personas import Persona, api, found, join, new_group
+from tests.personas import OPERATOR, Persona, api, found, join, new_group
 from tests.routes import METHODS, Route, all_routes
 from tools.models import Tool, ToolGrant
 
@@ -85,7 +85,7 @@ def rows_of(persona: Persona) -> dict[str, UUID]:
     )
     group = new_group("Team of the owner", persona)
     for row in (assistant, tool, library):
-        grant_right(row, group=group, right="use")
+        grant_right(row, group=group, right="use", by=OPERATOR)
     return {
         "organization_id": persona.organization.pk,
         "group_id": group.pk,
@@ -287,7 +287,7 @@ PARENTS = {"assistant_id", "tool_id", "library_id"}
 
 def let_in(dave: Persona, ids: dict[str, UUID], right: str) -> None:
     membership = Membership.objects.get(organization=dave.organization, user=dave.user)
-    add_group_member(Group.objects.get(pk=ids["group_id"]), membership=membership)
+    add_group_member(Group.objects.get(pk=ids["group_id"]), membership=membership, by=OPERATOR)
     for model in (AssistantGrant, LibraryGrant, ToolGrant):
         model.objects.filter(group=ids["group_id"]).update(right=right)
 

@@ -15,10 +15,18 @@ from amber.lib.tests.conftest import other, server
 from amber.lib.tests.local_server import LocalServer, say
 from chats import approval_services, services
 from chats.context.call_options import CallOptions
+from chats.context.exposure import mark_of
+from chats.context.manifest import request_hash
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import ChatMessage, Turn, TurnStatus
-from chats.tests.conftest import enqueued_turns, new_model, provider, weather
-from chats.tests.rows import new_assistant, new_chat, new_file
+from chats.tests.conftest import (
+    enqueued_turns,
+    new_model,
+    no_connection_left_open,
+    provider,
+    weather,
+)
+from chats.tests.rows import new_assistant, new_chat, new_file, of_turn
 from chats.tests.rows import say as say_in
 from chats.tests.runs import prepared_for, run
 from engine.tool_calls import ToolCall
@@ -27,7 +35,7 @@ from memory.facts.facts import Fact, remember
 from memory.owner import Owner
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.fixtures_provider import fake_provider
-from tests.personas import OPERATOR
+from tests.personas import OPERATOR, api
 from tests.untrusted_world import (
     CARRIERS,
     FACTS,
@@ -44,7 +52,16 @@ from tools.services import create_tool, update_tool
 from tools.tests.services import say_json, url_of
 from tools.tests.tool_service import function
 
-__all__ = ["enqueued_turns", "fake_provider", "new_model", "other", "provider", "server", "weather"]
+__all__ = [
+    "enqueued_turns",
+    "fake_provider",
+    "new_model",
+    "no_connection_left_open",
+    "other",
+    "provider",
+    "server",
+    "weather",
+]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -238,6 +255,17 @@ def test_the_manifest_says_what_was_read(world):
     turn = run_case(world, case_of("document", LURE))
     assert turn.manifest is not None
     assert turn.manifest["untrusted"] == ["passages"]
+
+
+def test_a_request_with_marks_is_rebuilt_as_it_was(world):
+    attach(world)
+    turn = run_case(world, case_of("document", LURE))
+    shown = api(world.alice).get(of_turn(turn, "manifest/?request=true")).json()
+    assert request_hash(shown["request"]) == shown["request_hash"]
+    said = json.dumps(shown["request"])
+    mark = shown["form"]["mark"]
+    assert mark == mark_of(turn) != mark_of(Turn(chat=new_chat(world.alice)))
+    assert said.count(f"<data-{mark}>") == said.count(f"</data-{mark}>") == 3
 
 
 # -- What the user wants is still done -------------------------------------------------------------

@@ -70,7 +70,7 @@ class GroupsView(GenericAPIView[Group]):
         if not principal.is_admin:
             raise Forbidden
         fields = validate_body(GroupSerializer, request)
-        group = group_services.create_group(principal.organization_id, **fields)
+        group = group_services.create_group(principal.organization_id, **fields, by=principal.actor)
         return Response(_group_to_wire(group, principal), status=201)
 
 
@@ -88,7 +88,7 @@ class GroupView(GenericAPIView[Group]):
         principal = principal_of(request)
         group = get_writable(Group, principal, group_id)
         changes = validate_body(GroupSerializer, request, partial=True)
-        group = group_services.edit_group(group, changes=changes)
+        group = group_services.edit_group(group, changes=changes, by=principal.actor)
         return Response(_group_to_wire(group, principal))
 
     @extend_schema(responses={200: EndedGrantsSerializer})
@@ -98,8 +98,9 @@ class GroupView(GenericAPIView[Group]):
 
         409 while something whose owner is gone can be reached by this group alone.
         """
-        group = get_writable(Group, principal_of(request), group_id)
-        ended = group_services.delete_group(group)
+        principal = principal_of(request)
+        group = get_writable(Group, principal, group_id)
+        ended = group_services.delete_group(group, by=principal.actor)
         return Response(EndedGrantsSerializer({"ended_grants": ended}).data)
 
 
@@ -146,7 +147,7 @@ class GroupMemberView(APIView):
         membership = members.filter(user_id=user_id).first()
         if membership is None:
             raise Missing
-        member = group_services.add_group_member(group, membership=membership)
+        member = group_services.add_group_member(group, membership=membership, by=principal.actor)
         return Response(GroupMemberSerializer(member).data)
 
     @extend_schema(responses={204: None})
@@ -159,7 +160,8 @@ class GroupMemberView(APIView):
         member = seen.filter(group=group, user_id=user_id).first()
         if member is None:
             raise Missing
-        group_services.remove_group_member(get_writable(GroupMember, principal, member.pk))
+        member = get_writable(GroupMember, principal, member.pk)
+        group_services.remove_group_member(member, by=principal.actor)
         return Response(status=204)
 
 
@@ -214,7 +216,7 @@ class GrantView(APIView):
         row = get_managed(self.shared_model, principal, ids[self.id_name])
         group = get_visible(Group, principal, group_id)
         right = validate_body(GrantSerializer, request)["right"]
-        grant = group_services.grant_right(row, group=group, right=right)
+        grant = group_services.grant_right(row, group=group, right=right, by=principal.actor)
         return Response(GrantSerializer(grant).data)
 
     @extend_schema(responses={204: None})
@@ -224,9 +226,10 @@ class GrantView(APIView):
 
         409 while its owner is gone and nobody else can reach it.
         """
-        row = get_managed(self.shared_model, principal_of(request), ids[self.id_name])
+        principal = principal_of(request)
+        row = get_managed(self.shared_model, principal, ids[self.id_name])
         grant = row.grants.filter(group_id=group_id).first()
         if grant is None:
             raise Missing
-        group_services.end_grant(grant)
+        group_services.end_grant(grant, by=principal.actor)
         return Response(status=204)

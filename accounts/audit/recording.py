@@ -15,13 +15,14 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from accounts.audit.chain import canonical_form, hash_form
-from accounts.models import AuditAction, AuditChain, AuditEvent, Membership, User
+from accounts.models import AuditAction, AuditChain, AuditEvent, GroupMember, Membership, User
 from accounts.principal import Actor
 
 Detail = Mapping[str, str | int | bool | list[str] | None]
 """Fractions are left out: Postgres would give them back in another form than was hashed."""
 
 MAX_LABEL_CHARS: Final = 200
+_MEMBERSHIPS: Final = (Membership, GroupMember)
 
 # Locks the organization, then the end of its chain, as its deletion does. `clock_timestamp` is read
 # with the lock: the time of a transaction that waited would be older than the event before.
@@ -44,11 +45,11 @@ def record(
 ) -> int:
     """Append an event about `target` and return its number; 0 and none if the organization is gone.
 
-    `label` is the target's name, as long as that is no person's; of memberships the person is the
-    target. Outside of a transaction the event gets one of its own. Three queries.
+    `label` is the target's name, as long as that is no person's; of memberships, also of groups,
+    the person is the target. Outside of a transaction the event gets one of its own. Three queries.
     """
-    about = target.user_id if isinstance(target, Membership) else target.pk
-    meta = User._meta if isinstance(target, Membership) else target._meta
+    about = target.user_id if isinstance(target, _MEMBERSHIPS) else target.pk
+    meta = User._meta if isinstance(target, _MEMBERSHIPS) else target._meta
     with transaction.atomic(savepoint=False):
         taken = _take_number(organization_id)
         if taken is None:

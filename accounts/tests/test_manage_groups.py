@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from accounts.group_services import add_group_member, create_group, edit_group, grant_right
 from accounts.models import Group, GroupMember, Membership
 from amber.lib.errors import Conflict
-from tests.personas import Persona, api, join, new_group
+from tests.personas import OPERATOR, Persona, api, join, new_group
 
 pytestmark = pytest.mark.django_db
 
@@ -81,7 +81,7 @@ class TestCreate:
 
 class TestSee:
     def test_every_member_sees_which_groups_there_are(self, alice, bob, carol, mallory, group):
-        create_group(alice.organization.pk, name="Sales")
+        create_group(alice.organization.pk, name="Sales", by=OPERATOR)
         new_group("Foreign", mallory)
 
         def listed(client: Any, **query: str) -> list[tuple[str, int, bool]]:
@@ -114,7 +114,7 @@ class TestChange:
         assert api(carol).patch(one(group), {"name": "HELP"}).status_code == 200
 
     def test_not_to_the_name_of_another(self, alice, carol, group):
-        create_group(alice.organization.pk, name="Sales")
+        create_group(alice.organization.pk, name="Sales", by=OPERATOR)
         assert api(carol).patch(one(group), {"name": "sales"}).status_code == 409
         group.refresh_from_db()
         assert group.name == "Support"
@@ -126,15 +126,19 @@ class TestChange:
 
     def test_two_who_take_a_name_at_once_are_told(self, alice, group):
         with pytest.raises(Conflict):
-            create_group(alice.organization.pk, name="support")
+            create_group(alice.organization.pk, name="support", by=OPERATOR)
         with pytest.raises(Conflict):
-            edit_group(create_group(alice.organization.pk, name="B"), changes={"name": "Support"})
+            edit_group(
+                create_group(alice.organization.pk, name="B", by=OPERATOR),
+                changes={"name": "Support"},
+                by=OPERATOR,
+            )
 
 
 class TestDelete:
     def test_what_was_shared_with_it_ends_and_is_counted(self, alice, bob, carol, group):
         for tool in (new_tool(alice), new_tool(carol)):
-            grant_right(tool, group=group, right="edit")
+            grant_right(tool, group=group, right="edit", by=OPERATOR)
         answer = api(carol).delete(one(group))
         assert (answer.status_code, answer.json()) == (200, {"ended_grants": 2})
         assert not Group.objects.exists()
@@ -150,14 +154,14 @@ class TestDelete:
         """Its creator had their data erased: nobody would see it any more, and it would stay."""
         lost, kept = new_tool(alice, user=None, name="Frog"), new_tool(alice)
         for tool in (lost, kept):
-            grant_right(tool, group=group, right="use")
+            grant_right(tool, group=group, right="use", by=OPERATOR)
         answer = api(alice).delete(one(group))
         assert answer.status_code == 409
         assert "The tool “Frog” has no owner" in answer.json()["error"]["message"]
         at = f"/api/v1/tools/{lost.pk}/"
         assert api(alice).delete(f"{at}grants/{group.pk}/").status_code == 409
         assert (lost.grants.count(), kept.grants.count()) == (1, 1)
-        other = create_group(alice.organization.pk, name="Other")
+        other = create_group(alice.organization.pk, name="Other", by=OPERATOR)
         assert api(alice).put(f"{at}grants/{other.pk}/", {"right": "use"}).status_code == 200
         assert api(alice).delete(one(group)).json() == {"ended_grants": 2}
         assert api(alice).delete(at).status_code == 204
@@ -211,7 +215,7 @@ class TestMembers:
     def test_one_leaves_and_takes_nobody_out(self, bob, group):
         dave = join("dave", bob.organization)
         membership = Membership.objects.get(user=dave.user, organization=bob.organization)
-        add_group_member(group, membership=membership)
+        add_group_member(group, membership=membership, by=OPERATOR)
         assert api(bob).delete(member(group, dave)).status_code == 403
         assert api(bob).delete(member(group, bob)).status_code == 204
         assert api(bob).delete(member(group, dave)).status_code == 404
@@ -222,7 +226,7 @@ class TestMembers:
         membership = Membership.objects.get(user=dave.user, organization=alice.organization)
         Membership.objects.filter(pk=membership.pk).delete()
         with pytest.raises(Conflict):
-            add_group_member(group, membership=membership)
+            add_group_member(group, membership=membership, by=OPERATOR)
 
 
 class TestGrants:
@@ -265,7 +269,7 @@ class TestGrants:
         tool = new_tool(bob)
         Group.objects.filter(pk=group.pk).delete()
         with pytest.raises(Conflict):
-            grant_right(tool, group=group, right="use")
+            grant_right(tool, group=group, right="use", by=OPERATOR)
 
 
 def test_names_differ_in_the_database_too(alice, group):

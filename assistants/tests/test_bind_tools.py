@@ -4,7 +4,7 @@ import pytest
 
 from accounts.group_services import grant_right
 from assistants.models import Assistant, AssistantTool
-from tests.personas import api, new_group
+from tests.personas import OPERATOR, api, new_group
 
 pytestmark = pytest.mark.django_db
 
@@ -145,7 +145,7 @@ def test_a_tool_that_a_group_was_granted_is_for_the_assistants_of_its_members(
     mine, granted = new_assistant(bob), new_tool(alice)
     body = {"tool_id": str(granted.pk)}
     assert api(bob).post(bindings(mine), body).status_code == 404
-    grant_right(granted, group=new_group("Support", bob), right="use")
+    grant_right(granted, group=new_group("Support", bob), right="use", by=OPERATOR)
     assert api(bob).post(bindings(mine), body).status_code == 201
 
 

@@ -6,7 +6,7 @@ from accounts.group_services import grant_right
 from assistants.bound_tools import bound_tools
 from assistants.models import Assistant, AssistantTool
 from assistants.turn_config import toolbox_of, turn_config_of
-from tests.personas import Persona, join, new_group
+from tests.personas import OPERATOR, Persona, join, new_group
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits
 from tools.keys import encrypt_api_key
@@ -88,7 +88,9 @@ def test_a_granted_tool_is_offered_to_who_is_in_the_group(
     """An admin in person counts as one of every group, a guest is in none."""
     dave = join("dave", alice.organization)
     assistant = new_assistant(alice, shared=True)
-    grant_right(bound(assistant, bob, "f"), group=new_group("Support", dave), right="use")
+    grant_right(
+        bound(assistant, bob, "f"), group=new_group("Support", dave), right="use", by=OPERATOR
+    )
 
     def offered(persona: Persona | None, *, in_person: bool = True) -> list[str]:
         user_id = persona.user.pk if persona else None

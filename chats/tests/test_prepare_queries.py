@@ -15,7 +15,7 @@ from amber.lib.database.cached_sql import cache_sql, raw_rows
 from assistants.models import Assistant
 from chats.models import Chat, ChatMessage, Turn
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
-from tests.personas import new_group
+from tests.personas import OPERATOR, new_group
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -129,10 +129,10 @@ def test_people_find_what_is_visible_to_them(alice, caller, kind, request):
     if kind in ("granted", "ungranted"):
         bob = request.getfixturevalue("bob")
         group = new_group("Support", bob)
-        grant_right(row, group=group, right="use")
+        grant_right(row, group=group, right="use", by=OPERATOR)
         find_visible(Assistant, bob.principal, row.pk)
         if kind == "ungranted":
-            delete_group(group)
+            delete_group(group, by=OPERATOR)
     find_visible(type(row), alice.principal, row.pk)
     principal = request.getfixturevalue(caller).principal
     found = find_visible(type(row), principal, row.pk)
@@ -151,7 +151,7 @@ def test_people_find_what_is_visible_to_them(alice, caller, kind, request):
 def test_a_member_finds_nothing_by_the_grants_of_others(alice, bob, carol):
     """The statement of admins, who have those of every group, is another one."""
     row = new_assistant(alice)
-    grant_right(row, group=new_group("Support", alice), right="edit")
+    grant_right(row, group=new_group("Support", alice), right="edit", by=OPERATOR)
     assert find_visible(Assistant, carol.principal, row.pk) == row
     assert find_visible(Assistant, bob.principal, row.pk) is None
     assert find_visible(Assistant, carol.principal, row.pk) == row

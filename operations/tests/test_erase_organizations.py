@@ -17,7 +17,7 @@ from operations.maintenance.periodic_jobs import PERIODIC_JOBS
 from operations.privacy import organization_erasure
 from operations.privacy.organization_erasure import erase_organizations
 from operations.tests.test_erase_people import Estate, embedder
-from tests.personas import Persona, api, new_group, visit
+from tests.personas import OPERATOR, Persona, api, new_group, visit
 from tools.models import ToolGrant
 
 __all__ = ["embedder"]
@@ -78,7 +78,7 @@ def test_then_it_is_deleted_with_the_bytes_and_nothing_of_others(alice, mallory,
     for estate, persona in ((left, alice), (others, mallory)):
         group = new_group("Support", persona)
         for row in estate.private[:3]:
-            grant_right(row, group=group, right="edit")
+            grant_right(row, group=group, right="edit", by=OPERATOR)
     document = new_document(new_library(alice), "The pump is blue.")
     ingest()
     files = list(File.objects.filter(organization=alice.organization))

@@ -21,7 +21,7 @@ from operations.models import Erasure
 from operations.privacy import person_erasure
 from operations.privacy.person_erasure import erase, erase_people
 from providers.models import EmbeddingModel, UsageRecord
-from tests.personas import Persona, api, join, new_group
+from tests.personas import OPERATOR, Persona, api, join, new_group
 from tools.models import Tool, ToolCallRecord
 
 ADDRESS = "/api/v1/me/erase/"
@@ -161,7 +161,7 @@ def test_what_was_shared_with_a_group_stays_for_it(alice, bob, carol, embedder):
     group = new_group("Support", bob)
     granted = left.private[:3]
     for row in granted:
-        grant_right(row, group=group, right="use")
+        grant_right(row, group=group, right="use", by=OPERATOR)
     ask(alice)
     finish()
     for row, kind in zip(granted, ("assistants", "tools", "libraries"), strict=True):

@@ -22,7 +22,7 @@ from memory.owner import Owner
 from operations.privacy import person_export
 from operations.privacy.person_export import person_document
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider, UsageRecord
-from tests.personas import Persona, api, new_group
+from tests.personas import OPERATOR, Persona, api, new_group
 from tools.models import Tool
 
 ADDRESS = "/api/v1/me/export/"
@@ -98,7 +98,7 @@ def test_groups_and_what_was_shared_with_them_are_in_it(alice, bob):
     furnish(bob, "bob")
     group = new_group("Support", bob, alice)
     for model in (Assistant, Library, Tool):
-        grant_right(model._default_manager.get(), group=group, right="edit")
+        grant_right(model._default_manager.get(), group=group, right="edit", by=OPERATOR)
     document = exported(bob)
     (acme,) = [each for each in document["memberships"] if each["groups"]]
     assert acme["organization"]["name"] == "Acme"

@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
         ("libraries", "0011_groups"),
         ("memory", "0004_counts"),
         ("providers", "0004_usage_time"),
-        ("accounts", "0008_groups"),
+        ("accounts", "0009_audit_of_groups"),
         ("public_api", "0002_page_words"),
     ]
     operations = [migrations.RunPython(build, migrations.RunPython.noop)]
