@@ -24,7 +24,7 @@ def readings(table: str) -> list[sql.Composed]:
         "UPDATE public.{0} SET {1} = {1} RETURNING {1}",
         "DELETE FROM public.{0} RETURNING {1}",
     )
-    return [sql.SQL(text).format(*names) for text in texts]  # type: ignore[arg-type]
+    return [sql.SQL(text).format(*names) for text in texts]
 
 
 def blind_writings(table: str) -> list[sql.Composed]:
@@ -33,7 +33,7 @@ def blind_writings(table: str) -> list[sql.Composed]:
     columns = {field.column for field in MODELS[table]._meta.concrete_fields}
     change = "updated_at = now()" if "updated_at" in columns else "number = 0"
     texts = (f"UPDATE public.{{0}} SET {change}", "DELETE FROM public.{0}")
-    return [sql.SQL(text).format(name) for text in texts]  # type: ignore[arg-type]
+    return [sql.SQL(text).format(name) for text in texts]
 
 
 def copies(table: str, row: dict[str, Any]) -> Iterator[sql.Composed]:

@@ -86,7 +86,9 @@ def written(
     known = [str(pk) for pk in ids]
     theirs = []
     for table, pk in before.keys() | after.keys():
-        (was, owner), (now, new_owner) = (each.get((table, pk), ("", "")) for each in (before, after))
+        (was, owner), (now, new_owner) = (
+            each.get((table, pk), ("", "")) for each in (before, after)
+        )
         if table not in tables or was == now:
             continue
         is_theirs = str(organization_id) in (owner, new_owner, pk) and not (personal and not was)

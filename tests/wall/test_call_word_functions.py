@@ -49,6 +49,7 @@ def found(login: "psycopg.Connection[Any]", walled: WalledDatabase, function: st
     """All ids that one call, or a call for each chat there is, returns: of everybody's rows."""
     queries = sql.SQL("ARRAY[{}::tsquery, {}::tsquery]").format(WORD, "!nowhere")
     ids = walled.rows.ids
+    calls: list[Any]
     if function == "amber_blocks_with":
         calls = [
             sql.SQL("{}, {}").format(queries, sql.Literal(chat and str(chat)))
@@ -108,7 +109,9 @@ def test_nothing_around_it_changes_what_it_finds(walled, function, trick):
         login.execute("SET search_path = public")
         try:
             for name, value in ALICE.settings().items():
-                login.execute("SELECT pg_catalog.set_config(%s, %s, true)", [f"amber.{name}", value])
+                login.execute(
+                    "SELECT pg_catalog.set_config(%s, %s, true)", [f"amber.{name}", value]
+                )
             login.execute(trick)
             reached = {str(pk) for pk in found(login, walled, function)}
         finally:

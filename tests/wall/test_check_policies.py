@@ -70,7 +70,9 @@ def url_of_floors() -> Iterator[str]:
                 " WHERE policyname = 'tenant_floor' AND permissive = 'RESTRICTIVE'"
             )
             for table, seen, written in declared.fetchall():
-                server.execute(f"ALTER POLICY tenant ON {table} USING ({seen}) WITH CHECK ({written})")
+                server.execute(
+                    f"ALTER POLICY tenant ON {table} USING ({seen}) WITH CHECK ({written})"
+                )
                 server.execute(f"DROP POLICY IF EXISTS tenant_seen ON {table}")
         yield floors.url
 
@@ -136,7 +138,9 @@ def test_what_postgres_deletes_by_itself_is_of_the_same_organization(url):
 
 @pytest.mark.parametrize("mode", ["anon", "cross-tenant", "write", "escalation", "reachability"])
 def test_no_leak_can_be_proven(url, mode):
-    assert json.loads(run(url, "verify", "--mode", mode, "--format", "json"))["summary"]["leak"] == 0
+    assert (
+        json.loads(run(url, "verify", "--mode", mode, "--format", "json"))["summary"]["leak"] == 0
+    )
 
 
 @pytest.mark.parametrize("mode", ["cross-tenant", "write"])

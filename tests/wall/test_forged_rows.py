@@ -192,9 +192,7 @@ def traces(his: His, fake_provider: Any, work: Callable[[], Any], alice: Persona
 
 
 @pytest.mark.parametrize("forge", FORGERIES)
-def test_a_turn_reads_and_writes_nothing_of_anothers(
-    alice, hers, his, fake_provider, forge: Forgery
-):
+def test_a_turn_reads_and_writes_nothing_of_anothers(alice, hers, his, fake_provider, forge):
     forge(his, hers)
     assert not traces(his, fake_provider, lambda: runner.run(his.turn.pk, worker="w1"), alice)
 
@@ -210,7 +208,7 @@ FOLLOWED = [
 
 
 @pytest.mark.parametrize("forge", FOLLOWED)
-def test_without_the_wall_it_would(alice, hers, his, fake_provider, forge: Forgery, wall_down):
+def test_without_the_wall_it_would(alice, hers, his, fake_provider, forge, wall_down):
     forge(his, hers)
     assert traces(his, fake_provider, lambda: runner.run(his.turn.pk, worker="w1"), alice)
 
@@ -276,15 +274,13 @@ WORK = [
 
 @pytest.mark.parametrize("work", WORK)
 def test_work_in_the_background_reads_and_writes_nothing_of_anothers(
-    alice, hers, his, fake_provider, work: Forgery
+    alice, hers, his, fake_provider, work
 ):
     assert not traces(his, fake_provider, lambda: work(his, hers), alice)
 
 
 @pytest.mark.parametrize("work", [seal_her_messages, index_her_file])
-def test_without_the_wall_that_would_too(
-    alice, hers, his, fake_provider, work: Forgery, wall_down
-):
+def test_without_the_wall_that_would_too(alice, hers, his, fake_provider, work, wall_down):
     assert traces(his, fake_provider, lambda: work(his, hers), alice)
 
 

@@ -4,7 +4,7 @@ The connections are Django's own, logged in as the app, from a pool of one: whoe
 the very connection that the last one left.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from amber.database_roles import APP
 from amber.lib.database.tenant import NOBODY, Tenant, act_as, as_tenant
 from amber.lib.postgres.base import TENANT_ROLE, DatabaseWrapper
+from tests.wall.database import WalledDatabase
 from tests.wall.rows import ALICE, BOB, GUEST, MALLORY, Someone
 
 ALIAS = "as_the_app"
@@ -27,7 +28,9 @@ def tenant_of(someone: Someone) -> Tenant:
 
 
 @pytest.fixture
-def login(walled, monkeypatch, django_db_blocker) -> Iterator[DatabaseWrapper]:
+def login(
+    walled: WalledDatabase, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
+) -> Iterator[DatabaseWrapper]:
     at = conninfo_to_dict(walled.url)
     settings: dict[str, Any] = deepcopy(connections["default"].settings_dict)
     settings.pop(TENANT_ROLE, None)
@@ -114,7 +117,7 @@ ENDINGS = (committed, rolled_back, failed, failed_outside_of_a_transaction, roll
 
 
 @pytest.mark.parametrize("end", ENDINGS)
-def test_nothing_of_them_is_left(login, end: Callable[[DatabaseWrapper], Any]):
+def test_nothing_of_them_is_left(login, end):
     """Neither on the connection nor for whoever takes it from the pool."""
     with as_tenant(tenant_of(ALICE)):
         end(login)

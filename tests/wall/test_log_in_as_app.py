@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors, sql
 
 from accounts.tenancy.wall import TABLES
-from amber.database_roles import APP, OWNER, WITHHELD, SEARCH, SYSTEM
+from amber.database_roles import APP, OWNER, SEARCH, SYSTEM, WITHHELD
 from tests.wall import attacks
 from tests.wall.rows import ALICE, BOB, GUEST, LIBRARY, MALLORY, OF_PERSONS, PEOPLE, RIVAL
 
@@ -103,7 +103,13 @@ def test_nobody_is_refused(walled, table):
 def test_nobody_in_an_organization_sees_what_is_a_person_s(walled, table):
     """Neither without a user, nor with one that rubbish names."""
     no_own = walled.rows.visible_to(LIBRARY, table)
-    for settings in ({"user": ""}, {"user": "%"}, {"user": "' OR 1=1"}, {"user": "null"}, {"user": "**"}):
+    for settings in (
+        {"user": ""},
+        {"user": "%"},
+        {"user": "' OR 1=1"},
+        {"user": "null"},
+        {"user": "**"},
+    ):
         with walled.acting(ALICE.settings(**settings)) as login:
             assert {pk for (pk,) in login.execute(attacks.readings(table)[0])} <= no_own
 
@@ -137,10 +143,13 @@ def test_a_person_of_two_organizations_sees_the_names_of_both_and_changes_one(wa
 
 def test_the_app_has_no_power_and_belongs_to_nobody(walled):
     with walled.login(APP) as login:
-        assert login.execute(
-            "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication, rolinherit"
-            " FROM pg_roles WHERE rolname = current_user"
-        ).fetchone() == (False,) * 6
+        assert (
+            login.execute(
+                "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication, rolinherit"
+                " FROM pg_roles WHERE rolname = current_user"
+            ).fetchone()
+            == (False,) * 6
+        )
         owned = "SELECT count(*) FROM pg_class WHERE relowner = to_regrole(current_user)"
         assert login.execute(owned).fetchone() == (0,)
         member = "SELECT count(*) FROM pg_auth_members WHERE member = to_regrole(current_user)"
@@ -174,7 +183,7 @@ def test_the_app_changes_no_policy(walled, table):
     )
     with walled.acting(ALICE.settings()) as login:
         for statement in statements:
-            refuses(login, sql.SQL(statement).format(name))  # type: ignore[arg-type]
+            refuses(login, sql.SQL(statement).format(name))
         refuses(login, sql.SQL("SET row_security = off; SELECT FROM {}").format(name))
 
 
@@ -215,7 +224,9 @@ def test_the_app_rewrites_no_history(walled):
                 refuses(login, f"DELETE FROM {table}")
             if "UPDATE" in verbs:
                 refuses(login, f"UPDATE {table} SET id = id")
-        refuses(login, "INSERT INTO django_migrations (app, name, applied) VALUES ('a', 'b', now())")
+        refuses(
+            login, "INSERT INTO django_migrations (app, name, applied) VALUES ('a', 'b', now())"
+        )
 
 
 def test_copies_and_statistics_show_no_more(walled):

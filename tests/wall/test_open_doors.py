@@ -21,7 +21,7 @@ from chats.models import ChatMessage, Turn
 from libraries.models import Document, File
 from memory.models import Memory
 from public_api.models import WebhookDelivery
-from tests.personas import Guest, Persona, api, visit
+from tests.personas import Persona, api, visit
 from tests.routes import Route, all_routes, openai_routes
 from tests.test_guest_tenancy import guest, guest_rows, standing_guest
 from tests.test_tenancy import (
@@ -51,15 +51,19 @@ ROUTES = [*all_routes(), *openai_routes()]
 CALLS = [(route, method) for route in ROUTES for method in route.methods]
 OF_PERSONS = {"chat_id", "message_id", "turn_id", "file_id", "memory_id", "response_id"}
 PERSONAL_CALLS = [(r, m) for r, m in CALLS if OF_PERSONS & set(r.parameters)]
-CALLS_OF_GUESTS_ROWS = [
-    (r, m) for r, m in PERSONAL_CALLS if not {"memory_id"} & set(r.parameters)
-]
+CALLS_OF_GUESTS_ROWS = [(r, m) for r, m in PERSONAL_CALLS if not {"memory_id"} & set(r.parameters)]
 GUEST_CALLS = [(r, m) for r, m in CALLS if r.is_for_guests]
 STREAMS = {"api/v1/audit/export/", "api/v1/me/export/", "api/v1/memories/export/"}
 """Lists that are read by connections of their own, which see what is committed alone."""
 SHARED = {"user_id"}
 """Ids of what no tenant owns."""
-TRIED: dict[str, Any] = {"name": "N", "content": "Hi", "role": "human", "query": "secret", "question": "secret"}
+TRIED: dict[str, Any] = {
+    "name": "N",
+    "content": "Hi",
+    "role": "human",
+    "query": "secret",
+    "question": "secret",
+}
 TRIED |= {"message": "Hi", "q": "secret", "text": "Hi", "label": "N", "slug": "n", "owner": "user"}
 TRIED |= {"limit": 5, "period": "day", "unit": "tokens", "scope": "user", "right": "edit"}
 TRIED |= {"input": "Hi", "model": "auto", "messages": [{"role": "user", "content": "Hi"}]}
@@ -108,13 +112,16 @@ def call(client: Any, route: Route, method: str, ids: dict[str, Any]) -> Any:
 
 
 def holds(
-    answer: Any, before: Stored, ids: dict[str, Any], organization_id: UUID, *, personal: bool = False
+    answer: Any,
+    before: Stored,
+    ids: dict[str, Any],
+    organization_id: UUID,
+    *,
+    personal: bool = False,
 ) -> None:
     """The answer shows nothing of these ids' owner, and nothing of theirs has changed."""
     asked = answer.request["PATH_INFO"] + answer.request.get("QUERY_STRING", "")
-    looked_for = [
-        pk for name, pk in only_ids(ids).items() if name in OF_PERSONS or not personal
-    ]
+    looked_for = [pk for name, pk in only_ids(ids).items() if name in OF_PERSONS or not personal]
     text = text_of(answer)
     assert answer.status_code < 500 or "No language model is enabled" in text, text
     refused = asked if answer.status_code >= 400 else ""
@@ -208,9 +215,7 @@ READ_BY_ID = [
     for r, m in CALLS
     if m == "get" and r.parameters and not r.is_for_guests and r.template not in NOT_BY_THE_DOOR
 ]
-WRITTEN_BY_ID = [
-    (r, m) for r, m in CALLS if m != "get" and r.parameters and not r.is_for_guests
-]
+WRITTEN_BY_ID = [(r, m) for r, m in CALLS if m != "get" and r.parameters and not r.is_for_guests]
 
 
 @pytest.fixture

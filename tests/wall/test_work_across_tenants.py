@@ -47,24 +47,23 @@ def modules() -> list[Path]:
 
 def ways_of(source: str) -> set[str]:
     """How a module works for more than one person: by naming `across_tenants`, by `is_whole`."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom | ast.Import):
-            names = {alias.name.rpartition(".")[2] for alias in node.names}
-            found |= {ACROSS} & {ACROSS for name in names if name == "across_tenants"}
-        if isinstance(node, ast.Attribute) and node.attr == "across_tenants":
-            found.add(ACROSS)
-        if isinstance(node, ast.Call) and any(k.arg in ("is_whole", None) for k in node.keywords):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func
-            name = called.id if isinstance(called, ast.Name) else called
-            if name in ("Tenant", "replace") and any(k.arg == "is_whole" for k in node.keywords):
-                found.add(WHOLE)
-            if name == "Tenant" and any(k.arg is None for k in node.keywords):
-                found.add(WHOLE)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id == "Tenant" and len(node.args) > 3:
-                found.add(WHOLE)
+    nodes = list(ast.walk(ast.parse(source)))
+    names = {each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
+    names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    found = {ACROSS} if "across_tenants" in names else set()
+    if any(is_for_all(node) for node in nodes if isinstance(node, ast.Call)):
+        found.add(WHOLE)
     return found
+
+
+def is_for_all(call: ast.Call) -> bool:
+    """Whether the call may make a Tenant with `is_whole`."""
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    given = {keyword.arg for keyword in call.keywords}
+    if name == "Tenant":
+        return bool(given & {"is_whole", None}) or len(call.args) > 3
+    return name == "replace" and "is_whole" in given
 
 
 def listed() -> dict[str, set[str]]:
