@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from accounts.audit.recording import Detail, record
 from accounts.models import AuditAction, Grant, GrantQuerySet, Group, GroupMember, Membership
 from accounts.principal import Actor
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict
 
 
@@ -123,6 +124,11 @@ def _end(grants: GrantQuerySet) -> int:
 
     Raises Conflict, for the caller's transaction to undo it, if nobody had a right to a row then.
     """
+    with for_whole_organization():  # rows that nobody has a right to are shown to nobody
+        return _end_for_all(grants)
+
+
+def _end_for_all(grants: GrantQuerySet) -> int:
     row_name = grants.model.row_name
     rows: Any = grants.model._meta.get_field(row_name).related_model._default_manager
     # Locked, so that two who end the last two grants of a row see each other.

@@ -3,7 +3,8 @@
     owner     owns the tables. Nobody logs in as it where a superuser migrates
     app       web and workers log in as it (DATABASE_URL); it owns nothing, every policy binds it
     system    claims, sweeps, sign-in and the admin do (AMBER_SYSTEM_DATABASE_URL); no policy binds it
-    search    owns the functions that search by words, and reads what they search
+    search    owns the functions that search by words, or tell what groups were granted, and reads
+              what these look at
 
 `arrange_installation` runs after the migrations, and after a restore, as whoever applies them (AMBER_OWNER_DATABASE_URL). On a
 server where that login may not make roles an administrator runs what `role_sql` returns.
@@ -34,6 +35,11 @@ SEARCHED: Final = (
     "chats_chat",
     "chats_messageblock",
     "memory_memory",
+    "accounts_membership",
+    "accounts_groupmember",
+    "assistants_assistantgrant",
+    "libraries_librarygrant",
+    "tools_toolgrant",
 )
 """Tables that the functions of `search` read."""
 

@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import NOBODY
 from amber.lib.database.cached_sql import cache_sql
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Unavailable
 from assistants.models import Assistant, AssistantTool
 from tools.connections.connected import functions_of
@@ -30,13 +31,14 @@ def bound_tools(
     `user_id` is whose groups count: that of a person, or of a key's user, and None for guests.
     `in_person`: without a key. A tool whose key cannot be read is left out and logged.
     """
-    rows = _usable_bindings(
-        in_person,
-        assistant_id=assistant.pk,
-        organization_id=assistant.organization_id,
-        owner_id=assistant.user_id or NOBODY,
-        user_id=user_id or NOBODY,
-    )
+    with for_whole_organization():  # also tools that only the assistant's creator sees
+        rows = _usable_bindings(
+            in_person,
+            assistant_id=assistant.pk,
+            organization_id=assistant.organization_id,
+            owner_id=assistant.user_id or NOBODY,
+            user_id=user_id or NOBODY,
+        )
     return [function for binding in rows for function in _functions(binding)]
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.audit.recording import record_switch
 from accounts.models import AuditAction
 from accounts.principal import Actor, Principal
-from amber.lib.database.tenant import Tenant, as_tenant
+from amber.lib.database.tenant import Tenant, as_tenant, for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -59,7 +59,8 @@ def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any], by: Ac
     was_shared, was_public = assistant.shared, assistant.public
     try:
         with transaction.atomic(durable=True):
-            _update(assistant, changes)
+            with for_whole_organization():  # an admin may close it to themselves, too
+                _update(assistant, changes)
             record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
     except IntegrityError as error:
         raise _conflict(error) from error
@@ -251,7 +252,9 @@ def _free_slug(assistant: Assistant) -> str:
     near = Assistant.objects.filter(
         organization_id=assistant.organization_id, slug__startswith=base
     )
-    return find_free_slug(base, set(near.values_list("slug", flat=True)))
+    with for_whole_organization():  # also those that the person does not see
+        taken = set(near.values_list("slug", flat=True))
+    return find_free_slug(base, taken)
 
 
 _CONFLICTS: Final[Mapping[str, tuple[str, str]]] = {

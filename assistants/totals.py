@@ -5,6 +5,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from amber.lib.database.tenant import for_whole_organization
+
 _COUNT_SQL: Final = """
 UPDATE assistants_assistant SET total_token_usage = total_token_usage + %s WHERE id = %s
 """
@@ -16,5 +18,6 @@ def count_tokens(assistant_id: UUID, tokens: int) -> None:
     The row stays locked until the transaction ends, so call this last: every other turn of the
     assistant waits for it.
     """
-    with connection.cursor() as cursor:
+    # Whoever asked may only read the assistant, or not even that any more.
+    with for_whole_organization(), connection.cursor() as cursor:
         cursor.execute(_COUNT_SQL, [tokens, assistant_id])

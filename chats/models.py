@@ -15,6 +15,7 @@ from pgvector.django import HalfVectorField
 from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User, made_with
 from accounts.principal import Principal
 from amber.lib.database.lease import Leased, LeasedQuerySet
+from amber.lib.database.referenced_rows import ReferenceKey
 from amber.lib.search.tsvector import TokenVectorField
 from assistants.models import Assistant, AssistantGrant, ScenePrompt
 from engine.messages import MessageRole
@@ -80,7 +81,7 @@ class Chat(TenantRow):
     owner = models.CharField(max_length=5, choices=ChatOwner.choices, default=ChatOwner.USER)
     guest_id = models.CharField(max_length=200, null=True, blank=True)
     name = models.CharField(max_length=255, blank=True, default="")
-    assistant = models.ForeignKey(
+    assistant = ReferenceKey(
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     prompt = models.TextField(null=True, blank=True)
@@ -180,7 +181,7 @@ class ChatMessage(TenantRow):
     position = models.PositiveIntegerField(default=0)
     role = models.CharField(max_length=12, choices=ROLE_CHOICES)
     content = models.TextField(blank=True, default="")
-    assistant = models.ForeignKey(
+    assistant = ReferenceKey(
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     tool_call = models.JSONField(null=True, blank=True)
@@ -297,7 +298,7 @@ class Turn(TenantRow, Leased):
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
     api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
     guest_id = models.CharField(max_length=200, null=True, blank=True)
-    assistant = models.ForeignKey(
+    assistant = ReferenceKey(
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     question = models.ForeignKey(

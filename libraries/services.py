@@ -19,6 +19,7 @@ from accounts.models import AuditAction, IdempotencyRecord, Right
 from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.lease import RUNNING
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from libraries.ingestion import switching
 from libraries.ingestion.endings import AFRESH
@@ -74,17 +75,8 @@ def update_library(library: Library, *, changes: Mapping[str, Any], by: Actor) -
     for name, value in changes.items():
         setattr(library, name, value)
     _check_sizes(library, model or library.next_embedding_model or library.embedding_model)
-    try:
-        with transaction.atomic(durable=True):
-            _replace_default(library)
-            library.save(update_fields=[*changes, "updated_at"])
-            if model is not None:
-                _set_wanted_model(library, model)
-            _record_sharing(by, library, before=was_shared, after=library.shared)
-    except IntegrityError:
-        raise Conflict from None
-    if library.next_embedding_model_id is not None and switching.finish_switch(library.pk):
-        library.refresh_from_db()
+    with for_whole_organization():  # an admin may close it to themselves, too
+        _write_changes(library, changes, model, by=by, was_shared=was_shared)
     return library
 
 
@@ -132,6 +124,27 @@ def default_library(principal: Principal) -> Library:
     if found is not None:
         return found
     return create_library(principal, fields={"name": DEFAULT_NAME, "default": True})
+
+
+def _write_changes(
+    library: Library,
+    changes: Mapping[str, Any],
+    model: EmbeddingModel | None,
+    *,
+    by: Actor,
+    was_shared: bool,
+) -> None:
+    try:
+        with transaction.atomic(durable=True):
+            _replace_default(library)
+            library.save(update_fields=[*changes, "updated_at"])
+            if model is not None:
+                _set_wanted_model(library, model)
+            _record_sharing(by, library, before=was_shared, after=library.shared)
+    except IntegrityError:
+        raise Conflict from None
+    if library.next_embedding_model_id is not None and switching.finish_switch(library.pk):
+        library.refresh_from_db()
 
 
 def _record_sharing(by: Actor, library: Library, *, before: bool, after: bool) -> None:

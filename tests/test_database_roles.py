@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -15,6 +16,7 @@ from amber import database_roles, installation
 from tests.databases import ROOT, drop_database, migrated, own_database
 
 SEEN = "SELECT count(*) FROM assistants_assistant"
+GRANTED = "SELECT count(*) FROM amber_granted_assistants()"
 
 
 @pytest.fixture
@@ -45,10 +47,12 @@ def manage(*command: str, environ: Mapping[str, str]) -> "subprocess.CompletedPr
     return subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
 
 
-def asked(url: str, statement: str, organization: Any = None) -> Any:
+def asked(url: str, statement: str, organization: Any = None, *, user: str = "*") -> Any:
+    """The answer to whoever logs in so; with an organization for everybody in it, or for a user."""
     with psycopg.connect(url) as there:
         if organization is not None:
-            there.execute("SELECT set_config('amber.organization', %s, true)", [str(organization)])
+            for name, value in (("organization", organization), ("user", user)):
+                there.execute("SELECT set_config(%s, %s, true)", [f"amber.{name}", str(value)])
         (answer,) = there.execute(statement.encode()).fetchone() or (None,)
         return answer
 
@@ -65,6 +69,8 @@ def test_a_new_database_has_three_roles_and_a_wall(url):
     app, system = addresses["DATABASE_URL"], addresses["AMBER_SYSTEM_DATABASE_URL"]
     organization = asked(system, "SELECT organization_id FROM assistants_assistant")
     assert asked(app, SEEN, organization) == 1
+    assert asked(app, SEEN, organization, user=str(uuid4())) == 1, "it is shared"
+    assert asked(app, GRANTED, organization, user=str(uuid4())) == 0
     assert asked(app, SEEN, "00000000-0000-0000-0000-000000000000") == 0
     assert asked(system, SEEN) == 1
     with pytest.raises(psycopg.errors.InvalidTextRepresentation):

@@ -16,6 +16,7 @@ from accounts.audit.recording import record_switch
 from accounts.models import AuditAction, IdempotencyRecord, Right
 from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
 from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
@@ -119,7 +120,8 @@ def refresh_tool(tool: Tool) -> Tool:
 @transaction.atomic(durable=True)
 def delete_tool(tool: Tool, *, by: Actor) -> None:
     """Delete the tool with its call log; assistants no longer use it."""
-    Tool.objects.filter(pk=tool.pk).delete()
+    with for_whole_organization():  # also private ones of others
+        Tool.objects.filter(pk=tool.pk).delete()
     _record_sharing(by, tool, before=tool.shared, after=False)
 
 
@@ -138,7 +140,9 @@ def _update(
     """Write the columns. Raises Missing for a tool that was deleted meanwhile."""
     tool.updated_at = timezone.now()
     values = {name: getattr(tool, name) for name in (*columns, "updated_at")}
-    if not Tool.objects.filter(pk=tool.pk).update(**values):
+    with for_whole_organization():  # an admin may close it to themselves, too
+        is_there = Tool.objects.filter(pk=tool.pk).update(**values)
+    if not is_there:
         raise Missing
     _keep_document(tool, document)
     _record_sharing(by, tool, before=was_shared, after=tool.shared)

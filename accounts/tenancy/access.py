@@ -13,6 +13,7 @@ from django.db.models import Model, QuerySet
 from accounts.models import Right, Role, SharedQuerySet, User
 from accounts.principal import Principal
 from amber.lib.database.cached_sql import cache_sql
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Forbidden, Missing
 
 AnyRow = TypeVar("AnyRow", bound=Model)
@@ -94,7 +95,8 @@ def access_to(row: Model, principal: Principal) -> Right:
     known = row.__dict__.get("access")
     if known is None:
         rows = _shared_rows(type(row)).annotate_access(principal).filter(pk=row.pk)
-        known = rows.values_list("access", flat=True).first()
+        with for_whole_organization():  # also one that they have just closed to themselves
+            known = rows.values_list("access", flat=True).first()
     if known is None:
         raise Missing
     return Right(known)

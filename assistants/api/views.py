@@ -14,6 +14,7 @@ from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import check_sharing, get_managed, get_visible, get_writable
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Missing
 from assistants import services
 from assistants.api.serializers import (
@@ -124,7 +125,8 @@ class BindingsView(GenericAPIView[AssistantTool]):
         principal = principal_of(request)
         assistant = get_visible(Assistant, principal, assistant_id)
         rows = AssistantTool.objects.visible_to(principal).filter(assistant=assistant)
-        page = self.paginate_queryset(rows.select_related("tool"))
+        with for_whole_organization():  # also tools that only its creator sees
+            page = self.paginate_queryset(rows.select_related("tool"))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(responses={201: BindingSerializer})
@@ -249,7 +251,8 @@ def _binding(principal: Principal, assistant_id: UUID, tool_id: UUID) -> Assista
     """Return the binding, if the principal may change it. Raises Missing, Forbidden."""
     assistant = get_writable(Assistant, principal, assistant_id)
     rows = AssistantTool.objects.writable_by(principal).filter(assistant=assistant)
-    binding = rows.filter(tool_id=tool_id).select_related("tool").first()
+    with for_whole_organization():  # its tool may be private to the assistant's creator
+        binding = rows.filter(tool_id=tool_id).select_related("tool").first()
     if binding is None:
         raise Missing
     return cast(AssistantTool, binding)

@@ -17,6 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import NOBODY
 from amber.lib.database.cached_sql import cache_sql
+from amber.lib.database.tenant import for_whole_organization
 from assistants.models import ScenePrompt
 from assistants.turn_config import TurnConfig
 from chats.context.tail import Tail
@@ -139,7 +140,8 @@ def _pinned_scene(turn: Turn) -> ScenePrompt | None:
     if turn.chat is None or turn.chat.pinned_scene_id is None:
         return None
     mine = ScenePrompt.objects.filter(assistant=turn.assistant)
-    return mine.filter(pk=turn.chat.pinned_scene_id).first()
+    with for_whole_organization():  # as long as the turn runs, also if it was closed meanwhile
+        return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
 def _has_memories_and_scenes(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
@@ -168,13 +170,14 @@ def library_of(turn: Turn, turn_config: TurnConfig) -> Library | None:
     a group of whoever asks. One query."""
     if turn_config.library_id is None or turn.assistant is None:
         return None
-    found = _usable_libraries(
-        turn.is_in_person,
-        library_id=turn_config.library_id,
-        organization_id=turn.organization_id,
-        owner_id=turn.assistant.user_id or NOBODY,
-        user_id=turn.group_user_id or NOBODY,
-    )
+    with for_whole_organization():  # also one that only the assistant's creator sees
+        found = _usable_libraries(
+            turn.is_in_person,
+            library_id=turn_config.library_id,
+            organization_id=turn.organization_id,
+            owner_id=turn.assistant.user_id or NOBODY,
+            user_id=turn.group_user_id or NOBODY,
+        )
     return found[0] if found else None
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.principal import Principal
 from amber.lib.database.cached_sql import cache_sql, raw_rows
 from amber.lib.database.cached_update import insert_row, update_row
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Missing
 from amber.lib.ids import new_id
 from amber.lib.search.words import tsvector_literal
@@ -117,15 +118,14 @@ def attach_related(messages: Sequence[ChatMessage]) -> None:
     Texts of files are loaded only if somebody posted one: those of tools are not read, and may be
     long.
     """
-    wanted: list[Prefetch[Any] | str] = []
     if any(m.assistant_id for m in messages):
-        wanted.append(Prefetch("assistant", Assistant.objects.only("id", "name", "description")))
+        authors = Prefetch("assistant", Assistant.objects.only("id", "name", "description"))
+        with for_whole_organization():  # also those that were closed to the person meanwhile
+            prefetch_related_objects(list(messages), authors)
     if any(m.file_id for m in messages):
         is_read = any(m.role == MessageRole.FILE and not m.tool_call for m in messages)
         files = File.objects.all() if is_read else File.objects.defer("text")
-        wanted.append(Prefetch("file", files))
-    if wanted:
-        prefetch_related_objects(list(messages), *wanted)
+        prefetch_related_objects(list(messages), Prefetch("file", files))
 
 
 def opening(message: ChatMessage) -> list[ChatMessage]:

@@ -2,9 +2,11 @@
 
 import pytest
 
+from amber.lib.database.tenant import as_tenant
 from chats.models import TurnStatus
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
 from chats.tests.runs import ask, marker, prepared_for, run
+from libraries.models import Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from tools.protocol import ToolContext, ToolError
 from tools.tests.services import call
@@ -107,6 +109,15 @@ def test_nothing_is_found_outside_of_the_turn_s_libraries(library, alice, mallor
     )
     for given in (context_of(alice), context_of(alice, empty), strangers):
         assert "pump" not in call("search_library", {"query": "pump"}, given).text
+
+
+def test_a_library_that_only_the_assistants_creator_sees_is_searched_for_others(
+    library, alice, bob
+):
+    with as_tenant(bob.principal.tenant):
+        assert not Library.objects.exists()
+        found = call("search_library", {"query": "How is the pump bled?"}, context_of(bob, library))
+    assert found.text.startswith("[1] pump.txt")
 
 
 def test_a_turn_searches_its_library(library, alice, new_model):

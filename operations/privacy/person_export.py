@@ -24,6 +24,7 @@ from accounts.models import (
     User,
 )
 from accounts.principal import ActorKind, Principal
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.json_text.stream import in_batches
 from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -152,7 +153,9 @@ def _file(file: File, address: str) -> dict[str, Any]:
 
 
 def _assistant(principal: Principal, assistant: Assistant) -> dict[str, Any]:
-    bindings = AssistantTool.objects.filter(assistant=assistant).select_related("tool")
+    rows = AssistantTool.objects.filter(assistant=assistant).select_related("tool")
+    with for_whole_organization():  # a tool may have been closed to the person
+        bindings = list(rows)
     scenes = ScenePrompt.objects.filter(assistant=assistant)
     return {
         **AssistantSerializer(assistant, context={"principal": principal}).data,

@@ -9,9 +9,9 @@ from accounts.tenancy.wall_functions import build_functions
 
 
 def build(apps: object, schema_editor: Any) -> None:
-    build_wall(schema_editor.connection)
     with schema_editor.connection.cursor() as cursor:
-        build_functions(cursor)
+        build_functions(cursor)  # policies call some
+    build_wall(schema_editor.connection)
 
 
 class Migration(migrations.Migration):

@@ -35,7 +35,30 @@ OF_PERSONS: Final = frozenset(
         "memory_memory",
     }
 )
-"""What belongs to one person or guest; everything else is the whole organization's."""
+"""What belongs to one person or guest."""
+OF_CREATORS: Final = frozenset(
+    {
+        "assistants_assistant",
+        "assistants_assistanttool",
+        "assistants_sceneprompt",
+        "libraries_library",
+        "tools_tool",
+    }
+)
+"""What its creator alone sees unless it is shared, which no row here is, or granted to a group: each
+here to one that only its creator is in (tests/test_wall_of_shared_rows.py has the others)."""
+NOT_OF_WEB_GUESTS: Final = frozenset(
+    {
+        "accounts_apikey",
+        "accounts_auditchain",
+        "accounts_auditevent",
+        "accounts_group",
+        "accounts_groupmember",
+        "accounts_invitation",
+        "public_api_webhook",
+    }
+)
+"""What else there is, is the whole organization's, but not all of it its guests'."""
 WORD: Final = "secret"
 _numbers = itertools.count(1)
 _FIXED: Final[dict[str, dict[str, Callable[[], Any]]]] = {
@@ -88,6 +111,8 @@ class Rows:
             for each in (*PEOPLE, LIBRARY)
             if each.organization_id == someone.organization_id
             and (table not in OF_PERSONS or each in (someone, LIBRARY))
+            and (table not in OF_CREATORS or each == someone)
+            and (table not in NOT_OF_WEB_GUESTS or someone.guest_id is None)
         ]
         return {self.ids[table][each.name] for each in mine if each.name in self.ids[table]}
 

@@ -1,4 +1,5 @@
-"""Call the functions that search with the rights of a role of their own, as a hostile app would.
+"""Call the functions that search, or tell what was granted, with the rights of a role of their own, as
+a hostile app would.
 
 No policy binds them: they alone keep one tenant's words from another. Whatever they are given and
 whatever stands around, they return ids of rows that the policies show to whoever asks.
@@ -11,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import errors, sql
 
-from accounts.tenancy.wall_functions import FUNCTIONS
+from accounts.tenancy.wall_functions import FUNCTIONS, GRANTED
 from amber.database_roles import APP, SEARCH, SEARCHED
 from tests.wall.database import WalledDatabase
 from tests.wall.rows import ALICE, BOB, GUEST, LIBRARY, MALLORY, PEOPLE, WORD, Someone
@@ -22,8 +23,12 @@ SEARCHES = {
     "amber_blocks_with": "chats_messageblock",
     "amber_memories_with": "memory_memory",
     "amber_messages_with": "chats_chatmessage",
+    "amber_granted_assistants": "assistants_assistant",
+    "amber_granted_libraries": "libraries_library",
+    "amber_granted_tools": "tools_tool",
 }
 EVERY_FUNCTION = pytest.mark.parametrize("function", SEARCHES)
+EVERY_SEARCH = pytest.mark.parametrize("function", FUNCTIONS)
 EVERYBODY = pytest.mark.parametrize("someone", PEOPLE, ids=lambda each: each.name)
 TRICKS = (
     # Each is what the caller's session could hold before it asks.
@@ -67,6 +72,8 @@ def found(login: "psycopg.Connection[Any]", walled: WalledDatabase, function: st
             for model in models_of(walled)
             for some in (None, documents)
         ]
+    elif function in GRANTED:
+        calls = [sql.SQL("")]
     else:
         calls = [queries if function == "amber_memories_with" else sql.SQL("'!nowhere'::tsquery")]
     reached = set()
@@ -89,7 +96,7 @@ def test_each_function_of_another_s_rights_is_attacked(walled):
             "SELECT proname, proconfig, pg_get_userbyid(proowner) FROM pg_proc"
             " WHERE prosecdef AND pronamespace = 'public'::regnamespace"
         ).fetchall()
-    assert {name for name, _, _ in rows} == set(SEARCHES) == set(FUNCTIONS)
+    assert {name for name, _, _ in rows} == set(SEARCHES) == set(FUNCTIONS) | set(GRANTED)
     for _, settings, owner in rows:
         assert settings == ["search_path=pg_catalog, pg_temp"]
         assert owner == SEARCH
@@ -136,7 +143,7 @@ def test_nobody_in_an_organization_finds_nothing(walled, function):
             assert not found(login, walled, function)
 
 
-@EVERY_FUNCTION
+@EVERY_SEARCH
 def test_a_worker_for_all_of_an_organization_finds_no_more(walled, function):
     ids = walled.rows.ids[SEARCHES[function]]
     with walled.acting(ALICE.settings(user="*")) as login:
@@ -145,7 +152,7 @@ def test_a_worker_for_all_of_an_organization_finds_no_more(walled, function):
         }
 
 
-@EVERY_FUNCTION
+@EVERY_SEARCH
 def test_without_arguments_it_finds_nothing(walled, function):
     with walled.acting(ALICE.settings()) as login:
         count = login.execute(
@@ -168,7 +175,7 @@ def test_their_role_reads_what_they_search_and_nothing_else(walled):
         owned = server.execute(
             "SELECT proname FROM pg_proc WHERE proowner = to_regrole(%s)", [SEARCH]
         )
-        assert {name for (name,) in owned} == set(FUNCTIONS)
+        assert {name for (name,) in owned} == set(FUNCTIONS) | set(GRANTED)
 
 
 def test_the_public_may_not_call_them(walled):

@@ -46,11 +46,14 @@ def modules() -> list[Path]:
 
 
 def ways_of(source: str) -> set[str]:
-    """How a module works for more than one person: by naming `across_tenants`, by `is_whole`."""
+    """How a module works for more than one person: by naming `across_tenants` or
+    `for_whole_organization`, by `is_whole`."""
     nodes = list(ast.walk(ast.parse(source)))
     names = {each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
     names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     found = {ACROSS} if "across_tenants" in names else set()
+    if "for_whole_organization" in names:
+        found.add(WHOLE)
     if any(is_for_all(node) for node in nodes if isinstance(node, ast.Call)):
         found.add(WHOLE)
     return found
@@ -93,6 +96,7 @@ def test_the_modules_are_all_here():
         ("Tenant(organization_id, is_whole=True)", {WHOLE}),
         ("tenant.Tenant(organization_id, is_whole=it_is)", {WHOLE}),
         ("replace(tenant, is_whole=True)", {WHOLE}),
+        ("from amber.lib.database.tenant import for_whole_organization", {WHOLE}),
         ("Tenant(organization_id, None, None, True)", {WHOLE}),
         ("Tenant(**fields)", {WHOLE}),
         ("Tenant(organization_id, user_id)", set()),

@@ -7,6 +7,7 @@ alike. It searches only the libraries that the turn may use.
 
 from typing import Annotated, Final
 
+from amber.lib.database.tenant import for_whole_organization
 from engine.history.prompt import LIBRARY_EMPTY_PROMPT, render_passages
 from libraries.models import Library
 from tools.calling.registry import register_tool
@@ -37,12 +38,12 @@ def search_library(
         raise ToolError(
             f"A query has 1 to {MAX_QUERY_CHARS:,} characters, this has {len(query):,}."
         )
-    libraries = Library.objects.filter(
+    rows = Library.objects.filter(
         pk__in=context.library_ids, organization_id=context.organization_id
     ).select_related("embedding_model__provider")
-    found = search(
-        list(libraries), query, k=min(max(count, 1), MAX_PASSAGES), user_id=context.user_id
-    )
+    with for_whole_organization():  # also one that only the assistant's creator sees
+        libraries = list(rows)
+    found = search(libraries, query, k=min(max(count, 1), MAX_PASSAGES), user_id=context.user_id)
     passages = context.citable.number(map(passage_wire, found.relevant))
     text = render_passages(passages) or f"{LIBRARY_EMPTY_PROMPT} Other words may find something."
     return ToolOutput(text, passages=tuple(passages))

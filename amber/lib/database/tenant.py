@@ -87,6 +87,24 @@ def as_tenant(tenant: Tenant) -> Iterator[None]:
 
 
 @contextmanager
+def for_whole_organization() -> Iterator[None]:
+    """Act for everybody in the organization that this work is for, inside of the block.
+
+    For single statements that rightly need more than the person's rights, and say themselves which
+    rows they mean. Work across tenants stays what it is.
+    """
+    tenant = current_tenant()
+    if tenant is None or tenant.organization_id is None or tenant.is_whole:
+        yield
+        return
+    token = _tenant.set(Tenant(tenant.organization_id, is_whole=True))
+    try:
+        yield
+    finally:
+        _reset(token)
+
+
+@contextmanager
 def across_tenants() -> Iterator[None]:
     """Act for the installation inside of the block, over the system's connection.
 
