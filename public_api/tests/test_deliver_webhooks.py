@@ -222,6 +222,21 @@ def test_organizations_without_webhooks_cost_no_query(
         outbox.note_turn(turn)
 
 
+def test_what_one_organization_has_is_not_taken_for_anothers(
+    alice, mallory, new_model, hook, monkeypatch
+):
+    """A worker runs turns of all tenants within these seconds, and each sees its own webhooks only."""
+    monkeypatch.setattr(outbox, "KNOWN_SECONDS", 60.0)
+    new_model(default=True)
+    for persona in (alice, mallory):
+        hook(persona)
+    outbox.forget_known()
+    for persona in (alice, mallory):
+        turn_of(persona)
+    told = WebhookDelivery.objects.values_list("organization_id", flat=True)
+    assert set(told) == {alice.organization.pk, mallory.organization.pk}
+
+
 # -- Trying again ----------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """Create deliveries to webhooks from turns of API keys, in the transaction that ends the turn.
 
-Turns without a key, and those of organizations without webhooks, cost nothing: which organizations
-have some is read once in KNOWN_SECONDS by each process.
+Turns without a key, and those of organizations without webhooks, cost nothing: whether an
+organization has some is read once in KNOWN_SECONDS by each process.
 """
 
 import time
@@ -21,13 +21,14 @@ from public_api.responses.names import RequestEcho, response_id
 KNOWN_SECONDS: Final = 5.0
 """How long an organization's first webhook may get nothing."""
 
-_known: tuple[float, frozenset[UUID]] | None = None
+_known: dict[UUID, tuple[float, bool]] = {}
+"""When an organization was asked for, and whether it had webhooks then."""
 
 
 def note_turn(turn: Turn) -> None:
     """Add the turn's deliveries. Call it in a transaction. One query, one write if there are
     any."""
-    if turn.api_key_id is None or turn.organization_id not in _organizations():
+    if turn.api_key_id is None or not _has_webhooks(turn.organization_id):
         return
     event = f"turn.{turn.status}"
     if event not in dict(WEBHOOK_EVENTS):
@@ -41,17 +42,17 @@ def note_turn(turn: Turn) -> None:
 
 def forget_known() -> None:
     """Let this process read again which organizations have webhooks."""
-    global _known
-    _known = None
+    _known.clear()
 
 
-def _organizations() -> frozenset[UUID]:
-    global _known
+def _has_webhooks(organization_id: UUID) -> bool:
+    """Whether the organization has webhooks. Its own question: a turn sees nobody else's."""
     now = time.monotonic()
-    if _known is None or now - _known[0] > KNOWN_SECONDS:
-        enabled = Webhook.objects.filter(disabled_at__isnull=True)
-        _known = (now, frozenset(enabled.values_list("organization_id", flat=True).distinct()))
-    return _known[1]
+    known = _known.get(organization_id)
+    if known is None or now - known[0] > KNOWN_SECONDS:
+        mine = Webhook.objects.filter(organization_id=organization_id, disabled_at__isnull=True)
+        known = _known[organization_id] = (now, mine.exists())
+    return known[1]
 
 
 def _delivery(webhook: Webhook, turn: Turn, event: str) -> WebhookDelivery:
