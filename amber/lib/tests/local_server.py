@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from django.db import connections
+
 Answer = Callable[[socket.socket, "Request"], None]
 
 
@@ -64,6 +66,8 @@ class LocalServer:
                 connection.close()
             except OSError:
                 connection.close()
+            finally:
+                connections.close_all()  # an answer may have asked the database; its thread ends
 
 
 def say(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
