@@ -169,13 +169,15 @@ def _wall_sql(table: str, wall: Wall) -> str:
     ]
     if wall.seen:
         statements.append(f"CREATE POLICY tenant_seen ON {table} FOR SELECT USING ({wall.seen})")
+    # What is only seen lies beyond the floor of what may be changed, whatever policy comes later.
+    changed = wall.changed or (wall.floor if wall.seen else "")
     for command, clause in _CHANGES.items():
         name = f"tenant_{command.lower()}"
         statements.append(f"DROP POLICY IF EXISTS {name} ON {table}")
-        if wall.changed:
+        if changed:
             statements.append(
                 f"CREATE POLICY {name} ON {table} AS RESTRICTIVE FOR {command}"
-                f" {clause} ({wall.changed})"
+                f" {clause} ({changed})"
             )
     return "; ".join(statements)
 
