@@ -14,12 +14,12 @@ run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
 
 # Three workers: measured on two cores, CI's size; one of them mostly waits for the platform of
-# end-to-end tests, while two compute (7:48 minutes; two workers 12:40). Each has its own database and Redis database.
+# end-to-end tests, while two compute (10,400 tests: 7:48 minutes instead of 12:40). Each has its own database and Redis database.
 # Whoever has nothing left to do takes from the other; tests/schedule.py says what begins.
 PYTEST_ARGS ?= -n 3 --dist worksteal
 # Compiled files are kept: tests start Amber's processes dozens of times.
 test: installed-dev  ## The whole test suite; servers are started for it
-	@echo "The whole suite takes about eight minutes on two cores."
+	@echo "The whole suite takes about ten minutes on two cores."
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
 
 test-mcp: installed-dev  ## MCP tools against the reference server of the protocol's authors (needs npm)
