@@ -176,8 +176,7 @@ def _wall_sql(table: str, wall: Wall) -> str:
         statements.append(f"DROP POLICY IF EXISTS {name} ON {table}")
         if changed:
             statements.append(
-                f"CREATE POLICY {name} ON {table} AS RESTRICTIVE FOR {command}"
-                f" {clause} ({changed})"
+                f"CREATE POLICY {name} ON {table} AS RESTRICTIVE FOR {command} {clause} ({changed})"
             )
     return "; ".join(statements)
 
