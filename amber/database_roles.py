@@ -6,8 +6,9 @@
     search    owns the functions that search by words, or tell what groups were granted, and reads
               what these look at
 
-`arrange_installation` runs after the migrations, and after a restore, as whoever applies them (AMBER_OWNER_DATABASE_URL). On a
-server where that login may not make roles an administrator runs what `role_sql` returns.
+`arrange_installation` runs after the migrations, and after a restore, as whoever applies them
+(AMBER_OWNER_DATABASE_URL). On a server where that login may not make roles an administrator runs
+what `role_sql` returns.
 """
 
 from collections.abc import Mapping
@@ -53,8 +54,11 @@ SELECT NOT EXISTS (
     AND proowner <> to_regrole(%(search)s)::oid
 )
 """
-_MOVES_ROWS_SQL: Final = """
-SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
+_RIGHTS_SQL: Final = """
+SELECT mine.rolsuper OR mine.rolbypassrls,
+    NOT (app.rolsuper OR app.rolbypassrls OR app.rolcreaterole)
+    AND NOT EXISTS (SELECT FROM pg_auth_members WHERE member = app.oid)
+FROM pg_roles AS mine JOIN pg_roles AS app ON app.rolname = %s WHERE mine.rolname = current_user
 """
 _OBJECTS_SQL: Final = """
 SELECT format('ALTER %%s %%I.%%I OWNER TO %%I', kind, 'public', name, %(owner)s) FROM (
@@ -82,13 +86,14 @@ ONE_ROLE: Final = (
 
 
 class RolesMissing(Exception):
-    """The login may not make roles. The text says what an administrator should run."""
+    """The roles are not as they must be, and this login cannot make them so; the text says who can,
+    and by which statements."""
 
 
 def arrange_installation(connection: Any) -> str:
     """Make the roles that the settings name, and give each what it may do; return a warning, or "".
 
-    Doing it twice does no harm. Raises RolesMissing where the login may not do that.
+    Doing it twice does no harm. Raises RolesMissing.
     """
     logins = {role: each["USER"] for role, each in settings.AMBER_DATABASES.items()}
     if logins["app"] == logins["owner"]:
@@ -113,12 +118,7 @@ def _prepare(connection: Any, passwords: Mapping[str, str]) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             make_roles(cursor, passwords)
             arrange(cursor)
-            cursor.execute(_MOVES_ROWS_SQL)
-            if not cursor.fetchone()[0]:
-                raise RolesMissing(
-                    "This login migrates the rows of all tenants, and policies bind it. Let an "
-                    f"administrator run: ALTER ROLE {connection.settings_dict['USER']} BYPASSRLS;"
-                )
+            _check_rights(cursor, login=connection.settings_dict["USER"])
     except ProgrammingError as error:
         if not isinstance(error.__cause__, InsufficientPrivilege):
             raise
@@ -129,6 +129,23 @@ def _prepare(connection: Any, passwords: Mapping[str, str]) -> None:
             "). Let an administrator of the server run this, with passwords of your own, make the "
             f"login a member of {OWNER} and {SEARCH}, and run bootstrap again:\n{statements}"
         ) from None
+
+
+def _check_rights(cursor: Any, *, login: str) -> None:
+    """Raise RolesMissing if a policy binds whoever migrates, or none binds the app."""
+    cursor.execute(_RIGHTS_SQL, [APP])
+    passes_policies, app_is_bound = cursor.fetchone()
+    if not passes_policies:
+        raise RolesMissing(
+            "This login migrates the rows of all tenants, and policies bind it. Let an "
+            f"administrator run: ALTER ROLE {login} BYPASSRLS;"
+        )
+    if not app_is_bound:
+        raise RolesMissing(
+            f"No policy binds {APP}, so Postgres would not keep tenants apart. Let an administrator "
+            f"take it out of every other role, and run: ALTER ROLE {APP} NOSUPERUSER NOBYPASSRLS "
+            "NOCREATEROLE;"
+        )
 
 
 def _stop_forcing(cursor: Any) -> None:
@@ -183,17 +200,17 @@ def role_sql(passwords: Mapping[str, str], *, without: set[str] = frozenset()) -
     return made
 
 
-def is_in_order(cursor: Any, *, owner: str = OWNER) -> bool:
+def is_in_order(cursor: Any) -> bool:
     """Return whether everything has its owner, and the app its rights. One query."""
-    cursor.execute(_IN_ORDER_SQL, {"owner": owner, "search": SEARCH, "app": APP})
+    cursor.execute(_IN_ORDER_SQL, {"owner": OWNER, "search": SEARCH, "app": APP})
     return bool(cursor.fetchone()[0])
 
 
-def arrange(cursor: Any, *, owner: str = OWNER) -> None:
-    """Give tables to their owner, and the app what it may do with them. Quick where all is in order."""
-    if is_in_order(cursor, owner=owner):
+def arrange(cursor: Any) -> None:
+    """Give tables to their owner, and the app what it may do with them. Quick where that is so."""
+    if is_in_order(cursor):
         return
-    cursor.execute(_OBJECTS_SQL, {"owner": owner, "search": SEARCH})
+    cursor.execute(_OBJECTS_SQL, {"owner": OWNER, "search": SEARCH})
     for (statement,) in cursor.fetchall():
         cursor.execute(statement)
     cursor.execute(
@@ -203,8 +220,8 @@ def arrange(cursor: Any, *, owner: str = OWNER) -> None:
         GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP};
         {"; ".join(f"REVOKE {rights} ON {table} FROM {APP}" for table, rights in WITHHELD.items())};
         GRANT SELECT ON {", ".join(SEARCHED)} TO {SEARCH};
-        GRANT CREATE ON SCHEMA public TO {owner};
-        GRANT {SEARCH} TO {owner};
+        GRANT CREATE ON SCHEMA public TO {OWNER};
+        GRANT {SEARCH} TO {OWNER};
         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {APP}, {SYSTEM};
         """
     )

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.audit.recording import record_switch
 from accounts.models import AuditAction
 from accounts.principal import Actor, Principal
-from amber.lib.database.tenant import Tenant, as_tenant, for_whole_organization
+from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
@@ -70,7 +70,7 @@ def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any], by: Ac
 def delete_assistant(assistant: Assistant, *, by: Actor) -> None:
     """Delete the assistant; everybody's chats with it stay and continue without it."""
     was_shared, was_public = assistant.shared, assistant.public
-    with _deleting_for_all(assistant):
+    with _deleting_for_all():
         Assistant.objects.filter(pk=assistant.pk).delete()
         assistant.shared = assistant.public = False
         record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
@@ -189,15 +189,15 @@ def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> Sc
 
 def delete_scene_prompt(scene: ScenePrompt) -> None:
     """Delete the scene; everybody's chats that were pinned to it choose their scene again."""
-    with _deleting_for_all(scene):
+    with _deleting_for_all():
         scene.delete()
 
 
 @contextmanager
-def _deleting_for_all(row: Assistant | ScenePrompt) -> Iterator[None]:
+def _deleting_for_all() -> Iterator[None]:
     """A transaction that deletes a row to which chats of others may refer: they let go of it, which
     whoever deletes it may not do with their own rights."""
-    with as_tenant(Tenant(row.organization_id, is_whole=True)), transaction.atomic(durable=True):
+    with for_whole_organization(), transaction.atomic(durable=True):
         yield
 
 

@@ -129,6 +129,16 @@ def test_a_login_that_may_make_no_roles_is_told_what_to_ask_for(url, weak_login)
     drop_database(name)
 
 
+def test_an_app_that_no_policy_binds_is_refused():
+    """As a server's administrator may have made it before; here it is put back at once."""
+    migrated()  # makes the roles
+    with psycopg.connect(os.environ["DATABASE_URL"]) as server, server.cursor() as cursor:
+        cursor.execute(f"ALTER ROLE {database_roles.APP} BYPASSRLS".encode())
+        with pytest.raises(database_roles.RolesMissing, match="No policy binds"):
+            database_roles._check_rights(cursor, login="amber")
+        server.rollback()
+
+
 def test_logins_of_other_names_are_refused(url):
     addresses = installation.addresses_of_roles(url)
     done = bootstrap(addresses | {"DATABASE_URL": as_login(url, "somebody")})

@@ -1,6 +1,6 @@
 """Declare the policies by which Postgres itself keeps tenants apart, whatever a view forgets.
 
-`TABLES` names every table with tenants' rows and who may touch them; a migration and `bootstrap`
+`TABLES` names every table with tenants' rows and who may touch them; migrations
 bring the database in line with it (`build_wall`). The settings that the policies read are set by
 `amber.lib.postgres.base` from the tenant of the work under way (`amber.lib.database.tenant`). What
 no setting allows is refused: without an organization a statement fails. The floor of each table

@@ -17,7 +17,7 @@ An installation with one role has no such alias: everything runs as that role.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -83,7 +83,7 @@ def as_tenant(tenant: Tenant) -> Iterator[None]:
         with _connected_as(DEFAULT):
             yield
     finally:
-        _reset(token)
+        _tenant.reset(token)
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def for_whole_organization() -> Iterator[None]:
     try:
         yield
     finally:
-        _reset(token)
+        _tenant.reset(token)
 
 
 @contextmanager
@@ -115,11 +115,7 @@ def across_tenants() -> Iterator[None]:
         with _connected_as(SYSTEM):
             yield
     finally:
-        _reset(token)
-
-
-def _reset(token: Token[Tenant | None]) -> None:
-    _tenant.reset(token)
+        _tenant.reset(token)
 
 
 @contextmanager
