@@ -22,10 +22,10 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from accounts import services
 from accounts.audit.actors import operator_of
 from accounts.audit.recording import record
+from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
 from accounts.models import (
     ApiKey,
-    AuditAction,
     AuditEvent,
     Group,
     GroupMember,

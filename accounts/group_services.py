@@ -12,7 +12,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from accounts.audit.recording import Detail, record
-from accounts.models import AuditAction, Grant, GrantQuerySet, Group, GroupMember, Membership
+from accounts.audit_actions import AuditAction
+from accounts.models import Grant, GrantQuerySet, Group, GroupMember, Membership
 from accounts.principal import Actor
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict

@@ -1,4 +1,4 @@
-"""Store organizations, users, keys and the audit log, and define `visible_to`: the only door to a tenant's row."""
+"""Store organizations, users, groups, keys and the audit log."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
@@ -9,11 +9,13 @@ from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.functions import Lower, Now
 from django.utils import timezone
 
+from accounts.audit_actions import AuditAction
 from accounts.principal import ActorKind, Principal
+from accounts.tenant_rows import NOBODY, MemberQuerySet, Right, TenantQuerySet, TenantRow
 from amber.lib.database.rows import Row
 
 
@@ -105,144 +107,6 @@ class User(Row, AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
-
-
-class TenantQuerySet(models.QuerySet[Any]):
-    """Rows of one tenant. `visible_to` is the only way a row reaches a view.
-
-    Subclasses say with `_seen_by` which rows of the organization a principal sees, and with
-    `_written_by` which of those it may change; nobody sees a row of another organization.
-    """
-
-    def visible_to(self, principal: Principal) -> Self:
-        return self.filter(self._seen_by(principal), organization_id=principal.organization_id)
-
-    def writable_by(self, principal: Principal) -> Self:
-        return self.visible_to(principal).filter(self._written_by(principal))
-
-    def _seen_by(self, principal: Principal) -> Q:
-        raise NotImplementedError
-
-    def _written_by(self, principal: Principal) -> Q:
-        return self._seen_by(principal)
-
-
-class OwnedQuerySet(TenantQuerySet):
-    """Rows of one user (or guest), which nobody else reads.
-
-    A guest's row names as its `user` the owner of the key that the guest came by, who does not read
-    it either.
-    """
-
-    def _seen_by(self, principal: Principal) -> Q:
-        if principal.guest_id is not None:
-            return Q(guest_id=principal.guest_id)
-        if principal.user_id is None:
-            return Q(pk__in=[])
-        return Q(user_id=principal.user_id, guest_id__isnull=True)
-
-
-NOBODY: Final = UUID(int=0)
-"""Stands for a user that is NULL where a statement compares users: NULL in SQL equals nothing, and
-no user has this id."""
-
-
-class Right(models.TextChoices):
-    """What somebody may do with an assistant, library or tool that they see; each includes the one
-    before. A group is granted one of the first two."""
-
-    USE = "use", "Use"
-    EDIT = "edit", "Use and edit"
-    OWN = "own", "Use, edit, share and delete"
-
-
-ACCESS: Final = (
-    "What you may do with it. `use`: see it and use it. `edit`: change it, too. `own`: also share "
-    "and delete it."
-)
-"""Describes the field `access` of assistants, libraries and tools, which is a `Right`."""
-
-
-class SharedQuerySet(TenantQuerySet):
-    """Rows private to their creator, shared with the organization, or granted to groups.
-
-    Who is in a group sees what it was granted, and changes it if the grant is to edit. Admins treat
-    what any group was granted as they do what is shared. The model has `grants`, rows of its
-    subclass of `Grant`.
-    """
-
-    def managed_by(self, principal: Principal) -> Self:
-        """Return what the principal may share and delete: their own, as an admin also what others
-        share."""
-        return self.visible_to(principal).filter(self._managed_by(principal))
-
-    def annotate_access(self, principal: Principal) -> Self:
-        """Give each row `access`, the `Right` that the principal has. They must see the rows."""
-        right = Case(
-            When(self._managed_by(principal), then=Value(Right.OWN)),
-            When(self._written_by(principal), then=Value(Right.EDIT)),
-            default=Value(Right.USE),
-            output_field=models.CharField(),
-        )
-        return self.annotate(access=right)
-
-    def reaching_nobody(self) -> Self:
-        """Return rows without owner that nobody else has a right to: only operators find them."""
-        return self.filter(user__isnull=True, shared=False, grants__isnull=True)
-
-    def _seen_by(self, principal: Principal) -> Q:
-        if principal.user_id is None:
-            return Q(pk__in=[])
-        return Q(user_id=principal.user_id) | Q(shared=True) | self._granted_to(principal)
-
-    def _written_by(self, principal: Principal) -> Q:
-        managed = self._managed_by(principal)
-        return managed if principal.is_admin else managed | self._granted_to(principal, Right.EDIT)
-
-    def _managed_by(self, principal: Principal) -> Q:
-        if principal.user_id is None or principal.assistant_id is not None:
-            return Q(pk__in=[])
-        own = Q(user_id=principal.user_id)
-        return own | Q(shared=True) | self._granted_to(principal) if principal.is_admin else own
-
-    def _granted_to(self, principal: Principal, *rights: Right) -> Q:
-        """Return the condition that a grant counts for the principal: of one of `rights`, or any.
-
-        Guests are in no group, though a key's guest names the key's user.
-        """
-        if principal.user_id is None or principal.guest_id is not None:
-            return Q(pk__in=[])
-        grants = self.model._meta.get_field("grants")
-        held: Any = grants.related_model._default_manager.filter(
-            **{grants.field.name: OuterRef("pk")}
-        )
-        if not principal.is_admin:
-            held = held.held_by(principal.user_id)
-        return Q(Exists(held.filter(right__in=rights) if rights else held))
-
-
-class TenantRow(Row):
-    """A row of one organization; abstract."""
-
-    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="+")
-
-    seen_by_person: ClassVar[bool] = False
-    """Whether the user, the organization and their role in it alone decide which rows a person
-    sees, signed in or with an unbound key. `accounts.tenancy.access` then builds the statement only
-    once for each role."""
-
-    class Meta:
-        abstract = True
-
-
-class MemberQuerySet(TenantQuerySet):
-    """Rows every member of the organization sees and its admins change."""
-
-    def _seen_by(self, principal: Principal) -> Q:
-        return Q(pk__in=[]) if principal.user_id is None or principal.key else Q()
-
-    def _written_by(self, principal: Principal) -> Q:
-        return Q() if principal.is_admin else Q(pk__in=[])
 
 
 class Membership(TenantRow):
@@ -547,50 +411,6 @@ class IdempotencyRecord(TenantRow):
 
     def __str__(self) -> str:
         return f"{self.route} {self.key}"
-
-
-class AuditAction(models.TextChoices):
-    """What the audit log tells of (docs/audit.md). A name that was once written stays."""
-
-    SIGN_IN_SUCCEEDED = "sign_in.succeeded", "a member signed in"
-    SIGN_IN_FAILED = "sign_in.failed", "somebody tried to sign in as a member, and was refused"
-    KEY_MADE = "key.made", "an API key was made"
-    KEY_CHANGED = "key.changed", "an API key was given another name, scope, origin or end"
-    KEY_ROTATED = "key.rotated", "an API key got a successor"
-    KEY_REVOKED = "key.revoked", "an API key was revoked"
-    ORGANIZATION_CHANGED = "organization.changed", "the organization's own settings were changed"
-    MEMBER_INVITED = "member.invited", "an email address was invited"
-    MEMBER_JOINED = "member.joined", "a person became a member"
-    MEMBER_ROLE_CHANGED = "member.role_changed", "a member got another role"
-    MEMBER_REMOVED = "member.removed", "a member was removed, or left"
-    GROUP_MADE = "group.made", "a group was made"
-    GROUP_CHANGED = "group.changed", "a group got another name or description"
-    GROUP_REMOVED = "group.removed", "a group was deleted, and its grants ended"
-    GROUP_JOINED = "group.joined", "a member was let into a group"
-    GROUP_LEFT = "group.left", "a member left a group, or was taken out of it"
-    GRANT_MADE = (
-        "grant.made",
-        "an assistant, library or tool was shared with a group, or the group got another right",
-    )
-    GRANT_ENDED = "grant.ended", "a group's right to an assistant, library or tool was ended"
-    ASSISTANT_SHARED = "assistant.shared", "an assistant was shared with the organization"
-    ASSISTANT_UNSHARED = "assistant.unshared", "a shared assistant became private or was deleted"
-    ASSISTANT_PUBLISHED = "assistant.published", "an assistant was opened to guests"
-    ASSISTANT_UNPUBLISHED = "assistant.unpublished", "a public assistant was closed or deleted"
-    LIBRARY_SHARED = "library.shared", "a library was shared with the organization"
-    LIBRARY_UNSHARED = "library.unshared", "a shared library became private or was deleted"
-    TOOL_SHARED = "tool.shared", "a tool was shared with the organization"
-    TOOL_UNSHARED = "tool.unshared", "a shared tool became private or was deleted"
-    BUDGET_MADE = "budget.made", "a budget was made"
-    BUDGET_CHANGED = "budget.changed", "a budget got another limit"
-    BUDGET_REMOVED = "budget.removed", "a budget was removed"
-    PERSON_EXPORTED = "person.exported", "a person exported their data"
-    PERSON_ERASED = "person.erased", "a person asked to have their data deleted"
-    AUDIT_EXPORTED = "audit.exported", "this log was exported"
-    OPERATOR_READ = "operator.read", "an operator opened a row of the organization in the admin"
-    OPERATOR_ADDED = "operator.added", "an operator added a row in the admin"
-    OPERATOR_CHANGED = "operator.changed", "an operator changed a row in the admin"
-    OPERATOR_DELETED = "operator.deleted", "an operator deleted a row in the admin"
 
 
 class AuditEventQuerySet(TenantQuerySet):

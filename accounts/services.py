@@ -21,17 +21,9 @@ from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 
 from accounts.audit.recording import Detail, record
+from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
-from accounts.models import (
-    GRANTS,
-    ApiKey,
-    AuditAction,
-    Invitation,
-    Membership,
-    Organization,
-    Role,
-    User,
-)
+from accounts.models import GRANTS, ApiKey, Invitation, Membership, Organization, Role, User
 from accounts.principal import Actor, Principal
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
 from amber.lib.database.rows import Row

@@ -333,7 +333,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "MessageRoleEnum": "chats.models.ROLE_CHOICES",
         "MemberRoleEnum": "accounts.models.Role",
-        "AuditActionEnum": "accounts.models.AuditAction",
+        "AuditActionEnum": "accounts.audit_actions.AuditAction",
         "ActorKindEnum": "accounts.principal.ActorKind",
         "TurnStatusEnum": "chats.models.TurnStatus",
         "ChatOwnerEnum": "chats.models.ChatOwner",

@@ -11,7 +11,7 @@ from uuid import UUID
 import structlog
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accounts.models import NOBODY
+from accounts.tenant_rows import NOBODY
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Unavailable

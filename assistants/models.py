@@ -7,8 +7,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import Grant, SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.models import Grant, User
 from accounts.principal import Principal
+from accounts.tenant_rows import SharedQuerySet, TenantQuerySet, TenantRow
 from libraries.models import Library
 from providers.models import AUTO_ALIAS
 from tools.models import Tool

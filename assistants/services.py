@@ -13,7 +13,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from accounts.audit.recording import record_switch
-from accounts.models import AuditAction
+from accounts.audit_actions import AuditAction
 from accounts.principal import Actor, Principal
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid

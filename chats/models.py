@@ -12,8 +12,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from pgvector.django import HalfVectorField
 
-from accounts.models import ApiKey, OwnedQuerySet, TenantQuerySet, TenantRow, User, made_with
+from accounts.models import ApiKey, User, made_with
 from accounts.principal import Principal
+from accounts.tenant_rows import OwnedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.database.referenced_rows import ReferenceKey
 from amber.lib.search.tsvector import TokenVectorField

@@ -14,18 +14,10 @@ from django.db.models import F, Func, Q
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
-from accounts.models import (
-    ApiKey,
-    Grant,
-    OwnedQuerySet,
-    SharedQuerySet,
-    TenantQuerySet,
-    TenantRow,
-    User,
-    made_with,
-)
+from accounts.models import ApiKey, Grant, User, made_with
 from accounts.principal import Principal
 from accounts.registry import assistant_libraries
+from accounts.tenant_rows import OwnedQuerySet, SharedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.search.tsvector import TokenVectorField
 from providers.models import EmbeddingModel

@@ -6,8 +6,9 @@ from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
 
-from accounts.models import Membership, Organization, OwnedQuerySet, TenantRow, User
+from accounts.models import Membership, Organization, User
 from accounts.principal import Principal
+from accounts.tenant_rows import OwnedQuerySet, TenantRow
 from amber.lib.search.tsvector import TokenVectorField
 
 

@@ -6,8 +6,9 @@ The tables keep the names they had while `chats` held these models.
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import TenantQuerySet, TenantRow, User
+from accounts.models import User
 from accounts.principal import Principal
+from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.rows import Row
 
 

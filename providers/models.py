@@ -11,8 +11,9 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import TenantQuerySet, TenantRow, User, made_with
+from accounts.models import User, made_with
 from accounts.principal import Principal
+from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.rows import Row
 from engine.provider.dialects import DIALECTS
 

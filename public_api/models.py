@@ -7,8 +7,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from accounts.models import Membership, Role, TenantQuerySet, TenantRow, User
+from accounts.models import Membership, Role, User
 from accounts.principal import Principal
+from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from chats.models import ENDED_STATUSES, Turn, TurnStatus
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.urls import Resolver404, resolve
 
-from accounts.models import AuditAction
+from accounts.audit_actions import AuditAction
 from amber.lib.errors import CODES, RETRYABLE
 from engine.events import EVENT_TYPES, LAST_EVENTS
 from tests import house

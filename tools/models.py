@@ -6,8 +6,9 @@ Built-in tools have no row.
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import Grant, SharedQuerySet, TenantQuerySet, TenantRow, User
+from accounts.models import Grant, User
 from accounts.principal import Principal
+from accounts.tenant_rows import SharedQuerySet, TenantQuerySet, TenantRow
 
 
 class ToolKind(models.TextChoices):

@@ -13,9 +13,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.audit.recording import record_switch
-from accounts.models import AuditAction, IdempotencyRecord, Right
+from accounts.audit_actions import AuditAction
+from accounts.models import IdempotencyRecord
 from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
+from accounts.tenant_rows import Right
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id

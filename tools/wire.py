@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypedDict
 
-from accounts.models import ACCESS, Right
+from accounts.tenant_rows import ACCESS, Right
 from amber.lib.wire_fields import Id, Time, write_id, write_time
 from tools.models import CallOutcome, Tool, ToolCallRecord, ToolKind
 

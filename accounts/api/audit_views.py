@@ -13,7 +13,8 @@ from rest_framework.views import APIView
 
 from accounts.audit.reading import AuditEventWire, apply_filters, events_wire, lines_of
 from accounts.audit.recording import record
-from accounts.models import AuditAction, AuditEvent, Organization
+from accounts.audit_actions import AuditAction
+from accounts.models import AuditEvent, Organization
 from accounts.principal import Principal
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from accounts.tenancy.access import get_visible

@@ -4,7 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from accounts.models import Group, GroupMember, Right
+from accounts.models import Group, GroupMember
+from accounts.tenant_rows import Right
 
 MAX_DESCRIPTION_CHARS = 2_000
 

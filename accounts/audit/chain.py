@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
-from accounts.models import AuditAction, AuditEvent
+from accounts.audit_actions import AuditAction
+from accounts.models import AuditEvent
 from accounts.principal import ActorKind
 from amber.lib.wire_fields import Id, Time, write_id
 

@@ -15,7 +15,8 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from accounts.audit.chain import canonical_form, hash_form
-from accounts.models import AuditAction, AuditChain, AuditEvent, GroupMember, Membership, User
+from accounts.audit_actions import AuditAction
+from accounts.models import AuditChain, AuditEvent, GroupMember, Membership, User
 from accounts.principal import Actor
 
 Detail = Mapping[str, str | int | bool | list[str] | None]

@@ -16,7 +16,8 @@ from django.http import HttpRequest
 
 from accounts.audit.actors import client_address
 from accounts.audit.recording import record, record_for_person
-from accounts.models import AuditAction, Organization, User
+from accounts.audit_actions import AuditAction
+from accounts.models import Organization, User
 from accounts.principal import Actor, ActorKind
 from amber.lib.ids import new_id
 

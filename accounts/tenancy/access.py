@@ -10,8 +10,9 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
-from accounts.models import Right, Role, SharedQuerySet, User
+from accounts.models import Role, User
 from accounts.principal import Principal
+from accounts.tenant_rows import Right, SharedQuerySet
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Forbidden, Missing

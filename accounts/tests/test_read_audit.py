@@ -11,7 +11,8 @@ import orjson
 import pytest
 from django.conf import settings as django_settings
 
-from accounts.models import AuditAction, AuditEvent, User
+from accounts.audit_actions import AuditAction
+from accounts.models import AuditEvent, User
 from accounts.tests.test_record_audit import note
 from tests.personas import Persona, api
 

@@ -12,7 +12,8 @@ from accounts import services
 from accounts.audit.actors import client_address
 from accounts.audit.recording import record
 from accounts.audit.verification import verify_chain
-from accounts.models import AuditAction, AuditChain, AuditEvent, Organization
+from accounts.audit_actions import AuditAction
+from accounts.models import AuditChain, AuditEvent, Organization
 from accounts.sign_in.rates import spend_guest_token
 from accounts.tests.test_sign_in_users import new_browser, post
 from tests.personas import Persona, api

@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.api.serializers import MAX_ORIGINS, browser_origin
-from accounts.models import ACCESS, Right
 from accounts.tenancy.access import access_to
+from accounts.tenant_rows import ACCESS, Right
 from amber.lib.rest.bounded_fields import BoundedListField
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id

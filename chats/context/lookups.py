@@ -15,7 +15,7 @@ import structlog
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accounts.models import NOBODY
+from accounts.tenant_rows import NOBODY
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import for_whole_organization
 from assistants.models import ScenePrompt

@@ -9,7 +9,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.audit.recording import record
-from accounts.models import AuditAction, User
+from accounts.audit_actions import AuditAction
+from accounts.models import User
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import Forbidden, Invalid

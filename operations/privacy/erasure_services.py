@@ -14,8 +14,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.audit.recording import record
+from accounts.audit_actions import AuditAction
 from accounts.closing import close_account
-from accounts.models import ApiKey, AuditAction, IdempotencyRecord, Membership, User
+from accounts.models import ApiKey, IdempotencyRecord, Membership, User
 from accounts.principal import Actor, Principal
 from assistants.models import Assistant
 from chats.models import Chat, Turn

@@ -14,16 +14,9 @@ from django.utils import timezone
 
 from accounts.api.serializers import ApiKeySerializer
 from accounts.audit.chain import canonical_form
-from accounts.models import (
-    ApiKey,
-    AuditEvent,
-    GroupMember,
-    Membership,
-    Right,
-    SharedQuerySet,
-    User,
-)
+from accounts.models import ApiKey, AuditEvent, GroupMember, Membership, User
 from accounts.principal import ActorKind, Principal
+from accounts.tenant_rows import Right, SharedQuerySet
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.json_text.stream import in_batches
 from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer

@@ -6,7 +6,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from accounts.audit.recording import Detail, record
-from accounts.models import ApiKey, AuditAction
+from accounts.audit_actions import AuditAction
+from accounts.models import ApiKey
 from accounts.principal import Actor
 from amber.lib.errors import Conflict
 from providers.budgets import reservations

@@ -12,9 +12,10 @@ import pytest
 from django.db import connection
 from django.db.models import Q, Value
 
-from accounts.models import OrganizationQuerySet, Right, Role, SharedQuerySet, TenantQuerySet
+from accounts.models import OrganizationQuerySet, Role
 from accounts.tenancy import access
 from accounts.tenancy.wall import TABLES
+from accounts.tenant_rows import Right, SharedQuerySet, TenantQuerySet
 from chats.tests.event_streams import read_parts
 from tests.wall.rows import MODELS, OF_PERSONS, pk_of
 

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 from django.apps import apps
 
-from accounts.models import TenantRow
 from accounts.tenancy.wall import TABLES, build_wall
+from accounts.tenant_rows import TenantRow
 from tests.wall import attacks
 from tests.wall.rows import ALICE, MALLORY, OF_PERSONS
 

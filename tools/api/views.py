@@ -13,7 +13,6 @@ from rest_framework.views import APIView
 from accounts.api.answers import answer_once
 from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter_by_group
 from accounts.api.schema import IDEMPOTENCY_KEY
-from accounts.models import Right
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import (
@@ -23,6 +22,7 @@ from accounts.tenancy.access import (
     get_visible,
     get_writable,
 )
+from accounts.tenant_rows import Right
 from amber.lib.rest.wire import validate_body
 from tools import services
 from tools.api.serializers import (
