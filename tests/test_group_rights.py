@@ -6,25 +6,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from accounts.closing import close_account, close_organization
-from accounts.group_services import add_group_member, delete_group, end_grant, grant_right
-from accounts.models import Group, GroupMember, Membership, Role
+from accounts.group_services import delete_group, end_grant, grant_right
+from accounts.models import Group, GroupMember, Membership
 from accounts.services import remove_member, sign_up
-from assistants.models import Assistant, AssistantGrant
+from assistants.models import Assistant
 from assistants.turn_config import turn_config_of
 from chats.context.lookups import library_of
 from chats.models import Chat, ChatOwner, Turn
 from chats.services import create_chat
 from chats.tests.rows import error_of, messages, new_assistant, new_chat, new_turn, of_chat, say
-from libraries.models import Library, LibraryGrant
 from libraries.tests.ledger import new_library
 from tests.personas import OPERATOR, Persona, api, join, new_group, visit
 from tests.test_tenancy import no_rates
-from tools.models import Tool, ToolGrant
+from tools.models import Tool
 
 __all__ = ["no_rates"]
 
@@ -422,78 +419,6 @@ def test_the_library_is_searched_for_whom_it_was_granted(
     with django_assert_num_queries(1):
         found = library_of(turn, config)
     assert found == (world.rows["library"] if is_searched else None)
-
-
-# -- What holds in the database --------------------------------------------------------------------
-
-
-def test_group_and_row_are_of_one_organization(world, mallory):
-    foreign = new_group("Foreign", mallory)
-    models = {"assistant": AssistantGrant, "library": LibraryGrant, "tool": ToolGrant}
-    for kind, model in models.items():
-        for organization in (mallory.organization, world.people["bob"].organization):
-            with pytest.raises(IntegrityError), transaction.atomic():
-                model.objects.create(
-                    organization=organization, group=foreign, **{kind: world.rows[kind]}
-                )
-
-
-def test_only_members_of_the_organization_are_in_a_group(world, mallory):
-    for organization in (mallory.organization, world.people["bob"].organization):
-        with pytest.raises(IntegrityError), transaction.atomic():
-            GroupMember.objects.create(
-                organization=organization, group=world.groups["users"], user=mallory.user
-            )
-
-
-def in_groups(persona: Persona) -> int:
-    return GroupMember.objects.filter(user=persona.user).count()
-
-
-def test_membership_of_groups_ends_with_that_of_the_organization_however_it_ends(world):
-    people = world.people
-    membership = Membership.objects.get(
-        user=people["both"].user, organization=people["both"].organization
-    )
-    assert in_groups(people["both"]) == 2
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM accounts_membership WHERE id = %s", [membership.pk])
-    assert in_groups(people["both"]) == 0
-    close_account(people["uses"].user)
-    assert in_groups(people["uses"]) == 0
-    assert GroupMember.objects.exists()
-    close_organization(people["alice"].organization)
-    assert not GroupMember.objects.exists()
-
-
-def test_somebody_who_comes_back_is_in_no_group(world):
-    gone = join_again(world.people["gone"])
-    assert in_groups(gone) == 0
-    assert api(gone).get(f"/api/v1/tools/{world.rows['tool'].pk}/").status_code == 404
-
-
-def join_again(persona: Persona) -> Persona:
-    Membership.objects.create(
-        organization=persona.organization, user=persona.user, role=Role.MEMBER
-    )
-    return persona
-
-
-def test_a_deleted_row_takes_its_grants_along(world):
-    for kind in KINDS:
-        at = f"/api/v1/{ADDRESSES[kind]}/{world.rows[kind].pk}/"
-        assert api(world.people["bob"]).delete(at).status_code == 204
-    for model in (AssistantGrant, LibraryGrant, ToolGrant):
-        assert not model.objects.exists()
-    assert Library.objects.filter(deleted_at__isnull=False).exists()
-
-
-def test_two_tries_of_add_are_one(world):
-    membership = Membership.objects.get(
-        user=world.people["uses"].user, organization=world.people["uses"].organization
-    )
-    add_group_member(world.groups["users"], membership=membership, by=OPERATOR)
-    assert in_groups(world.people["uses"]) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
