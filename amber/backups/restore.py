@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ from libraries.models import File
 from providers.keys import decrypt_api_key
 from providers.models import Provider
 
+SESSION_SECONDS: Final = 2.0
 LOCK_SECONDS: Final = 10
 """A session that somebody left open must not make a restore wait forever."""
 
@@ -117,15 +119,26 @@ def _waiting_migrations(applied: list[str]) -> set[str]:
 
 
 def _refuse_while_used() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_SESSIONS)
-        sessions = cursor.fetchall()
+    """Raise BackupError if somebody is connected, and stays so: Postgres ends the sessions of
+    processes that were killed a moment later."""
+    sessions = _sessions()
+    deadline = time.monotonic() + SESSION_SECONDS
+    while sessions and time.monotonic() < deadline:
+        time.sleep(0.1)
+        sessions = _sessions()
     if sessions:
         found = "; ".join(
             f"{name or 'a process without a name'} (Postgres process {pid}, from {place})"
             for name, pid, place in sessions
         )
         raise BackupError(f"Stop Amber first. Connected to the database: {found}.")
+
+
+def _sessions() -> list[tuple[str, int, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute(_SESSIONS)
+        found: list[tuple[str, int, str]] = cursor.fetchall()
+    return found
 
 
 def _load(folder: Path, dump: Path, rows: Mapping[str, int]) -> None:
