@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from assistants.models import ScenePrompt
-from engine.text.relevance import MIN_DEVIATION
+from engine.relevance.measures import MIN_DEVIATION
 
 if TYPE_CHECKING:
     import numpy as np

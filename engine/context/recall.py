@@ -1,7 +1,7 @@
 """Decide which earlier parts of a conversation, or memories, matter to a question.
 
 Pure: texts come with how near they are to the question by meaning (cosine similarity) and by
-words (which of the question's words they hold); what either is worth is `engine.text.relevance`'s.
+words (which of the question's words they hold); what either is worth is `engine.relevance.measures`'s.
 Nothing relevant is a valid outcome.
 """
 
@@ -9,8 +9,8 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
+from engine.relevance.measures import EARLIER_TALK, Crowd, RelevanceScale, coverage, idf, standout
 from engine.text.lexical import features, is_spaceless
-from engine.text.relevance import EARLIER_TALK, Crowd, RelevanceScale, coverage, idf, standout
 from engine.text.small_talk import is_small_talk
 
 Key = TypeVar("Key", bound=Hashable)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.context.recall import choose, question_of, relevances
-from engine.text.relevance import EARLIER_TALK
+from engine.relevance.measures import EARLIER_TALK
 from engine.text.small_talk import is_small_talk
 
 

@@ -3,7 +3,7 @@
     score = sum over words of idf · tf (k1 + 1) / (tf + k1 (1 - b + b · length / mean length))
 
 (Robertson and Zaragoza, https://www.staff.city.ac.uk/~sbrp622/papers/foundations_bm25_review.pdf;
-`ts_rank` knows no idf: `engine.text.relevance` has it.) One statement: each word is looked up
+`ts_rank` knows no idf: `engine.relevance.measures` has it.) One statement: each word is looked up
 alone, which tells how many chunks of these libraries have it (n); the chunks with the most of the
 question's rare words are kept, and only their words are counted. Words that more than MOST_HITS
 chunks have are not looked up further: they choose no chunk, and weigh what they weigh among those
@@ -18,7 +18,7 @@ import orjson
 from django.db import connection
 
 from amber.lib.search.words import word_literal
-from engine.text.relevance import PASSAGES, coverage, idf
+from engine.relevance.measures import PASSAGES, coverage, idf
 from libraries.chunking.chunk_words import AskedWord, library_word, occurrences_of, words_asked
 from libraries.retrieval.ranking import KeywordResult, TextHit
 from libraries.retrieval.scope import SearchScope

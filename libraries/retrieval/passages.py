@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection
 
 from amber.lib.wire_fields import Id
-from engine.text.relevance import PASSAGES
+from engine.relevance.measures import PASSAGES
 from libraries.retrieval.ranking import RankedChunk
 
 JOINED_SHARE: Final = 0.5

@@ -22,7 +22,7 @@ K is small (2, where web search takes 60), since with a flat K even a slight wei
 list; retrievers are cut at a hundred hits. What this reaches is in docs/retrieval.md.
 
 The module is pure. It does not decide what is relevant enough: callers compare `relevance`, which
-`engine.text.relevance` measures.
+`engine.relevance.measures` measures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from engine.text.relevance import PASSAGES, ramp, standout
+from engine.relevance.measures import PASSAGES, ramp, standout
 
 K: Final = 2
 FIRST_HITS: Final = 10

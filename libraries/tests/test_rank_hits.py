@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text.relevance import ramp
+from engine.relevance.measures import ramp
 from libraries.retrieval.ranking import (
     LEXICAL_WEIGHT,
     MEANING_WEIGHT,

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from amber.lib.search.hybrid import NearestVectors, Pool, search_keywords, search_vectors
 from engine.context.recall import choose, relevances
+from engine.relevance.measures import MEMORIES
 from engine.text import tokens
 from engine.text.lexical import COMMON_WORDS
-from engine.text.relevance import MEMORIES
 from memory.models import Memory
 from memory.owner import Owner
 
