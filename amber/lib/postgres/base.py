@@ -93,7 +93,7 @@ _SAY: Final = (
 _SAY_WITH_ROLE: Final = f"{_SAY}, set_config('role', %s, true)"
 
 
-class TenantCursor(base.ServerBindingCursor):
+class TenantCursor(Cursor[Any]):
     """Says the tenant ahead of a statement where Postgres does not know it yet.
 
     `wrapper` is Django's connection; those of the pool's own checks have none.
