@@ -38,7 +38,7 @@ def upload(
 
 class TestText:
     def test_half_a_character_is_refused_by_the_parser(self, bob, library):
-        body = b'{"name": "a.txt", "text": "\\ud800"}'
+        body = '{"name": "a.txt", "text": "\\ud800"}'
         answer = api(bob).generic("POST", to(library), body, content_type="application/json")
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "malformed_json")
         assert not Document.objects.exists()
