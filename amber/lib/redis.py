@@ -20,6 +20,7 @@ Redis must not hold anything that cannot be rebuilt from Postgres.
 import asyncio
 import os
 import threading
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 from uuid import UUID
@@ -87,6 +88,38 @@ def async_blocking_client() -> redis.asyncio.Redis:
     Give each command a time limit well below LONGEST_WAIT_SECONDS.
     """
     return _loop_client(blocking=True)
+
+
+async def call_together(commands: Sequence[Sequence[Any]]) -> list[Any]:
+    """Send commands in one message and return their answers, errors of single ones among them.
+
+    As a pipeline does, for two thirds of its CPU: answers come as Redis wrote them. Several are one
+    transaction, so that nobody reads between them. Raises what a pipeline raises.
+    """
+    pool = async_client().connection_pool
+    sent = [(b"MULTI",), *commands, (b"EXEC",)] if len(commands) > 1 else commands
+    connection = await pool.get_connection()
+    try:
+        await connection.send_packed_command(connection.pack_commands(sent))
+        answers = [await _answer(connection) for _ in sent]
+    except BaseException:
+        await connection.disconnect(nowait=True)  # answers may be left in it
+        raise
+    finally:
+        await pool.release(connection)
+    if len(commands) == 1:
+        return answers
+    done = answers[-1]
+    if isinstance(done, redis.RedisError):  # one was refused before any was executed
+        raise next(each for each in answers if isinstance(each, redis.RedisError))
+    return list(done)
+
+
+async def _answer(connection: Any) -> Any:
+    try:
+        return await connection.read_response()
+    except redis.ResponseError as error:
+        return error
 
 
 def refuses_writes(error: redis.RedisError) -> bool:

@@ -189,17 +189,17 @@ class Publisher:
         """Write a batch. Raises RedisError and OSError, also if Redis accepts no writes."""
         now = time.monotonic()
         owners: list[Feed] = []
+        commands: list[Sequence[Any]] = []
+        for feed, name, seq, data in batch:
+            commands.append(_xadd(feed.key, name, seq, data))
+            owners.append(feed)
+            if now >= feed.expires_at:
+                feed.expires_at = now + _RENEW_EXPIRY_SECONDS
+                commands.append((b"EXPIRE", feed.key, settings.AMBER_STREAM_TTL_SECONDS))
+                owners.append(feed)
         # All at once, or a reader would wake at the first and come back 10 ms later for the rest: the
         # last events of a turn are written together.
-        async with amber_redis.async_client().pipeline(transaction=len(batch) > 1) as pipe:
-            for feed, name, seq, data in batch:
-                _add(pipe, feed.key, name, seq, data)
-                owners.append(feed)
-                if now >= feed.expires_at:
-                    feed.expires_at = now + _RENEW_EXPIRY_SECONDS
-                    pipe.expire(feed.key, settings.AMBER_STREAM_TTL_SECONDS)
-                    owners.append(feed)
-            answers = await pipe.execute(raise_on_error=False)
+        answers = await amber_redis.call_together(commands)
         # Redis refuses an id that is not above the stream's last one: another attempt writes there.
         for feed in {f for f, answer in zip(owners, answers, strict=True) if _is_refusal(answer)}:
             feed.on_fenced()
@@ -208,14 +208,9 @@ class Publisher:
                 raise answer
 
 
-def _add(pipe: Any, key: bytes, name: str, seq: int, data: bytes) -> None:
-    pipe.xadd(
-        key,
-        {b"e": name, b"d": data},
-        id=f"{seq}-0",
-        maxlen=settings.AMBER_STREAM_MAX_EVENTS,
-        approximate=True,
-    )
+def _xadd(key: bytes, name: str, seq: int, data: bytes) -> Sequence[Any]:
+    kept = settings.AMBER_STREAM_MAX_EVENTS
+    return (b"XADD", key, b"MAXLEN", b"~", kept, f"{seq}-0", b"e", name, b"d", data)
 
 
 def _is_refusal(answer: object) -> bool:
@@ -245,7 +240,7 @@ def publish_outside(
         with amber_redis.client().pipeline(transaction=False) as pipe:
             for number, (name, fields) in enumerate(events, start=seq - len(events) + 1):
                 data = encode(name, seq=number, turn_id=turn_id, fields=fields)
-                _add(pipe, key, name, number, data)
+                pipe.execute_command(*_xadd(key, name, number, data))
             pipe.expire(key, settings.AMBER_STREAM_TTL_SECONDS)
             pipe.execute()
     except redis.RedisError as exc:

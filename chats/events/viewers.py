@@ -11,9 +11,9 @@ was signed out, is refused.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -36,6 +36,7 @@ ROUND_SECONDS = 10.0
 """A hub that has not read for so long is not following: longer than it takes to reconnect."""
 _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500
+_READ: Final = (b"XREAD", b"COUNT", _BATCH_EVENTS, b"BLOCK", _BLOCK_MS, b"STREAMS")
 _PAUSE_SECONDS = 0.2
 _WAKE_PAUSE_SECONDS = 0.001
 _LONGEST_WAKE_PAUSE_SECONDS = 0.1
@@ -158,13 +159,15 @@ class Hub:
 
     async def _read_connected(self) -> None:
         """Read on a connection of its own, whose id CLIENT UNBLOCK needs."""
-        async with amber_redis.async_blocking_client().client() as connection:
-            self._client_id = await connection.client_id()
+        async with amber_redis.async_blocking_client().client() as client:
+            self._client_id = await client.client_id()
+            connection: Any = client.connection
             while self._viewers:
                 self._reading = dict(self._last_ids)
-                last_ids: Any = self._reading
                 self._is_blocked = True
-                found: Any = await connection.xread(last_ids, count=_BATCH_EVENTS, block=_BLOCK_MS)
+                # Past the client's own xread, which makes dicts of all fields: a third of its CPU.
+                await connection.send_command(*_READ, *self._reading, *self._reading.values())
+                found: Any = await connection.read_response()
                 self._is_blocked = False
                 self._read_at = time.monotonic()
                 for key, entries in found or ():
@@ -172,13 +175,13 @@ class Hub:
                 if found:
                     await asyncio.sleep(_GATHER_SECONDS)
 
-    def _deliver(self, key: bytes, entries: Iterable[tuple[bytes, dict[bytes, bytes]]]) -> None:
+    def _deliver(self, key: bytes, entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> None:
         viewers = self._viewers.get(key)
         if viewers is None:
             return
         for entry_id, fields in entries:
             self._last_ids[key] = entry_id
-            event = decode(entry_id, fields)
+            event = decode(entry_id, dict(zip(fields[::2], fields[1::2], strict=True)))
             for viewer in viewers:
                 _put(viewer, event)
 
