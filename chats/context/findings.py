@@ -113,6 +113,9 @@ def _recall_memories(
 ) -> Mapping[Memory, float]:
     if wanted.owner is None:
         return {}
+    model = wanted.embedding_model
+    if model is not None and model.provider.is_offline:
+        vector = None  # it hashes words, and words are compared better as they are
     return recall_memories(
         wanted.owner,
         wanted.question,

@@ -60,10 +60,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedText:
-    """A text's vector, and the model that made it."""
+    """A text's vector, and the model that made it. `is_lexical`: it hashes words and knows no meaning."""
 
     vector: "NDArray[np.float32]"
     model_id: UUID
+    is_lexical: bool = False
 
 
 @transaction.atomic

@@ -75,7 +75,7 @@ _SPEAKER: Final = re.compile(
     r"|\b(?:for|about|of|to|with|remind|tell|owe|reach) me\b"
     r"|\b(?:ich|mein\w*|mir|mich|unser\w*|je|j['’]|mon|ma|mes|moi|yo|mi|mis|mío|eu|meu|minha|io|mio|mia)\b"
     r"|\b(?:я|мой|моя|моё|мои|моего|моей|мне|меня|наш\w*)\b"
-    r"|(?<![给帮教])(?:我|咱|本人)|私|僕|俺|내 |제 |나의|저의",
+    r"|(?<![帮教])(?<!能给)(?<!请给)(?:我(?!讲|说|写|列|举|解释|介绍)|咱|本人)|私|僕|俺|내 |제 |나의|저의",
     re.IGNORECASE,
 )
 
