@@ -165,7 +165,9 @@ def _find_near(
     vectors = _embed_texts(extractor, sentences)
     found: dict[UUID, Memory] = {}
     for sentence, vector in zip(sentences, vectors, strict=True):
-        near = nearest_to(owner, sentence, assistant_id=assistant_id, embedded=vector, limit=NEAR_EACH)
+        near = nearest_to(
+            owner, sentence, assistant_id=assistant_id, embedded=vector, limit=NEAR_EACH
+        )
         found |= {memory.pk: memory for memory in near}
     return list(found.values())
 

@@ -110,7 +110,7 @@ _CHINESE: Final = tuple(
         r"(?:我|用户)(?:叫|名叫)(?P<own_name>.+)",
         r"(?:我|我们|用户)(?:现在|目前)?(?:居)?住在(?P<place>.+)",
         r"(?:我|我们|用户)(?:已经|刚|最近|刚刚|上周|上个月|去年|今年)?(?:搬家|搬|迁)(?:到|去)了?(?P<place>.+)",
-        rf"(?:我|用户)(?:现在|目前)?(?:就职于|任职于|供职于|入职了?|跳槽到了?)(?P<firm>.+)",
+        r"(?:我|用户)(?:现在|目前)?(?:就职于|任职于|供职于|入职了?|跳槽到了?)(?P<firm>.+)",
         rf"(?:我|用户)(?:现在|目前)?在(?P<firm>[^，,]{{1,20}}{_ZH_FIRM_END})(?:上班|工作|任职|就职)",
         r"(?:我|用户)(?:今年)?(?P<aged>\d+)岁了?",
     )
@@ -146,8 +146,7 @@ _ARTICLE: Final = re.compile(
     r"away|ill|sick|home|here|there|now|always|usually|about|like|never|still|just)\b",
     re.IGNORECASE,
 )
-_PEOPLES: Final = frozenset(
-    """
+_DESCRIBING: Final = """
     african american arab arabic argentine argentinian asian australian austrian bavarian belgian brazilian
     british bulgarian canadian catholic chilean chinese christian colombian croatian cuban czech danish dutch
     egyptian english estonian ethiopian european filipino finnish french georgian german ghanaian greek hindu
@@ -156,15 +155,17 @@ _PEOPLES: Final = frozenset(
     persian peruvian polish portuguese protestant buddhist romanian russian saudi scottish serbian slovak
     slovenian somali spanish sri swedish swiss syrian taiwanese thai tunisian turkish ukrainian vegan
     vegetarian venezuelan vietnamese welsh aries taurus gemini leo virgo libra scorpio capricorn aquarius pisces
-    """.split()
-)
+    """
+_PEOPLES: Final = frozenset(_DESCRIBING.split())
 """What begins with a capital and describes."""
 
 _ZH_SURNAMES: Final = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢"
     "姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤欧阳上官诸葛"
 )
-_ZH_TITLED: Final = re.compile(r"^.{1,4}(?:先生|女士|小姐|太太|医生|大夫|老师|师傅|经理|律师|教授|主任|阿姨|总)$")
+_ZH_TITLED: Final = re.compile(
+    r"^.{1,4}(?:先生|女士|小姐|太太|医生|大夫|老师|师傅|经理|律师|教授|主任|阿姨|总)$"
+)
 _ZH_NAME: Final = re.compile(rf"^(?:[{_ZH_SURNAMES}])[\u4e00-\u9fff·]{{1,3}}$")
 _ZH_DESCRIBES: Final = re.compile(r"[的人]$|^[很非太一个位]|[吗呢]$")
 
@@ -223,7 +224,9 @@ def _read(found: "re.Match[str]") -> Attribute | None:
     said = _trim(said)
     if kind in ("place", "firm") and not _is_proper(said):
         return None
-    return Attribute({"place": "home", "firm": "employer", "own_name": "own name"}.get(kind, kind), said)
+    return Attribute(
+        {"place": "home", "firm": "employer", "own_name": "own name"}.get(kind, kind), said
+    )
 
 
 def _read_name_of(whose: str, value: str) -> Attribute | None:
@@ -237,7 +240,9 @@ def _read_name_of(whose: str, value: str) -> Attribute | None:
 def _trim(value: str) -> str:
     """Return the value without "now" and what follows it in another clause."""
     value = re.split(r"[;；。！？]|, (?:and|but|so|who|which|she|he|it|they|i) |，", value)[0]
-    value = re.sub(rf"\s+(?:now|currently|these days|at the moment|again|instead|{_WHEN})$|了$", "", value)
+    value = re.sub(
+        rf"\s+(?:now|currently|these days|at the moment|again|instead|{_WHEN})$|了$", "", value
+    )
     return value.strip(_ENDS)
 
 
@@ -258,17 +263,32 @@ def _fits(subject: str, value: str) -> bool:
     """Return whether a value can be one of the thing: a number has digits, an employer is named."""
     if not value or _ZH_DESCRIBES.search(value):
         return False
-    if re.search(r"number$|^(?:pin|age|height|weight|salary|shoe size)$|号码?$|身高|体重|鞋码", subject):
+    if re.search(
+        r"number$|^(?:pin|age|height|weight|salary|shoe size)$|号码?$|身高|体重|鞋码", subject
+    ):
         return re.search(r"[\d一二三四五六七八九零〇]", value) is not None
-    if subject.startswith("favourite ") or subject in _ANY_VALUE or re.match(r"[\u4e00-\u9fff]", value):
+    if (
+        subject.startswith("favourite ")
+        or subject in _ANY_VALUE
+        or re.match(r"[\u4e00-\u9fff]", value)
+    ):
         return True
     if subject == "own name":
         return len(value.split()) <= 3 and not _ARTICLE.match(value)
-    return "@" in value or not _ARTICLE.match(value) and bool(re.search(r"[A-Z\d]", value))
+    return "@" in value or (not _ARTICLE.match(value) and bool(re.search(r"[A-Z\d]", value)))
 
 
 _ANY_VALUE: Final = frozenset(
-    "nationality|native language|profession|occupation|job title|time zone|timezone|password".split("|")
+    [
+        "nationality",
+        "native language",
+        "profession",
+        "occupation",
+        "job title",
+        "time zone",
+        "timezone",
+        "password",
+    ]
 )
 """What is written without capitals, too."""
 
@@ -296,6 +316,5 @@ def _parts(value: str) -> frozenset[str]:
     return frozenset(word for word in spaced.split() if word not in _TITLES)
 
 
-_TITLES: Final = frozenset(
-    "dr mr mrs ms miss prof professor doctor the on in at of 先 生 女 士 医".split()
-)
+_NO_PARTS: Final = "dr mr mrs ms miss prof professor doctor the on in at of 先 生 女 士 医"
+_TITLES: Final = frozenset(_NO_PARTS.split())

@@ -1,7 +1,8 @@
 """Decide when two statements say the same, and when one makes the other untrue.
 
 Two texts can be near to each other and say the opposite ("my PIN is 1234", "my PIN is 1235"): so
-nearness alone never makes them the same. Numbers and negations must agree too. And two texts about
+nearness alone never makes them the same. Numbers and negations must agree too, and the new one must have no
+telling word that the other lacks (`memory.facts.own_words`). And two texts about
 the same thing can both be true ("my cat is old", "my cat is black"): so only what has one value at
 a time, and a plain denial, contradicts.
 """

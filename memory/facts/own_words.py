@@ -53,6 +53,11 @@ def is_in_own_words(fact: str, typed: Iterable[str]) -> bool:
     return any(_says(text, fact) for text in (*said, *both))
 
 
+def adds_nothing(fact: str, known: str) -> bool:
+    """Return whether a fact has no telling word that a known one lacks."""
+    return not _missing_words(fact, known)
+
+
 def _says(said: str, fact: str) -> bool:
     if _RELATIVE_DAY.search(plain(said)):
         fact = _DATE.sub(" ", fact)

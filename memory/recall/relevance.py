@@ -76,7 +76,8 @@ def relevances(
     by_words = _coverages(words, is_personal=is_personal)
     by_meaning = _nearnesses(vectors, strict, scale)
     scored = {
-        pk: _either(by_words.get(pk, 0.0), by_meaning.get(pk, 0.0)) for pk in {**by_words, **by_meaning}
+        pk: _either(by_words.get(pk, 0.0), by_meaning.get(pk, 0.0))
+        for pk in {**by_words, **by_meaning}
     }
     best = sorted(scored, key=lambda pk: (-scored[pk], str(pk)))
     return {pk: scored[pk] for pk in best if scored[pk] >= strict.least}
