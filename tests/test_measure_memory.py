@@ -16,7 +16,7 @@ from memory.owner import Owner
 
 pytestmark = pytest.mark.django_db
 
-PERSONS = 3
+PERSONS = 2
 CONCEPTS = UUID(int=1301)
 
 

@@ -57,8 +57,8 @@ class Rememberer:
     """One person's memory, with the embedder that it is searched by; without one by words alone."""
 
     owner: Owner
-    embed: "Embed | None" = None
-    model_id: UUID = UUID(int=13)
+    embed: "Embed | None"
+    model_id: UUID
 
     def tell(self, said: str, *, language: str) -> None:
         """Say it in a chat: what is explicit in it is kept."""

@@ -123,6 +123,7 @@ def _recall_memories(
         limit_tokens=limit_tokens,
         vector=vector,
         model_id=model_id,
+        may_rerank=True,
     )
 
 

@@ -5,7 +5,7 @@
 
 Words (`keyword_retriever`) and vectors (`vector_retriever`, once for each embedding model in use)
 are asked, their rankings are fused by how far each can be trusted for this question (`ranking`), an
-operator's reranker may have the last word (`rerank`), and neighbours become passages (`passages`).
+operator's reranker may have the last word (`providers.reranker`), and neighbours become passages (`passages`).
 
 The caller brings libraries it may see, with their `embedding_model` and its provider selected;
 nothing outside of them is found. Searching blocks. It does not fail because a provider or the
@@ -25,13 +25,13 @@ from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_query
 from libraries.models import Library
-from libraries.retrieval import rerank
 from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.passages import MIN_RELEVANCE, ChunkHit, Passage, hits_of, passages_of
 from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
 from libraries.retrieval.vector_retriever import VectorQuery, find_by_vector, prepare_connection
+from providers import reranker
 from providers.models import EmbeddingModel
 
 if TYPE_CHECKING:
@@ -55,9 +55,6 @@ logger = structlog.get_logger(__name__)
 BOTH_RETRIEVERS: Final = ("words", "vectors")
 DEFAULT_K: Final = 8
 MAX_K: Final = 50
-
-RERANKED: Final = 40
-"""Chunks shown to a reranker: where the right one is not among them, it is mostly not found."""
 
 NOT_EMBEDDED: Final = "The embedding model did not answer, so only words were searched."
 
@@ -102,9 +99,9 @@ def search(
         prepare_connection()
         words = search_keywords(scopes, query) if "words" in retrievers else KeywordResult()
         ranked = fuse(words, _vector_results(query, scopes, vectors, words))
-    at_once = RERANKED if rerank.is_configured() else 2 * k
+    at_once = reranker.SHOWN if reranker.is_configured() else 2 * k
     hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
-    if rerank.is_configured():
+    if reranker.is_configured():
         hits = _rerank_hits(query, hits, notes)
     return SearchResult(passages_of(hits, count=k), notes)
 
@@ -165,12 +162,12 @@ def _vector_results(
 
 
 def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iterator[ChunkHit]:
-    """Yield the first RERANKED in the reranker's order and scores; as they were if it fails."""
-    shown = list(islice(hits, RERANKED))
+    """Yield the first `reranker.SHOWN` in the reranker's order and scores; as they were if it fails."""
+    shown = list(islice(hits, reranker.SHOWN))
     try:
-        order = rerank.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
+        order = reranker.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
         yield from (_with_score(shown[place], score) for place, score in order)
-    except rerank.RerankError as error:
+    except reranker.RerankError as error:
         logger.warning("reranker_failed", reason=str(error))
         notes.append("The reranker did not answer, so results are in their original order.")
         yield from shown

@@ -17,6 +17,7 @@ from memory.owner import Owner
 from memory.recall.calibration import scales_of
 from memory.recall.floors import script_of
 from memory.recall.relevance import relevances
+from providers.reranker import order_for_turn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,7 @@ def recall(
     vector: "NDArray[np.float32] | None" = None,
     model_id: UUID | None = None,
     is_personal: bool | None = None,
+    may_rerank: bool = False,
 ) -> dict[Memory, float]:
     """Return the memories that matter with their relevance, best first, within the budget.
 
@@ -43,6 +45,9 @@ def recall(
     pool = _known_to(owner, assistant_id)
     relevant = _relevant(pool, question, vector, model_id, is_personal=is_personal)
     rows = Memory.objects.filter(pk__in=relevant).defer("vector", "search").in_bulk()
+    if may_rerank:
+        texts = {pk: rows[pk].content for pk in relevant if pk in rows}
+        relevant = {pk: relevant[pk] for pk in order_for_turn(question, texts)}
     costs = {pk: tokens.count_text(row.content) for pk, row in rows.items()}
     taken, _ = choose(relevant, costs, limit_tokens=limit_tokens)
     return {rows[pk]: relevant[pk] for pk in taken}
