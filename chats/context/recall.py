@@ -16,9 +16,10 @@ from django.db import connection
 from django.utils import timezone
 
 from amber.lib.search.words import word_literal
-from chats.messages.block_words import asked_of, chat_word, places_in
+from chats.messages.block_words import asked_of, chat_word, count_words, places_in, places_of
 from chats.models import MessageBlock
-from engine.context.pieces import Piece, show, whole_piece
+from engine.context.blocks import Spoken, render
+from engine.context.pieces import Piece, cut_run, show, whole_piece
 from engine.context.ranking import (
     Asked,
     Conversation,
@@ -76,6 +77,26 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
+class PathSearch:
+    """What is searched: blocks of a chat's active path that end before a position, and the `latest`
+    messages, which are not sealed yet. `model_id` names the vector's embedding model."""
+
+    chat_id: UUID
+    before_position: int
+    vector: "NDArray[np.float32] | None" = None
+    model_id: UUID | None = None
+    latest: Sequence[Spoken] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message that a search found. What it found begins `offset` characters into its line."""
+
+    id: UUID
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """`taken` in the order they were said; `left_out` are relevant blocks that did not fit.
 
@@ -102,9 +123,8 @@ def recall(
     `model_id` names the vector's embedding model. Without a vector, by words alone. "Last week" is
     counted from `today`.
     """
-    asked = asked_of(question, today or timezone.now().date())
-    where = {"chat": chat_id, "before": before_position}
-    ranking, blocks = _rank(asked, where, vector, model_id)
+    search = PathSearch(chat_id, before_position, vector, model_id)
+    ranking, blocks = _rank(asked_of(question, today or timezone.now().date()), search)
     if not ranking.scores:
         return Recall()
     if not is_related(ranking.evidence):
@@ -132,6 +152,25 @@ def recall(
     )
 
 
+def find_messages(search: PathSearch, query: str, *, today: date, limit: int) -> list[FoundMessage]:
+    """Return the messages that fit a query best, best first: not one that has none of its words, unless it
+    is near in meaning. Two queries."""
+    ranking, blocks = _rank(asked_of(query, today), search)
+    keys = {block_id for block_id, _ in ranking.scores}
+    ids = dict(MessageBlock.objects.filter(pk__in=keys).values_list("pk", "messages"))
+    ids[search.chat_id] = [UUID(message.id) for message in search.latest]
+    found: dict[UUID, FoundMessage] = {}
+    for block_id, place in ranking.scores:
+        pieces = blocks[block_id].pieces
+        piece = pieces[place]
+        begins = next(each.start for each in pieces if each.message == piece.message)
+        message_id = ids[block_id][piece.message]
+        found.setdefault(message_id, FoundMessage(message_id, piece.start - begins))
+        if len(found) == limit:
+            break
+    return list(found.values())
+
+
 def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
     """Return what was shown of a block in an earlier request; without places all of it."""
     known = _pieces_of(row)
@@ -151,27 +190,45 @@ def _pieces_of(row: MessageBlock) -> list[Piece]:
     return [whole]
 
 
-def _rank(
-    asked: Asked,
-    where: Mapping[str, Any],
-    vector: "NDArray[np.float32] | None",
-    model_id: UUID | None,
-) -> tuple[Ranking[UUID], dict[UUID, FoundBlock[UUID]]]:
-    """Rank the pieces of the blocks that words and vectors find."""
+def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], dict[UUID, FoundBlock[UUID]]]:
+    """Rank the pieces of the blocks that words and vectors find. The latest messages are a block, too,
+    with the chat's id."""
     words = asked.all_words
-    mine = word_literal(chat_word(where["chat"]))
-    queries = [f"{mine} & {word_literal(word)}" for word in words]
-    values = {**where, "words": words, "queries": queries}
-    if vector is not None and model_id is not None:
-        values |= {"vector": str(vector.tolist()), "model": model_id}
+    mine = word_literal(chat_word(search.chat_id))
+    values = {
+        "chat": search.chat_id,
+        "before": search.before_position,
+        "words": words,
+        "queries": [f"{mine} & {word_literal(word)}" for word in words],
+    }
+    if search.vector is not None and search.model_id is not None:
+        values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
         rows = _rows(_WORDS_AND_MEANING_SQL, values)
     else:
         rows = _rows(_WORDS_SQL, values) if words else []
-    if not rows:
-        return Ranking(), {}
     blocks = _found_blocks(rows, words)
-    conversation = _conversation(blocks, words, int(rows[0][8]), orjson.loads(rows[0][9]))
-    return rank_pieces(blocks, asked, conversation), {block.key: block for block in blocks}
+    known = _conversation(blocks, words, *_totals(rows))
+    if search.latest:
+        latest = _latest_block(search, words)
+        counts = {
+            word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
+        }
+        known = Conversation(known.total + len(latest.pieces), counts)
+        blocks.append(latest)
+    return rank_pieces(blocks, asked, known), {block.key: block for block in blocks}
+
+
+def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
+    """Return how many blocks there are on the path, and how many of them have each word."""
+    return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
+
+
+def _latest_block(search: PathSearch, words: Sequence[str]) -> FoundBlock[UUID]:
+    content = render(search.latest)
+    pieces = cut_run(search.latest, count_words)
+    places = places_of(content, pieces, search.latest)
+    held = {word: places[word] for word in words if word in places}
+    return FoundBlock(search.chat_id, pieces, held)
 
 
 def _found_blocks(rows: Sequence[Any], words: Sequence[str]) -> list[FoundBlock[UUID]]:
@@ -195,7 +252,7 @@ def _conversation(
     held_by: Mapping[str, int],
 ) -> Conversation:
     """Estimate the conversation's counts from the blocks at hand: exact if these are all."""
-    scale = max(total / len(blocks), 1.0)
+    scale = max(total / len(blocks), 1.0) if blocks else 1.0
     counts = {}
     for word in words:
         having = [len(block.places[word]) for block in blocks if word in block.places]

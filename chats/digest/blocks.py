@@ -21,11 +21,10 @@ from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import Missing, Unavailable
 from chats.messages import transcript
 from chats.messages.block_paths import last_block, mark_active_path
-from chats.messages.block_words import INDEX_VERSION, count_words, index_pieces
+from chats.messages.block_words import INDEX_VERSION, count_words, index_pieces, spoken_of
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from engine.context.blocks import Spoken, block_hash, render, runs
 from engine.context.pieces import Piece, cut_run
-from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import ProviderError
 from engine.text import tokens
 from libraries.embedding.store import embed_texts
@@ -196,35 +195,13 @@ def _spoken(ids: Iterable[UUID], *, is_opening: bool = True) -> Iterator[Spoken]
     """Yield the messages in this order, without the system messages that open the chat, if they begin
     it."""
     opening = is_opening
-    with_names = ChatMessage.objects.select_related("file", "assistant", "chat__user")
+    with_names = ChatMessage.objects.select_related("file", "assistant")
     for some in _batches(ids, _READ_BATCH):
         rows = with_names.filter(pk__in=some).defer("search")
         for row in sorted(rows, key=lambda row: row.position):
             opening = opening and row.opening_id == row.pk
             if not opening:
-                yield _one_spoken(row)
-
-
-def _one_spoken(row: ChatMessage) -> Spoken:
-    return Spoken(
-        id=str(row.pk),
-        role=row.role,
-        content=row.content,
-        created_at=row.created_at,
-        tokens=tokens.count_text(row.content),
-        label=_label(row),
-    )
-
-
-def _label(row: ChatMessage) -> str:
-    """Return the name of the file, of the tool, or of who said it."""
-    if row.file:
-        return row.file.name
-    if row.tool_call:
-        return str(row.tool_call.get("name", ""))
-    if row.role == MessageRole.ASSISTANT:
-        return row.assistant.name if row.assistant else ""
-    return row.chat.user.name if row.role in ASKING_ROLES and row.chat.user else ""
+                yield spoken_of(row)
 
 
 def _write(

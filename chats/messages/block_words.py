@@ -2,8 +2,8 @@
 
 A block is found by one `tsvector`, as before; a word's positions in it are the pieces that have the word,
 counted from 1. So one look into the index finds the blocks, and their rows tell which messages were
-meant. Beside what was said a piece has the names of who said it, and words for its day and for the dates
-it tells (`engine.text.dates`).
+meant. Beside what was said a piece has the name of the assistant that said it, and words for its day and
+for the dates it tells (`engine.text.dates`).
 """
 
 import re
@@ -14,9 +14,12 @@ from uuid import UUID
 
 from amber.lib.search.hybrid import MAX_WORDS, pool_word, stem
 from amber.lib.search.words import asked_words, stored_words, word_literal
+from chats.models import ChatMessage
 from engine.context.blocks import Spoken
 from engine.context.pieces import Piece, date_words_of
 from engine.context.ranking import Asked
+from engine.messages import MessageRole
+from engine.text import tokens
 from engine.text.asking_words import ASKING_WORDS
 from engine.text.dates import asked_kind, find_dates
 from engine.text.lexical import COMMON_WORDS
@@ -41,6 +44,21 @@ def chat_word(chat_id: UUID) -> str:
     return pool_word("chat", chat_id)
 
 
+def spoken_of(row: ChatMessage) -> Spoken:
+    """Return a message as blocks hold it. Its file and its assistant must be loaded."""
+    label = row.file.name if row.file else (row.tool_call or {}).get("name", "")
+    if row.role == MessageRole.ASSISTANT and row.assistant:
+        label = row.assistant.name
+    return Spoken(
+        id=str(row.pk),
+        role=row.role,
+        content=row.content,
+        created_at=row.created_at,
+        tokens=tokens.count_text(row.content),
+        label=label,
+    )
+
+
 def count_words(text: str) -> int:
     return sum(1 for _ in stored_words(text))
 
@@ -49,17 +67,24 @@ def index_pieces(
     content: str, pieces: Sequence[Piece], run: Sequence[Spoken], chat_id: UUID
 ) -> str:
     """Return a block's `search` column."""
+    lexemes = [
+        f"{word_literal(word)}:{','.join(str(place + 1) for place in places[:MAX_PLACES])}"
+        for word, places in places_of(content, pieces, run).items()
+    ]
+    return " ".join([word_literal(chat_word(chat_id)), *lexemes])
+
+
+def places_of(
+    content: str, pieces: Sequence[Piece], run: Sequence[Spoken]
+) -> dict[str, Sequence[int]]:
+    """Return for each word the pieces that have it, from 0."""
     places: dict[str, list[int]] = {}
-    for number, piece in enumerate(pieces, 1):
+    for place, piece in enumerate(pieces):
         text = content[piece.start : piece.end]
         said = stored_words(f"{text}\n{run[piece.message].label}")
-        words = {stem(word) for word in said} | date_words_of(text, piece.said_at)
-        for word in words:
-            known = places.setdefault(word, [])
-            if len(known) < MAX_PLACES:
-                known.append(number)
-    lexemes = [f"{word_literal(word)}:{','.join(map(str, at))}" for word, at in places.items()]
-    return " ".join([word_literal(chat_word(chat_id)), *lexemes])
+        for word in {stem(word) for word in said} | date_words_of(text, piece.said_at):
+            places.setdefault(word, []).append(place)
+    return dict(places)
 
 
 def asked_of(question: str, today: date) -> Asked:
