@@ -25,7 +25,9 @@ class FakeReranker:
                 self.send_response(service.status)
                 self.send_header("Content-Length", str(len(said)))
                 self.end_headers()
-                with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked waits no longer
+                with suppress(
+                    BrokenPipeError, ConnectionResetError
+                ):  # whoever asked waits no longer
                     self.wfile.write(said)
 
             def log_message(self, *_: Any) -> None:

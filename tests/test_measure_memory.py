@@ -10,7 +10,7 @@ import pytest
 
 from amber.lib.database.tenant import Tenant, as_tenant
 from bench.quality.concept_embedder import ConceptEmbedder
-from bench.quality.memory_measure import MemoryQuality, measure_memory
+from bench.quality.memories import MemoryQuality, measure_memory
 from bench.quality.memory_persons import LANGUAGES, make_persons
 from memory.owner import Owner
 
@@ -25,10 +25,10 @@ def owner(alice) -> Owner:
     return Owner.of(alice.principal)
 
 
-def measured(owner: Owner, language: str, **embedder) -> MemoryQuality:
+def measured(owner: Owner, language: str, *, embed=None) -> MemoryQuality:
     persons = make_persons(language, PERSONS)
     with as_tenant(Tenant(owner.organization_id, owner.user_id)):
-        return measure_memory(persons, owner, model_id=CONCEPTS, **embedder)
+        return measure_memory(persons, owner, model_id=CONCEPTS, embed=embed)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

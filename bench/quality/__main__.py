@@ -18,17 +18,18 @@ from pathlib import Path
 import django
 
 from bench.loadgen import say
-from bench.quality.options import QualityOptions
+from bench.quality.options import EmbedderOption, QualityOptions
 from bench.quality.tables import Table
 from bench.stand import ROOT
 
 
 def measures() -> dict[str, Callable[[QualityOptions], Sequence[Table]]]:
     """Return what can be measured, by name. Imported late: these modules have models."""
-    from bench.quality import chats
+    from bench.quality import chats, memories
 
     return {
         "chats": chats.measure,
+        "memories": memories.measure,
     }
 
 
@@ -41,7 +42,8 @@ def main() -> int:
     known = measures()
     options = _options(sorted(known))
     chosen = options.only or list(known)
-    given = QualityOptions(locomo=options.locomo, quick=options.quick)
+    embedder = _embedder(options.embedder)
+    given = QualityOptions(locomo=options.locomo, quick=options.quick, embedder=embedder)
     tables: dict[str, list[Table]] = {}
     for name in chosen:
         say(f"{name}:")
@@ -56,11 +58,24 @@ def main() -> int:
     return 0
 
 
+def _embedder(given: Sequence[str] | None) -> EmbedderOption | None:
+    if not given:
+        return None
+    url, model, dimensions = given
+    return EmbedderOption(url, model, int(dimensions))
+
+
 def _options(names: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
     parser.add_argument("--only", action="append", choices=names, help="may be given repeatedly")
     parser.add_argument("--quick", action="store_true", help="less of everything")
     parser.add_argument("--locomo", type=Path, help="conversations in LoCoMo's JSON")
+    parser.add_argument(
+        "--embedder",
+        nargs=3,
+        metavar=("URL", "MODEL", "DIMENSIONS"),
+        help="a model that speaks OpenAI's protocol; its key is OPENAI_API_KEY",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "quality")
     return parser.parse_args()
 

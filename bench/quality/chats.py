@@ -6,14 +6,12 @@ they are used, are the stand-in's, written beside the blocks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from accounts.models import Organization, User
-from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
+from accounts.models import User
 from amber.lib.ids import new_id
 from bench.loadgen import say
 from bench.quality.conversations import SaidMessage, TestConversation, read_locomo
@@ -22,6 +20,7 @@ from bench.quality.options import QualityOptions
 from bench.quality.plain import plain_methods
 from bench.quality.stand_in import StandInEmbedder
 from bench.quality.tables import Table, percent
+from bench.quality.tenant import new_organization
 from chats.context.recall import recall
 from chats.context.search_tool import search_conversation
 from chats.digest.blocks import seal
@@ -55,7 +54,7 @@ class Tally:
 def measure(options: QualityOptions) -> list[Table]:
     """Return one table for each group of conversations, and one of all together."""
     tallies: dict[str, dict[str, Tally]] = {}
-    with _organization() as user:
+    with new_organization() as (_, user):
         for conversation in _conversations(options):
             say(f"  {conversation.name}: {len(conversation.said)} messages")
             _measure_one(conversation, user, tallies.setdefault(conversation.group, {}))
@@ -228,18 +227,6 @@ def _write_vectors(chat: Chat, embedder: StandInEmbedder) -> UUID:
         block.embedding_model_id = model_id
     MessageBlock.objects.bulk_update(blocks, ["vector", "piece_vectors", "embedding_model_id"])
     return model_id
-
-
-@contextmanager
-def _organization() -> Iterator[User]:
-    """Act for a new organization with one member."""
-    with across_tenants():
-        slug = f"quality-{new_id().hex}"
-        organization = Organization.objects.create(name=slug, slug=slug)
-        user = User.objects.create_user(email=f"{slug}@example.org")
-        organization.memberships.create(user=user, role="owner")
-    with as_tenant(Tenant(organization.pk, user.pk)):
-        yield user
 
 
 def _table(group: str, by_method: dict[str, Tally]) -> Table:

@@ -5,9 +5,19 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
+class EmbedderOption:
+    """An embedding model to measure with: where it answers (OpenAI's protocol), its name, its size."""
+
+    url: str
+    model: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
 class QualityOptions:
     """`locomo`: conversations in the JSON of LoCoMo (https://github.com/snap-research/locomo). `quick`:
-    one chat a language."""
+    one chat a language, and fewer persons. `embedder`: used beside the stand-ins."""
 
     locomo: Path | None = None
     quick: bool = False
+    embedder: EmbedderOption | None = None

@@ -2,7 +2,7 @@
 
 A person tells each fact ("remember that …") and is asked; then they tell what has changed, and are asked
 again. What they say goes through `memory.extraction`, as after a turn, and questions through
-`memory.recall`, as in one. So it needs a database, which is the caller's, as is the tenant.
+`memory.recall`, as in one.
 
     direct        of the questions with a word of the fact, how many find it
     paraphrase    of those in other words
@@ -14,11 +14,26 @@ again. What they say goes through `memory.extraction`, as after a turn, and ques
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
-from bench.quality.memory_persons import FILLERS, TOLD_OTHERWISE, UNRELATED, Person
+from amber.lib.ids import new_id
+from bench.loadgen import say
+from bench.quality.concept_embedder import ConceptEmbedder
+from bench.quality.memory_persons import (
+    FACTS_EACH,
+    FILLERS,
+    LANGUAGES,
+    TOLD_OTHERWISE,
+    UNRELATED,
+    Person,
+    make_persons,
+)
+from bench.quality.options import QualityOptions
+from bench.quality.real_embedder import RealEmbedder
+from bench.quality.tables import Table
+from bench.quality.tenant import new_organization
 from engine.provider.model import ModelProfile, ModelRequest, ReplyEnd, ReplyPart, TextChunk, Usage
 from memory.extraction.extractor import ConversationText
 from memory.extraction.fact_finding import Extractor, find, keep
@@ -34,6 +49,7 @@ if TYPE_CHECKING:
 
     Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
+PERSONS: Final = 12
 MEMORY_TOKENS: Final = 600
 """AMBER_MEMORY_TOKENS as it comes."""
 
@@ -101,6 +117,39 @@ class Rememberer:
 
     def _embed_one(self, text: str) -> EmbeddedText | None:
         return EmbeddedText(self.embed([text])[0], self.model_id) if self.embed else None
+
+
+def measure(options: QualityOptions) -> list[Table]:
+    """Return one table for each language."""
+    embedders: dict[str, Embed | None] = {
+        "words": None,
+        "words and concepts": ConceptEmbedder().embed,
+    }
+    if options.embedder is not None:
+        embedders[f"words and {options.embedder.model}"] = RealEmbedder(options.embedder).embed
+    tables = []
+    for language in LANGUAGES:
+        persons = make_persons(language, PERSONS // 4 if options.quick else PERSONS)
+        rows = []
+        for name, embed in embedders.items():
+            say(f"  {language}, {name}")
+            with new_organization() as (organization, user):
+                owner = Owner(organization.pk, user.pk)
+                quality = measure_memory(persons, owner, embed=embed, model_id=new_id())
+            rows.append([name, *(100 * share for share in astuple(quality))])
+        tables.append(_table(language, len(persons), rows))
+    return tables
+
+
+def _table(language: str, persons: int, rows: Sequence[Sequence[Any]]) -> Table:
+    return Table(
+        f"memories, {language}: {persons} persons of {FACTS_EACH} facts",
+        ["", *(field.name.replace("_", " ") for field in fields(MemoryQuality))],
+        rows,
+        notes=[
+            "words and concepts: a stand-in for an embedding model, which knows these texts' synonyms"
+        ],
+    )
 
 
 def measure_memory(
