@@ -15,17 +15,20 @@ from zoneinfo import ZoneInfo
 import structlog
 from django.utils import timezone
 
+from amber.lib.search.hybrid import KeywordMatches
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
 from chats.context.composition import PromptFormat
 from chats.context.knowledge import Knowledge, KnowledgeRequest, find_knowledge
-from chats.context.lookups import QuestionEmbedding, RecallRequest
+from chats.context.lookups import RecallRequest
+from chats.context.question_embedding import QuestionEmbedding
 from chats.context.recall import Recall, Recalled, recall
 from chats.models import Turn
 from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT, mark_untrusted
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_texts
 from memory.models import Memory
+from memory.recall.recall import match_words
 from memory.recall.recall import recall as recall_memories
 from providers.models import EmbeddingModel
 
@@ -61,9 +64,25 @@ class RetrievedContext:
     scores: Mapping[UUID, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class WordFindings:
+    """What is found by words, which need not wait for a vector: memories; None if there are none to
+    search."""
+
+    memories: KeywordMatches | None = None
+
+
+def find_words(turn: Turn, wanted: RecallRequest) -> WordFindings:
+    """Look up what words find, while the question is embedded: one query, none without memories."""
+    if wanted.owner is None:
+        return WordFindings()
+    return WordFindings(match_words(wanted.owner, wanted.question, turn.assistant_id))
+
+
 def look_up(
     turn: Turn,
     wanted: RecallRequest,
+    words: WordFindings,
     embedded: QuestionEmbedding,
     *,
     budgets: Budgets,
@@ -79,7 +98,7 @@ def look_up(
     model_id = model.pk if model else None
     return RetrievedContext(
         blocks=_recall_blocks(turn, wanted, vector, model_id, budgets.blocks),
-        memories=_recall_memories(turn, wanted, vector, model_id, budgets.memories),
+        memories=_recall_memories(turn, wanted, words, vector, model_id, budgets.memories),
         knowledge=_find_knowledge(turn, wanted, embedded, budgets.passages, encoding),
         scene=choice.scene,
         scores=choice.scores,
@@ -117,6 +136,7 @@ def _today(turn: Turn) -> date:
 def _recall_memories(
     turn: Turn,
     wanted: RecallRequest,
+    words: WordFindings,
     vector: "Vector | None",
     model_id: UUID | None,
     limit_tokens: int,
@@ -133,6 +153,7 @@ def _recall_memories(
         limit_tokens=limit_tokens,
         vector=vector,
         model_id=model_id,
+        words=words.memories,
         may_rerank=True,
     )
 

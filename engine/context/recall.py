@@ -12,14 +12,17 @@ from typing import Final, Protocol, TypeVar
 from engine.relevance.measures import EARLIER_TALK, Crowd, RelevanceScale, coverage, idf, standout
 from engine.text.lexical import features, is_spaceless
 from engine.text.small_talk import is_small_talk
+from engine.text.speaker import is_about_speaker
 
 Key = TypeVar("Key", bound=Hashable)
 
 ENOUGH_FEATURES: Final = 4
 ENOUGH_ALONE: Final = 3
+ENOUGH_OF_SPEAKER: Final = 1
 LOOK_BACK: Final = 3
 """A question of fewer words is read with those before it, at most this many. One that points at
-nothing before it ("How do I cook risotto with mushrooms?") needs one word less."""
+nothing before it ("How do I cook risotto with mushrooms?") needs one word less, and one of whoever asks
+("Who is my dentist?") a single one: what was asked before would only drown it."""
 
 _POINTS_BACK = re.compile(
     r"^\W*(?:and|but|or|so|then|also|what about|how about)\b|"
@@ -99,13 +102,30 @@ def question_of(asked: Sequence[str], *, max_chars: int = 2_000) -> str:
     """
     if not asked or is_small_talk(asked[-1]):
         return ""
-    enough = ENOUGH_FEATURES if _POINTS_BACK.search(asked[-1]) else ENOUGH_ALONE
+    enough = _enough_features(asked[-1])
     text = ""
     for earlier in asked[: -LOOK_BACK - 1 : -1]:
         text = f"{earlier.strip()[:max_chars]}\n{text}".strip()
-        if sum(weight >= 1 for weight in features(text).values()) >= enough:
+        if _count_features(text) >= enough:
             break
     return text[-max_chars:]
+
+
+def question_alone(asked: str) -> str:
+    """Return what `question_of` returns for a message, whatever was asked before; empty if that matters,
+    and for small talk."""
+    return question_of([asked]) if _count_features(asked) >= _enough_features(asked) else ""
+
+
+def _enough_features(asked: str) -> int:
+    """Return how many words make a question that can be searched for without those before it."""
+    if _POINTS_BACK.search(asked):
+        return ENOUGH_FEATURES
+    return ENOUGH_OF_SPEAKER if is_about_speaker(asked) else ENOUGH_ALONE
+
+
+def _count_features(text: str) -> int:
+    return sum(weight >= 1 for weight in features(text).values())
 
 
 def _both(one: float, other: float) -> float:

@@ -5,7 +5,6 @@ beside how rare a word is among the memories it counts how general it is. Pure; 
 Other languages go by rarity alone.
 """
 
-import re
 from typing import Final
 
 from amber.lib.search.hybrid import stem
@@ -66,19 +65,3 @@ def generality(word: str) -> float:
         telling = sum(sign not in _FUNCTION_SIGNS for sign in word) / len(word)
         return max(telling, 0.0)
     return GENERAL_WEIGHT if word in _GENERAL_STEMS else 1.0
-
-
-_SPEAKER: Final = re.compile(
-    r"\b(?:my|mine|our|ours|myself|i['’]m|i['’]ve|(?:am|was|were|did|have|had) i|we)\b"
-    r"|\b(?<!how )(?:do|does|must|may) i\b|\b(?:i|we) (?:am|was|have|had|live|like|work|told|said|mentioned)\b"
-    r"|\b(?:for|about|of|to|with|remind|tell|owe|reach) me\b"
-    r"|\b(?:ich|mein\w*|mir|mich|unser\w*|je|j['’]|mon|ma|mes|moi|yo|mi|mis|mío|eu|meu|minha|io|mio|mia)\b"
-    r"|\b(?:я|мой|моя|моё|мои|моего|моей|мне|меня|наш\w*)\b"
-    r"|(?<![帮教])(?<!能给)(?<!请给)(?:我(?!讲|说|写|列|举|解释|介绍)|咱|本人)|私|僕|俺|내 |제 |나의|저의",
-    re.IGNORECASE,
-)
-
-
-def is_about_speaker(question: str) -> bool:
-    """Return whether a question speaks of whoever asks: "my", "am I", "我的"."""
-    return _SPEAKER.search(question) is not None

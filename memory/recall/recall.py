@@ -7,7 +7,13 @@ Searches valid memories by keywords and by vectors, in at most three queries;
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from amber.lib.search.hybrid import NearestVectors, Pool, search_keywords, search_vectors
+from amber.lib.search.hybrid import (
+    KeywordMatches,
+    NearestVectors,
+    Pool,
+    search_keywords,
+    search_vectors,
+)
 from engine.context.recall import choose
 from engine.text import tokens
 from engine.text.lexical import COMMON_WORDS
@@ -34,6 +40,7 @@ def recall(
     assistant_id: UUID | None = None,
     vector: "NDArray[np.float32] | None" = None,
     model_id: UUID | None = None,
+    words: KeywordMatches | None = None,
     is_personal: bool | None = None,
     may_rerank: bool = False,
 ) -> dict[Memory, float]:
@@ -43,7 +50,8 @@ def recall(
     none of the built-in embedder. `is_personal` as in `memory.recall.relevance`.
     """
     pool = _known_to(owner, assistant_id)
-    relevant = _relevant(pool, question, vector, model_id, is_personal=is_personal)
+    words = match_words(owner, question, assistant_id) if words is None else words
+    relevant = _relevant(pool, question, words, vector, model_id, is_personal=is_personal)
     rows = Memory.objects.filter(pk__in=relevant).defer("vector", "search").in_bulk()
     if may_rerank:
         texts = {pk: rows[pk].content for pk in relevant if pk in rows}
@@ -51,6 +59,11 @@ def recall(
     costs = {pk: tokens.count_text(row.content) for pk, row in rows.items()}
     taken, _ = choose(relevant, costs, limit_tokens=limit_tokens)
     return {rows[pk]: relevant[pk] for pk in taken}
+
+
+def match_words(owner: Owner, question: str, assistant_id: UUID | None) -> KeywordMatches:
+    """Return which of the question's words the memories hold that `recall` chooses from. One query."""
+    return search_keywords(_known_to(owner, assistant_id), question, but=COMMON_WORDS)
 
 
 def search(
@@ -64,7 +77,8 @@ def search(
 ) -> dict[Memory, float]:
     """Return at most `limit` memories as `recall` does, but of all assistants, or of one alone."""
     pool = _all_of(owner) if only_assistant_id is None else _only_of(owner, only_assistant_id)
-    relevant = _relevant(pool, query, vector, model_id)
+    words = search_keywords(pool, query, but=COMMON_WORDS)
+    relevant = _relevant(pool, query, words, vector, model_id)
     best = list(relevant)[:limit]
     rows = Memory.objects.filter(pk__in=best).defer("vector", "search").in_bulk()
     return {rows[pk]: relevant[pk] for pk in best if pk in rows}
@@ -99,17 +113,17 @@ def vector_of(asked: EmbeddedText | None) -> dict[str, Any]:
 def _relevant(
     pool: Pool,
     question: str,
+    words: KeywordMatches,
     vector: "NDArray[np.float32] | None",
     model_id: UUID | None,
     *,
     is_personal: bool | None = None,
 ) -> dict[UUID, float]:
-    matches = search_keywords(pool, question, but=COMMON_WORDS)
     nearest, scale = NearestVectors(), None
     if vector is not None and model_id is not None:
         nearest = search_vectors(pool, vector, model_id=model_id)
         scale = scales_of(model_id).get(script_of(question) or "")
-    return relevances(question, matches, nearest, scale=scale, is_personal=is_personal)
+    return relevances(question, words, nearest, scale=scale, is_personal=is_personal)
 
 
 def _all_of(owner: Owner) -> Pool:

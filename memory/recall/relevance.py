@@ -22,8 +22,9 @@ from uuid import UUID
 from amber.lib.search.hybrid import KeywordMatches, NearestVectors
 from engine.relevance.measures import FEW_SIMILARITY, MIN_CROWD, coverage, idf, ramp
 from engine.text.lexical import is_spaceless
+from engine.text.speaker import is_about_speaker
 from memory.recall.floors import NearnessScale
-from memory.recall.general_words import generality, is_about_speaker
+from memory.recall.general_words import generality
 
 FEWEST: Final = 20
 """Among fewer memories words weigh as if there were so many: among two or three nothing is rare."""

@@ -8,11 +8,11 @@ import pytest
 from amber.lib.search.hybrid import KeywordMatches, NearestVectors
 from bench.quality.concept_embedder import ConceptEmbedder
 from engine.provider.faults import fault
+from engine.text.speaker import is_about_speaker
 from memory.recall import calibration
 from memory.recall.calibration import calibrate, scales_of
 from memory.recall.calibration_texts import HAN, LATIN
 from memory.recall.floors import NearnessScale, measure_nearness, script_of
-from memory.recall.general_words import is_about_speaker
 from memory.recall.relevance import relevances
 
 PERSONAL, WORLDLY = "Who is my dentist?", "How does a heat pump work?"
