@@ -12,6 +12,8 @@ from datetime import date
 from typing import Final
 from uuid import UUID
 
+import regex  # type: ignore[import-untyped]
+
 from amber.lib.search.hybrid import MAX_WORDS, pool_word, stem
 from amber.lib.search.words import asked_words, stored_words, word_literal
 from chats.models import ChatMessage
@@ -28,13 +30,15 @@ INDEX_VERSION: Final = 1
 """Blocks with a lower one are indexed again in the background: count it up with whatever changes the words
 of a piece."""
 
-MAX_PLACES: Final = 255
+MAX_NAME: Final = regex.compile(r"(?<=[\p{L}\p{N},;:)\"'’”]\s+)(\p{Lu}[\p{L}\p{M}\p{N}'’-]*)")
+_PLACES: Final = 255
 """Postgres keeps 255 positions of a word: https://www.postgresql.org/docs/18/textsearch-limitations.html.
 Only common words are in more pieces of one block."""
 
 MAX_DATES: Final = 6
 """A question has one or two; each is one look into the index."""
 
+_NAME: Final = regex.compile(r"(?<=[\p{L}\p{N},;:)\"'’”]\s+)(\p{Lu}[\p{L}\p{M}\p{N}'’-]*)")
 _PLACES: Final = re.compile(r":([\d,]+)")
 _WEAK: Final = frozenset(stem(word) for word in ASKING_WORDS)
 
@@ -95,9 +99,16 @@ def asked_of(question: str, today: date) -> Asked:
     return Asked(
         words=words,
         weak=frozenset(words) & _WEAK,
+        names=frozenset(words) & _names_in(dates.rest),
         dates=dates.words[:MAX_DATES],
         kinds=asked_kind(question) if words else (),
     )
+
+
+def _names_in(question: str) -> frozenset[str]:
+    """Return the words that have a capital and begin no sentence."""
+    named = (match[1] for match in _NAME.finditer(question))
+    return frozenset(stem(word) for name in named for word in asked_words(name))
 
 
 def places_in(search: str, words: Sequence[str]) -> Mapping[str, Sequence[int]]:
