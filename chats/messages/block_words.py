@@ -30,8 +30,7 @@ INDEX_VERSION: Final = 1
 """Blocks with a lower one are indexed again in the background: count it up with whatever changes the words
 of a piece."""
 
-MAX_NAME: Final = regex.compile(r"(?<=[\p{L}\p{N},;:)\"'’”]\s+)(\p{Lu}[\p{L}\p{M}\p{N}'’-]*)")
-_PLACES: Final = 255
+MAX_PLACES: Final = 255
 """Postgres keeps 255 positions of a word: https://www.postgresql.org/docs/18/textsearch-limitations.html.
 Only common words are in more pieces of one block."""
 
