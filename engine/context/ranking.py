@@ -45,14 +45,14 @@ does no harm."""
 ABSENT: Final = 0.7
 """What a word weighs that nobody said, where one that was said once has 1."""
 
-ABSENT_PAIR: Final = 0.4
+ABSENT_PAIR: Final = 0.3
 """The same for two neighbouring characters of a script without spaces: every second pair is only the seam
 between two words."""
 
 MEANING_WEIGHT: Final = 0.5
 """What a deviation of the vectors counts, where one of the words has 1."""
 
-RELATED: Final = Gate(coverage=0.5)
+RELATED: Final = Gate(coverage=0.48)
 """What speaks for the best message has to reach this."""
 
 STANDS_OUT: Final = (3.5, 6.5)
