@@ -1,6 +1,7 @@
 """Test that blocks are cut into messages, long ones into parts, and shown in order."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from hypothesis import given, settings
@@ -42,7 +43,7 @@ def test_pieces_are_the_text_in_order_and_no_longer_than_allowed(contents):
     run = said(*contents)
     content = render(run)
     pieces = cut(run)
-    for one, other in zip(pieces, pieces[1:], strict=False):
+    for one, other in pairwise(pieces):
         assert one.end <= other.start
         assert one.message <= other.message
     assert all(0 < p.end - p.start <= PIECE_CHARS + LEAST_PIECE_CHARS for p in pieces)
