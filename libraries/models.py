@@ -331,6 +331,11 @@ class Document(TenantRow, Leased):
         return str(self.pk)
 
     @property
+    def searched_name(self) -> str:
+        """The words of its name and path, by which each of its chunks is found too."""
+        return f"{self.path or ''} {self.name}"
+
+    @property
     def chunked(self) -> bool:
         return self.stage not in (DocumentStage.STORED, DocumentStage.PARSED)
 

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Final
 from uuid import UUID
 
-from amber.lib.search.languages import common_words, language_of, most_common
+from amber.lib.search.languages import UNTOLD, common_words, language_of, most_common
 from amber.lib.search.stems import MAX_LANGUAGES, count_stems, forms_asked
 from amber.lib.search.words import asked_words, stored_words, tsquery_literal, word_literal
 from engine.text.lexical import COMMON_WORDS, is_spaceless
@@ -66,6 +66,14 @@ def tsvector_bytes(counted: Mapping[str, int]) -> bytes:
     return struct.pack(">i", len(lexemes)) + b"".join(lexemes)
 
 
+def tsvector_text(counted: Mapping[str, int]) -> str:
+    """Return the same tsvector as a literal, for an UPDATE."""
+    return " ".join(
+        f"{word_literal(word)}:{','.join(map(str, range(1, min(count, MAX_COUNTED) + 1)))}"
+        for word, count in counted.items()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class AskedWord:
     """A word of a question: each form that chunks may hold it in, as a tsquery.
@@ -101,8 +109,9 @@ def words_asked(
     lone character of a script without spaces is a prefix.
     """
     words = asked_words(query)
-    language = language_of(words)
-    known = most_common(languages or {}, MAX_LANGUAGES) or [language]
+    known = most_common(languages or {}, MAX_LANGUAGES)
+    language = language_of(words) or (known[0] if known else UNTOLD)
+    known = known or [language]
     common = common_words(language) or common_words("en")
     asked: dict[str, AskedWord] = {}
     for word in words[:MAX_ASKED]:

@@ -141,7 +141,7 @@ def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]"
         heading=chunk.heading,
         tokens=chunk.tokens,
         vector=vector,
-        name=f"{document.path or ''} {document.name}",
+        name=document.searched_name,
     )
 
 

@@ -61,7 +61,7 @@ def _rows(document: Any, chunks: Sequence[str], vectors: Any) -> list[ChunkRow]:
             heading=None,
             tokens=len(content) // 4 + 1,
             vector=np.asarray(vector),
-            name=f"{document.path or ''} {document.name}",
+            name=document.searched_name,
         )
         rows.append(row)
         start = row.end + 2
