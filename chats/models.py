@@ -376,7 +376,10 @@ class MessageBlock(TenantRow):
     """A sealed run of old messages. `hash` covers the previous one's, so branches share blocks.
 
     `tokens_before` counts what the path's earlier blocks hold. `embedding_model_id` is null until
-    the block has a vector.
+    the block has a vector. `pieces` are the stretches of its text that are ranked and shown
+    (`engine.context.pieces.Piece`), `piece_vectors` their vectors in that order: none of the built-in
+    embedder. A word's positions in `search` are the pieces that have it, from 1. `index_version` says
+    which release indexed it (`chats.digest.block_index`).
     """
 
     chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="blocks")
@@ -398,6 +401,9 @@ class MessageBlock(TenantRow):
     vector = HalfVectorField(null=True)
     embedding_model_id = models.UUIDField(null=True)
     search = TokenVectorField(null=True)
+    pieces = models.JSONField(null=True)
+    piece_vectors = ArrayField(HalfVectorField(), null=True)
+    index_version = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     objects = OfChatQuerySet.as_manager()
 
@@ -412,6 +418,7 @@ class MessageBlock(TenantRow):
                 name="block_active_path",
             ),
             models.Index(fields=["embedding_model_id"], name="block_embedded_by"),
+            models.Index(fields=["index_version"], name="block_index_version"),
             GinIndex(fields=["search"], name="block_search"),
         ]
 

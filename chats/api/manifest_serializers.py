@@ -22,12 +22,19 @@ class MessagePart(_Part):
 
 
 class BlockPart(_Part):
-    """An earlier part of the chat that was recalled."""
+    """An earlier part of the chat of which messages were recalled. Times are those of the messages."""
 
     id = serializers.UUIDField()
     from_at = serializers.DateTimeField()
     until_at = serializers.DateTimeField()
     relevance = serializers.FloatField()
+    message_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The messages that were shown, in their order."
+    )
+    pieces = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="Which pieces of the block were shown: a long message has several.",
+    )
 
 
 class MemoryPart(_Part):

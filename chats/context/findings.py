@@ -6,13 +6,14 @@ becomes of it in the request, except for the texts that introduce earlier talk a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import date, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import structlog
+from django.utils import timezone
 
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
@@ -94,6 +95,9 @@ def _recall_blocks(
 ) -> Recall:
     if turn.chat_id is None or not wanted.before_position:
         return Recall()
+    model = wanted.embedding_model
+    if model is None or model.provider.is_offline:
+        vector = None  # the built-in embedder hashes words, and the words themselves know more
     return recall(
         turn.chat_id,
         wanted.question,
@@ -101,7 +105,13 @@ def _recall_blocks(
         limit_tokens=limit_tokens,
         vector=vector,
         model_id=model_id,
+        today=_today(turn),
     )
+
+
+def _today(turn: Turn) -> date:
+    """Return the day it is for whoever asks."""
+    return timezone.now().astimezone(ZoneInfo(turn.user.time_zone if turn.user else "UTC")).date()
 
 
 def _recall_memories(
@@ -172,7 +182,7 @@ def volatile_of(found: RetrievedContext, form: PromptFormat) -> list[str]:
 def volatile_texts(
     blocks: Sequence[Recalled], facts: Sequence[str], form: PromptFormat
 ) -> list[str]:
-    """Return each block labelled with its time, then the facts as one list. Pure."""
+    """Return what is shown of each block, labelled with its time, then the facts as one list. Pure."""
     texts = [_label_block(block, ZoneInfo(form.time_zone), form.mark) for block in blocks]
     if facts:
         listed = "\n".join(f"- {fact}" for fact in facts)
@@ -186,4 +196,4 @@ def _label_block(block: Recalled, zone: tzinfo, mark: str) -> str:
     )
     begins, ends = times
     label = RECALL_PROMPT.format(begins=begins, ends=ends)
-    return f"{label}\n{mark_untrusted(block.content, mark)}"
+    return f"{label}\n{mark_untrusted(block.text_in(zone), mark)}"
