@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import Final
 
-from amber.lib.search.hybrid import stem
+from amber.lib.search.stems import rough_stem
 
 NEAR_SAME: Final = 0.95
 """Cosine similarity from which two statements say the same, if numbers and negations agree."""
@@ -113,4 +113,4 @@ def _core(statement: str) -> tuple[str, bool]:
     text = unicodedata.normalize("NFKC", statement).casefold()
     rest = re.sub(r"[不没]", "", _DENIALS.sub(" ", text))
     words = (word for word in _plain(rest).split() if word not in _AUXILIARIES)
-    return " ".join(map(stem, words)), rest != text
+    return " ".join(map(rough_stem, words)), rest != text
