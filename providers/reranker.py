@@ -23,9 +23,6 @@ import structlog
 from django.conf import settings
 
 from amber.lib.database.connections import release_connections
-from amber.lib.egress import FetchError, FetchLimits, fetch_sync
-from amber.lib.egress.operator_hosts import policy_trusting
-from amber.lib.egress.policy import UnsafeAddress
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -75,6 +72,10 @@ def rerank(
 
     One request. Raises RerankError.
     """
+    from amber.lib.egress import FetchError, FetchLimits, fetch_sync  # 4 MB, for those who have one
+    from amber.lib.egress.operator_hosts import policy_trusting
+    from amber.lib.egress.policy import UnsafeAddress
+
     url = settings.AMBER_RERANK_URL
     key = settings.AMBER_RERANK_API_KEY
     try:

@@ -14,12 +14,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 UNANSWERABLE: Final = 5
-_TIME: Final = "%I:%M %p on %d %B, %Y"
+_TIME: Final = "%I:%M %p on %d %B, %Y %z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ def _said(conversation: dict[str, Any]) -> Iterator[SaidMessage]:
         int(match[1]) for name in conversation if (match := re.fullmatch(r"session_(\d+)", name))
     )
     for number in numbers:
-        begins = datetime.strptime(conversation[f"session_{number}_date_time"], _TIME)
+        stamp = f"{conversation[f'session_{number}_date_time']} +0000"
+        begins = datetime.strptime(stamp, _TIME)  # noqa: DTZ007  (it ends in %z)
         for place, turn in enumerate(conversation[f"session_{number}"]):
             caption = turn.get("blip_caption")
             shown = f" [shows a picture: {caption}]" if caption else ""
@@ -85,7 +86,7 @@ def _said(conversation: dict[str, Any]) -> Iterator[SaidMessage]:
                 id=turn["dia_id"],
                 role="human" if turn["speaker"] == conversation["speaker_a"] else "assistant",
                 text=turn.get("text", "") + shown,
-                at=begins.replace(tzinfo=UTC) + timedelta(minutes=place),
+                at=begins + timedelta(minutes=place),
             )
 
 

@@ -18,6 +18,7 @@ from bench.quality.conversations import PlantedQuestion, SaidMessage, TestConver
 SESSIONS, EXCHANGES = 30, 10
 """300 exchanges in a year: a chat of 600 messages."""
 PEOPLE_PER_FACT: Final = 3
+TOPIC_SHARE: Final = 0.6
 _BEGINS: Final = datetime(2024, 1, 8, 19, 0, tzinfo=UTC)
 _PHRASES: Final = Path(__file__).with_name("phrases.json")
 
@@ -47,8 +48,7 @@ def make_chat(language: str, seed: int) -> TestConversation:
     planted: dict[int, _Told] = {}
     for told in _facts(phrases, rng):
         planted[places.pop()] = told
-    for told, place in _dated(phrases, rng, taken=set(planted)):
-        planted[place] = told
+    planted |= {place: told for told, place in _dated(phrases, rng, taken=set(planted))}
     said: list[SaidMessage] = []
     questions: list[PlantedQuestion] = []
     for number in range(SESSIONS * EXCHANGES):
@@ -112,10 +112,18 @@ def _dated(
 
 
 def _chatter(phrases: dict[str, Any], rng: random.Random) -> _Told:
-    number = rng.randrange(len(phrases["chatter"]) // 2)
-    name, place = rng.choice(phrases["names"]), rng.choice(phrases["places"])
-    said, answered = phrases["chatter"][2 * number : 2 * number + 2]
-    return _Told(said.format(n=name, p=place), answered.format(n=name, p=place))
+    """Return small talk, or talk about two of a hundred topics: the words of questions among them."""
+    filled = {
+        "n": rng.choice(phrases["names"]),
+        "p": rng.choice(phrases["places"]),
+        **dict(zip("xy", rng.sample(phrases["topics"]["words"], 2), strict=True)),
+    }
+    if rng.random() < TOPIC_SHARE:
+        said, answered = (rng.choice(phrases["topics"][kind]) for kind in ("said", "answered"))
+    else:
+        number = rng.randrange(len(phrases["chatter"]) // 2)
+        said, answered = phrases["chatter"][2 * number : 2 * number + 2]
+    return _Told(said.format(**filled), answered.format(**filled))
 
 
 def _phrases() -> dict[str, Any]:

@@ -35,6 +35,9 @@ _LOOKED_AT: Final = 100
 _AROUND: Final = 5
 """The best matches whose neighbours are shown: a question without its answer says little."""
 
+EMBEDDING_SECONDS: Final = 5.0
+"""A call of a tool can wait longer for a vector than the beginning of an answer."""
+
 _MESSAGE_CHARS: Final = 1_500
 _NEIGHBOUR_CHARS: Final = 400
 
@@ -111,7 +114,12 @@ def _vector_of(query: str, context: ToolContext) -> dict[str, Any]:
         model = default_embedding_model()
         if model.provider.is_offline:
             return {}
-        vector = embed_query(query, model=model, organization_id=context.organization_id)
+        vector = embed_query(
+            query,
+            model=model,
+            organization_id=context.organization_id,
+            timeout_seconds=EMBEDDING_SECONDS,
+        )
     except (ProviderError, Unavailable):
         return {}
     return {"vector": vector, "model_id": model.pk}

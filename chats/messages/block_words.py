@@ -12,6 +12,8 @@ from datetime import date
 from typing import Final
 from uuid import UUID
 
+import regex  # type: ignore[import-untyped]
+
 from amber.lib.search.hybrid import MAX_WORDS, pool_word, stem
 from amber.lib.search.words import asked_words, stored_words, word_literal
 from chats.models import ChatMessage
@@ -34,6 +36,12 @@ Only common words are in more pieces of one block."""
 
 MAX_DATES: Final = 6
 """A question has one or two; each is one look into the index."""
+
+_NAME: Final = regex.compile(r"(?<=[\p{L}\p{N},;:)\"'’”]\s+)\p{Lu}[\p{L}\p{M}\p{N}'’-]*")
+_CHINESE_NAME: Final = regex.compile(
+    r"(?:[小老阿](?=[王李张刘陈杨赵吴徐孙胡朱郭林周黄马高])|[王李张刘陈杨赵吴徐孙胡朱郭罗梁宋郑谢韩冯董曹])\p{Han}"
+)
+"""Whom one talks of in Chinese: the commonest surnames that hardly begin another word."""
 
 _PLACES: Final = re.compile(r":([\d,]+)")
 _WEAK: Final = frozenset(stem(word) for word in ASKING_WORDS)
@@ -95,9 +103,17 @@ def asked_of(question: str, today: date) -> Asked:
     return Asked(
         words=words,
         weak=frozenset(words) & _WEAK,
+        names=frozenset(words) & _names_in(dates.rest),
         dates=dates.words[:MAX_DATES],
         kinds=asked_kind(question) if words else (),
     )
+
+
+def _names_in(question: str) -> frozenset[str]:
+    """Return the words that have a capital and begin no sentence; in Chinese a surname with what follows
+    it."""
+    named = (match[0] for names in (_NAME, _CHINESE_NAME) for match in names.finditer(question))
+    return frozenset(stem(word) for name in named for word in asked_words(name))
 
 
 def places_in(search: str, words: Sequence[str]) -> Mapping[str, Sequence[int]]:

@@ -7,11 +7,13 @@
 stored, is the caller's. What is relevant enough is decided by `engine.relevance.gates`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from engine.relevance.measures import idf
+
+Word = TypeVar("Word", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ def word_weights(
 
 
 def score(
-    weights: Mapping[str, float],
-    occurrences: Mapping[str, float],
+    weights: Mapping[Word, float],
+    occurrences: Mapping[Word, float],
     *,
     length: float,
     mean_length: float,

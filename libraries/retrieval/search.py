@@ -23,7 +23,7 @@ from django.db import transaction
 
 from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
-from libraries.embedding.store import embed_query
+from libraries.embedding.store import QUERY_SECONDS, embed_query
 from libraries.models import Library
 from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.passages import MIN_RELEVANCE, ChunkHit, Passage, hits_of, passages_of
@@ -80,12 +80,13 @@ def search(
     query_vectors: "QueryVectors | None" = None,
     user_id: UUID | None = None,
     retrievers: Collection[str] = BOTH_RETRIEVERS,
+    query_seconds: float = QUERY_SECONDS,
 ) -> SearchResult:
     """Find at most `k` passages, best first.
 
     `query_vectors`, by the id of the embedding model, spare the call of a provider; `user_id` is
     who pays for one. `retrievers` are "words", "vectors" or both, to see what each does alone.
-    Costs four to eleven queries, and for each model a second of waiting for a provider at most.
+    Costs four to eleven queries, and for each model `query_seconds` of waiting for a provider at most.
     """
     scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
     if not scopes or not query.strip():
@@ -93,7 +94,9 @@ def search(
     notes: list[str] = []
     vectors: dict[UUID, NDArray[np.float32]] = {}
     if "vectors" in retrievers:
-        caller = _QueryRunner(libraries[0].organization_id, user_id, query, notes)
+        caller = _QueryRunner(
+            libraries[0].organization_id, user_id, query, notes, query_seconds
+        )
         vectors = caller.vectors(scopes, query_vectors or {})
     with transaction.atomic():
         prepare_connection()
@@ -114,6 +117,7 @@ class _QueryRunner:
     user_id: UUID | None
     query: str
     notes: list[str]
+    timeout_seconds: float
 
     def vectors(
         self, scopes: Sequence[SearchScope], known: "QueryVectors"
@@ -130,7 +134,11 @@ class _QueryRunner:
     def _vector(self, model: EmbeddingModel) -> "NDArray[np.float32] | None":
         try:
             return embed_query(
-                self.query, model=model, organization_id=self.organization_id, user_id=self.user_id
+                self.query,
+                model=model,
+                organization_id=self.organization_id,
+                user_id=self.user_id,
+                timeout_seconds=self.timeout_seconds,
             )
         except (ProviderError, DecryptError) as error:
             logger.warning("query_not_embedded", model=model.alias, reason=str(error))

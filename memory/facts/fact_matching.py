@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import Final
 
-from amber.lib.search.hybrid import stem
+from amber.lib.search.stems import rough_stem
 from memory.facts.attributes import attribute_of
 
 NEAR_SAME: Final = 0.95
@@ -69,4 +69,4 @@ def _core(statement: str) -> tuple[str, bool]:
     text = unicodedata.normalize("NFKC", statement).casefold()
     rest = re.sub(r"[不没]", "", _DENIALS.sub(" ", text))
     words = (word for word in _plain(rest).split() if word not in _AUXILIARIES)
-    return " ".join(map(stem, words)), rest != text
+    return " ".join(map(rough_stem, words)), rest != text

@@ -7,7 +7,7 @@ Other languages go by rarity alone.
 
 from typing import Final
 
-from amber.lib.search.hybrid import stem
+from amber.lib.search.stems import stem
 from engine.text.lexical import is_spaceless
 
 GENERAL_WEIGHT: Final = 0.25
@@ -54,7 +54,9 @@ _PAIRS: Final = """
 """
 _GENERAL_PAIRS: Final = frozenset(_PAIRS.split())
 
-_GENERAL_STEMS: Final = frozenset(map(stem, _GENERAL.split()))
+_GENERAL_STEMS: Final = frozenset(
+    form for word in _GENERAL.split() for form in (word, stem(word, "en"))
+)
 
 
 def generality(word: str) -> float:
