@@ -45,6 +45,11 @@ def is_configured() -> bool:
     return bool(settings.AMBER_RERANK_URL)
 
 
+def may_serve_turns() -> bool:
+    """Whether turns wait for the reranker to put earlier talk and memories in order."""
+    return is_configured() and settings.AMBER_RERANK_TURN_SECONDS > 0
+
+
 def order_for_turn(question: str, candidates: Mapping[Key, str]) -> list[Key]:
     """Return the candidates best first: in the reranker's order, if turns may ask it and it answers in
     time; else as they were.
@@ -53,9 +58,9 @@ def order_for_turn(question: str, candidates: Mapping[Key, str]) -> list[Key]:
     no database connection is held.
     """
     keys = list(candidates)
-    seconds = settings.AMBER_RERANK_TURN_SECONDS
-    if not (is_configured() and seconds) or len(keys) < 2:
+    if not may_serve_turns() or len(keys) < 2:
         return keys
+    seconds = settings.AMBER_RERANK_TURN_SECONDS
     release_connections()
     try:
         order = rerank(question, [*islice(candidates.values(), SHOWN)], timeout_seconds=seconds)

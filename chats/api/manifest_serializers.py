@@ -85,6 +85,11 @@ class ManifestSerializer(serializers.Serializer[Any]):
     question_not_embedded = serializers.CharField(
         allow_null=True, help_text="Why only words were searched for, not meaning."
     )
+    question_embedded_late_ms = serializers.IntegerField(
+        allow_null=True,
+        help_text="By how many milliseconds the question's vector came too late for the first "
+        "request, if it came; a request of the turn after a tool call is made with it.",
+    )
     system_prompts = serializers.ListField(child=serializers.CharField())
     scene = ScenePart(allow_null=True, help_text="null: the assistant has no scenes.")
     messages = MessagePart(many=True)

@@ -30,6 +30,7 @@ from engine.context.ranking import (
     worth_showing,
 )
 from engine.context.recall import choose
+from providers import reranker
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +130,7 @@ def recall(
         return Recall()
     if not is_related(ranking.evidence):
         return Recall(is_unrelated=True)
-    worth = worth_showing(ranking)
+    worth = _rerank(question, worth_showing(ranking), blocks)
     costs = {key: blocks[key[0]].pieces[key[1]].tokens for key in worth}
     taken, left_out = choose(worth, costs, limit_tokens=limit_tokens)
     chosen: dict[UUID, list[int]] = {}
@@ -150,6 +151,23 @@ def recall(
         ],
         left_out=list(others)[:MOST_LEFT_OUT],
     )
+
+
+def _rerank(
+    question: str,
+    worth: dict[tuple[UUID, int], float],
+    blocks: Mapping[UUID, FoundBlock[UUID]],
+) -> dict[tuple[UUID, int], float]:
+    """Return the messages in the order of the operator's reranker, if turns may ask it: then one query."""
+    if not reranker.may_serve_turns():
+        return worth
+    first = list(worth)[: reranker.SHOWN]
+    rows = MessageBlock.objects.only("pk", "full_content").in_bulk({pk for pk, _ in first})
+    pieces = {key: blocks[key[0]].pieces[key[1]] for key in first if key[0] in rows}
+    texts = {
+        key: rows[key[0]].full_content[piece.start : piece.end] for key, piece in pieces.items()
+    }
+    return {key: worth[key] for key in [*reranker.order_for_turn(question, texts), *worth]}
 
 
 def find_messages(search: PathSearch, query: str, *, today: date, limit: int) -> list[FoundMessage]:

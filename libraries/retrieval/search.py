@@ -94,9 +94,7 @@ def search(
     notes: list[str] = []
     vectors: dict[UUID, NDArray[np.float32]] = {}
     if "vectors" in retrievers:
-        caller = _QueryRunner(
-            libraries[0].organization_id, user_id, query, notes, query_seconds
-        )
+        caller = _QueryRunner(libraries[0].organization_id, user_id, query, notes, query_seconds)
         vectors = caller.vectors(scopes, query_vectors or {})
     with transaction.atomic():
         prepare_connection()
