@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from amber.lib.search.hybrid import stem
+from amber.lib.search.languages import language_of
+from amber.lib.search.stems import count_stems, stem
 from amber.lib.search.words import asked_words, stored_words
 from bench.quality.conversations import TestConversation
 from bench.quality.stand_in import StandInEmbedder
@@ -28,14 +29,16 @@ def plain_methods(
 ) -> dict[str, PlainMethod]:
     """Return the methods by name, ready for questions to this conversation."""
     texts = [message.text for message in conversation.said]
-    held = [Counter(map(stem, stored_words(text))) for text in texts]
+    words = [Counter(stored_words(text)) for text in texts]
+    language = language_of(sum(words, Counter()))
+    held = [count_stems(counted, language) for counted in words]
     lengths = [counted.total() for counted in held]
     mean_length = sum(lengths) / len(lengths)
     counts = Counter(word for counted in held for word in counted)
     vectors = embedder.embed(texts)
 
     def scores(question: str) -> list[float]:
-        asked = dict.fromkeys(map(stem, asked_words(question)))
+        asked = {stem(word, language) for word in asked_words(question)}
         weights = word_weights({word: counts[word] for word in asked}, len(texts))
         return [
             score(weights, counted, length=length, mean_length=mean_length)

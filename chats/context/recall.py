@@ -15,8 +15,7 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
-from amber.lib.search.words import word_literal
-from chats.messages.block_words import asked_of, chat_word, count_words, places_in, places_of
+from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
 from chats.models import MessageBlock
 from engine.context.blocks import Spoken, render
 from engine.context.pieces import Piece, cut_run, show, whole_piece
@@ -212,22 +211,21 @@ def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], dict[UUID, F
     """Rank the pieces of the blocks that words and vectors find. The latest messages are a block, too,
     with the chat's id."""
     words = asked.all_words
-    mine = word_literal(chat_word(search.chat_id))
     values = {
         "chat": search.chat_id,
         "before": search.before_position,
         "words": words,
-        "queries": [f"{mine} & {word_literal(word)}" for word in words],
+        "queries": literals_of(asked, search.chat_id),
     }
     if search.vector is not None and search.model_id is not None:
         values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
         rows = _rows(_WORDS_AND_MEANING_SQL, values)
     else:
         rows = _rows(_WORDS_SQL, values) if words else []
-    blocks = _found_blocks(rows, words)
+    blocks = _found_blocks(rows, asked)
     known = _conversation(blocks, words, *_totals(rows))
     if search.latest:
-        latest = _latest_block(search, words)
+        latest = _latest_block(search, asked)
         counts = {
             word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
         }
@@ -241,15 +239,19 @@ def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
     return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
 
 
-def _latest_block(search: PathSearch, words: Sequence[str]) -> FoundBlock[UUID]:
+def _latest_block(search: PathSearch, asked: Asked) -> FoundBlock[UUID]:
     content = render(search.latest)
     pieces = cut_run(search.latest, count_words)
     places = places_of(content, pieces, search.latest)
-    held = {word: places[word] for word in words if word in places}
+    held = {}
+    for word in asked.all_words:
+        having = {place for form in asked.forms_of(word) for place in places.get(form, ())}
+        if having:
+            held[word] = sorted(having)
     return FoundBlock(search.chat_id, pieces, held)
 
 
-def _found_blocks(rows: Sequence[Any], words: Sequence[str]) -> list[FoundBlock[UUID]]:
+def _found_blocks(rows: Sequence[Any], asked: Asked) -> list[FoundBlock[UUID]]:
     blocks = []
     end = -2
     for pk, first, last, stored, search, block_tokens, from_at, near, *_ in rows:
@@ -257,7 +259,7 @@ def _found_blocks(rows: Sequence[Any], words: Sequence[str]) -> list[FoundBlock[
         if not pieces:
             pieces = [whole_piece("", block_tokens=block_tokens, from_at=from_at)]
         similarities = near if near and len(near) == len(pieces) else ()
-        places = places_in(search, words)
+        places = places_in(search, asked)
         blocks.append(FoundBlock(pk, pieces, places, first == end + 1, similarities))
         end = last
     return blocks
