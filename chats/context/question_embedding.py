@@ -61,7 +61,7 @@ class QuestionEmbedding:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _EmbedderAnswer:
     """What one model answered, after so many seconds."""
 
     vector: "Vector | None"
@@ -75,7 +75,7 @@ class PendingEmbedding:
 
     def __init__(self) -> None:
         self._question = ""
-        self._asked: dict[UUID, Future[_Answer]] = {}
+        self._asked: dict[UUID, Future[_EmbedderAnswer]] = {}
         self._begun_at = 0.0
         self._accounted: set[UUID] = set()
 
@@ -136,7 +136,7 @@ class PendingEmbedding:
             waiting = [asyncio.shield(each) for each in pending]
             await asyncio.wait(waiting, timeout=max(deadline - time.monotonic(), 0.0))
 
-    def _answers(self) -> dict[UUID, _Answer]:
+    def _answers(self) -> dict[UUID, _EmbedderAnswer]:
         """Return what has come by now. Raises what asking raised (DecryptError)."""
         done = {
             pk: each for pk, each in self._asked.items() if each.done() and not each.cancelled()
@@ -168,7 +168,7 @@ async def embed_question(wanted: RecallRequest) -> QuestionEmbedding:
     return found
 
 
-async def _embed(question: str, model: EmbeddingModel) -> _Answer:
+async def _embed(question: str, model: EmbeddingModel) -> _EmbedderAnswer:
     used: list[Usage] = []
     vector, problem = None, ""
     began = time.monotonic()
@@ -178,4 +178,4 @@ async def _embed(question: str, model: EmbeddingModel) -> _Answer:
     except ProviderError as error:
         problem = error.code
     seconds = time.monotonic() - began
-    return _Answer(vector, [(model, usage) for usage in used], problem, seconds)
+    return _EmbedderAnswer(vector, [(model, usage) for usage in used], problem, seconds)

@@ -13,6 +13,8 @@ from chats.events.stream import Event
 from chats.messages.turn_messages import first_events
 from chats.running.writer import TurnWriter
 
+_Gathered = tuple[gathering.GatheredContext, gathering.RequestLayout]
+
 
 class Preparation:
     """Reads the first events and gathers the first request, on the task's thread, when it is
@@ -43,7 +45,7 @@ class Preparation:
     async def _finish(
         self,
         run_in_thread: RunInThread,
-        gathered: "_Gathered | gathering.PreparedRequest",
+        gathered: _Gathered | gathering.PreparedRequest,
     ) -> gathering.PreparedRequest:
         """Wait for the question's vector, holding no connection, and compose the request."""
         if isinstance(gathered, gathering.PreparedRequest):
@@ -52,7 +54,7 @@ class Preparation:
         embedded = await self.embedding.wait(context.wanted)
         return await run_in_thread(lambda: self._compose(context, layout, embedded))
 
-    def _gather(self) -> "_Gathered | gathering.PreparedRequest":
+    def _gather(self) -> _Gathered | gathering.PreparedRequest:
         """Gather the context; if nothing is to be embedded, compose the request at once, too."""
         context = gathering.gather(self._writer.turn, self.embedding)
         layout = gathering.lay_out(self._writer.turn, context)
@@ -69,6 +71,3 @@ class Preparation:
         prepared = gathering.prepare(self._writer.turn, context, layout, embedded)
         self._writer.expect_answer(prepared, embedded.usages)
         return prepared
-
-
-_Gathered = tuple[gathering.GatheredContext, gathering.RequestLayout]

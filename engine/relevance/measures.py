@@ -14,7 +14,7 @@ ranking is decided by `engine.context.recall` (a few texts of one person) and by
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 MIN_CROWD: Final = 12
@@ -60,17 +60,6 @@ class RelevanceScale:
         return self.absent_pair if is_pair and not count else 1.0
 
 
-EARLIER_TALK: Final = RelevanceScale(
-    least=0.35,  # about a third of the question's rare words, or a similarity well out
-    standout=(2.0, 5.0),
-    absent_pair=0.2,
-    least_deviation=MIN_DEVIATION,
-    least_total=20,  # among two or three texts nothing is rare
-)
-MEMORIES: Final = replace(
-    EARLIER_TALK,
-    least=0.25,  # a fact is one sentence: it shares fewer words, and costs little for nothing
-)
 PASSAGES: Final = RelevanceScale(
     least=0.3,  # docs/retrieval.md
     standout=(3.0, 7.0),
