@@ -4,6 +4,7 @@ The embedder is a stand-in (`bench.quality.concept_embedder`): it shows that mea
 does not bring back what has nothing to do with the question.
 """
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from bench.quality.concept_embedder import ConceptEmbedder
 from bench.quality.memories import MemoryQuality, measure_memory
 from bench.quality.memory_persons import LANGUAGES, make_persons
 from memory.owner import Owner
+from tests.personas import Persona
 
 pytestmark = pytest.mark.django_db
 
@@ -21,11 +23,11 @@ CONCEPTS = UUID(int=1301)
 
 
 @pytest.fixture
-def owner(alice) -> Owner:
+def owner(alice: Persona) -> Owner:
     return Owner.of(alice.principal)
 
 
-def measured(owner: Owner, language: str, *, embed=None) -> MemoryQuality:
+def measured(owner: Owner, language: str, *, embed: Any = None) -> MemoryQuality:
     persons = make_persons(language, PERSONS)
     with as_tenant(Tenant(owner.organization_id, owner.user_id)):
         return measure_memory(persons, owner, model_id=CONCEPTS, embed=embed)

@@ -13,6 +13,7 @@ from amber.lib.workers import thread_bridge
 from chats.context import gathering, question_embedding
 from chats.context.lookups import RecallRequest
 from chats.context.question_embedding import PendingEmbedding
+from chats.context.tail import read_tail
 from chats.models import ChatMessage, TurnStatus
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, run
 from engine.provider.faults import fault
@@ -22,6 +23,7 @@ from memory.owner import Owner
 from memory.recall import calibration
 from memory.recall.floors import NearnessScale
 from providers.models import EmbeddingModel, Provider, UsageRecord
+from tests.personas import Persona
 from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,7 +69,7 @@ def only_our_tools(monkeypatch):
 
 
 @pytest.fixture
-def embedder(monkeypatch) -> SlowEmbedder:
+def embedder(monkeypatch: pytest.MonkeyPatch) -> SlowEmbedder:
     slow = SlowEmbedder()
     monkeypatch.setattr("providers.registry.engine_embedder", slow)
     monkeypatch.setattr(question_embedding, "EMBEDDING_SECONDS", 0.2)
@@ -75,7 +77,7 @@ def embedder(monkeypatch) -> SlowEmbedder:
 
 
 @pytest.fixture
-def row(embedder) -> EmbeddingModel:
+def row(embedder: SlowEmbedder) -> EmbeddingModel:
     provider = Provider.objects.create(name="Remote", base_url="http://127.0.0.1:9/v1")
     return EmbeddingModel.objects.create(
         provider=provider, alias="slow", upstream_id="slow", dimensions=DIMENSIONS, default=True
@@ -83,7 +85,7 @@ def row(embedder) -> EmbeddingModel:
 
 
 @pytest.fixture
-def known(alice, row, monkeypatch) -> None:
+def known(alice: Persona, row: EmbeddingModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """A memory that only its vector finds, by any question."""
     vector = np.eye(1, DIMENSIONS, dtype=np.float32)[0]
     remember(Owner.of(alice.principal), Fact(FACT), embedded=EmbeddedText(vector, row.pk))
@@ -143,7 +145,6 @@ def test_the_embedder_is_asked_before_the_tail_is_read(
 ):
     new_model()
     begun: list[bool] = []
-    read_tail = gathering.read_tail
 
     def watched(turn):
         begun.append(embedder.begun.wait(5))

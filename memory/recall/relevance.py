@@ -54,7 +54,7 @@ class Strictness:
     standout: tuple[float, float]
 
 
-ABOUT_SPEAKER: Final = Strictness(least=0.25, nearness=0.5, standout=(3.5, 8.0))
+ABOUT_SPEAKER: Final = Strictness(least=0.25, nearness=0.25, standout=(3.5, 8.0))
 ABOUT_WORLD: Final = Strictness(least=0.35, nearness=0.75, standout=(7.0, 12.0))
 
 

@@ -81,7 +81,7 @@ def test_a_personal_question_needs_less_nearness():
     assert relevances(PERSONAL, KeywordMatches(), between, scale=SCALE)
     assert not relevances(WORLDLY, KeywordMatches(), between, scale=SCALE)
     assert relevances(WORLDLY, KeywordMatches(), near(SCALE.at(0.9)), scale=SCALE)
-    assert not relevances(PERSONAL, KeywordMatches(), near(SCALE.at(0.4)), scale=SCALE)
+    assert not relevances(PERSONAL, KeywordMatches(), near(SCALE.at(0.2)), scale=SCALE)
 
 
 def test_an_embedder_that_does_not_know_the_script_says_nothing():
