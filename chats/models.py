@@ -376,8 +376,8 @@ class MessageBlock(TenantRow):
     """A sealed run of old messages. `hash` covers the previous one's, so branches share blocks.
 
     `tokens_before` counts what the path's earlier blocks hold. `embedding_model_id` is null until
-    the block has a vector. `pieces` are the stretches of its text that are ranked and shown
-    (`engine.context.pieces.Piece`), `piece_vectors` their vectors in that order: none of the built-in
+    the block has a vector. `pieces` are the stretches of its text that are ranked and shown,
+    six numbers each (`engine.context.pieces.Piece`), `piece_vectors` their vectors in that order: none of the built-in
     embedder. A word's positions in `search` are the pieces that have it, from 1. `index_version` says
     which release indexed it (`chats.digest.block_index`).
     """
@@ -401,7 +401,7 @@ class MessageBlock(TenantRow):
     vector = HalfVectorField(null=True)
     embedding_model_id = models.UUIDField(null=True)
     search = TokenVectorField(null=True)
-    pieces = models.JSONField(null=True)
+    pieces = ArrayField(models.BigIntegerField(), null=True)
     piece_vectors = ArrayField(HalfVectorField(), null=True)
     index_version = models.PositiveSmallIntegerField(default=0, db_default=0)
 

@@ -27,7 +27,7 @@ from chats.digest.blocks import seal
 from chats.messages import transcript
 from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from engine.context.pieces import Piece
+from engine.context.pieces import read_pieces
 from engine.text import tokens
 from tools.protocol import ToolContext
 
@@ -221,7 +221,7 @@ def _write_vectors(chat: Chat, embedder: StandInEmbedder) -> UUID:
     model_id = new_id()
     blocks = list(MessageBlock.objects.filter(chat=chat))
     for block in blocks:
-        pieces = [Piece.read(stored) for stored in block.pieces]
+        pieces = read_pieces(block.pieces)
         vectors = embedder.embed([block.full_content[p.start : p.end] for p in pieces])
         block.vector, block.piece_vectors = vectors.mean(axis=0), list(vectors)
         block.embedding_model_id = model_id

@@ -13,7 +13,11 @@ class Migration(migrations.Migration):
     dependencies = [("chats", "0011_operations_moved_out")]
 
     operations = [
-        migrations.AddField("messageblock", "pieces", models.JSONField(null=True)),
+        migrations.AddField(
+            "messageblock",
+            "pieces",
+            ArrayField(base_field=models.BigIntegerField(), null=True, size=None),
+        ),
         migrations.AddField(
             "messageblock",
             "piece_vectors",

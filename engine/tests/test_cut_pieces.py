@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 
 from engine.context.blocks import Spoken, render
 from engine.context.pieces import (
+    FIELDS,
     LEAST_PIECE_CHARS,
     OMISSION,
     PIECE_CHARS,
+    WORDS_AT,
     Piece,
     cut_run,
     date_words_of,
+    read_pieces,
     show,
+    store_pieces,
     whole_piece,
 )
 
@@ -74,9 +78,11 @@ def test_calls_have_no_piece_and_the_others_keep_their_places():
 
 
 def test_a_piece_survives_being_stored():
-    (piece,) = cut(said("one"))
-    assert Piece.read(piece.stored) == piece
-    assert piece.said_at == START
+    pieces = cut(said("one", "two and three"))
+    stored = store_pieces(pieces)
+    assert read_pieces(stored) == pieces
+    assert stored[WORDS_AT::FIELDS] == [2, 4]
+    assert pieces[0].said_at == START
 
 
 def test_a_block_that_was_never_cut_is_one_piece():

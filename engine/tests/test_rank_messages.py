@@ -1,12 +1,16 @@
 """Test which messages of a conversation come first, and when none has to do with the question."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.context.pieces import Piece
 from engine.context.ranking import (
     LEAST_SHARE,
+    MEANING_SHARE,
+    RELATED,
+    STANDS_OUT,
     Asked,
     Conversation,
     FoundBlock,
@@ -15,6 +19,7 @@ from engine.context.ranking import (
     rank_pieces,
     worth_showing,
 )
+from engine.relevance.gates import Evidence
 
 
 def block(*messages: str, key: str = "b", follows: bool = False, near: tuple[float, ...] = ()):
@@ -23,8 +28,8 @@ def block(*messages: str, key: str = "b", follows: bool = False, near: tuple[flo
     for place, message in enumerate(messages):
         for word in dict.fromkeys(message.split()):
             places.setdefault(word, []).append(place)
-    pieces = [Piece(n, n, n + 1, 10, max(len(m.split()), 1), n) for n, m in enumerate(messages)]
-    return FoundBlock(key, pieces, places, follows, near)
+    lengths = [max(len(message.split()), 1) for message in messages]
+    return FoundBlock(key, lengths, places, follows, near)
 
 
 def rank(question: str, *blocks: FoundBlock[str], total: int = 500, **fields) -> Ranking[str]:
@@ -97,15 +102,16 @@ def test_words_far_apart_speak_less_for_a_question_than_together():
     assert near.evidence.coverage == pytest.approx(0.96)  # the sea is one message away
 
 
-def test_what_is_near_in_meaning_is_added_and_alone_may_open_the_gate():
+def test_what_is_near_in_meaning_is_added_but_alone_opens_no_gate():
     flat = [0.1, 0.12] * 20
     told = block(*["x"] * 40, "biscuit", near=(*flat, 0.9))
     ranking = rank("cat", told)
     assert order(ranking)[0] == 40
     assert ranking.evidence.margin > 5
-    words = rank("pet name", block(*["x"] * 40, "name", near=(*flat, 0.9)), weak=["name"])
-    without = rank("pet name", block(*["x"] * 40, "name"), weak=["name"])
-    assert is_related(words.evidence) > is_related(without.evidence)
+    assert not is_related(ranking.evidence)
+    almost = Evidence(coverage=RELATED.coverage - MEANING_SHARE)
+    assert not is_related(almost)
+    assert is_related(replace(almost, margin=STANDS_OUT[1]))
 
 
 def test_pieces_without_a_vector_are_neither_near_nor_far():
