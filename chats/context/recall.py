@@ -175,7 +175,8 @@ def _rerank(
     rows = MessageBlock.objects.only("pk", "full_content").in_bulk({pk for pk, _ in first})
     pieces = {key: cut[key[0]][key[1]] for key in first if key[0] in rows}
     texts = {
-        key: rows[key[0]].full_content[piece.start : piece.end] for key, piece in pieces.items()
+        key: rows[key[0]].full_content[piece.start : piece.end or None]
+        for key, piece in pieces.items()
     }
     return {key: worth[key] for key in [*reranker.order_for_turn(question, texts), *worth]}
 
