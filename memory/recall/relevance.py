@@ -36,6 +36,11 @@ pair joins two words by chance."""
 CLEAR_ANSWER: Final = 2.0
 """The share of the way from chance to a usual answer that counts as full relevance."""
 
+LIKELY: Final = 0.5
+NEAREST: Final = 3
+"""Memories below this share of the way count only if they are among so many nearest: most paraphrases that lie
+so low are the nearest there is, and all others would be shown for nothing."""
+
 LEFT_OUT: Final = 3
 """The nearest memories, which are left out when it is measured how near all others lie."""
 
@@ -111,7 +116,9 @@ def _nearnesses(
         if not scale.is_known:
             return {}
         shares = {pk: scale.share_of(near) for pk, near in vectors.similarities.items()}
-        return _spread_over(shares, strict.least, (strict.nearness, CLEAR_ANSWER))
+        first = sorted(shares, key=lambda pk: -shares[pk])[:NEAREST]
+        likely = {pk: share for pk, share in shares.items() if share >= LIKELY or pk in first}
+        return _spread_over(likely, strict.least, (strict.nearness, CLEAR_ANSWER))
     if vectors.count < MIN_CROWD:
         few = vectors.similarities if strict is ABOUT_SPEAKER else {}
         return {pk: ramp(near, *FEW_SIMILARITY) for pk, near in few.items()}

@@ -84,6 +84,13 @@ def test_a_personal_question_needs_less_nearness():
     assert not relevances(PERSONAL, KeywordMatches(), near(SCALE.at(0.2)), scale=SCALE)
 
 
+def test_of_those_that_are_hardly_near_the_nearest_count_alone():
+    hardly = near(*(SCALE.at(0.45 - n / 100) for n in range(6)))
+    assert len(relevances(PERSONAL, KeywordMatches(), hardly, scale=SCALE)) == 3
+    clearly = near(*(SCALE.at(0.9 - n / 100) for n in range(6)))
+    assert len(relevances(PERSONAL, KeywordMatches(), clearly, scale=SCALE)) == 6
+
+
 def test_an_embedder_that_does_not_know_the_script_says_nothing():
     blind = NearnessScale(chance=0.6, answer=0.61, is_known=False)
     assert not relevances(PERSONAL, KeywordMatches(), near(0.99), scale=blind)
