@@ -196,7 +196,7 @@ def _as_recalled(row: MessageBlock, pieces: Mapping[int, Piece], relevance: floa
 def _pieces_of(row: MessageBlock) -> list[Piece]:
     if row.pieces:
         return read_pieces(row.pieces)
-    whole = whole_piece(row.full_content, block_tokens=row.tokens, from_at=row.from_at)
+    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
     return [whole]
 
 
@@ -263,15 +263,14 @@ class CutBlock(Sequence[Piece]):
         return len(self._stored) // FIELDS
 
     def __getitem__(self, place: Any) -> Any:
-        (piece,) = read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])
-        return piece
+        return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
 
 
 def _cut_block(row: Sequence[Any]) -> CutBlock:
     stored, block_tokens, from_at = row[3], row[5], row[6]
     if stored:
         return CutBlock(orjson.loads(f"[{stored[1:-1]}]"))
-    whole = whole_piece("", block_tokens=block_tokens, from_at=from_at)
+    whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
     return CutBlock(store_pieces([whole]))
 
 

@@ -51,6 +51,9 @@ class Piece:
 FIELDS: Final = 6
 """The numbers that a piece is stored as, in the order of its fields."""
 
+WHOLE_CHARS: Final = 2**31
+"""More than a block has."""
+
 TOKENS_AT: Final = 3
 WORDS_AT: Final = 4
 
@@ -92,10 +95,10 @@ def cut_run(run: Sequence[Spoken], count_words: Any) -> list[Piece]:
     return pieces
 
 
-def whole_piece(content: str, *, block_tokens: int, from_at: datetime) -> Piece:
+def whole_piece(*, block_tokens: int, from_at: datetime) -> Piece:
     """Return the one piece of a block that was not cut yet: all of it."""
     words = max(block_tokens * 3 // 4, 1)
-    return Piece(0, 0, len(content), block_tokens, words, int(from_at.timestamp()))
+    return Piece(0, 0, WHOLE_CHARS, block_tokens, words, int(from_at.timestamp()))
 
 
 def date_words_of(text: str, said_at: datetime) -> set[str]:

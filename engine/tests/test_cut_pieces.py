@@ -86,7 +86,7 @@ def test_a_piece_survives_being_stored():
 
 
 def test_a_block_that_was_never_cut_is_one_piece():
-    piece = whole_piece("some text", block_tokens=40, from_at=START)
+    piece = whole_piece(block_tokens=40, from_at=START)
     assert show("some text", [piece]) == "some text"
     assert piece.tokens == 40
 
