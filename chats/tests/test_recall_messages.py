@@ -78,6 +78,7 @@ def talk(chat: Chat, count: int, *facts: tuple[int, str]) -> list[ChatMessage]:
         }
         for n in range(2 * count)
     ]
+    assert chat.assistant_id is not None
     tree = build_tree(chat, given, assistant_ids=[chat.assistant_id])
     rows = ChatMessage.objects.bulk_create(tree.values())
     for number, row in enumerate(rows):
@@ -317,9 +318,12 @@ def test_the_built_in_embedder_has_no_say(chat, alice, built_in, monkeypatch):
     seal(chat.pk)
     chat.refresh_from_db()
     given: list[Any] = []
-    monkeypatch.setattr(
-        "chats.context.findings.recall", lambda *_, **fields: given.append(fields) or Recall()
-    )
+
+    def note(*_: Any, **fields: Any) -> Recall:
+        given.append(fields)
+        return Recall()
+
+    monkeypatch.setattr("chats.context.findings.recall", note)
     prepared_for(ask_in(chat, alice, "What is the name of Clara's cat?"))
     assert [fields["vector"] for fields in given] == [None]
 

@@ -249,7 +249,8 @@ def _standing_out(blocks: Sequence[FoundBlock[Any]]) -> "Numbers | None":
     known = near[~np.isnan(near)]
     if not known.std():
         return None
-    return np.nan_to_num((near - known.mean()) / known.std())
+    standing_out: Numbers = np.nan_to_num((near - known.mean()) / known.std())
+    return standing_out
 
 
 def _evidence(
