@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from amber.lib.search.hybrid import stem
+from amber.lib.search.stems import rough_stem as stem
 from amber.lib.search.words import asked_words, stored_words
 from bench.quality.conversations import TestConversation
 from bench.quality.stand_in import StandInEmbedder

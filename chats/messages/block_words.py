@@ -14,7 +14,8 @@ from uuid import UUID
 
 import regex  # type: ignore[import-untyped]
 
-from amber.lib.search.hybrid import MAX_WORDS, pool_word, stem
+from amber.lib.search.hybrid import MAX_WORDS, pool_word
+from amber.lib.search.stems import rough_stem as stem
 from amber.lib.search.words import asked_words, stored_words, word_literal
 from chats.models import ChatMessage
 from engine.context.blocks import Spoken

@@ -76,13 +76,14 @@ def tsvector_text(counted: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
-    """A word of a question: each form that chunks may hold it in, as a tsquery.
+    """A word of a question: each form that chunks may hold it in, and each as a tsquery.
 
     `tells` is false for words such as "what" and "the". `is_pair` means two characters of a script
     without spaces, which may be a word or the seam between two.
     """
 
     literals: tuple[str, ...]
+    forms: tuple[str, ...] = ()
     tells: bool = True
     is_pair: bool = False
 
@@ -118,7 +119,7 @@ def words_asked(
         forms = forms_asked(word, known, is_early=is_early)
         tells = word not in common and word not in COMMON_WORDS
         literals = tuple(map(word_literal, forms))
-        asked.setdefault(forms[0], AskedWord(literals, tells, is_spaceless(word)))
+        asked.setdefault(forms[0], AskedWord(literals, forms, tells, is_spaceless(word)))
     if not asked:
         prefixes = tsquery_literal(query, "any")
         each = prefixes.split(" | ")[:MAX_ASKED] if prefixes else []

@@ -90,7 +90,8 @@ def _rank_rows(rows: Sequence[_Row], counts: _Counts, words: Sequence[AskedWord]
         hits.append(TextHit(pk, ranked, coverage(held, whole)))
     hits.sort(key=lambda hit: (-hit.score, hit.id))
     is_cut = len(hits) == CANDIDATES
-    return KeywordResult(hits, hits[-1].score if is_cut else 0.0)
+    weights = {form: ranking[number] for number, word in enumerate(words) for form in word.forms}
+    return KeywordResult(hits, hits[-1].score if is_cut else 0.0, weights)
 
 
 def _occurrences(ranks: Sequence[float], words: Sequence[AskedWord]) -> dict[int, int]:
