@@ -6,6 +6,7 @@ Chunks of one document that overlap or touch become one passage, at the place of
 weaker ones less is shown (`libraries.retrieval.stretches`).
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +18,7 @@ from django.db import connection
 from amber.lib.wire_fields import Id
 from engine.relevance.measures import PASSAGES
 from libraries.retrieval.ranking import RankedChunk
-from libraries.retrieval.stretches import best_stretch, shown_chars
+from libraries.retrieval.stretches import best_stretch, shown_share
 
 JOINED_SHARE: Final = 0.5
 """Least share of the relevance of the chunk it would join: a neighbour of less only adds length."""
@@ -200,8 +201,9 @@ def _passage(
 ) -> Passage:
     best = group[0]
     chunks = sorted((hit.chunk for hit in group), key=lambda chunk: chunk.order)
-    limit_chars = sum(shown_chars(len(hit.chunk.content), hit.ranked.strength) for hit in group)
-    first, last = best_stretch(content, weights, limit_chars=limit_chars)
+    shares = [(len(hit.chunk.content), shown_share(hit.ranked.strength)) for hit in group]
+    share = sum(chars * each for chars, each in shares) / sum(chars for chars, _ in shares)
+    first, last = best_stretch(content, weights, limit_chars=math.ceil(share * len(content)))
     start = chunks[0].start + first
     return Passage(
         number=number,
