@@ -283,7 +283,7 @@ def _replace_vectors(library: Library, *, is_random: bool) -> "Embed":
         padded[:, : vectors.shape[1]] = vectors
         lengths = np.linalg.norm(padded, axis=1, keepdims=True)
         padded[:, 0] += (lengths == 0)[:, 0]  # a text without a known word points somewhere, too
-        return padded / np.where(lengths > 0, lengths, 1)
+        return np.asarray(padded / np.where(lengths > 0, lengths, 1), np.float32)
 
     vectors = embed_all(texts)
     with transaction.atomic(), connection.cursor() as cursor:

@@ -94,7 +94,7 @@ class AskedWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WordsAsked:
     """A question's words, each once, and its language."""
 
     words: Sequence[AskedWord]
@@ -103,7 +103,7 @@ class Asked:
 
 def words_asked(
     query: str, languages: Mapping[str, int] | None = None, *, is_early: bool = False
-) -> Asked:
+) -> WordsAsked:
     """Return the words of a question to chunks in these languages (by how many there are).
 
     `is_early` says that some chunks hold the form of words that was before stems of languages. A
@@ -123,8 +123,8 @@ def words_asked(
     if not asked:
         prefixes = tsquery_literal(query, "any")
         each = prefixes.split(" | ")[:MAX_ASKED] if prefixes else []
-        return Asked([AskedWord((literal,)) for literal in each], language)
-    return Asked([*asked.values()], language)
+        return WordsAsked([AskedWord((literal,)) for literal in each], language)
+    return WordsAsked([*asked.values()], language)
 
 
 # ts_rank('{1,1,1,1}', vector, one word) is the sum of 1/j² for j = 1 … occurrences, over π²/6.

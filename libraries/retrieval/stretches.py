@@ -30,7 +30,7 @@ AGAIN: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _HeldSpan:
     """A sentence, row or line: `text[start:end]`, and which of the question's words it holds."""
 
     start: int
@@ -63,13 +63,13 @@ def best_stretch(text: str, weights: Mapping[str, float], *, limit_chars: int) -
 
 
 def _growing(
-    parts: Sequence[_Part], weights: Mapping[str, float], limit_chars: int
-) -> list[tuple[_Part, float]]:
+    parts: Sequence[_HeldSpan], weights: Mapping[str, float], limit_chars: int
+) -> list[tuple[_HeldSpan, float]]:
     """Return what each stretch that begins here is worth, with its last part.
 
     Of two with the same words the longer one is better, by a little.
     """
-    grown: list[tuple[_Part, float]] = []
+    grown: list[tuple[_HeldSpan, float]] = []
     held: set[str] = set()
     again = 0.0
     for part in parts:
@@ -83,14 +83,14 @@ def _growing(
     return grown
 
 
-def _parts(text: str, weights: Mapping[str, float], limit_chars: int) -> list[_Part]:
+def _parts(text: str, weights: Mapping[str, float], limit_chars: int) -> list[_HeldSpan]:
     most_chars = max(limit_chars, PIECE_CHARS)
     pieces = pieces_of(text, size_tokens=most_chars, count=len, is_source=False)
     spans = [(piece.start, piece.end) for piece in pieces]
     words = [Counter(stored_words(text[start:end])) for start, end in spans]
     language = language_of(sum(words, Counter()))
     return [
-        _Part(start, end, frozenset(stem(word, language) for word in each) & weights.keys())
+        _HeldSpan(start, end, frozenset(stem(word, language) for word in each) & weights.keys())
         for (start, end), each in zip(spans, words, strict=True)
     ]
 
