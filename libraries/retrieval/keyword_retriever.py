@@ -20,6 +20,7 @@ from uuid import UUID
 import orjson
 from django.db import connection
 
+from amber.lib.database.plans import with_own_plans
 from amber.lib.search.languages import add_up
 from amber.lib.search.words import word_literal
 from engine.relevance.bm25 import COMMON_SHARE, score
@@ -157,6 +158,7 @@ _FOUND: Final = """SELECT number, id
     FROM amber_chunks_with(%s::tsquery[], %s, %s::uuid[], %s::uuid[], %s)"""
 
 
+@with_own_plans()
 def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord], total: int) -> list[Any]:
     places = [word_literal(library_word(pk)) for scope in scopes for pk in scope.library_ids]
     forms = [literal for word in words for literal in word.literals]
