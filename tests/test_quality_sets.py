@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.quality.chats import PAIRS
-from bench.quality.conversations import TestConversation, read_locomo
+from bench.quality.conversations import RecordedConversation, read_locomo
 from bench.quality.made_chats import languages, make_chat
 from bench.quality.plain import plain_methods
 from bench.quality.stand_in import StandInEmbedder
@@ -39,7 +39,7 @@ LOCOMO = [
 ]
 
 
-def read(folder: Path) -> list[TestConversation]:
+def read(folder: Path) -> list[RecordedConversation]:
     path = folder / "locomo.json"
     path.write_text(json.dumps(LOCOMO))
     return read_locomo(path, group="mine", unrelated=["Why?"])

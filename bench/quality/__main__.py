@@ -25,10 +25,11 @@ from bench.stand import ROOT
 
 def measures() -> dict[str, Callable[[QualityOptions], Sequence[Table]]]:
     """Return what can be measured, by name. Imported late: these modules have models."""
-    from bench.quality import chats
+    from bench.quality import chats, libraries
 
     return {
         "chats": chats.measure,
+        "libraries": libraries.measure,
     }
 
 
@@ -41,7 +42,9 @@ def main() -> int:
     known = measures()
     options = _options(sorted(known))
     chosen = options.only or list(known)
-    given = QualityOptions(locomo=options.locomo, quick=options.quick)
+    given = QualityOptions(
+        locomo=options.locomo, sets=options.set, chroma=options.chroma, quick=options.quick
+    )
     tables: dict[str, list[Table]] = {}
     for name in chosen:
         say(f"{name}:")
@@ -61,6 +64,20 @@ def _options(names: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=names, help="may be given repeatedly")
     parser.add_argument("--quick", action="store_true", help="less of everything")
     parser.add_argument("--locomo", type=Path, help="conversations in LoCoMo's JSON")
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=Path,
+        default=[],
+        help="questions with documents: SQuAD's JSON or a BEIR folder; may be given repeatedly",
+    )
+    parser.add_argument(
+        "--chroma",
+        action="append",
+        type=Path,
+        default=[],
+        help="a folder with Chroma's questions_df.csv and corpora; may be given repeatedly",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "quality")
     return parser.parse_args()
 

@@ -10,10 +10,14 @@ from typing import Final
 
 import numpy as np
 
+<<<<<<< HEAD
 from amber.lib.search.languages import language_of
 from amber.lib.search.stems import count_stems, stem
+=======
+from amber.lib.search.stems import rough_stem as stem
+>>>>>>> libraries13
 from amber.lib.search.words import asked_words, stored_words
-from bench.quality.conversations import TestConversation
+from bench.quality.conversations import RecordedConversation
 from bench.quality.stand_in import StandInEmbedder
 from engine.relevance.bm25 import score, with_neighbours, word_weights
 from engine.relevance.fusion import reciprocal_ranks
@@ -25,7 +29,7 @@ PlainMethod = Callable[[str], list[int]]
 
 
 def plain_methods(
-    conversation: TestConversation, embedder: StandInEmbedder
+    conversation: RecordedConversation, embedder: StandInEmbedder
 ) -> dict[str, PlainMethod]:
     """Return the methods by name, ready for questions to this conversation."""
     texts = [message.text for message in conversation.said]
