@@ -10,12 +10,8 @@ from typing import Final
 
 import numpy as np
 
-<<<<<<< HEAD
 from amber.lib.search.languages import language_of
 from amber.lib.search.stems import count_stems, stem
-=======
-from amber.lib.search.stems import rough_stem as stem
->>>>>>> libraries13
 from amber.lib.search.words import asked_words, stored_words
 from bench.quality.conversations import RecordedConversation
 from bench.quality.stand_in import StandInEmbedder
