@@ -16,7 +16,7 @@ from accounts.models import Organization, User
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.ids import new_id
 from bench.loadgen import say
-from bench.quality.conversations import SaidMessage, RecordedConversation, read_locomo
+from bench.quality.conversations import RecordedConversation, SaidMessage, read_locomo
 from bench.quality.made_chats import chatter, languages, make_chat, unrelated_questions
 from bench.quality.options import QualityOptions
 from bench.quality.plain import plain_methods

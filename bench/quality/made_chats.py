@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from bench.quality.conversations import PlantedQuestion, SaidMessage, RecordedConversation
+from bench.quality.conversations import PlantedQuestion, RecordedConversation, SaidMessage
 
 SESSIONS, EXCHANGES = 30, 10
 """300 exchanges in a year: a chat of 600 messages."""
