@@ -25,10 +25,11 @@ from bench.stand import ROOT
 
 def measures() -> dict[str, Callable[[QualityOptions], Sequence[Table]]]:
     """Return what can be measured, by name. Imported late: these modules have models."""
-    from bench.quality import chats, memories
+    from bench.quality import chats, libraries, memories
 
     return {
         "chats": chats.measure,
+        "libraries": libraries.measure,
         "memories": memories.measure,
     }
 
@@ -42,8 +43,13 @@ def main() -> int:
     known = measures()
     options = _options(sorted(known))
     chosen = options.only or list(known)
-    embedder = _embedder(options.embedder)
-    given = QualityOptions(locomo=options.locomo, quick=options.quick, embedder=embedder)
+    given = QualityOptions(
+        locomo=options.locomo,
+        sets=options.set,
+        chroma=options.chroma,
+        quick=options.quick,
+        embedder=_embedder(options.embedder),
+    )
     tables: dict[str, list[Table]] = {}
     for name in chosen:
         say(f"{name}:")
@@ -75,6 +81,20 @@ def _options(names: Sequence[str]) -> argparse.Namespace:
         nargs=3,
         metavar=("URL", "MODEL", "DIMENSIONS"),
         help="a model that speaks OpenAI's protocol; its key is OPENAI_API_KEY",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=Path,
+        default=[],
+        help="questions with documents: SQuAD's JSON or a BEIR folder; may be given repeatedly",
+    )
+    parser.add_argument(
+        "--chroma",
+        action="append",
+        type=Path,
+        default=[],
+        help="a folder with Chroma's questions_df.csv and corpora; may be given repeatedly",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "quality")
     return parser.parse_args()

@@ -13,7 +13,7 @@ import numpy as np
 from amber.lib.search.languages import language_of
 from amber.lib.search.stems import count_stems, stem
 from amber.lib.search.words import asked_words, stored_words
-from bench.quality.conversations import TestConversation
+from bench.quality.conversations import RecordedConversation
 from bench.quality.stand_in import StandInEmbedder
 from engine.relevance.bm25 import score, with_neighbours, word_weights
 from engine.relevance.fusion import reciprocal_ranks
@@ -25,7 +25,7 @@ PlainMethod = Callable[[str], list[int]]
 
 
 def plain_methods(
-    conversation: TestConversation, embedder: StandInEmbedder
+    conversation: RecordedConversation, embedder: StandInEmbedder
 ) -> dict[str, PlainMethod]:
     """Return the methods by name, ready for questions to this conversation."""
     texts = [message.text for message in conversation.said]

@@ -22,7 +22,7 @@ from engine.context.pieces import (
     FIELDS,
     TOKENS_AT,
     WORDS_AT,
-    Piece,
+    MessagePiece,
     cut_run,
     read_pieces,
     show,
@@ -62,7 +62,7 @@ class Recalled:
 
     id: UUID
     block_content: str
-    pieces: Mapping[int, Piece]
+    pieces: Mapping[int, MessagePiece]
     message_ids: Sequence[UUID]
     relevance: float
 
@@ -207,15 +207,17 @@ def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
     return _as_recalled(row, {place: known[place] for place in shown if place < len(known)}, 1.0)
 
 
-def _as_recalled(row: MessageBlock, pieces: Mapping[int, Piece], relevance: float) -> Recalled:
+def _as_recalled(
+    row: MessageBlock, pieces: Mapping[int, MessagePiece], relevance: float
+) -> Recalled:
     shown = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
     return Recalled(row.pk, row.full_content, pieces, list(shown), relevance)
 
 
-def _pieces_of(row: MessageBlock) -> list[Piece]:
+def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
     if row.pieces:
         return read_pieces(row.pieces)
-    whole = whole_piece(row.full_content, block_tokens=row.tokens, from_at=row.from_at)
+    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
     return [whole]
 
 
@@ -264,7 +266,7 @@ def _latest_block(search: PathSearch, asked: Asked) -> tuple[FoundBlock[UUID], "
     return FoundBlock(search.chat_id, cut.lengths, held), cut
 
 
-class CutBlock(Sequence[Piece]):
+class CutBlock(Sequence[MessagePiece]):
     """The pieces of a block, made only as they are asked for: hundreds are ranked, a few are shown."""
 
     def __init__(self, stored: Sequence[int]) -> None:
@@ -282,15 +284,14 @@ class CutBlock(Sequence[Piece]):
         return len(self._stored) // FIELDS
 
     def __getitem__(self, place: Any) -> Any:
-        (piece,) = read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])
-        return piece
+        return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
 
 
 def _cut_block(row: Sequence[Any]) -> CutBlock:
     stored, block_tokens, from_at = row[3], row[5], row[6]
     if stored:
         return CutBlock(orjson.loads(f"[{stored[1:-1]}]"))
-    whole = whole_piece("", block_tokens=block_tokens, from_at=from_at)
+    whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
     return CutBlock(store_pieces([whole]))
 
 

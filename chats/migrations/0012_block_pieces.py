@@ -3,6 +3,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 
+from amber.lib.search.vector_arrays import VectorArrayField
+
 
 class Migration(migrations.Migration):
     """What is ranked and shown of a block: single messages. Blocks there are get theirs in the
@@ -21,7 +23,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "messageblock",
             "piece_vectors",
-            ArrayField(base_field=pgvector.django.halfvec.HalfVectorField(), null=True, size=None),
+            VectorArrayField(
+                base_field=pgvector.django.halfvec.HalfVectorField(), null=True, size=None
+            ),
         ),
         migrations.AddField(
             "messageblock",

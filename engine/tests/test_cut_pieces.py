@@ -14,7 +14,7 @@ from engine.context.pieces import (
     OMISSION,
     PIECE_CHARS,
     WORDS_AT,
-    Piece,
+    MessagePiece,
     cut_run,
     date_words_of,
     read_pieces,
@@ -34,7 +34,7 @@ def said(*contents: str, apart: timedelta = timedelta(minutes=1)) -> list[Spoken
     ]
 
 
-def cut(run: list[Spoken]) -> list[Piece]:
+def cut(run: list[Spoken]) -> list[MessagePiece]:
     return cut_run(run, lambda text: len(text.split()))
 
 
@@ -86,7 +86,7 @@ def test_a_piece_survives_being_stored():
 
 
 def test_a_block_that_was_never_cut_is_one_piece():
-    piece = whole_piece("some text", block_tokens=40, from_at=START)
+    piece = whole_piece(block_tokens=40, from_at=START)
     assert show("some text", [piece]) == "some text"
     assert piece.tokens == 40
 

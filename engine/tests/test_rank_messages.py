@@ -1,6 +1,7 @@
 """Test which messages of a conversation come first, and when none has to do with the question."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,9 @@ from engine.context.ranking import (
 from engine.relevance.gates import Evidence
 
 
-def block(*messages: str, key: str = "b", follows: bool = False, near: tuple[float, ...] = ()):
+def block(
+    *messages: str, key: str = "b", follows: bool = False, near: tuple[float, ...] = ()
+) -> FoundBlock[str]:
     """A block of messages, each given by its words."""
     places: dict[str, list[int]] = {}
     for place, message in enumerate(messages):
@@ -32,7 +35,7 @@ def block(*messages: str, key: str = "b", follows: bool = False, near: tuple[flo
     return FoundBlock(key, lengths, places, follows, near)
 
 
-def rank(question: str, *blocks: FoundBlock[str], total: int = 500, **fields) -> Ranking[str]:
+def rank(question: str, *blocks: FoundBlock[str], total: int = 500, **fields: Any) -> Ranking[str]:
     asked = Asked(question.split(), **fields)
     counts = {
         word: sum(len(each.places.get(word, ())) for each in blocks) for word in asked.all_words

@@ -76,13 +76,14 @@ def tsvector_text(counted: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
-    """A word of a question: each form that chunks may hold it in, as a tsquery.
+    """A word of a question: each form that chunks may hold it in, and each as a tsquery.
 
     `tells` is false for words such as "what" and "the". `is_pair` means two characters of a script
     without spaces, which may be a word or the seam between two.
     """
 
     literals: tuple[str, ...]
+    forms: tuple[str, ...] = ()
     tells: bool = True
     is_pair: bool = False
 
@@ -93,7 +94,7 @@ class AskedWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WordsAsked:
     """A question's words, each once, and its language."""
 
     words: Sequence[AskedWord]
@@ -102,7 +103,7 @@ class Asked:
 
 def words_asked(
     query: str, languages: Mapping[str, int] | None = None, *, is_early: bool = False
-) -> Asked:
+) -> WordsAsked:
     """Return the words of a question to chunks in these languages (by how many there are).
 
     `is_early` says that some chunks hold the form of words that was before stems of languages. A
@@ -118,12 +119,12 @@ def words_asked(
         forms = forms_asked(word, known, is_early=is_early)
         tells = word not in common and word not in COMMON_WORDS
         literals = tuple(map(word_literal, forms))
-        asked.setdefault(forms[0], AskedWord(literals, tells, is_spaceless(word)))
+        asked.setdefault(forms[0], AskedWord(literals, forms, tells, is_spaceless(word)))
     if not asked:
         prefixes = tsquery_literal(query, "any")
         each = prefixes.split(" | ")[:MAX_ASKED] if prefixes else []
-        return Asked([AskedWord((literal,)) for literal in each], language)
-    return Asked([*asked.values()], language)
+        return WordsAsked([AskedWord((literal,)) for literal in each], language)
+    return WordsAsked([*asked.values()], language)
 
 
 # ts_rank('{1,1,1,1}', vector, one word) is the sum of 1/j² for j = 1 … occurrences, over π²/6.

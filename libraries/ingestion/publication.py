@@ -179,7 +179,8 @@ def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> 
     ModelsChangedError."""
     rows = Library.objects.select_for_update(no_key=True, of=("self",))
     related = ("embedding_model", "next_embedding_model")
-    now = rows.select_related(*related).filter(pk=library.pk, deleted_at=None).first()
+    found = rows.select_related(*related).filter(pk=library.pk, deleted_at=None)
+    now: Library | None = found.first()
     if now is None:
         raise DocumentsLostError({work.document.pk for work in works})
     for work in works:

@@ -20,6 +20,7 @@ from uuid import UUID
 import orjson
 from django.db import connection
 
+from amber.lib.database.plans import with_own_plans
 from amber.lib.search.languages import add_up
 from amber.lib.search.words import word_literal
 from engine.relevance.bm25 import COMMON_SHARE, score
@@ -90,7 +91,8 @@ def _rank_rows(rows: Sequence[_Row], counts: _Counts, words: Sequence[AskedWord]
         hits.append(TextHit(pk, ranked, coverage(held, whole)))
     hits.sort(key=lambda hit: (-hit.score, hit.id))
     is_cut = len(hits) == CANDIDATES
-    return KeywordResult(hits, hits[-1].score if is_cut else 0.0)
+    weights = {form: ranking[number] for number, word in enumerate(words) for form in word.forms}
+    return KeywordResult(hits, hits[-1].score if is_cut else 0.0, weights)
 
 
 def _occurrences(ranks: Sequence[float], words: Sequence[AskedWord]) -> dict[int, int]:
@@ -156,6 +158,7 @@ _FOUND: Final = """SELECT number, id
     FROM amber_chunks_with(%s::tsquery[], %s, %s::uuid[], %s::uuid[], %s)"""
 
 
+@with_own_plans()
 def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord], total: int) -> list[Any]:
     places = [word_literal(library_word(pk)) for scope in scopes for pk in scope.library_ids]
     forms = [literal for word in words for literal in word.literals]

@@ -104,7 +104,7 @@ def search(
     hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
     if reranker.is_configured():
         hits = _rerank_hits(query, hits, notes)
-    return SearchResult(passages_of(hits, count=k), notes)
+    return SearchResult(passages_of(hits, words.weights, count=k), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,8 @@ def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iter
     shown = list(islice(hits, reranker.SHOWN))
     try:
         order = reranker.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
-        yield from (_with_score(shown[place], score) for place, score in order)
+        first = order[0][1] if order else 0.0
+        yield from (_with_score(shown[place], score, first) for place, score in order)
     except reranker.RerankError as error:
         logger.warning("reranker_failed", reason=str(error))
         notes.append("The reranker did not answer, so results are in their original order.")
@@ -180,6 +181,8 @@ def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iter
     yield from hits
 
 
-def _with_score(hit: ChunkHit, score: float) -> ChunkHit:
-    ranked: RankedChunk = replace(hit.ranked, score=score)
+def _with_score(hit: ChunkHit, score: float, first: float) -> ChunkHit:
+    """Give a hit the reranker's score, which says how strong it is if the first has one above 0."""
+    strength = min(1.0, max(0.0, score / first)) if first > 0 else 1.0
+    ranked: RankedChunk = replace(hit.ranked, score=score, strength=strength)
     return ChunkHit(ranked, hit.chunk)
