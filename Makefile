@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
-.PHONY: run test test-mcp check lint types layers migrations bench requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
+.PHONY: run test test-mcp check lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -86,6 +86,9 @@ migrations: installed-dev
 
 bench: installed-dev  ## The numbers of the design, on this machine
 	$(BIN)/python -m bench
+
+bench-quality: installed-dev  ## What is found of what was said and written; ARGS="--locomo FILE" for data of your own
+	$(BIN)/python -m tests.services -m bench.quality $(ARGS)
 
 # Pins are made in a fresh environment, so that they hold what is needed and no more.
 requirements:  ## Pin requirements*.in into requirements*.txt

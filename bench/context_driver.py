@@ -248,11 +248,12 @@ def _turn(chat: Any, question: str) -> Any:
 
 def _prepared(turn: Any) -> Any:
     from chats.context import gathering
-    from chats.context.lookups import embed_question
+    from chats.context.question_embedding import embed_question
 
     gathered = gathering.gather(turn)
+    layout = gathering.lay_out(turn, gathered)
     embedded = asyncio.run(embed_question(gathered.wanted))
-    prepared = gathering.prepare(turn, gathered, embedded)
+    prepared = gathering.prepare(turn, gathered, layout, embedded)
     turn.chat.active_leaf_id = turn.question.parent_id
     return prepared
 

@@ -282,7 +282,7 @@ def _bare(asked: Asked, *, is_by_index: bool) -> int:
 
     library, vector = asked.library, halfvec_text(asked.vector)
     model_id = library.embedding_model_id
-    any_word = " | ".join(word.literal for word in words_asked(asked.query))
+    any_word = " | ".join(word.literal for word in words_asked(asked.query).words)
     connection.ensure_connection()
     with connection.connection.cursor() as cursor, connection.connection.transaction():
         if is_by_index:

@@ -9,7 +9,7 @@ and the upstream socket are let go at once.
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -46,6 +46,7 @@ async def run(
     on_retry: OnRetry | None = None,
     exposure: Exposure = NOTHING_READ,
     mark: str = "",
+    is_outdated: Callable[[], bool] = lambda: False,
 ) -> AsyncGenerator[LoopEvent, None]:
     """Run steps, each one request, until the model answers without a call, a call must wait for a
     person, or a call is the client's to run.
@@ -53,7 +54,8 @@ async def run(
     `request.messages` hold everything up to `first_step`. After `max_tool_rounds` rounds one last
     request goes out without tools. A call that `request.tool_choice` forces is forced once.
     `exposure` is what the turn has read so far (`engine.trust`); results stand between marks made of
-    `mark`. Raises ProviderError.
+    `mark`. `is_outdated` is asked after each round: if so, the rest is left to a new run with a new request.
+    Raises ProviderError.
     """
     messages = list(request.messages)
     for step in itertools.count(first_step):
@@ -82,6 +84,8 @@ async def run(
             return
         if client_tools:
             yield ClientCallsReturned(step, client_tools, whole.finish_reason)
+            return
+        if is_outdated():
             return
         exposure = _read_results(exposure, results)
         added = _round(whole, results, model.profile, mark)

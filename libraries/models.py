@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Func, Q
+from django.db.models import F, Func, JSONField, Q, Value
 from django.utils import timezone
 from pgvector.django import HalfVectorField
 
@@ -19,6 +19,7 @@ from accounts.principal import Principal
 from accounts.registry import assistant_libraries
 from accounts.tenant_rows import OwnedQuerySet, SharedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
+from amber.lib.search.stems import WORDS_FORM
 from amber.lib.search.tsvector import TokenVectorField
 from providers.models import EmbeddingModel
 
@@ -115,7 +116,9 @@ class Library(TenantRow):
 
     `next_embedding_model` is set while all documents are embedded anew; search goes on with the
     current one until every document has both. `chunk_count` counts the current one's chunks of
-    ready documents: search chooses its way by it.
+    ready documents: search chooses its way by it. `languages` counts the chunks that were written
+    in each language; those deleted since are among them. `words_form` is the form of words that all
+    chunks hold; while it is an older one, `words_cursor` is the last document that was rewritten.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -130,6 +133,9 @@ class Library(TenantRow):
     chunk_tokens = models.PositiveIntegerField(default=400)
     overlap_tokens = models.PositiveIntegerField(default=40)
     chunk_count = models.PositiveIntegerField(default=0, editable=False)
+    languages = models.JSONField(default=dict, db_default=Value({}, JSONField()), editable=False)
+    words_form = models.PositiveSmallIntegerField(default=WORDS_FORM, db_default=0, editable=False)
+    words_cursor = models.UUIDField(null=True, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = LibraryQuerySet.as_manager()
@@ -323,6 +329,11 @@ class Document(TenantRow, Leased):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    @property
+    def searched_name(self) -> str:
+        """The words of its name and path, by which each of its chunks is found too."""
+        return f"{self.path or ''} {self.name}"
 
     @property
     def chunked(self) -> bool:

@@ -22,12 +22,19 @@ class MessagePart(_Part):
 
 
 class BlockPart(_Part):
-    """An earlier part of the chat that was recalled."""
+    """An earlier part of the chat of which messages were recalled. Times are those of the messages."""
 
     id = serializers.UUIDField()
     from_at = serializers.DateTimeField()
     until_at = serializers.DateTimeField()
     relevance = serializers.FloatField()
+    message_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The messages that were shown, in their order."
+    )
+    pieces = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="Which pieces of the block were shown: a long message has several.",
+    )
 
 
 class MemoryPart(_Part):
@@ -77,6 +84,11 @@ class ManifestSerializer(serializers.Serializer[Any]):
     assistant_id = serializers.UUIDField(allow_null=True)
     question_not_embedded = serializers.CharField(
         allow_null=True, help_text="Why only words were searched for, not meaning."
+    )
+    question_embedded_late_ms = serializers.IntegerField(
+        allow_null=True,
+        help_text="By how many milliseconds the question's vector came too late for the first "
+        "request, if it came; a request of the turn after a tool call is made with it.",
     )
     system_prompts = serializers.ListField(child=serializers.CharField())
     scene = ScenePart(allow_null=True, help_text="null: the assistant has no scenes.")

@@ -13,7 +13,7 @@ from django.utils.crypto import salted_hmac
 
 from chats.context.findings import RetrievedContext
 from chats.context.tail import as_engine_message
-from chats.models import ChatMessage, MessageBlock, Turn
+from chats.models import ChatMessage, Turn
 from engine.messages import ROLES, MessageRole
 from engine.trust import EARLIER_TALK, MEMORIES, TOOL_RESULTS, Exposure, exposure_of
 from tools.calling.registry import own_words_names
@@ -53,12 +53,10 @@ def mark_of(turn: Turn) -> str:
 def _recalled_kinds(found: RetrievedContext) -> Iterator[str]:
     if found.memories:
         yield MEMORIES
-    ids = [block.id for block in found.blocks.taken]
+    ids = [pk for block in found.blocks.taken for pk in block.message_ids]
     if ids and _holds_untrusted(ids):
         yield EARLIER_TALK
 
 
-def _holds_untrusted(block_ids: Sequence[UUID]) -> bool:
-    blocks = MessageBlock.objects.filter(pk__in=block_ids).values_list("messages", flat=True)
-    ids = [pk for messages in blocks for pk in messages]
+def _holds_untrusted(ids: Sequence[UUID]) -> bool:
     return ChatMessage.objects.filter(pk__in=ids, role__in=_UNTRUSTED_ROLES).exists()

@@ -6,25 +6,29 @@ becomes of it in the request, except for the texts that introduce earlier talk a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import date, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import structlog
+from django.utils import timezone
 
+from amber.lib.search.hybrid import KeywordMatches
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
 from chats.context.composition import PromptFormat
 from chats.context.knowledge import Knowledge, KnowledgeRequest, find_knowledge
-from chats.context.lookups import QuestionEmbedding, RecallRequest
+from chats.context.lookups import RecallRequest
+from chats.context.question_embedding import QuestionEmbedding
 from chats.context.recall import Recall, Recalled, recall
 from chats.models import Turn
 from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT, mark_untrusted
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_texts
 from memory.models import Memory
+from memory.recall.recall import match_words
 from memory.recall.recall import recall as recall_memories
 from providers.models import EmbeddingModel
 
@@ -60,9 +64,25 @@ class RetrievedContext:
     scores: Mapping[UUID, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class WordFindings:
+    """What is found by words, which need not wait for a vector: memories; None if there are none to
+    search."""
+
+    memories: KeywordMatches | None = None
+
+
+def find_words(turn: Turn, wanted: RecallRequest) -> WordFindings:
+    """Look up what words find, while the question is embedded: one query, none without memories."""
+    if wanted.owner is None:
+        return WordFindings()
+    return WordFindings(match_words(wanted.owner, wanted.question, turn.assistant_id))
+
+
 def look_up(
     turn: Turn,
     wanted: RecallRequest,
+    words: WordFindings,
     embedded: QuestionEmbedding,
     *,
     budgets: Budgets,
@@ -78,7 +98,7 @@ def look_up(
     model_id = model.pk if model else None
     return RetrievedContext(
         blocks=_recall_blocks(turn, wanted, vector, model_id, budgets.blocks),
-        memories=_recall_memories(turn, wanted, vector, model_id, budgets.memories),
+        memories=_recall_memories(turn, wanted, words, vector, model_id, budgets.memories),
         knowledge=_find_knowledge(turn, wanted, embedded, budgets.passages, encoding),
         scene=choice.scene,
         scores=choice.scores,
@@ -94,6 +114,9 @@ def _recall_blocks(
 ) -> Recall:
     if turn.chat_id is None or not wanted.before_position:
         return Recall()
+    model = wanted.embedding_model
+    if model is None or model.provider.is_offline:
+        vector = None  # the built-in embedder hashes words, and the words themselves know more
     return recall(
         turn.chat_id,
         wanted.question,
@@ -101,18 +124,28 @@ def _recall_blocks(
         limit_tokens=limit_tokens,
         vector=vector,
         model_id=model_id,
+        today=_today(turn),
     )
+
+
+def _today(turn: Turn) -> date:
+    """Return the day it is for whoever asks."""
+    return timezone.now().astimezone(ZoneInfo(turn.user.time_zone if turn.user else "UTC")).date()
 
 
 def _recall_memories(
     turn: Turn,
     wanted: RecallRequest,
+    words: WordFindings,
     vector: "Vector | None",
     model_id: UUID | None,
     limit_tokens: int,
 ) -> Mapping[Memory, float]:
     if wanted.owner is None:
         return {}
+    model = wanted.embedding_model
+    if model is not None and model.provider.is_offline:
+        vector = None  # it hashes words, and words are compared better as they are
     return recall_memories(
         wanted.owner,
         wanted.question,
@@ -120,6 +153,8 @@ def _recall_memories(
         limit_tokens=limit_tokens,
         vector=vector,
         model_id=model_id,
+        words=words.memories,
+        may_rerank=True,
     )
 
 
@@ -172,7 +207,7 @@ def volatile_of(found: RetrievedContext, form: PromptFormat) -> list[str]:
 def volatile_texts(
     blocks: Sequence[Recalled], facts: Sequence[str], form: PromptFormat
 ) -> list[str]:
-    """Return each block labelled with its time, then the facts as one list. Pure."""
+    """Return what is shown of each block, labelled with its time, then the facts as one list. Pure."""
     texts = [_label_block(block, ZoneInfo(form.time_zone), form.mark) for block in blocks]
     if facts:
         listed = "\n".join(f"- {fact}" for fact in facts)
@@ -186,4 +221,4 @@ def _label_block(block: Recalled, zone: tzinfo, mark: str) -> str:
     )
     begins, ends = times
     label = RECALL_PROMPT.format(begins=begins, ends=ends)
-    return f"{label}\n{mark_untrusted(block.content, mark)}"
+    return f"{label}\n{mark_untrusted(block.text_in(zone), mark)}"

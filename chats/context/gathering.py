@@ -1,7 +1,8 @@
 """Gather what one request to the model is made of: prompts, tools, earlier talk, the chat's tail.
 
-It works in two steps: `gather` reads the tail and says what could be looked up, `prepare` looks it
-up and composes. Between them the question is embedded, while no connection is held. Of a chat only
+It works in three steps: `gather` reads the tail and says what could be looked up, `lay_out` reads what
+needs no vector, `prepare` looks the rest up and composes. The question is embedded beside the first two, and
+whoever waits for it then holds no connection. Of a chat only
 its tail (`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. It
 does not decide the form: `chats.context.composition` and `engine.history.normaliser` do. What went
 in, and what was left out and why, is the turn's manifest.
@@ -22,19 +23,15 @@ from assistants.turn_config import TurnConfig, apply_scene, toolbox_of, turn_con
 from chats.context.call_options import CallOptions
 from chats.context.composition import PromptFormat, compose
 from chats.context.exposure import mark_of, read_exposure
-from chats.context.findings import Budgets, look_up, volatile_of
+from chats.context.findings import Budgets, WordFindings, find_words, look_up, volatile_of
 from chats.context.knowledge import Knowledge, load_known_passages
-from chats.context.lookups import (
-    QuestionEmbedding,
-    RecallRequest,
-    library_of,
-    plan_lookups,
-    was_searched,
-)
+from chats.context.lookups import RecallRequest, find_places, plan_lookups, was_searched
 from chats.context.manifest import Ingredients, manifest_of
+from chats.context.question_embedding import PendingEmbedding, QuestionEmbedding
 from chats.context.tail import Tail, read_tail
 from chats.models import ChatMessage, Turn
 from engine.context.budget import shares
+from engine.context.recall import question_alone
 from engine.history.prompt import untrusted_prompt
 from engine.messages import MessageRole
 from engine.provider.model import Model, ModelProfile, ModelRequest
@@ -61,6 +58,18 @@ class GatheredContext:
     turn_config: TurnConfig
     library: Library | None
     wanted: RecallRequest
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLayout:
+    """What a request is made of beside what is looked up; and what words alone found already."""
+
+    resolved: ResolvedModel
+    profile: ModelProfile
+    citable: CitablePassages
+    toolbox: TurnToolbox
+    form: PromptFormat
+    words: WordFindings
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,28 +103,58 @@ def _with_related(*, turn_id: UUID) -> QuerySet[Turn]:
     return Turn.objects.select_related(*RELATED).filter(pk=turn_id)
 
 
-def gather(turn: Turn) -> GatheredContext:
-    """Read the tail of the conversation and what could be looked up: 4 to 8 queries."""
-    tail = read_tail(turn)
-    turn_config = _turn_config(turn)
-    library = library_of(turn, turn_config)
-    return GatheredContext(
-        tail, turn_config, library, plan_lookups(turn, tail, turn_config, library)
-    )
+def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredContext:
+    """Read the tail of the conversation and what could be looked up: 4 to 8 queries.
 
-
-def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) -> PreparedRequest:
-    """Look up what was wanted and compose the turn's next request: 2 to 8 queries.
-
-    Raises Invalid (no_human_message), AmberError (context_too_long) and Unavailable (no model).
+    `pending` is begun as soon as it is known where the question will be searched for: before the tail is
+    read if it is a question by itself.
     """
-    tail, turn_config = gathered.tail, gathered.turn_config
-    resolved = registry.resolve(turn_config.model, wants_vision=tail.has_image)
+    turn_config = _turn_config(turn)
+    places = find_places(turn, turn_config)
+    alone = question_alone(turn.question.content) if turn.question and not turn.step else ""
+    if pending is not None and alone:
+        pending.begin(alone, places.embedding_models)
+    tail = read_tail(turn)
+    wanted = plan_lookups(turn, tail, places)
+    if pending is not None:
+        pending.begin(wanted.question, wanted.embedding_models)
+    return GatheredContext(tail, turn_config, places.library, wanted)
+
+
+def lay_out(turn: Turn, gathered: GatheredContext) -> RequestLayout:
+    """Read what the request needs whatever the question's vector finds: 2 to 5 queries.
+
+    Raises Unavailable (no model).
+    """
+    tail = gathered.tail
+    resolved = registry.resolve(gathered.turn_config.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
     citable = CitablePassages(load_known_passages(turn) if turn.step or was_searched(tail) else ())
     toolbox = _toolbox(turn, gathered, profile, citable)
     form = _form(turn, tail, profile, toolbox)
-    found = look_up(turn, gathered.wanted, embedded, budgets=_budgets(form), encoding=form.encoding)
+    return RequestLayout(
+        resolved, profile, citable, toolbox, form, find_words(turn, gathered.wanted)
+    )
+
+
+def prepare(
+    turn: Turn, gathered: GatheredContext, layout: RequestLayout, embedded: QuestionEmbedding
+) -> PreparedRequest:
+    """Look up what was wanted and compose the turn's next request: none to 8 queries.
+
+    Raises Invalid (no_human_message) and AmberError (context_too_long).
+    """
+    tail, turn_config = gathered.tail, gathered.turn_config
+    resolved, toolbox, citable = layout.resolved, layout.toolbox, layout.citable
+    profile, form = layout.profile, layout.form
+    found = look_up(
+        turn,
+        gathered.wanted,
+        layout.words,
+        embedded,
+        budgets=_budgets(form),
+        encoding=form.encoding,
+    )
     citable.keep(found.knowledge.passages if found.knowledge else ())
     turn_config = apply_scene(turn_config, found.scene) if found.scene else turn_config
     options = CallOptions.read(turn.options)
@@ -142,8 +181,13 @@ def prepare(turn: Turn, gathered: GatheredContext, embedded: QuestionEmbedding) 
         mark=form.mark,
         knowledge=found.knowledge,
         citable=citable,
-        manifest=partial(manifest_of, used),
+        manifest=partial(_manifest, used, embedded),
     )
+
+
+def _manifest(used: Ingredients, embedded: QuestionEmbedding) -> dict[str, Any]:
+    """Return the manifest, with what became of a late vector until it is written."""
+    return {**manifest_of(used), "question_embedded_late_ms": embedded.late_ms}
 
 
 def _as_message(knowledge: Knowledge | None) -> list[ChatMessage]:

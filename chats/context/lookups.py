@@ -1,17 +1,16 @@
-"""Decide what a turn looks up before it asks the model, and embed its question.
+"""Decide what a turn looks up before it asks the model.
 
-One question serves every look-up, with one embedding per embedding model. It is made only if there
-is something to search, may take a second, and without it words alone must do. This module does not
-decide what becomes of the findings: `chats.context.gathering` composes them.
+One question serves every look-up, with one embedding per embedding model, which is made only if there
+is something to compare it with (`chats.context.question_embedding`). What needs no messages to be
+decided is decided before any are read, so that the question can be embedded meanwhile. This module does
+not decide what becomes of the findings: `chats.context.gathering` composes them.
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
-import structlog
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -24,25 +23,11 @@ from chats.context.tail import Tail
 from chats.models import Turn
 from engine.context.recall import question_of
 from engine.messages import ASKING_ROLES, MessageRole
-from engine.provider.model import ProviderError, Usage
-from engine.provider.reply import RetryPolicy
+from engine.text.small_talk import is_small_talk
 from libraries.models import Library, LibraryGrant
 from memory.owner import Owner
 from providers import registry
 from providers.models import EmbeddingModel
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
-
-logger = structlog.get_logger(__name__)
-
-EMBEDDING_SECONDS: Final = 1.0
-"""How long a turn waits for the embedding of its question; then words alone must do."""
-
-_ONCE: Final = RetryPolicy(first_token_seconds=EMBEDDING_SECONDS, retries=0)
 
 _EXISTS_SQL: Final = """
 SELECT
@@ -72,67 +57,82 @@ class RecallRequest:
     @property
     def embedding_models(self) -> list[EmbeddingModel]:
         """The models that the question is to be embedded with."""
-        models = [self.embedding_model, self.library.embedding_model if self.library else None]
-        return list({model.pk: model for model in models if model is not None}.values())
+        return models_for(self.embedding_model, self.library, has_scenes=bool(self.scenes))
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionEmbedding:
-    """The question's vectors by embedding model. `problem` says why one is missing."""
+class SearchPlaces:
+    """Where a turn may search, as far as its messages need not be read for it.
 
-    vectors: "Mapping[UUID, Vector]" = field(default_factory=dict)
-    usages: Sequence[tuple[EmbeddingModel, Usage]] = ()
-    problem: str = ""
-
-
-def plan_lookups(
-    turn: Turn, tail: Tail, turn_config: TurnConfig, library: Library | None
-) -> RecallRequest:
-    """Return what can be looked up: two queries, and one or two more if there is something.
-
-    `library` is the one that the turn may search.
+    `embedding_model` is None if neither memories nor scenes are there.
     """
+
+    library: Library | None
+    owner: Owner
+    has_memories: bool
+    has_scenes: bool
+    embedding_model: EmbeddingModel | None
+
+    @property
+    def embedding_models(self) -> list[EmbeddingModel]:
+        """The models by which these places are searched in any case."""
+        return models_for(self.embedding_model, self.library, has_scenes=self.has_scenes)
+
+
+def models_for(
+    default: EmbeddingModel | None, library: Library | None, *, has_scenes: bool
+) -> list[EmbeddingModel]:
+    """Return the models that a question is embedded with, each once.
+
+    The built-in one hashes words: beside the words themselves it helps scenes and libraries alone.
+    """
+    if default is not None and default.provider.is_offline and not has_scenes:
+        default = None
+    models = [default, library.embedding_model if library else None]
+    return list({model.pk: model for model in models if model is not None}.values())
+
+
+def find_places(turn: Turn, turn_config: TurnConfig) -> SearchPlaces:
+    """Return where the turn may search: up to three queries; for small talk only its library."""
+    library = library_of(turn, turn_config)
+    owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
+    has_memories = has_scenes = False
+    is_small = turn.question is not None and is_small_talk(turn.question.content)
+    if turn.assistant is not None and not is_small:
+        has_memories, has_scenes = _has_memories_and_scenes(
+            turn, owner, uses_memory=turn_config.uses_memory
+        )
+    is_pinned = turn.chat is not None and turn.chat.pinned_scene_id is not None
+    is_searched = has_memories or (has_scenes and not is_pinned)
+    model = registry.default_embedding_model() if is_searched else None
+    return SearchPlaces(library, owner, has_memories, has_scenes and not is_pinned, model)
+
+
+def plan_lookups(turn: Turn, tail: Tail, places: SearchPlaces) -> RecallRequest:
+    """Return what is looked up: no query, one for each kind of thing if it is there."""
     question = question_of([m.content for m in tail.messages if m.role in ASKING_ROLES])
     pinned = _pinned_scene(turn)
     if not question or turn.assistant is None:
         return RecallRequest(pinned_scene=pinned)
-    owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
-    has_memories, has_scenes = _has_memories_and_scenes(
-        turn, owner, uses_memory=turn_config.uses_memory
-    )
-    scenes = _scenes(turn) if has_scenes and pinned is None else ()
-    is_searched = has_memories or scenes or tail.sealed_before
+    scenes = _scenes(turn) if places.has_scenes or _is_pin_lost(turn, pinned) else ()
+    is_searched = places.has_memories or scenes or tail.sealed_before
+    default = places.embedding_model
+    if default is None and is_searched:
+        default = registry.default_embedding_model()
     return RecallRequest(
         question=question,
         before_position=tail.sealed_before,
-        owner=owner if has_memories else None,
-        library=library if not was_searched(tail) else None,
+        owner=places.owner if places.has_memories else None,
+        library=places.library if not was_searched(tail) else None,
         scenes=scenes,
         pinned_scene=pinned,
-        embedding_model=registry.default_embedding_model() if is_searched else None,
+        embedding_model=default if is_searched else None,
     )
 
 
-async def embed_question(wanted: RecallRequest) -> QuestionEmbedding:
-    """Embed the question within EMBEDDING_SECONDS; an embedder that fails is a `problem`, no
-    error."""
-    vectors: dict[UUID, Vector] = {}
-    usages: list[tuple[EmbeddingModel, Usage]] = []
-    problem = ""
-    for model in wanted.embedding_models:
-        used: list[Usage] = []
-        embedder = registry.engine_embedder(model, retry_policy=_ONCE, on_usage=used.append)
-        try:
-            async with asyncio.timeout(EMBEDDING_SECONDS):
-                vectors[model.pk] = (await embedder.embed([wanted.question]))[0]
-        except TimeoutError:
-            problem = "provider_timeout"
-        except ProviderError as error:
-            problem = error.code
-        usages += [(model, usage) for usage in used]
-    if problem:
-        logger.warning("question_not_embedded", reason=problem)
-    return QuestionEmbedding(vectors, usages, problem)
+def _is_pin_lost(turn: Turn, pinned: ScenePrompt | None) -> bool:
+    """Return whether the chat's scene is no longer there: then one of the others is chosen."""
+    return turn.chat is not None and turn.chat.pinned_scene_id is not None and pinned is None
 
 
 def _pinned_scene(turn: Turn) -> ScenePrompt | None:

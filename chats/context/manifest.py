@@ -13,7 +13,7 @@ from typing import Any
 
 from chats.context.composition import ComposedRequest, PromptFormat, compose
 from chats.context.findings import RetrievedContext, volatile_of, volatile_texts
-from chats.context.recall import Recalled, as_recalled
+from chats.context.recall import Recalled, recalled_again
 from chats.context.tail import Tail
 from chats.messages.transcript import attach_related
 from chats.models import ChatMessage, MessageBlock, Turn
@@ -92,7 +92,7 @@ def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
     manifest = turn.manifest or {}
     ids = [message["id"] for message in manifest["messages"]]
     found = ChatMessage.objects.defer("search").in_bulk(ids)
-    blocks = MessageBlock.objects.defer("vector", "search").in_bulk(
+    blocks = MessageBlock.objects.defer("vector", "piece_vectors", "search").in_bulk(
         [block["id"] for block in manifest["blocks"]]
     )
     known = _memory_texts(turn)
@@ -107,8 +107,10 @@ def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
         rows.append(knowledge)
     attach_related(rows)
     form = PromptFormat(**manifest["form"])
+    shown = {block["id"]: block.get("pieces") for block in manifest["blocks"]}
     earlier = [
-        as_recalled(block) for block in sorted(blocks.values(), key=lambda b: b.last_position)
+        recalled_again(block, shown[str(block.pk)])
+        for block in sorted(blocks.values(), key=lambda b: b.last_position)
     ]
     facts = [known[memory["id"]] for memory in manifest["memories"]]
     volatile = volatile_texts(earlier, facts, form)
@@ -146,6 +148,8 @@ def _block(block: Recalled) -> dict[str, Any]:
         "until_at": block.until_at.isoformat(),
         "relevance": round(block.relevance, 3),
         "tokens": block.tokens,
+        "message_ids": [str(pk) for pk in block.message_ids],
+        "pieces": list(block.pieces),
     }
 
 
@@ -198,6 +202,12 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
         }
         for pk in used.found.blocks.left_out
     ]
+    unrelated = [
+        {
+            "kind": "earlier messages",
+            "reason": "What was said earlier shares too little with the question to be recalled.",
+        }
+    ]
     tools = [
         {
             "kind": "tool",
@@ -217,11 +227,12 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
     earlier = [
         {
             "kind": "earlier messages",
-            "reason": "They are older than what is always sent; relevant blocks were recalled.",
+            "reason": "They are older than what is always sent; those that matter were recalled.",
         }
     ]
     return [
         *blocks,
+        *(unrelated if used.found.blocks.is_unrelated else []),
         *tools,
         *(messages if dropped else []),
         *(earlier if used.tail.is_cut else []),

@@ -1,52 +1,122 @@
-"""Find the sealed blocks of a conversation that matter to a question.
+"""Find what was said earlier in a conversation that matters to a question: single messages.
 
-It searches by keywords and by vectors, over the active path only and before the tail, in at most
-three queries. `engine.context.recall` decides what is relevant. Nothing of another chat is ever
-found.
+It searches the sealed blocks of the active path, before the tail, in two queries: one finds blocks with
+the question's words, and those that are nearest in meaning; the other reads what of them is shown.
+`engine.context.ranking` decides which messages matter. Nothing of another chat is ever found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, date, datetime, tzinfo
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.conf import settings
+import orjson
+from django.db import connection
+from django.utils import timezone
 
-from amber.lib.search.hybrid import NearestVectors, Pool, search_keywords, search_vectors
-from chats.messages.block_paths import chat_word
+from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
 from chats.models import MessageBlock
-from engine.context.budget import cut_text
-from engine.context.recall import choose, relevances
-from engine.text import tokens
-from engine.text.lexical import COMMON_WORDS
+from engine.context.blocks import Spoken, render
+from engine.context.pieces import (
+    FIELDS,
+    TOKENS_AT,
+    WORDS_AT,
+    MessagePiece,
+    cut_run,
+    read_pieces,
+    show,
+    store_pieces,
+    whole_piece,
+)
+from engine.context.ranking import (
+    Asked,
+    Conversation,
+    FoundBlock,
+    Ranking,
+    is_related,
+    rank_pieces,
+    worth_showing,
+)
+from engine.context.recall import choose
+from providers import reranker
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_FUNCTION: Final = "amber_blocks_with(%(queries)s::tsquery[], %(chat)s)"
-_ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
+MOST_BLOCKS: Final = 40
+"""Blocks whose messages are ranked, those with the rarest words first: all of a chat of 32,000 tokens. In
+longer ones they hold what is found; each costs 0.1 ms."""
+
+NEAREST_BLOCKS: Final = 10
+"""Blocks that are ranked because they are near in meaning."""
+
+MOST_LEFT_OUT: Final = 20
+"""Blocks named as relevant, but left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One block, and its relevance, 0 to 1."""
+    """What of one block is shown: its `pieces`, of these messages, and their relevance, 0 to 1."""
 
     id: UUID
-    content: str
-    from_at: datetime
-    until_at: datetime
-    tokens: int
+    block_content: str
+    pieces: Mapping[int, MessagePiece]
+    message_ids: Sequence[UUID]
     relevance: float
+
+    @property
+    def content(self) -> str:
+        return self.text_in(UTC)
+
+    @property
+    def from_at(self) -> datetime:
+        return min(piece.said_at for piece in self.pieces.values())
+
+    @property
+    def until_at(self) -> datetime:
+        return max(piece.said_at for piece in self.pieces.values())
+
+    @property
+    def tokens(self) -> int:
+        return sum(piece.tokens for piece in self.pieces.values())
+
+    def text_in(self, zone: tzinfo) -> str:
+        """Return the text as the model reads it, times in this zone."""
+        return show(self.block_content, self.pieces.values(), zone)
+
+
+@dataclass(frozen=True, slots=True)
+class PathSearch:
+    """What is searched: blocks of a chat's active path that end before a position, and the `latest`
+    messages, which are not sealed yet. `model_id` names the vector's embedding model."""
+
+    chat_id: UUID
+    before_position: int
+    vector: "NDArray[np.float32] | None" = None
+    model_id: UUID | None = None
+    latest: Sequence[Spoken] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message that a search found. What it found begins `offset` characters into its line."""
+
+    id: UUID
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """`taken` in the order they were said; `left_out` are relevant blocks that did not fit."""
+    """`taken` in the order they were said; `left_out` are relevant blocks that did not fit.
+
+    `is_unrelated`: something shares words with the question, but too little to matter.
+    """
 
     taken: Sequence[Recalled] = ()
     left_out: Sequence[UUID] = ()
+    is_unrelated: bool = False
 
 
 def recall(
@@ -57,40 +127,251 @@ def recall(
     limit_tokens: int,
     vector: "NDArray[np.float32] | None" = None,
     model_id: UUID | None = None,
+    today: date | None = None,
 ) -> Recall:
-    """Return the blocks that end before this position and matter to the question.
+    """Return the messages of blocks that end before this position and matter to the question.
 
-    `model_id` names the vector's embedding model. Without a vector, by words alone.
+    `model_id` names the vector's embedding model. Without a vector, by words alone. "Last week" is
+    counted from `today`.
     """
-    where = {"chat": chat_id, "before": before_position}
-    pool = Pool("chats_messageblock", _FUNCTION, chat_word(chat_id), _ON_PATH, where)
-    matches = search_keywords(pool, question, but=COMMON_WORDS)
-    nearest = NearestVectors()
-    if vector is not None and model_id is not None:
-        nearest = search_vectors(pool, vector, model_id=model_id)
-    relevant = relevances(matches, nearest)
-    rows = list(MessageBlock.objects.filter(pk__in=relevant).defer("vector", "search"))
-    costs = {row.pk: _cost(row.tokens) for row in rows}
-    taken, left_out = choose(relevant, costs, limit_tokens=limit_tokens)
+    search = PathSearch(chat_id, before_position, vector, model_id)
+    ranking, pieces = _rank(asked_of(question, today or timezone.now().date()), search)
+    if not ranking.scores:
+        return Recall()
+    if not is_related(ranking.evidence):
+        return Recall(is_unrelated=True)
+    worth = _rerank(question, worth_showing(ranking), pieces)
+    costs = {key: pieces[key[0]].tokens_of(key[1]) for key in worth}
+    taken, left_out = choose(worth, costs, limit_tokens=limit_tokens)
+    chosen: dict[UUID, list[int]] = {}
+    for block_id, place in taken:
+        chosen.setdefault(block_id, []).append(place)
+    relevances = {key: ranking.evidence.coverage * share for key, share in worth.items()}
+    rows = MessageBlock.objects.only("pk", "full_content", "messages", "last_position")
+    found = sorted(rows.filter(pk__in=chosen), key=lambda row: row.last_position)
+    others = dict.fromkeys(block_id for block_id, _ in left_out if block_id not in chosen)
     return Recall(
         taken=[
-            as_recalled(row, relevant[row.pk])
-            for row in sorted(rows, key=lambda row: row.last_position)
-            if row.pk in taken
+            _as_recalled(
+                row,
+                {place: pieces[row.pk][place] for place in sorted(chosen[row.pk])},
+                max(relevances[row.pk, place] for place in chosen[row.pk]),
+            )
+            for row in found
         ],
-        left_out=left_out,
+        left_out=list(others)[:MOST_LEFT_OUT],
     )
 
 
-def as_recalled(row: MessageBlock, relevance: float = 1.0) -> Recalled:
-    """Return the block as the model reads it, cut if it is one long exchange."""
-    content = row.full_content
-    if row.tokens > _cost(row.tokens):
-        limit_tokens = _cost(row.tokens)
-        content = cut_text(content, limit_tokens=limit_tokens, count=tokens.count_text)
-    return Recalled(row.pk, content, row.from_at, row.until_at, _cost(row.tokens), relevance)
+def _rerank(
+    question: str,
+    worth: dict[tuple[UUID, int], float],
+    cut: Mapping[UUID, "CutBlock"],
+) -> dict[tuple[UUID, int], float]:
+    """Return the messages in the order of the operator's reranker, if turns may ask it: then one query."""
+    if not reranker.may_serve_turns():
+        return worth
+    first = list(worth)[: reranker.SHOWN]
+    rows = MessageBlock.objects.only("pk", "full_content").in_bulk({pk for pk, _ in first})
+    pieces = {key: cut[key[0]][key[1]] for key in first if key[0] in rows}
+    texts = {
+        key: rows[key[0]].full_content[piece.start : piece.end or None]
+        for key, piece in pieces.items()
+    }
+    return {key: worth[key] for key in [*reranker.order_for_turn(question, texts), *worth]}
 
 
-def _cost(block_tokens: int) -> int:
-    """Return the tokens it takes: a block of one long exchange is recalled in part."""
-    return min(block_tokens, 2 * settings.AMBER_BLOCK_TOKENS)
+def find_messages(search: PathSearch, query: str, *, today: date, limit: int) -> list[FoundMessage]:
+    """Return the messages that fit a query best, best first: not one that has none of its words, unless it
+    is near in meaning. Two queries."""
+    ranking, cut = _rank(asked_of(query, today), search)
+    keys = {block_id for block_id, _ in ranking.scores}
+    ids = dict(MessageBlock.objects.filter(pk__in=keys).values_list("pk", "messages"))
+    ids[search.chat_id] = [UUID(message.id) for message in search.latest]
+    found: dict[UUID, FoundMessage] = {}
+    for block_id, place in ranking.scores:
+        pieces = cut[block_id]
+        piece = pieces[place]
+        begins = next(each.start for each in pieces if each.message == piece.message)
+        message_id = ids[block_id][piece.message]
+        found.setdefault(message_id, FoundMessage(message_id, piece.start - begins))
+        if len(found) == limit:
+            break
+    return list(found.values())
+
+
+def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
+    """Return what was shown of a block in an earlier request; without places all of it."""
+    known = _pieces_of(row)
+    shown = range(len(known)) if places is None else places
+    return _as_recalled(row, {place: known[place] for place in shown if place < len(known)}, 1.0)
+
+
+def _as_recalled(
+    row: MessageBlock, pieces: Mapping[int, MessagePiece], relevance: float
+) -> Recalled:
+    shown = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
+    return Recalled(row.pk, row.full_content, pieces, list(shown), relevance)
+
+
+def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
+    if row.pieces:
+        return read_pieces(row.pieces)
+    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
+    return [whole]
+
+
+def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], Mapping[UUID, "CutBlock"]]:
+    """Rank the pieces of the blocks that words and vectors find; return those of each block, too. The
+    latest messages are a block with the chat's id."""
+    words = asked.all_words
+    values = {
+        "chat": search.chat_id,
+        "before": search.before_position,
+        "words": words,
+        "queries": literals_of(asked, search.chat_id),
+    }
+    if search.vector is not None and search.model_id is not None:
+        values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
+        rows = _rows(_WORDS_AND_MEANING_SQL, values)
+    else:
+        rows = _rows(_WORDS_SQL, values) if words else []
+    cut = {row[0]: _cut_block(row) for row in rows}
+    blocks = _found_blocks(rows, cut, asked)
+    known = _conversation(blocks, words, *_totals(rows))
+    if search.latest:
+        latest, cut[search.chat_id] = _latest_block(search, asked)
+        counts = {
+            word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
+        }
+        known = Conversation(known.total + len(latest.lengths), counts)
+        blocks.append(latest)
+    return rank_pieces(blocks, asked, known), cut
+
+
+def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
+    """Return how many blocks there are on the path, and how many of them have each word."""
+    return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
+
+
+def _latest_block(search: PathSearch, asked: Asked) -> tuple[FoundBlock[UUID], "CutBlock"]:
+    content = render(search.latest)
+    cut = CutBlock(store_pieces(cut_run(search.latest, count_words)))
+    places = places_of(content, list(cut), search.latest)
+    held = {}
+    for word in asked.all_words:
+        having = {place for form in asked.forms_of(word) for place in places.get(form, ())}
+        if having:
+            held[word] = sorted(having)
+    return FoundBlock(search.chat_id, cut.lengths, held), cut
+
+
+class CutBlock(Sequence[MessagePiece]):
+    """The pieces of a block, made only as they are asked for: hundreds are ranked, a few are shown."""
+
+    def __init__(self, stored: Sequence[int]) -> None:
+        self._stored = stored
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The words of each piece."""
+        return self._stored[WORDS_AT::FIELDS]
+
+    def tokens_of(self, place: int) -> int:
+        return self._stored[place * FIELDS + TOKENS_AT]
+
+    def __len__(self) -> int:
+        return len(self._stored) // FIELDS
+
+    def __getitem__(self, place: Any) -> Any:
+        return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
+
+
+def _cut_block(row: Sequence[Any]) -> CutBlock:
+    stored, block_tokens, from_at = row[3], row[5], row[6]
+    if stored:
+        return CutBlock(orjson.loads(f"[{stored[1:-1]}]"))
+    whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
+    return CutBlock(store_pieces([whole]))
+
+
+def _found_blocks(
+    rows: Sequence[Any], cut: Mapping[UUID, CutBlock], asked: Asked
+) -> list[FoundBlock[UUID]]:
+    blocks = []
+    end = -2
+    for pk, first, last, _, search, _, _, near, *_ in rows:
+        lengths = cut[pk].lengths
+        similarities = near if near and len(near) == len(lengths) else ()
+        places = places_in(search, asked)
+        blocks.append(FoundBlock(pk, lengths, places, first == end + 1, similarities))
+        end = last
+    return blocks
+
+
+def _conversation(
+    blocks: Sequence[FoundBlock[UUID]],
+    words: Sequence[str],
+    total: int,
+    held_by: Mapping[str, int],
+) -> Conversation:
+    """Estimate the conversation's counts from the blocks at hand: exact if these are all."""
+    scale = max(total / len(blocks), 1.0) if blocks else 1.0
+    counts = {}
+    for word in words:
+        having = [len(block.places[word]) for block in blocks if word in block.places]
+        known = held_by.get(word, 0)
+        counts[word] = round(sum(having) * known / len(having)) if having else known
+    return Conversation(round(sum(len(block.lengths) for block in blocks) * scale), counts)
+
+
+def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        rows: Sequence[Any] = cursor.fetchall()
+        return rows
+
+
+_ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
+
+_SQL: Final = """
+WITH asked AS (
+    SELECT * FROM unnest(%(words)s::text[]) WITH ORDINALITY AS a (word, number)
+), path AS MATERIALIZED (
+    SELECT id FROM chats_messageblock WHERE {path}
+), hits AS MATERIALIZED (
+    SELECT asked.word, path.id FROM amber_blocks_with(%(queries)s::tsquery[], %(chat)s) AS found
+    JOIN asked USING (number) JOIN path ON path.id = found.id
+), total AS (
+    SELECT count(*)::float8 AS rows FROM path
+), counts AS (
+    SELECT word, count(*)::float8 AS rows FROM hits GROUP BY word
+), best AS (
+    SELECT hits.id FROM hits JOIN counts USING (word) GROUP BY hits.id
+    ORDER BY sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) DESC,
+        hits.id
+    LIMIT {most}
+), chosen AS (
+    SELECT id FROM best {nearest}
+)
+SELECT b.id, b.first_position, b.last_position, b.pieces::text, b.search::text, b.tokens, b.from_at,
+    {similarities}, (SELECT rows FROM total),
+    (SELECT coalesce(jsonb_object_agg(word, rows), '{{}}')::text FROM counts)
+FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
+"""
+
+_NEAREST: Final = f"""UNION (
+        SELECT id FROM chats_messageblock
+        WHERE {_ON_PATH} AND embedding_model_id = %(model)s AND piece_vectors IS NOT NULL
+        ORDER BY vector <=> %(vector)s::halfvec LIMIT {NEAREST_BLOCKS}
+    )"""  # noqa: S608  (no value is formatted in)
+
+_SIMILARITIES: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
+        SELECT 1 - (piece <=> %(vector)s::halfvec)
+        FROM unnest(b.piece_vectors) WITH ORDINALITY AS p (piece, number) ORDER BY number
+    ) END"""
+
+_WORDS_SQL: Final = _SQL.format(path=_ON_PATH, most=MOST_BLOCKS, nearest="", similarities="NULL")
+_WORDS_AND_MEANING_SQL: Final = _SQL.format(
+    path=_ON_PATH, most=MOST_BLOCKS, nearest=_NEAREST, similarities=_SIMILARITIES
+)

@@ -1,21 +1,27 @@
 """Provide the tool `search_conversation`, which finds what was said in this chat, however long ago.
 
-It searches by words over every message of the path that the turn answers, and by words and meaning
-over its sealed blocks. Text of abandoned branches is not found.
+It ranks all messages of the path that the turn answers, as recall does, but without a gate: whoever
+searches wants to see the nearest there is. Text of abandoned branches is not found, nor the question
+that the tool is called for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Annotated, Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from django.db.models import Q
+from django.utils import timezone
+
 from amber.lib.errors import Unavailable
-from amber.lib.search.words import tsquery_literal
-from chats.context.recall import Recalled, recall
+from chats.context.recall import PathSearch, find_messages
 from chats.messages import transcript
-from chats.messages.search import best_matches
+from chats.messages.block_paths import last_block
+from chats.messages.block_words import spoken_of
 from chats.models import ChatMessage, Turn
-from engine.messages import MessageRole
+from engine.context.blocks import line_of
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_query
 from providers.registry import default_embedding_model
@@ -26,9 +32,23 @@ MAX_MESSAGES: Final = 10
 _LOOKED_AT: Final = 100
 """Matches that are examined: some may lie on abandoned branches."""
 
-_BLOCK_TOKENS: Final = 2_500
+_AROUND: Final = 5
+"""The best matches whose neighbours are shown: a question without its answer says little."""
+
+EMBEDDING_SECONDS: Final = 5.0
+"""A call of a tool can wait longer for a vector than the beginning of an answer."""
+
 _MESSAGE_CHARS: Final = 1_500
-_SPEAKERS: Final = {MessageRole.ASSISTANT: "Assistant"}
+_NEIGHBOUR_CHARS: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The messages that are searched: those before the question. `unsealed` are in no block yet."""
+
+    ids: frozenset[UUID]
+    unsealed: Sequence[ChatMessage]
+    end: int
 
 
 @register_tool(when=lambda turn: turn.has_sealed_blocks, idempotent=True, harmless=True)
@@ -41,58 +61,89 @@ def search_conversation(
     if context.chat_id is None:
         raise ToolError("This conversation has no earlier part.")
     zone = ZoneInfo(context.time_zone)
-    turns = Turn.objects.filter(pk=context.turn_id) if context.turn_id else Turn.objects.none()
-    tip_id = turns.values_list("tip_id", flat=True).first()
-    messages = _search_keywords(context.chat_id, tip_id, query)
-    blocks = recall(
+    path = _path_of(context, context.chat_id)
+    search = PathSearch(
         context.chat_id,
-        query,
-        before_position=2**31 - 1,
-        limit_tokens=_BLOCK_TOKENS,
+        before_position=path.end,
+        latest=[spoken_of(message) for message in path.unsealed],
         **_vector_of(query, context),
-    ).taken
-    if not messages and not blocks:
+    )
+    today = timezone.now().astimezone(zone).date()
+    found = find_messages(search, query, today=today, limit=_LOOKED_AT)
+    best = [each for each in found if each.id in path.ids][:MAX_MESSAGES]
+    if not best:
         return "Nothing of that kind was said in this conversation. Try other words."
+    rows = _with_neighbours([each.id for each in best], path)
+    offsets = {each.id: each.offset for each in best}
+    listed = [row for row in rows if row.pk in offsets]
+    around = [row for row in rows if row.pk not in offsets]
     return "\n\n".join(
-        filter(None, [_render_messages(messages, zone), _render_blocks(blocks, zone)])
+        filter(None, [_render_matches(listed, offsets, zone), _render_around(around, zone)])
     )
 
 
-def _search_keywords(chat_id: UUID, tip_id: UUID | None, query: str) -> list[ChatMessage]:
-    """Return the best matches on the path to the tip, oldest first."""
-    literal = tsquery_literal(query, "any")
-    if literal is None:
-        return []
-    best = list(best_matches(ChatMessage.objects.filter(chat_id=chat_id), literal)[:_LOOKED_AT])
-    on_path = transcript.path_ids(chat_id, tip_id)
-    found = [message for message in best if message.pk in on_path][:MAX_MESSAGES]
-    return sorted(found, key=lambda message: message.position)
+def _path_of(context: ToolContext, chat_id: UUID) -> _Path:
+    """Read the path to the turn's tip, as far as it is older than the turn's question."""
+    turns = Turn.objects.filter(pk=context.turn_id) if context.turn_id else Turn.objects.none()
+    tip_id, asked_at = turns.values_list("tip_id", "question__position").first() or (None, None)
+    end = 2**31 - 1 if asked_at is None else asked_at
+    last = last_block(chat_id)
+    sealed_end = last.last_position + 1 if last else 0
+    newest = transcript.path(chat_id, tip_id, from_position=sealed_end)
+    unsealed = [message for message in newest if message.position < end]
+    later = {message.pk for message in newest if message.position >= end}
+    ids = frozenset(transcript.path_ids(chat_id, tip_id) - later)
+    return _Path(ids, unsealed, end)
+
+
+def _with_neighbours(best: Sequence[UUID], path: _Path) -> list[ChatMessage]:
+    """Return the messages, best first in `best`, with those around the first few; in their order."""
+    around = Q(pk__in=best) | Q(parent__in=best[:_AROUND]) | Q(children__in=best[:_AROUND])
+    rows = ChatMessage.objects.filter(around).distinct().select_related("assistant", "file")
+    on_path = [row for row in rows.defer("search") if row.pk in path.ids]
+    return sorted(on_path, key=lambda row: row.position)
 
 
 def _vector_of(query: str, context: ToolContext) -> dict[str, Any]:
-    """Return the query's vector and its model; nothing if the embedder fails, then words must
-    do."""
+    """Return the query's vector and its model.
+
+    Nothing if the embedder fails, then words must do; and nothing of the built-in one, which knows no
+    more than they do.
+    """
     try:
         model = default_embedding_model()
-        vector = embed_query(query, model=model, organization_id=context.organization_id)
+        if model.provider.is_offline:
+            return {}
+        vector = embed_query(
+            query,
+            model=model,
+            organization_id=context.organization_id,
+            timeout_seconds=EMBEDDING_SECONDS,
+        )
     except (ProviderError, Unavailable):
         return {}
     return {"vector": vector, "model_id": model.pk}
 
 
-def _render_messages(messages: Iterable[ChatMessage], zone: ZoneInfo) -> str:
-    lines = [
-        f"[{message.created_at.astimezone(zone):%Y-%m-%d %H:%M:%S}] "
-        f"{_SPEAKERS.get(MessageRole(message.role), 'User')}: {message.content[:_MESSAGE_CHARS]}"
-        for message in messages
-    ]
-    return "\n".join(["Messages with these words:", *lines]) if lines else ""
+def _render_matches(
+    messages: Iterable[ChatMessage], offsets: Mapping[UUID, int], zone: tzinfo
+) -> str:
+    lines = [_line(message, zone, offsets[message.pk], _MESSAGE_CHARS) for message in messages]
+    return "\n".join(["Messages with these words:", *lines])
 
 
-def _render_blocks(blocks: Iterable[Recalled], zone: ZoneInfo) -> str:
-    parts = [
-        f"[{block.from_at.astimezone(zone):%Y-%m-%d %H:%M} to "
-        f"{block.until_at.astimezone(zone):%Y-%m-%d %H:%M}]\n{block.content}"
-        for block in blocks
-    ]
-    return "\n".join(["Parts of the conversation about this:", *parts]) if parts else ""
+def _render_around(messages: Iterable[ChatMessage], zone: tzinfo) -> str:
+    lines = [_line(message, zone, 0, _NEIGHBOUR_CHARS) for message in messages]
+    shown = [line for line in lines if line]
+    return "\n".join(["What was said right before and after them:", *shown]) if shown else ""
+
+
+def _line(message: ChatMessage, zone: tzinfo, offset: int, most_chars: int) -> str:
+    """Return a message with its time and who said it; of a long one the part that was found."""
+    line = line_of(spoken_of(message))
+    if not line:
+        return ""
+    start = offset if len(line) > most_chars else 0
+    speaker = f"{line.partition(':')[0]}: " if start else ""
+    said = f"{'… ' if start else ''}{line[start : start + most_chars]}"
+    return f"[{message.created_at.astimezone(zone):%Y-%m-%d %H:%M:%S}] {speaker}{said}"

@@ -2,12 +2,14 @@
 
 Sealing works on what is stored: it may be done twice, stopped anywhere and continued later. A block
 is written under the chat's lock, behind the last block of its path, so that two workers cannot
-disagree. Blocks that cannot be embedded now wait for `embed_waiting`.
+disagree. Blocks that cannot be embedded now wait for `embed_waiting`, blocks that an older release indexed
+for `reindex_waiting`: until then they are found as a whole.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import structlog
@@ -17,11 +19,12 @@ from django.db.models import Q
 
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import Missing, Unavailable
-from amber.lib.search.hybrid import index_text
 from chats.messages import transcript
-from chats.messages.block_paths import chat_word, last_block, mark_active_path
+from chats.messages.block_paths import last_block, mark_active_path
+from chats.messages.block_words import INDEX_VERSION, count_words, index_pieces, spoken_of
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from engine.context.blocks import Spoken, block_hash, render, runs
+from engine.context.pieces import cut_run, read_pieces, store_pieces
 from engine.provider.model import ProviderError
 from engine.text import tokens
 from libraries.embedding.store import embed_texts
@@ -37,6 +40,8 @@ _READ_BATCH = 500
 
 _WRITE_BATCH = 32
 """Blocks written in one transaction, and embedded in one call."""
+
+SLICE_SECONDS: Final = 20.0
 
 _UNSEALED_SQL = """
 WITH RECURSIVE up AS (
@@ -83,28 +88,47 @@ def seal(chat_id: UUID) -> int:
 def embed(blocks: Sequence[MessageBlock]) -> bool:
     """Embed these blocks of one organization. Return False if the embedder failed.
 
-    Of a block that is longer than the embedder's limit, the beginning is embedded.
+    Each piece is embedded by itself, and the block's vector is their mean: what is searched first. The
+    built-in embedder knows no more than the words do, so it embeds blocks alone.
     """
     try:
         model = default_embedding_model()
+        texts = [embedded_texts(block, model) for block in blocks]
         vectors = embed_texts(
-            [embedded_text(block.full_content, model) for block in blocks],
+            [text for some in texts for text in some],
             model=model,
             organization_id=blocks[0].organization_id,
         )
     except (ProviderError, Unavailable) as error:
         logger.warning("blocks_not_embedded", chat_id=str(blocks[0].chat_id), reason=error.code)
         return False
-    for block, vector in zip(blocks, vectors, strict=True):
-        block.vector = vector
+    rest = iter(vectors)
+    for block, some in zip(blocks, texts, strict=True):
+        mine = list(islice(rest, len(some)))
+        block.vector = sum(mine) / len(mine)
+        block.piece_vectors = None if model.provider.is_offline else mine
         block.embedding_model_id = model.pk
-    MessageBlock.objects.bulk_update(blocks, ["vector", "embedding_model_id"])
+    MessageBlock.objects.bulk_update(blocks, ["vector", "piece_vectors", "embedding_model_id"])
     return True
 
 
-def embedded_text(content: str, model: EmbeddingModel) -> str:
-    """Return the part of a block that its vector covers."""
-    return tokens.beginning(content, model.max_input_tokens, model.encoding)
+def embedded_texts(block: MessageBlock, model: EmbeddingModel) -> list[str]:
+    """Return the texts that this model embeds of a block, each as far as it reads: the pieces, or the
+    whole."""
+    content = block.full_content
+    parts = [content]
+    if block.pieces and not model.provider.is_offline:
+        parts = [content[piece.start : piece.end] for piece in read_pieces(block.pieces)]
+    return [_beginning(part, model) for part in parts]
+
+
+def cached_texts(block: MessageBlock, model: EmbeddingModel) -> set[str]:
+    """Return all texts of a block that may have been embedded, also before it was cut into pieces."""
+    return {*embedded_texts(block, model), _beginning(block.full_content, model)}
+
+
+def _beginning(text: str, model: EmbeddingModel) -> str:
+    return tokens.beginning(text, model.max_input_tokens, model.encoding)
 
 
 def embed_waiting() -> None:
@@ -119,7 +143,7 @@ def embed_waiting() -> None:
         return
     other = Q(embedding_model_id__isnull=True)  # two ranges of the index, not a scan for <>
     other |= Q(embedding_model_id__lt=model.pk) | Q(embedding_model_id__gt=model.pk)
-    waiting = MessageBlock.objects.filter(other).defer("vector", "search")
+    waiting = MessageBlock.objects.filter(other).defer("vector", "piece_vectors", "search")
     while blocks := list(waiting[: _WRITE_BATCH * 4]):
         by_organization: dict[UUID, list[MessageBlock]] = {}
         for block in blocks:
@@ -130,6 +154,36 @@ def embed_waiting() -> None:
                     return
 
 
+def reindex_waiting() -> None:
+    """Index blocks anew whose words an older release chose, for a while: other periodic jobs wait.
+
+    They are found meanwhile, by the words they have.
+    """
+    until = time.monotonic() + SLICE_SECONDS
+    old = MessageBlock.objects.filter(index_version__lt=INDEX_VERSION)
+    while time.monotonic() < until:
+        blocks = list(old.defer("vector", "piece_vectors", "search")[:_WRITE_BATCH])
+        for block in blocks:
+            _reindex(block)
+        if not blocks:
+            return
+
+
+def _reindex(block: MessageBlock) -> None:
+    """Cut a block into pieces, unless it is, and index them. One that was embedded as a whole waits for
+    vectors of its pieces."""
+    run = list(_spoken(block.messages, is_opening=False))
+    fields: dict[str, Any] = {"index_version": INDEX_VERSION}
+    if block.pieces is None:
+        pieces = cut_run(run, count_words)
+        fields["pieces"] = store_pieces(pieces)
+        fields["embedding_model_id"] = None
+    else:
+        pieces = read_pieces(block.pieces)
+    fields["search"] = index_pieces(block.full_content, pieces, run, block.chat_id)
+    MessageBlock.objects.filter(pk=block.pk).update(**fields)
+
+
 def _unsealed_ids(chat: Chat, last: MessageBlock | None) -> list[UUID]:
     after = last.last_position if last else -1
     with connection.cursor() as cursor:
@@ -137,27 +191,17 @@ def _unsealed_ids(chat: Chat, last: MessageBlock | None) -> list[UUID]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _spoken(ids: Iterable[UUID]) -> Iterator[Spoken]:
-    """Yield the messages in this order, without the system messages that open the chat."""
-    opening = True
+def _spoken(ids: Iterable[UUID], *, is_opening: bool = True) -> Iterator[Spoken]:
+    """Yield the messages in this order, without the system messages that open the chat, if they begin
+    it."""
+    opening = is_opening
+    with_names = ChatMessage.objects.select_related("file", "assistant")
     for some in _batches(ids, _READ_BATCH):
-        rows = ChatMessage.objects.filter(pk__in=some).select_related("file").defer("search")
+        rows = with_names.filter(pk__in=some).defer("search")
         for row in sorted(rows, key=lambda row: row.position):
             opening = opening and row.opening_id == row.pk
             if not opening:
-                yield _one_spoken(row)
-
-
-def _one_spoken(row: ChatMessage) -> Spoken:
-    label = row.file.name if row.file else (row.tool_call or {}).get("name", "")
-    return Spoken(
-        id=str(row.pk),
-        role=row.role,
-        content=row.content,
-        created_at=row.created_at,
-        tokens=tokens.count_text(row.content),
-        label=label,
-    )
+                yield spoken_of(row)
 
 
 def _write(
@@ -197,6 +241,7 @@ def _block(
 ) -> MessageBlock:
     first, last = UUID(run[0].id), UUID(run[-1].id)
     content = render(run)
+    pieces = cut_run(run, count_words)
     return MessageBlock(
         organization_id=chat.organization_id,
         chat=chat,
@@ -212,7 +257,9 @@ def _block(
         until_at=run[-1].created_at,
         tokens=sum(message.tokens for message in run),
         tokens_before=previous.tokens_before + previous.tokens if previous else 0,
-        search=index_text(content, chat_word(chat.pk)),
+        pieces=store_pieces(pieces),
+        search=index_pieces(content, pieces, run, chat.pk),
+        index_version=INDEX_VERSION,
     )
 
 

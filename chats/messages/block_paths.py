@@ -11,7 +11,6 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from amber.lib.database.cached_sql import cache_sql
-from amber.lib.search.hybrid import pool_word
 from chats.models import ChatMessage, MessageBlock, Turn
 from engine.context.blocks import SealedBlock
 
@@ -52,11 +51,6 @@ def delete_blocks_with(message: ChatMessage) -> None:
     What remains is sealed again when the chat goes on.
     """
     MessageBlock.objects.filter(chat_id=message.chat_id, messages__contains=[message.pk]).delete()
-
-
-def chat_word(chat_id: UUID) -> str:
-    """Return the word that all blocks of a chat have in their index of words."""
-    return pool_word("chat", chat_id)
 
 
 def last_block(chat_id: UUID) -> MessageBlock | None:

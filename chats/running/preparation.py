@@ -1,4 +1,4 @@
-"""Prepare a turn's requests: gather on the task's thread, embed on the loop, then compose.
+"""Prepare a turn's requests: gather on the task's thread, embed on the loop meanwhile, then compose.
 
 The first one is gathered before the turn's coroutine starts, which would send exactly that back to
 the thread at once: it saves two thread switches before the provider gets the question. The turn's
@@ -8,10 +8,12 @@ writer is told what was composed. Nothing is decided here: `chats.context.gather
 from amber.lib.database.connections import release_connections
 from amber.lib.workers.thread_bridge import RunInThread, outcome_of
 from chats.context import gathering
-from chats.context.lookups import QuestionEmbedding, embed_question
+from chats.context.question_embedding import PendingEmbedding, QuestionEmbedding
 from chats.events.stream import Event
 from chats.messages.turn_messages import first_events
 from chats.running.writer import TurnWriter
+
+_Gathered = tuple[gathering.GatheredContext, gathering.RequestLayout]
 
 
 class Preparation:
@@ -20,6 +22,7 @@ class Preparation:
 
     def __init__(self, writer: TurnWriter) -> None:
         self._writer = writer
+        self.embedding = PendingEmbedding()
         self._first_events = outcome_of(lambda: first_events(writer.turn))
         self._first = outcome_of(self._gather)
         release_connections()
@@ -31,36 +34,40 @@ class Preparation:
     async def prepare_first(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
         """Return the first request.
 
-        Raises what `gathering.gather` and `gathering.prepare` raise.
+        Raises what `gathering.gather`, `gathering.lay_out` and `gathering.prepare` raise.
         """
-        return await self._embed_question(run_in_thread, *self._first.result())
+        return await self._finish(run_in_thread, self._first.result())
 
     async def prepare_again(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
-        """Return a new request, over what has been stored since."""
-        return await self._embed_question(run_in_thread, *await run_in_thread(self._gather))
+        """Return a new request, over what has been stored since, and with a vector that came late."""
+        return await self._finish(run_in_thread, await run_in_thread(self._gather))
 
-    async def _embed_question(
+    async def _finish(
         self,
         run_in_thread: RunInThread,
-        gathered: gathering.GatheredContext,
-        prepared: gathering.PreparedRequest | None,
+        gathered: _Gathered | gathering.PreparedRequest,
     ) -> gathering.PreparedRequest:
-        """Embed the question, holding no connection meanwhile, and compose the request."""
-        if prepared is not None:
-            return prepared
-        embedded = await embed_question(gathered.wanted)
-        return await run_in_thread(lambda: self._compose(gathered, embedded))
+        """Wait for the question's vector, holding no connection, and compose the request."""
+        if isinstance(gathered, gathering.PreparedRequest):
+            return gathered
+        context, layout = gathered
+        embedded = await self.embedding.wait(context.wanted)
+        return await run_in_thread(lambda: self._compose(context, layout, embedded))
 
-    def _gather(self) -> tuple[gathering.GatheredContext, gathering.PreparedRequest | None]:
+    def _gather(self) -> _Gathered | gathering.PreparedRequest:
         """Gather the context; if nothing is to be embedded, compose the request at once, too."""
-        gathered = gathering.gather(self._writer.turn)
-        if gathered.wanted.embedding_models:
-            return gathered, None
-        return gathered, self._compose(gathered, QuestionEmbedding())
+        context = gathering.gather(self._writer.turn, self.embedding)
+        layout = gathering.lay_out(self._writer.turn, context)
+        if context.wanted.embedding_models:
+            return context, layout
+        return self._compose(context, layout, QuestionEmbedding())
 
     def _compose(
-        self, gathered: gathering.GatheredContext, embedded: QuestionEmbedding
+        self,
+        context: gathering.GatheredContext,
+        layout: gathering.RequestLayout,
+        embedded: QuestionEmbedding,
     ) -> gathering.PreparedRequest:
-        prepared = gathering.prepare(self._writer.turn, gathered, embedded)
+        prepared = gathering.prepare(self._writer.turn, context, layout, embedded)
         self._writer.expect_answer(prepared, embedded.usages)
         return prepared

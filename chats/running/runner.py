@@ -85,6 +85,8 @@ class TurnRun(TaskRun):
         self._first_events_task: asyncio.Task[None] | None = None
         self._start_task: asyncio.Task[None] | None = None
         self._knowledge_task: asyncio.Task[None] | None = None
+        self._late_task: asyncio.Task[None] | None = None
+        self._is_vector_new = False
 
     # -- On the task's thread, before and after the coroutine ------------------------------------
 
@@ -111,7 +113,15 @@ class TurnRun(TaskRun):
             return None
         finally:
             saver.cancel()
-            begun = (self._first_events_task, self._knowledge_task, self._start_task)
+            self._preparation.embedding.give_up()
+            if self._late_task is not None:
+                self._late_task.cancel()
+            begun = (
+                self._first_events_task,
+                self._knowledge_task,
+                self._start_task,
+                self._late_task,
+            )
             others = [task for task in begun if task is not None]
             await asyncio.gather(saver, *others, return_exceptions=True)
             await self._feed.wait_until_flushed()
@@ -154,10 +164,21 @@ class TurnRun(TaskRun):
             prepared = await self._resume(prepared)
             if self._writer.turn.status != TurnStatus.RUNNING:
                 return
+        self._start_task = asyncio.create_task(self._record_start())
+        if self._preparation.embedding.is_late:
+            self._late_task = asyncio.create_task(self._record_late_vector())
+        deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
+        await self._run_steps(prepared, deadline)
+        while self._is_vector_new and self._writer.turn.status == TurnStatus.RUNNING:
+            self._is_vector_new = False
+            renewed = await self._preparation.prepare_again(self._run_in_thread)
+            await self._run_steps(renewed, deadline)
+
+    async def _run_steps(self, prepared: gathering.PreparedRequest, deadline: float) -> None:
+        """Run the turn to its end; or to the end of a round after which a late vector is there, by which
+        the next request finds more."""
         self._writer.manifest = prepared.manifest
         self._knowledge_task = asyncio.create_task(self._store_knowledge(prepared.knowledge))
-        self._start_task = asyncio.create_task(self._record_start())
-        deadline = asyncio.get_running_loop().time() + settings.AMBER_TURN_SECONDS
         new_events = loop.run(
             self._writer.account.watch_model(prepared.model),
             prepared.request,
@@ -168,6 +189,7 @@ class TurnRun(TaskRun):
             on_retry=self._writer.account.note_retry,
             exposure=prepared.exposure,
             mark=prepared.mark,
+            is_outdated=lambda: self._is_vector_new,
         )
         async with aclosing(new_events):
             async for loop_event in new_events:
@@ -233,6 +255,14 @@ class TurnRun(TaskRun):
         if self._writer.must_record_start:
             with self._guard_write():
                 await self._run_in_thread(self._writer.record_start)
+
+    async def _record_late_vector(self) -> None:
+        """Wait for a vector that came too late for the first request, and account for it."""
+        found = await self._preparation.embedding.wait_for_late()
+        if found.usages:
+            with self._guard_write():
+                await self._run_in_thread(lambda: self._writer.record_embedding(found.usages))
+        self._is_vector_new = bool(found.vectors) and not found.problem
 
     @contextmanager
     def _guard_write(self) -> Iterator[None]:

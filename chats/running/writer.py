@@ -107,6 +107,11 @@ class TurnWriter:
         self.turn = turn
         self.account.settle_embedding(turn)
 
+    def record_embedding(self, usages: Sequence[tuple[EmbeddingModel, Usage]]) -> None:
+        """Record what embedding the question cost, when its vector has come late."""
+        self.account.embedded = usages
+        self.account.settle_embedding(self.turn)
+
     def store_knowledge(self, knowledge: Knowledge, seq: int) -> None:
         """Store what the library's search found, before anything of the answer."""
         with self._hold_turn() as (turn, chat):

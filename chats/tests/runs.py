@@ -19,7 +19,7 @@ from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.context import gathering
-from chats.context.lookups import embed_question
+from chats.context.question_embedding import embed_question
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Chat, Turn, TurnStatus
 from chats.running import runner
@@ -159,4 +159,6 @@ def prepared_for(turn: Turn) -> gathering.PreparedRequest:
     """Return the turn's next request, as its runner would compose it."""
     with as_tenant(Tenant(turn.organization_id, turn.user_id, turn.guest_id)):
         gathered = gathering.gather(turn)
-        return gathering.prepare(turn, gathered, asyncio.run(embed_question(gathered.wanted)))
+        layout = gathering.lay_out(turn, gathered)
+        embedded = asyncio.run(embed_question(gathered.wanted))
+        return gathering.prepare(turn, gathered, layout, embedded)

@@ -18,7 +18,8 @@ _RESULT_CHARS = 600
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """One message of a path. `label` names a file or a tool. `tokens` counts `content`."""
+    """One message of a path. `label` names a file, a tool, or who said it. `tokens` counts
+    `content`."""
 
     id: str
     role: str
@@ -84,7 +85,19 @@ def runs(messages: Iterable[Spoken], *, block_tokens: int) -> Iterator[list[Spok
 
 def render(run: Sequence[Spoken]) -> str:
     """Return a block's text: one line per message; tool results are cut, calls left out."""
-    return "\n".join(line for line in map(_line, run) if line)
+    return "\n".join(line for line in map(line_of, run) if line)
+
+
+def line_of(message: Spoken) -> str:
+    """Return a message as a block has it; empty if it says nothing."""
+    text = message.content.strip()
+    if message.role == MessageRole.FILE:
+        return f"File: {message.label}" + (f" ({text})" if text else "")
+    if message.role == MessageRole.TOOL:
+        return f"{message.label or 'Tool'} returned: {_shorten(text)}"
+    speaker = ROLES[message.role].speaker
+    is_said = speaker and text and message.role != MessageRole.TOOL_CALL
+    return f"{str(speaker).title()}: {text}" if is_said else ""
 
 
 def block_hash(previous_hash: str, run: Sequence[Spoken]) -> str:
@@ -119,17 +132,6 @@ def _question_begins(messages: Sequence[Spoken]) -> int:
     while start > 0 and ROLES[messages[start - 1].role].joins_question:
         start -= 1
     return start
-
-
-def _line(message: Spoken) -> str:
-    text = message.content.strip()
-    if message.role == MessageRole.FILE:
-        return f"File: {message.label}" + (f" ({text})" if text else "")
-    if message.role == MessageRole.TOOL:
-        return f"{message.label or 'Tool'} returned: {_shorten(text)}"
-    speaker = ROLES[message.role].speaker
-    is_said = speaker and text and message.role != MessageRole.TOOL_CALL
-    return f"{str(speaker).title()}: {text}" if is_said else ""
 
 
 def _shorten(text: str) -> str:

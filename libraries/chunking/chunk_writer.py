@@ -11,7 +11,8 @@ COPY's binary form: https://www.postgresql.org/docs/18/sql-copy.html#id-1.9.3.55
 """
 
 import struct
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -50,12 +51,12 @@ class ChunkRow:
 
 
 @transaction.atomic
-def write_chunks(rows: Iterable[ChunkRow]) -> int:
-    """Write the rows by one COPY and return their number.
+def write_chunks(rows: Iterable[ChunkRow]) -> Counter[str]:
+    """Write the rows by one COPY and return how many are in each language.
 
     Raises IntegrityError for vectors of a size that the model does not make.
     """
-    count = 0
+    languages: Counter[str] = Counter()
     stamp = _INTEGER8.pack((datetime.now(UTC) - _EPOCH) // timedelta(microseconds=1))
     with connection.cursor() as cursor:
         cursor.execute(_NEW_TABLE)
@@ -67,12 +68,13 @@ def write_chunks(rows: Iterable[ChunkRow]) -> int:
     ):
         copy.write(_HEAD)
         for row in rows:
-            copy.write(_pack_row(row, stamp))
-            count += 1
+            words = chunk_words(row.library_id, row.name, row.heading or "", row.content)
+            copy.write(_pack_row(row, words.counted, stamp))
+            languages[words.language] += 1
         copy.write(_TAIL)
     with connection.cursor() as cursor:
         cursor.execute(_INSERT)
-    return count
+    return languages
 
 
 _COLUMNS: Final = """
@@ -97,8 +99,7 @@ _INTEGER8: Final = struct.Struct(">q")
 _TRUE: Final = b"\1"
 
 
-def _pack_row(row: ChunkRow, stamp: bytes) -> bytes:
-    words = chunk_words(row.library_id, row.name, row.heading or "", row.content)
+def _pack_row(row: ChunkRow, words: Mapping[str, int], stamp: bytes) -> bytes:
     fields = (
         new_id().bytes,
         stamp,

@@ -9,6 +9,7 @@ Locks are taken in one order everywhere: documents, by id, then their library.
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -18,6 +19,7 @@ from django.db.models import F
 from psycopg.errors import LockNotAvailable
 
 from amber.lib.database.lease import RUNNING
+from amber.lib.search.languages import add_up
 from libraries.chunking.chunk_writer import ChunkRow, write_chunks
 from libraries.chunking.chunker import Chunk
 from libraries.ingestion.claims import models_wanted, running_documents
@@ -78,17 +80,22 @@ def _publish(
     wanted = [work for work in works if work.document.pk in ids]
     removed = {model_id: _remove_old(ids, model_id) for model_id in vectors}
     # Documents and library are locked only after the chunks are written, which may take minutes.
-    for model_id, spool in vectors.items():
-        _copy_chunks(works, ids, model_id, spool)
+    languages = {
+        model_id: _copy_chunks(works, ids, model_id, spool) for model_id, spool in vectors.items()
+    }
     _lock_documents(wanted)
-    current = _lock_library(library, wanted, set(vectors))
+    now = _lock_library(library, wanted, set(vectors))
+    current: UUID = now.embedding_model_id
     for work in wanted:
         work.timings[DocumentStage.READY] = round((time.monotonic() - began) * 1_000)
     make_ready(wanted)
     if current in vectors:
         added = sum(len(work.chunks) for work in wanted)
         change = added - removed[current]
-        Library.objects.filter(pk=library.pk).update(chunk_count=F("chunk_count") + change)
+        Library.objects.filter(pk=library.pk).update(
+            chunk_count=F("chunk_count") + change,
+            languages=add_up([now.languages, languages[current]]),
+        )
 
 
 def _remove_old(ids: set[UUID], model_id: UUID) -> int:
@@ -96,8 +103,14 @@ def _remove_old(ids: set[UUID], model_id: UUID) -> int:
     return int(old.delete()[0])
 
 
-def _copy_chunks(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool) -> None:
-    """Write all chunks of one model, piece by piece. Raises DocumentsLostError."""
+def _copy_chunks(
+    works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: VectorSpool
+) -> Counter[str]:
+    """Write all chunks of one model, piece by piece; return how many are in each language.
+
+    Raises DocumentsLostError.
+    """
+    languages: Counter[str] = Counter()
     spool.rewind()
     pieces = [(work, chunk) for work in works for chunk in work.chunks]
     for start in range(0, len(pieces), PIECE_ROWS):
@@ -105,11 +118,12 @@ def _copy_chunks(works: Sequence[Work], ids: set[UUID], model_id: UUID, spool: V
             _check_unlocked([work for work in works if work.document.pk in ids])
         piece = pieces[start : start + PIECE_ROWS]
         vectors = spool.take(len(piece))
-        write_chunks(
+        languages += write_chunks(
             _row(work, chunk, model_id, vector)
             for (work, chunk), vector in zip(piece, vectors, strict=True)
             if work.document.pk in ids
         )
+    return languages
 
 
 def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]") -> ChunkRow:
@@ -127,7 +141,7 @@ def _row(work: Work, chunk: Chunk, model_id: UUID, vector: "NDArray[np.float16]"
         heading=chunk.heading,
         tokens=chunk.tokens,
         vector=vector,
-        name=f"{document.path or ''} {document.name}",
+        name=document.searched_name,
     )
 
 
@@ -160,16 +174,16 @@ def _lock_documents(works: Sequence[Work]) -> None:
         raise DocumentsLostError(set(fences) - still)
 
 
-def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> UUID:
-    """Lock the library and return the id of its current model. Raises DocumentsLostError,
+def _lock_library(library: Library, works: Sequence[Work], given: set[UUID]) -> Library:
+    """Lock the library and return it as it is now. Raises DocumentsLostError,
     ModelsChangedError."""
     rows = Library.objects.select_for_update(no_key=True, of=("self",))
     related = ("embedding_model", "next_embedding_model")
-    now = rows.select_related(*related).filter(pk=library.pk, deleted_at=None).first()
+    found = rows.select_related(*related).filter(pk=library.pk, deleted_at=None)
+    now: Library | None = found.first()
     if now is None:
         raise DocumentsLostError({work.document.pk for work in works})
     for work in works:
         if {model.pk for model in models_wanted(now, work.stage)} != given:
             raise ModelsChangedError
-    current: UUID = now.embedding_model_id
-    return current
+    return now

@@ -9,15 +9,19 @@ embedding.
 
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median, quantiles
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from libraries.models import Document, Library
 from libraries.retrieval.question_sets import JudgedQuestion, QuestionSetError
 from libraries.retrieval.search import BOTH_RETRIEVERS, MAX_K, SearchResult, search
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DEPTHS: Final = (1, 5, 10)
 PASSAGES: Final = MAX_K
@@ -58,8 +62,9 @@ def evaluate(
     questions: Sequence[JudgedQuestion],
     *,
     retrievers: Collection[str] = BOTH_RETRIEVERS,
+    embed: "Callable[[str], NDArray[np.float32]] | None" = None,
 ) -> list[EvaluationResult]:
-    """Ask all questions, in order.
+    """Ask all questions, in order; `embed` takes the place of the library's embedder, if given.
 
     A document that the library does not have counts as not found. Raises QuestionSetError if it has
     none of them.
@@ -68,7 +73,10 @@ def evaluate(
     outcomes = []
     for question in questions:
         began = time.perf_counter()
-        found = search([library], question.text, k=PASSAGES, retrievers=retrievers)
+        known = {library.embedding_model_id: embed(question.text)} if embed else None
+        found = search(
+            [library], question.text, k=PASSAGES, retrievers=retrievers, query_vectors=known
+        )
         latency_ms = (time.perf_counter() - began) * 1_000
         best = max((passage.relevance for passage in found.passages), default=0.0)
         documents = _documents(found, names)

@@ -1,16 +1,19 @@
 """Find chunks by the words of a question: BM25 over some libraries, by the GIN index.
 
-    score = sum over words of idf · tf (k1 + 1) / (tf + k1 (1 - b + b · length / mean length))
+`ts_rank` knows no rarity; `engine.relevance.bm25` has the formula. One statement: each word is looked
+up alone, in all forms that these libraries may hold it in, which tells how many chunks have it; the
+chunks with the most of the question's rare words are kept, and only their words are counted. Words
+that more than MOST_HITS chunks have are not looked up further: they choose no chunk, and weigh what
+they weigh among those chosen.
 
-(Robertson and Zaragoza, https://www.staff.city.ac.uk/~sbrp622/papers/foundations_bm25_review.pdf;
-`ts_rank` knows no idf: `engine.relevance.measures` has it.) One statement: each word is looked up
-alone, which tells how many chunks of these libraries have it (n); the chunks with the most of the
-question's rare words are kept, and only their words are counted. Words that more than MOST_HITS
-chunks have are not looked up further: they choose no chunk, and weigh what they weigh among those
-chosen.
+A word is as rare as it is among chunks in the question's language: "und" is in every German chunk of
+a library that is English for the most part.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,15 +21,13 @@ import orjson
 from django.db import connection
 
 from amber.lib.database.plans import with_own_plans
+from amber.lib.search.languages import add_up
 from amber.lib.search.words import word_literal
+from engine.relevance.bm25 import COMMON_SHARE, score
 from engine.relevance.measures import PASSAGES, coverage, idf
 from libraries.chunking.chunk_words import AskedWord, library_word, occurrences_of, words_asked
 from libraries.retrieval.ranking import KeywordResult, TextHit
 from libraries.retrieval.scope import SearchScope
-
-K1: Final = 1.2
-B: Final = 0.75
-"""The textbook's values; none was fitted."""
 
 MOST_HITS: Final = 3_000
 """Limit of one word. Libraries of so many chunks are ranked exactly; in larger ones such a word is
@@ -37,79 +38,101 @@ CANDIDATES: Final = 100
 
 def search_keywords(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
     """Find at most CANDIDATES hits, best first. One query; none for a question without words."""
-    words = words_asked(query)
     scopes = [scope for scope in scopes if scope.library_ids]
-    if not words or not scopes:
+    languages = add_up(scope.languages for scope in scopes)
+    is_early = any(scope.is_early for scope in scopes)
+    asked = words_asked(query, languages, is_early=is_early)
+    if not asked.words or not scopes:
         return KeywordResult()
-    rows = _rows(scopes, words)
+    total = sum(scope.chunk_count for scope in scopes)
+    comparable = _comparable(total, languages, asked.language)
+    rows = _rows(scopes, asked.words, comparable)
     if not rows:
         return KeywordResult()
-    total = max(sum(scope.chunk_count for scope in scopes), *rows[0][3].values())
-    counts = {number: rows[0][3].get(str(number + 1), 0) for number in range(len(words))}
-    return _rank_rows([row[:3] for row in rows], counts, total, words)
+    held = [rows[0][3].get(str(number), 0) for number in range(1, len(asked.words) + 1)]
+    counts = _Counts(held, max(total, *held), comparable)
+    return _rank_rows([row[:3] for row in rows], counts, asked.words)
+
+
+def _comparable(total: int, languages: Mapping[str, int], language: str) -> int:
+    """Return how many of all chunks are in the question's language; all, where it has none."""
+    share = languages.get(language, 0) / (sum(languages.values()) or 1)
+    return max(1, round(total * share)) if share else total
 
 
 _Row = tuple[UUID, int, list[float]]
-"""A chunk, its length in tokens, and the `ts_rank` of each word."""
+"""A chunk, its length in tokens, and the `ts_rank` of each form of each word."""
 
 
-def _rank_rows(
-    rows: Sequence[_Row], counts: Mapping[int, int], total: int, words: Sequence[AskedWord]
-) -> KeywordResult:
-    mean_length = sum(length for _, length, _ in rows) / len(rows) or 1.0
-    occurrences = [[occurrences_of(rank) for rank in ranks] for _, _, ranks in rows]
-    idfs = _idfs(occurrences, counts, total)
-    shares = _shares(idfs, counts, words)
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """How many chunks hold each word, of all of them and of those in the question's language."""
+
+    held: Sequence[int]
+    total: int
+    comparable: int
+
+
+def _rank_rows(rows: Sequence[_Row], counts: _Counts, words: Sequence[AskedWord]) -> KeywordResult:
+    mean_length = sum(length for _, length, _ in rows) / len(rows)
+    occurrences = [_occurrences(ranks, words) for _, _, ranks in rows]
+    most = _most(occurrences, counts)
+    shares = _shares(counts, most, words)
     whole = sum(shares)
+    ranking = {
+        number: min(idf(held, counts.comparable), most[number])
+        * (1.0 if words[number].tells else COMMON_SHARE)
+        for number, held in enumerate(counts.held)
+    }
     hits = []
     for (pk, length, _), found in zip(rows, occurrences, strict=True):
-        damping = K1 * (1 - B + B * length / mean_length)
-        score = sum(
-            weight * tf * (K1 + 1) / (tf + damping)
-            for weight, tf in zip(idfs, found, strict=True)
-            if tf
-        )
-        held = sum(share for share, tf in zip(shares, found, strict=True) if tf)
-        hits.append(TextHit(pk, score, coverage(held, whole)))
+        ranked = score(ranking, found, length=length, mean_length=mean_length)
+        held = sum(shares[number] for number in found)
+        hits.append(TextHit(pk, ranked, coverage(held, whole)))
     hits.sort(key=lambda hit: (-hit.score, hit.id))
     is_cut = len(hits) == CANDIDATES
-    return KeywordResult(hits, hits[-1].score if is_cut else 0.0)
+    weights = {form: ranking[number] for number, word in enumerate(words) for form in word.forms}
+    return KeywordResult(hits, hits[-1].score if is_cut else 0.0, weights)
 
 
-def _shares(
-    idfs: Sequence[float], counts: Mapping[int, int], words: Sequence[AskedWord]
-) -> list[float]:
+def _occurrences(ranks: Sequence[float], words: Sequence[AskedWord]) -> dict[int, int]:
+    """Return how often a chunk has each word that it has, in any form, by the word's number."""
+    left = iter(ranks)
+    counted = {
+        number: sum(occurrences_of(rank) for rank in islice(left, len(word.literals)))
+        for number, word in enumerate(words)
+    }
+    return {number: count for number, count in counted.items() if count}
+
+
+def _shares(counts: _Counts, most: Sequence[float], words: Sequence[AskedWord]) -> list[float]:
     """Return each word's share of the question: its rarity, if it tells something or none does."""
     any_tells = any(word.tells for word in words)
     return [
-        weight
+        min(PASSAGES.rarity(held, counts.total), limit)
         * (word.tells or not any_tells)
-        * PASSAGES.weigh_absence(counts[number], is_pair=word.is_pair)
-        for number, (weight, word) in enumerate(zip(idfs, words, strict=True))
+        * PASSAGES.weigh_absence(held, is_pair=word.is_pair)
+        for held, limit, word in zip(counts.held, most, words, strict=True)
     ]
 
 
-def _idfs(
-    occurrences: Sequence[Sequence[int]], counts: Mapping[int, int], total: int
-) -> list[float]:
-    """Return the idf of each word.
+def _most(occurrences: Sequence[Mapping[int, int]], counts: _Counts) -> list[float]:
+    """Return the most that each word can weigh.
 
-    A word that was not counted to the end weighs no more than it does among the chosen chunks.
+    One that was not counted to the end weighs no more than it does among the chosen chunks.
     """
-    idfs = []
-    for number, counted in counts.items():
-        weight = idf(counted, total)
-        if counted > MOST_HITS:
-            having = sum(1 for found in occurrences if found[number])
-            weight = min(weight, idf(having, len(occurrences)))
-        idfs.append(weight)
-    return idfs
+    return [
+        idf(sum(1 for found in occurrences if number in found), len(occurrences))
+        if held > MOST_HITS
+        else math.inf
+        for number, held in enumerate(counts.held)
+    ]
 
 
 # `search || ''` unpacks a chunk's words once for all ranks, which OFFSET 0 keeps so.
 _SQL: Final = """
 WITH asked AS (
-    SELECT * FROM unnest(%s::tsquery[]) WITH ORDINALITY AS a (word, number)
+    SELECT * FROM unnest(%s::tsquery[]) WITH ORDINALITY AS a (form, number)
 ), hits AS MATERIALIZED (
     {found}
 ), counts AS (
@@ -122,7 +145,7 @@ WITH asked AS (
     LIMIT {candidates}
 )
 SELECT words.id, words.tokens,
-    ARRAY(SELECT ts_rank('{{1,1,1,1}}', words.search, word) FROM asked ORDER BY number),
+    ARRAY(SELECT ts_rank('{{1,1,1,1}}', words.search, form) FROM asked ORDER BY number),
     (SELECT jsonb_object_agg(number, held) FROM counts)
 FROM chosen CROSS JOIN LATERAL (
     SELECT id, tokens, search || '' AS search FROM libraries_documentchunk
@@ -136,11 +159,10 @@ _FOUND: Final = """SELECT number, id
 
 
 @with_own_plans()
-def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord]) -> list[Any]:
-    total = sum(scope.chunk_count for scope in scopes)
+def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord], total: int) -> list[Any]:
     places = [word_literal(library_word(pk)) for scope in scopes for pk in scope.library_ids]
-    literals = [word.literal for word in words]
-    queries = [f"({' | '.join(places)}) & ({literal})" for literal in literals]
+    forms = [literal for word in words for literal in word.literals]
+    queries = [f"({' | '.join(places)}) & ({word.literal})" for word in words]
     sql = _SQL.format(
         found=" UNION ALL ".join([_FOUND] * len(scopes)), most=MOST_HITS, candidates=CANDIDATES
     )
@@ -156,7 +178,7 @@ def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord]) -> list[Any
         )
     ]
     with connection.cursor() as cursor:
-        cursor.execute(sql, [literals, *within, total])
+        cursor.execute(sql, [forms, *within, total])
         rows = cursor.fetchall()
     return [(pk, length, ranks, _decode_counts(counts)) for pk, length, ranks, counts in rows]
 

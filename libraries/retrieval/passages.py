@@ -2,9 +2,11 @@
 
     passage.content == document.text[passage.start : passage.end]
 
-Chunks of one document that overlap or touch become one passage, at the place of the better one.
+Chunks of one document that overlap or touch become one passage, at the place of the better one. Of
+weaker ones less is shown (`libraries.retrieval.stretches`).
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +18,7 @@ from django.db import connection
 from amber.lib.wire_fields import Id
 from engine.relevance.measures import PASSAGES
 from libraries.retrieval.ranking import RankedChunk
+from libraries.retrieval.stretches import best_stretch, shown_share
 
 JOINED_SHARE: Final = 0.5
 """Least share of the relevance of the chunk it would join: a neighbour of less only adds length."""
@@ -23,8 +26,8 @@ JOINED_SHARE: Final = 0.5
 MIN_RELEVANCE: Final = PASSAGES.least
 """Passages below it are not worth showing to a model; see docs/retrieval.md."""
 
-MAX_JOINED: Final = 4
-"""Limit of chunks in one passage: with the usual 400 tokens, two pages."""
+MAX_JOINED: Final = 6
+"""Limit of chunks in one passage: with the usual 200 tokens, two pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,8 @@ class ChunkText(NamedTuple):
     content: str
     name: str
     path: str | None
+    page_starts: Sequence[int]
+    """Where pages begin inside it, as offsets in the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +153,20 @@ def hits_of(
 
 _TEXTS: Final = """
 SELECT c.id, c.document_id, c.library_id, c.embedding_model_id, c."order", c.start, c."end",
-    c.page, c.heading, c.content, d.name, d.path
+    c.page, c.heading, c.content, d.name, d.path,
+    ARRAY(SELECT p FROM unnest(d.pages) AS p WHERE c.page IS NOT NULL AND p > c.start AND p < c."end")
 FROM libraries_documentchunk c JOIN libraries_document d ON d.id = c.document_id
 WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
 """
 
 
-def passages_of(hits: Iterable[ChunkHit], *, count: int) -> list[Passage]:
-    """Return at most `count` passages, best first. One more query if joined chunks do not touch."""
+def passages_of(
+    hits: Iterable[ChunkHit], weights: Mapping[str, float], *, count: int
+) -> list[Passage]:
+    """Return at most `count` passages, best first. One more query if joined chunks do not touch.
+
+    `weights` are those of the question's words.
+    """
     groups: list[list[ChunkHit]] = []
     for hit in hits:
         group = _neighbours(groups, hit)
@@ -167,7 +178,7 @@ def passages_of(hits: Iterable[ChunkHit], *, count: int) -> list[Passage]:
             groups.append([hit])
     contents = _contents(groups)
     return [
-        _passage(number, group, content)
+        _passage(number, group, content, weights)
         for number, (group, content) in enumerate(zip(groups, contents, strict=True), 1)
     ]
 
@@ -185,24 +196,38 @@ def _neighbours(groups: Iterable[list[ChunkHit]], hit: ChunkHit) -> list[ChunkHi
     return None
 
 
-def _passage(number: int, group: Sequence[ChunkHit], content: str) -> Passage:
+def _passage(
+    number: int, group: Sequence[ChunkHit], content: str, weights: Mapping[str, float]
+) -> Passage:
     best = group[0]
     chunks = sorted((hit.chunk for hit in group), key=lambda chunk: chunk.order)
+    shares = [(len(hit.chunk.content), shown_share(hit.ranked.strength)) for hit in group]
+    share = sum(chars * each for chars, each in shares) / sum(chars for chars, _ in shares)
+    first, last = best_stretch(content, weights, limit_chars=math.ceil(share * len(content)))
+    start = chunks[0].start + first
     return Passage(
         number=number,
         chunk_ids=tuple(chunk.id for chunk in chunks),
-        content=content,
+        content=content[first:last],
         document=PassageDocument(best.chunk.document_id, best.chunk.name, best.chunk.path),
         library_id=best.chunk.library_id,
-        start=chunks[0].start,
-        end=chunks[-1].end,
-        page=chunks[0].page,
+        start=start,
+        end=chunks[0].start + last,
+        page=_page_at(chunks, start),
         heading=best.chunk.heading,
         score=best.ranked.score,
         relevance=max(hit.ranked.relevance for hit in group),
         text_rank=best.ranked.text_rank,
         vector_rank=best.ranked.vector_rank,
     )
+
+
+def _page_at(chunks: Sequence[ChunkText], start: int) -> int | None:
+    """Return the page that an offset in one of the chunks, or between two, is on."""
+    chunk = [each for each in chunks if each.start <= start][-1]
+    if chunk.page is None:
+        return None
+    return chunk.page + sum(1 for begin in chunk.page_starts if begin <= start)
 
 
 def _contents(groups: Sequence[Sequence[ChunkHit]]) -> list[str]:

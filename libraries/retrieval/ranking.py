@@ -26,10 +26,11 @@ The module is pure. It does not decide what is relevant enough: callers compare 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from engine.relevance.fusion import reciprocal_ranks
 from engine.relevance.measures import PASSAGES, ramp, standout
 
 K: Final = 2
@@ -69,10 +70,14 @@ class TextHit:
 
 @dataclass(frozen=True, slots=True)
 class KeywordResult:
-    """The chunks that words found, best first. No other chunk scores more than `floor`."""
+    """The chunks that words found, best first. No other chunk scores more than `floor`.
+
+    `weights` are those of the question's words, by each form that a chunk may hold.
+    """
 
     hits: Sequence[TextHit] = ()
     floor: float = 0.0
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,14 @@ class VectorResult:
 class RankedChunk:
     """A chunk in the fused ranking. A `score` of 1 means first in every retriever that counts.
 
-    `relevance` is from 0 to 1, by the better of the retrievers.
+    `relevance` is from 0 to 1, by the better of the retrievers. So is `strength`, which says how near
+    it comes to the best that was found: 1 for that one.
     """
 
     id: UUID
     score: float
     relevance: float
+    strength: float
     text_rank: int | None
     vector_rank: int | None
 
@@ -129,22 +136,48 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[RankedChu
     text_ranks = {hit.id: rank for rank, hit in enumerate(text.hits, 1)}
     coverages = {hit.id: hit.coverage for hit in text.hits}
     vector_ranks: dict[UUID, int] = {}
-    scores = {pk: weights.text / (K + rank) for pk, rank in text_ranks.items()}
+    rankings = [([hit.id for hit in text.hits], weights.text)]
+    rankings += [
+        ([pk for pk, _ in retriever.hits], weight)
+        for retriever, weight in zip(vectors, weights.vectors, strict=True)
+    ]
+    scores = reciprocal_ranks(rankings, k=K)
     relevances = dict(coverages)
+    strengths = _strengths(text, vectors, weights)
     for retriever, weight in zip(vectors, weights.vectors, strict=True):
         for rank, (pk, similarity) in enumerate(retriever.hits, 1):
             vector_ranks[pk] = rank
-            scores[pk] = scores.get(pk, 0.0) + weight / (K + rank)
             stands_out = standout(similarity, retriever, PASSAGES) * min(1.0, weight)
             relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
         RankedChunk(
-            pk, score / best, min(1.0, relevances[pk]), text_ranks.get(pk), vector_ranks.get(pk)
+            pk,
+            score / best,
+            min(1.0, relevances[pk]),
+            strengths[pk],
+            text_ranks.get(pk),
+            vector_ranks.get(pk),
         )
         for pk, score in scores.items()
     ]
     return sorted(ranked, key=lambda each: (-each.score, each.text_rank or len(scores), each.id))
+
+
+def _strengths(
+    text: KeywordResult, vectors: Sequence[VectorResult], weights: Weights
+) -> dict[UUID, float]:
+    """Return how near each chunk comes to the best one, by the retriever that says the most for it."""
+    found: dict[UUID, float] = {}
+    for hit in text.hits:
+        found[hit.id] = weights.text * hit.score / (text.hits[0].score or 1.0)
+    for retriever, weight in zip(vectors, weights.vectors, strict=True):
+        most = retriever.hits[0][1] - retriever.mean if retriever.hits else 0.0
+        for pk, similarity in retriever.hits:
+            near = (similarity - retriever.mean) / most if most > 0 else 1.0
+            found[pk] = max(found.get(pk, 0.0), min(1.0, weight) * max(0.0, near))
+    best = max(found.values(), default=0.0) or 1.0
+    return {pk: strength / best for pk, strength in found.items()}
 
 
 def weigh(text: KeywordResult, vectors: Sequence[VectorResult]) -> Weights:

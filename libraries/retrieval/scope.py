@@ -7,9 +7,11 @@ the retrievers get ids.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 from uuid import UUID
 
+from amber.lib.search.languages import add_up
+from amber.lib.search.stems import WORDS_FORM
 from libraries.models import Document, DocumentChunk, Library
 from providers.models import EmbeddingModel
 
@@ -34,12 +36,16 @@ class SearchScope:
     """The chunks of one embedding model in some libraries; `document_ids` None means all documents.
 
     `chunk_count` is how many there are; with filters they are counted no further than COUNTED.
+    `languages` says how the libraries' chunks divide by language. `is_early` means that not all
+    hold the present form of words yet.
     """
 
     model: EmbeddingModel
     library_ids: tuple[UUID, ...]
     document_ids: tuple[UUID, ...] | None
     chunk_count: int
+    languages: Mapping[str, int] = field(default_factory=dict)
+    is_early: bool = False
 
 
 COUNTED: Final = 20_000
@@ -60,6 +66,7 @@ def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[Sea
                 tuple(library.pk for library in group),
                 None,
                 sum(library.chunk_count for library in group),
+                **_words_of(group),
             )
             for group in groups
         ]
@@ -84,7 +91,20 @@ def _filter_scope(libraries: Sequence[Library], document_ids: tuple[UUID, ...]) 
     rows = DocumentChunk.objects.filter(
         library__in=library_ids, embedding_model=model, document__in=document_ids
     )
-    return SearchScope(model, library_ids, document_ids, rows[:COUNTED].count())
+    count = rows[:COUNTED].count()
+    return SearchScope(model, library_ids, document_ids, count, **_words_of(libraries))
+
+
+class _Words(TypedDict):
+    languages: Mapping[str, int]
+    is_early: bool
+
+
+def _words_of(libraries: Sequence[Library]) -> _Words:
+    return {
+        "languages": add_up(library.languages for library in libraries),
+        "is_early": any(library.words_form < WORDS_FORM for library in libraries),
+    }
 
 
 def condition_of(scope: SearchScope) -> tuple[str, list[Any]]:

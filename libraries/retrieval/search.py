@@ -5,7 +5,7 @@
 
 Words (`keyword_retriever`) and vectors (`vector_retriever`, once for each embedding model in use)
 are asked, their rankings are fused by how far each can be trusted for this question (`ranking`), an
-operator's reranker may have the last word (`rerank`), and neighbours become passages (`passages`).
+operator's reranker may have the last word (`providers.reranker`), and neighbours become passages (`passages`).
 
 The caller brings libraries it may see, with their `embedding_model` and its provider selected;
 nothing outside of them is found. Searching blocks. It does not fail because a provider or the
@@ -23,15 +23,15 @@ from django.db import transaction
 
 from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
-from libraries.embedding.store import embed_query
+from libraries.embedding.store import QUERY_SECONDS, embed_query
 from libraries.models import Library
-from libraries.retrieval import rerank
 from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.passages import MIN_RELEVANCE, ChunkHit, Passage, hits_of, passages_of
 from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
 from libraries.retrieval.vector_retriever import VectorQuery, find_by_vector, prepare_connection
+from providers import reranker
 from providers.models import EmbeddingModel
 
 if TYPE_CHECKING:
@@ -55,9 +55,6 @@ logger = structlog.get_logger(__name__)
 BOTH_RETRIEVERS: Final = ("words", "vectors")
 DEFAULT_K: Final = 8
 MAX_K: Final = 50
-
-RERANKED: Final = 40
-"""Chunks shown to a reranker: where the right one is not among them, it is mostly not found."""
 
 NOT_EMBEDDED: Final = "The embedding model did not answer, so only words were searched."
 
@@ -83,12 +80,13 @@ def search(
     query_vectors: "QueryVectors | None" = None,
     user_id: UUID | None = None,
     retrievers: Collection[str] = BOTH_RETRIEVERS,
+    query_seconds: float = QUERY_SECONDS,
 ) -> SearchResult:
     """Find at most `k` passages, best first.
 
     `query_vectors`, by the id of the embedding model, spare the call of a provider; `user_id` is
     who pays for one. `retrievers` are "words", "vectors" or both, to see what each does alone.
-    Costs four to eleven queries, and for each model a second of waiting for a provider at most.
+    Costs four to eleven queries, and for each model `query_seconds` of waiting for a provider at most.
     """
     scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
     if not scopes or not query.strip():
@@ -96,17 +94,17 @@ def search(
     notes: list[str] = []
     vectors: dict[UUID, NDArray[np.float32]] = {}
     if "vectors" in retrievers:
-        caller = _QueryRunner(libraries[0].organization_id, user_id, query, notes)
+        caller = _QueryRunner(libraries[0].organization_id, user_id, query, notes, query_seconds)
         vectors = caller.vectors(scopes, query_vectors or {})
     with transaction.atomic():
         prepare_connection()
         words = search_keywords(scopes, query) if "words" in retrievers else KeywordResult()
         ranked = fuse(words, _vector_results(query, scopes, vectors, words))
-    at_once = RERANKED if rerank.is_configured() else 2 * k
+    at_once = reranker.SHOWN if reranker.is_configured() else 2 * k
     hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
-    if rerank.is_configured():
+    if reranker.is_configured():
         hits = _rerank_hits(query, hits, notes)
-    return SearchResult(passages_of(hits, count=k), notes)
+    return SearchResult(passages_of(hits, words.weights, count=k), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +115,7 @@ class _QueryRunner:
     user_id: UUID | None
     query: str
     notes: list[str]
+    timeout_seconds: float
 
     def vectors(
         self, scopes: Sequence[SearchScope], known: "QueryVectors"
@@ -133,7 +132,11 @@ class _QueryRunner:
     def _vector(self, model: EmbeddingModel) -> "NDArray[np.float32] | None":
         try:
             return embed_query(
-                self.query, model=model, organization_id=self.organization_id, user_id=self.user_id
+                self.query,
+                model=model,
+                organization_id=self.organization_id,
+                user_id=self.user_id,
+                timeout_seconds=self.timeout_seconds,
             )
         except (ProviderError, DecryptError) as error:
             logger.warning("query_not_embedded", model=model.alias, reason=str(error))
@@ -165,18 +168,21 @@ def _vector_results(
 
 
 def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iterator[ChunkHit]:
-    """Yield the first RERANKED in the reranker's order and scores; as they were if it fails."""
-    shown = list(islice(hits, RERANKED))
+    """Yield the first `reranker.SHOWN` in the reranker's order and scores; as they were if it fails."""
+    shown = list(islice(hits, reranker.SHOWN))
     try:
-        order = rerank.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
-        yield from (_with_score(shown[place], score) for place, score in order)
-    except rerank.RerankError as error:
+        order = reranker.rerank(query, [hit.chunk.content for hit in shown]) if shown else []
+        first = order[0][1] if order else 0.0
+        yield from (_with_score(shown[place], score, first) for place, score in order)
+    except reranker.RerankError as error:
         logger.warning("reranker_failed", reason=str(error))
         notes.append("The reranker did not answer, so results are in their original order.")
         yield from shown
     yield from hits
 
 
-def _with_score(hit: ChunkHit, score: float) -> ChunkHit:
-    ranked: RankedChunk = replace(hit.ranked, score=score)
+def _with_score(hit: ChunkHit, score: float, first: float) -> ChunkHit:
+    """Give a hit the reranker's score, which says how strong it is if the first has one above 0."""
+    strength = min(1.0, max(0.0, score / first)) if first > 0 else 1.0
+    ranked: RankedChunk = replace(hit.ranked, score=score, strength=strength)
     return ChunkHit(ranked, hit.chunk)

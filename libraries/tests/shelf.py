@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from django.db.models import F
 
+from amber.lib.search.languages import add_up
 from libraries.chunking.chunk_writer import ChunkRow, write_chunks
 from libraries.embedding.store import embed_texts
 from libraries.models import Document, Library
@@ -36,9 +37,11 @@ def shelve(library: Any, *chunks: str, vectors: Any = None, **fields: Any) -> An
     if vectors is None:
         model = library.embedding_model
         vectors = embed_texts(chunks, model=model, organization_id=library.organization_id)
-    write_chunks(_rows(document, chunks, vectors))
-    Library.objects.filter(pk=library.pk).update(chunk_count=F("chunk_count") + len(chunks))
-    library.refresh_from_db(fields=["chunk_count"])
+    languages = add_up([library.languages, write_chunks(_rows(document, chunks, vectors))])
+    Library.objects.filter(pk=library.pk).update(
+        chunk_count=F("chunk_count") + len(chunks), languages=languages
+    )
+    library.refresh_from_db(fields=["chunk_count", "languages"])
     return document
 
 
@@ -58,7 +61,7 @@ def _rows(document: Any, chunks: Sequence[str], vectors: Any) -> list[ChunkRow]:
             heading=None,
             tokens=len(content) // 4 + 1,
             vector=np.asarray(vector),
-            name=f"{document.path or ''} {document.name}",
+            name=document.searched_name,
         )
         rows.append(row)
         start = row.end + 2

@@ -11,7 +11,7 @@ from libraries.retrieval import keyword_retriever
 from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.scope import Filters, scopes_of
 from libraries.tests.ledger import new_library
-from libraries.tests.shelf import keyword_hits, shelve
+from libraries.tests.shelf import keyword_hits, search, shelve
 from tests.tenants import for_organization
 
 pytestmark = pytest.mark.django_db
@@ -120,3 +120,77 @@ def test_no_more_than_the_candidates(library, monkeypatch):
     retriever = keyword_hits(library, "machine")
     assert len(retriever.hits) == 7
     assert retriever.floor == retriever.hits[-1].score > 0
+
+
+# -- Languages ----------------------------------------------------------------------------------------
+
+GERMAN = (
+    "Der Müller fuhr mit dem Wagen in die Stadt und kam am Abend nicht wieder nach Hause.",
+    "Die Kinder haben im Garten des Nachbarn Äpfel gepflückt und unter dem Baum gegessen.",
+    "In den Häusern am Fluss wohnten früher die Fischer, die ihre Netze am Ufer flickten.",
+)
+
+
+@pytest.fixture
+def shelf(alice):
+    library = new_library(alice)
+    for text in GERMAN:
+        shelve(library, text)
+    return library
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [("Wagen des Müllers", 0), ("ein Apfel vom Baume", 1), ("Haus der Fischerin", 2)],
+)
+def test_words_are_found_in_other_forms_of_their_language(shelf, query, place):
+    hits = keyword_hits(shelf, query).hits
+    assert hits[0].id == Document.objects.get(text=GERMAN[place]).chunks.get().pk
+
+
+def test_a_library_of_two_languages_is_asked_in_both(shelf):
+    shelve(shelf, "The houses at the harbour were painted by the sailors in the winter.")
+    assert shelf.languages == {"de": 3, "en": 1}
+    assert len(keyword_hits(shelf, "Netz").hits) == 1
+    assert len(keyword_hits(shelf, "house").hits) == 1
+
+
+def test_a_word_is_as_rare_as_it_is_in_its_language(shelf):
+    """In every German text, and therefore in few of all: it must not count as rare."""
+    for n in range(30):
+        shelve(shelf, f"The {n}th machine stands in a hall of its own and is painted green.")
+    shelve(shelf, "Bald Nachbarn, Nachbarn, Nachbarn bald.")
+    for n in range(4):
+        shelve(shelf, f"Der Bald der {n}. Wagen kommt bald, und der Fahrer ist der Sohn.")
+    weights = keyword_hits(shelf, "Wann kommt bald der Nachbar?").weights
+    assert weights["nachbar"] > 2 * weights["bald"]
+
+
+def test_common_words_count_less(library):
+    shelve(library, "why why why why", name="why")
+    shelve(library, f"{FILLER} gasket", name="gasket")
+    assert names(library, "why gasket") == ["gasket", "why"]
+
+
+# -- Very small libraries -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "is_shown"),
+    [
+        ("What does the manual say about the valve?", True),
+        ("How often is the valve greased?", True),
+        ("Which maintenance does the valve need?", True),
+        ("What is the capital of France?", False),
+        ("Who won the world cup in 1998?", False),
+        ("How many months does a pregnant elephant carry her young?", False),
+        ("阀门怎么保养？", False),
+    ],
+)
+def test_a_question_to_the_only_document_is_answered(alice, query, is_shown):
+    library = new_library(alice)
+    shelve(
+        library, "The intake valve V-12 is greased every three months. Close the main tap first."
+    )
+    found = search([library], query)
+    assert bool(found.relevant) == is_shown

@@ -36,7 +36,7 @@ from memory.facts.facts import Fact
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.embedding import embedded_or_none
-from memory.recall.recall import search
+from memory.recall.recall import search, vector_of
 from memory.wire import memory_wire
 
 LARGE: Final = ("vector", "search")
@@ -145,8 +145,7 @@ class MemorySearchView(APIView):
             given["query"],
             limit=given["k"],
             only_assistant_id=principal.assistant_id,
-            vector=asked.vector if asked else None,
-            model_id=asked.model_id if asked else None,
+            **vector_of(asked),
         )
         results = [
             {"memory": memory_wire(memory), "relevance": round(relevance, 3)}

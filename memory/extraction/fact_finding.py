@@ -28,11 +28,19 @@ from memory.extraction.extractor import (
     ExtractionCall,
     decide,
 )
-from memory.facts.facts import EmbeddedText, Fact, RememberResult, known_to, remember
+from memory.extraction.subjects import sentences_of, subject_of, subjects_in
+from memory.facts.facts import (
+    MAX_COMPARED,
+    EmbeddedText,
+    Fact,
+    RememberResult,
+    known_to,
+    remember,
+)
 from memory.facts.own_words import is_in_own_words
 from memory.models import Memory
 from memory.owner import Owner
-from memory.recall.recall import recall
+from memory.recall.recall import nearest_to
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +51,12 @@ if TYPE_CHECKING:
 logger = structlog.get_logger(__name__)
 
 MAX_KNOWN: Final = 30
-"""Memories that the model is shown: those near to what was said, and the newest."""
+"""Memories that the model is shown: those of the same subjects, those near to what was said, the newest."""
+
+MAX_SENTENCES: Final = 20
+"""The last sentences of what was said, each looked up by itself: all of them together are near to nothing."""
+
+NEAR_EACH: Final = 3
 
 KNOWN_TOKENS: Final = 2_000
 MIN_CONFIDENCE: Final = 0.5
@@ -118,26 +131,45 @@ def _embed_texts(extractor: Extractor, texts: Sequence[str]) -> list[EmbeddedTex
 def _find_known(
     owner: Owner, said: str, extractor: Extractor, assistant_id: UUID | None
 ) -> list[Memory]:
-    """Return the memories that may be repeated, refined or contradicted, within KNOWN_TOKENS."""
-    (asked,) = _embed_texts(extractor, [said])
-    near = recall(
-        owner,
-        said,
-        limit_tokens=KNOWN_TOKENS,
-        assistant_id=assistant_id,
-        vector=asked.vector if asked else None,
-        model_id=extractor.embedding_model_id,
-    )
-    known = list(near)[:MAX_KNOWN]
-    rest_tokens = KNOWN_TOKENS - sum(tokens.count_text(memory.content) for memory in known)
-    others = known_to(owner, assistant_id).exclude(pk__in=[memory.pk for memory in known])
-    newest = others.defer("vector", "search").order_by("-created_at")
-    for memory in newest[: MAX_KNOWN - len(known)]:
+    """Return the memories that may be repeated, refined or contradicted, within KNOWN_TOKENS.
+
+    First those of a subject that was spoken of, then what is near to one of the sentences, then the
+    newest. A model that is not shown a memory cannot say that it is no longer true.
+    """
+    valid = known_to(owner, assistant_id).defer("vector", "search").order_by("-created_at")
+    newest = list(valid[:MAX_COMPARED])
+    subjects = subjects_in(said)
+    known = {each.pk: each for each in newest if subject_of(each.content) in subjects}
+    for memory in _find_near(owner, said, extractor, assistant_id):
+        known.setdefault(memory.pk, memory)
+    for memory in newest:
+        known.setdefault(memory.pk, memory)
+    rest_tokens = KNOWN_TOKENS
+    shown = []
+    for memory in list(known.values())[:MAX_KNOWN]:
         rest_tokens -= tokens.count_text(memory.content)
         if rest_tokens < 0:
             break
-        known.append(memory)
-    return known
+        shown.append(memory)
+    return shown
+
+
+def _find_near(
+    owner: Owner, said: str, extractor: Extractor, assistant_id: UUID | None
+) -> list[Memory]:
+    """Return the memories nearest to each sentence, whether or not they would be recalled for it.
+
+    One call of the embedder, up to five queries a sentence.
+    """
+    sentences = sentences_of(said)[-MAX_SENTENCES:]
+    vectors = _embed_texts(extractor, sentences)
+    found: dict[UUID, Memory] = {}
+    for sentence, vector in zip(sentences, vectors, strict=True):
+        near = nearest_to(
+            owner, sentence, assistant_id=assistant_id, embedded=vector, limit=NEAR_EACH
+        )
+        found |= {memory.pk: memory for memory in near}
+    return list(found.values())
 
 
 def _find_explicit(

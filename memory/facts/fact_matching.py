@@ -1,7 +1,8 @@
 """Decide when two statements say the same, and when one makes the other untrue.
 
 Two texts can be near to each other and say the opposite ("my PIN is 1234", "my PIN is 1235"): so
-nearness alone never makes them the same. Numbers and negations must agree too. And two texts about
+nearness alone never makes them the same. Numbers and negations must agree too, and the new one must have no
+telling word that the other lacks (`memory.facts.own_words`). And two texts about
 the same thing can both be true ("my cat is old", "my cat is black"): so only what has one value at
 a time, and a plain denial, contradicts.
 """
@@ -11,7 +12,8 @@ import re
 import unicodedata
 from typing import Final
 
-from amber.lib.search.hybrid import stem
+from amber.lib.search.stems import rough_stem
+from memory.facts.attributes import attribute_of
 
 NEAR_SAME: Final = 0.95
 """Cosine similarity from which two statements say the same, if numbers and negations agree."""
@@ -23,37 +25,6 @@ _NEGATIONS = re.compile(
 )
 _DENIALS = re.compile(r"\b(?:(?:do|does|did|is|are|was)(?:n['’]t|\s+not)|no longer|not|never)\b")
 _AUXILIARIES: Final = frozenset({"do", "does", "did", "anymore", "any", "more"})
-
-_MINE = r"(?:my|the user['’]s|user['’]s)"
-_MANY = (
-    r"friend|colleague|brother|sister|son|daughter|child|kid|cousin|uncle|aunt|neighbou?r|student"
-)
-"""People of whom one has several: a second name is no correction."""
-
-_ME = r"(?:i|the user|user)"
-_SINGLE = (
-    r"(?:\w+ )?name|age|birthday|birth ?date|date of birth|address|home ?town|e-?mail(?: address)?|"
-    r"(?:[\w-]+ ){0,2}number|pin|password|code|employer|job|profession|occupation|job title|salary|"
-    r"nationality|native language|mother tongue|time ?zone|height|weight|blood type|shoe size|"
-    r"(?:favou?rite|preferred) [\w ]{2,40}?"
-)
-"""What a person, or a thing that belongs to them, has one of at a time."""
-
-_SUBJECTS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{_MINE} (?P<named>(?!(?:{_MANY})\b)[\w -]{{2,40}}?)(?:['’]s name is| (?:is|are) (?:called|named))\b",
-        rf"{_MINE} (?P<subject>(?:[\w-]+['’]s )?(?:{_SINGLE})) (?:is|are)\b",
-        rf"{_ME} (?:am|is) (?P<called>called|named)\b",
-        rf"{_ME} (?:now )?(?P<lives>lives?) (?:now )?in\b",
-        rf"{_ME} (?:am|is) (?P<aged>\d+ years old)\b",
-        r"(?:我|用户)的?(?P<named_zh>(?!朋友|同事|兄|弟|姐|妹|哥|儿子|女儿|孩子|邻居)[\u4e00-\u9fff]{1,8}?)(?:的名字是|名叫|叫做|叫)",
-        r"(?:我|用户)的?(?P<subject_zh>(?:最喜欢的|最爱的)?[\u4e00-\u9fff]{0,6}?"
-        r"(?:名字|姓名|年龄|生日|地址|邮箱|号码|密码|电话|职业|工作|国籍|颜色|身高|体重))(?:是|为)",
-        r"(?:我|用户)(?P<called_zh>叫)",
-        r"(?:我|用户)(?:现在)?(?P<lives_zh>住)在",
-    )
-)
 
 
 def fingerprint(statement: str) -> str:
@@ -77,25 +48,10 @@ def contradicts(one: str, other: str) -> bool:
     """Return whether both cannot be true: another value of a thing that has one, or a denial."""
     if fingerprint(one) == fingerprint(other):
         return False
-    subject = subject_of(one)
-    return (subject is not None and subject == subject_of(other)) or _denies(one, other)
-
-
-def subject_of(statement: str) -> str | None:
-    """Return what a statement gives the one value of, as "my favourite colour is blue", or None."""
-    text = " ".join(statement.strip().split())
-    for pattern in _SUBJECTS:
-        found = pattern.match(text)
-        if found is not None:
-            ((kind, words),) = ((k, v) for k, v in found.groupdict().items() if v is not None)
-            return (
-                f"{kind.removesuffix('_zh')} {words.casefold() if kind in _SAYING else ''}".strip()
-            )
-    return None
-
-
-_SAYING: Final = frozenset({"named", "subject", "named_zh", "subject_zh"})
-"""Groups whose words say which thing it is; the others stand for one thing each."""
+    mine, yours = attribute_of(one), attribute_of(other)
+    if mine is not None and yours is not None and mine.is_other_value_of(yours):
+        return True
+    return _denies(one, other)
 
 
 def _plain(statement: str) -> str:
@@ -113,4 +69,4 @@ def _core(statement: str) -> tuple[str, bool]:
     text = unicodedata.normalize("NFKC", statement).casefold()
     rest = re.sub(r"[不没]", "", _DENIALS.sub(" ", text))
     words = (word for word in _plain(rest).split() if word not in _AUXILIARIES)
-    return " ".join(map(stem, words)), rest != text
+    return " ".join(map(rough_stem, words)), rest != text

@@ -20,6 +20,7 @@ from amber.lib.errors import Invalid
 from amber.lib.ids import new_id
 from amber.lib.search.hybrid import index_text
 from memory.facts.fact_matching import NEAR_SAME, can_be_same, contradicts, fingerprint
+from memory.facts.own_words import adds_nothing
 from memory.models import Memory
 from memory.owner import Owner
 
@@ -60,10 +61,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedText:
-    """A text's vector, and the model that made it."""
+    """A text's vector, and the model that made it. `is_lexical`: it hashes words and knows no meaning."""
 
     vector: "NDArray[np.float32]"
     model_id: UUID
+    is_lexical: bool = False
 
 
 @transaction.atomic
@@ -155,7 +157,15 @@ def _find_same(
     others = others.exclude(pk__in=[memory.pk for memory in but])
     near = others.alias(distance=CosineDistance("vector", embedded.vector))
     near = near.filter(distance__lte=1 - NEAR_SAME).order_by("distance")
-    return next((memory for memory in near[:3] if can_be_same(memory.content, content)), None)
+    # An embedder that does not know the language finds all its sentences alike: so words must agree.
+    return next(
+        (
+            memory
+            for memory in near[:3]
+            if can_be_same(memory.content, content) and adds_nothing(content, memory.content)
+        ),
+        None,
+    )
 
 
 def _grow_evidence(known: Sequence[UUID], more: Sequence[UUID]) -> list[UUID]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from amber.lib.search.hybrid import stem
+from amber.lib.search.stems import rough_stem
 from engine.text.lexical import COMMON_WORDS
 from engine.text.wording import parts_of, plain, unsaid_words
 from memory.facts.fact_matching import is_negated
@@ -53,6 +53,11 @@ def is_in_own_words(fact: str, typed: Iterable[str]) -> bool:
     return any(_says(text, fact) for text in (*said, *both))
 
 
+def adds_nothing(fact: str, known: str) -> bool:
+    """Return whether a fact has no telling word that a known one lacks."""
+    return not _missing_words(fact, known)
+
+
 def _says(said: str, fact: str) -> bool:
     if _RELATIVE_DAY.search(plain(said)):
         fact = _DATE.sub(" ", fact)
@@ -69,8 +74,8 @@ def _missing_words(fact: str, said: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Return the word's stem, the same for fly and flies."""
-    return stem(f"{word[:-3]}y" if word.endswith("ies") else word)
+    """Return the word's rough_stem, the same for fly and flies."""
+    return rough_stem(f"{word[:-3]}y" if word.endswith("ies") else word)
 
 
 def _clauses(said: str) -> list[str]:

@@ -26,6 +26,7 @@ from engine.text import tokens
 from memory.facts.facts import EmbeddedText
 from memory.models import Memory
 from memory.owner import Owner
+from memory.recall.calibration import calibrate, scales_of
 from providers.models import EmbeddingModel
 from providers.registry import default_embedding_model, engine_embedder
 from providers.usage import ledger
@@ -45,6 +46,7 @@ CHARS_PER_TOKEN: Final = 4
 """OpenAI's rule of thumb, where a provider does not count."""
 
 _AT_ONCE: Final = 64
+_ONE_TRY: Final = RetryPolicy(first_token_seconds=REQUEST_SECONDS, retries=0)
 
 
 def embed(
@@ -56,15 +58,29 @@ def embed(
 ) -> "Vectors":
     """Return the texts' vectors: (n, dimensions) float32, L2-normalised.
 
-    One provider call a batch, and a ledger row. Gives the thread's database connections back while
-    it waits. Raises ProviderError, DecryptError.
+    One provider call a batch, and a ledger row; once for each model a further call, which calibrates it.
+    Gives the thread's database connections back while it waits. Raises ProviderError, DecryptError.
     """
-    texts = [tokens.beginning(text, model.max_input_tokens, model.encoding) for text in texts]
-    used: list[Usage] = []
     retry_policy = retry_policy or RetryPolicy(
         first_token_seconds=settings.AMBER_FIRST_TOKEN_SECONDS,
         retries=settings.AMBER_PROVIDER_RETRIES,
     )
+    vectors = _buy(texts, owner, model, retry_policy)
+    _calibrate(model, owner)
+    return vectors
+
+
+def _calibrate(model: EmbeddingModel, owner: Owner) -> None:
+    """Calibrate the model on the owner's account, unless it is known or is the built-in one."""
+    if not model.provider.is_offline:
+        calibrate(model.pk, lambda texts: _buy(texts, owner, model, _ONE_TRY))
+
+
+def _buy(
+    texts: Sequence[str], owner: Owner, model: EmbeddingModel, retry_policy: RetryPolicy
+) -> "Vectors":
+    texts = [tokens.beginning(text, model.max_input_tokens, model.encoding) for text in texts]
+    used: list[Usage] = []
     embedder = engine_embedder(model, retry_policy=retry_policy, on_usage=used.append)
     if model.provider.is_offline:
         return run_on_loop(lambda _: embedder.embed(texts))
@@ -88,14 +104,13 @@ def embed(
 
 def embedded_or_none(text: str, *, owner: Owner) -> EmbeddedText | None:
     """Return the text's vector for a request, or None where the embedder fails or takes long."""
-    retry_policy = RetryPolicy(first_token_seconds=REQUEST_SECONDS, retries=0)
     try:
         model = default_embedding_model()
-        (vector,) = embed([text], owner=owner, model=model, retry_policy=retry_policy)
+        (vector,) = embed([text], owner=owner, model=model, retry_policy=_ONE_TRY)
     except (ProviderError, Unavailable, DecryptError) as error:
         logger.warning("memory_not_embedded", reason=_reason(error))
         return None
-    return EmbeddedText(vector, model.pk)
+    return EmbeddedText(vector, model.pk, is_lexical=model.provider.is_offline)
 
 
 def embed_waiting() -> None:
@@ -108,8 +123,19 @@ def embed_waiting() -> None:
         model = default_embedding_model()
         while _embed_some(model):
             pass
+        _calibrate_again(model)
     except (ProviderError, Unavailable, DecryptError) as error:
         logger.warning("memories_not_embedded", reason=_reason(error))
+
+
+def _calibrate_again(model: EmbeddingModel) -> None:
+    """Calibrate the model if what was measured is lost, on the account of one whom it matters to."""
+    if model.provider.is_offline or scales_of(model.pk):
+        return
+    rows = Memory.objects.filter(embedding_model_id=model.pk, valid_until__isnull=True)
+    whose = rows.values_list("organization_id", "user_id", "guest_id").first()
+    if whose is not None:
+        _calibrate(model, Owner(*whose))
 
 
 @dataclass(frozen=True, slots=True)

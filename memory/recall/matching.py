@@ -10,7 +10,7 @@ from memory.facts.facts import known_to
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.embedding import embedded_or_none
-from memory.recall.recall import recall
+from memory.recall.recall import recall, vector_of
 
 CLEAR_RELEVANCE: Final = 0.5
 """A clear match holds half of what was said, by weight of its words."""
@@ -44,8 +44,8 @@ def matching(owner: Owner, words: str, *, assistant_id: UUID | None = None) -> M
         words,
         limit_tokens=_TOKENS,
         assistant_id=assistant_id,
-        vector=asked.vector if asked else None,
-        model_id=asked.model_id if asked else None,
+        **vector_of(asked),
+        is_personal=True,
     )
     ranked = list(found.items())[:MAX_CANDIDATES]
     if ranked and ranked[0][1] >= CLEAR_RELEVANCE:

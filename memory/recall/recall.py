@@ -1,19 +1,29 @@
 """Recall what is known of a person that matters to a question; nothing is a valid outcome.
 
 Searches valid memories by keywords and by vectors, in at most three queries;
-`engine.context.recall` decides what matters.
+`memory.recall.relevance` decides what matters.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from amber.lib.search.hybrid import NearestVectors, Pool, search_keywords, search_vectors
-from engine.context.recall import choose, relevances
-from engine.relevance.measures import MEMORIES
+from amber.lib.search.hybrid import (
+    KeywordMatches,
+    NearestVectors,
+    Pool,
+    search_keywords,
+    search_vectors,
+)
+from engine.context.recall import choose
 from engine.text import tokens
 from engine.text.lexical import COMMON_WORDS
+from memory.facts.facts import EmbeddedText
 from memory.models import Memory
 from memory.owner import Owner
+from memory.recall.calibration import scales_of
+from memory.recall.floors import script_of
+from memory.recall.relevance import relevances
+from providers.reranker import order_for_turn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,16 +40,30 @@ def recall(
     assistant_id: UUID | None = None,
     vector: "NDArray[np.float32] | None" = None,
     model_id: UUID | None = None,
+    words: KeywordMatches | None = None,
+    is_personal: bool | None = None,
+    may_rerank: bool = False,
 ) -> dict[Memory, float]:
     """Return the memories that matter with their relevance, best first, within the budget.
 
-    Those for all assistants and for this one count. Without a vector, words alone find them.
+    Those for all assistants and for this one count. Without a vector, words alone find them: so give
+    none of the built-in embedder. `is_personal` as in `memory.recall.relevance`.
     """
-    relevant = _relevant(_known_to(owner, assistant_id), question, vector, model_id)
+    pool = _known_to(owner, assistant_id)
+    words = match_words(owner, question, assistant_id) if words is None else words
+    relevant = _relevant(pool, question, words, vector, model_id, is_personal=is_personal)
     rows = Memory.objects.filter(pk__in=relevant).defer("vector", "search").in_bulk()
+    if may_rerank:
+        texts = {pk: rows[pk].content for pk in relevant if pk in rows}
+        relevant = {pk: relevant[pk] for pk in order_for_turn(question, texts)}
     costs = {pk: tokens.count_text(row.content) for pk, row in rows.items()}
     taken, _ = choose(relevant, costs, limit_tokens=limit_tokens)
     return {rows[pk]: relevant[pk] for pk in taken}
+
+
+def match_words(owner: Owner, question: str, assistant_id: UUID | None) -> KeywordMatches:
+    """Return which of the question's words the memories hold that `recall` chooses from. One query."""
+    return search_keywords(_known_to(owner, assistant_id), question, but=COMMON_WORDS)
 
 
 def search(
@@ -53,20 +77,53 @@ def search(
 ) -> dict[Memory, float]:
     """Return at most `limit` memories as `recall` does, but of all assistants, or of one alone."""
     pool = _all_of(owner) if only_assistant_id is None else _only_of(owner, only_assistant_id)
-    relevant = _relevant(pool, query, vector, model_id)
+    words = search_keywords(pool, query, but=COMMON_WORDS)
+    relevant = _relevant(pool, query, words, vector, model_id)
     best = list(relevant)[:limit]
     rows = Memory.objects.filter(pk__in=best).defer("vector", "search").in_bulk()
     return {rows[pk]: relevant[pk] for pk in best if pk in rows}
 
 
+def nearest_to(
+    owner: Owner,
+    statement: str,
+    *,
+    assistant_id: UUID | None = None,
+    embedded: EmbeddedText | None = None,
+    limit: int,
+) -> list[Memory]:
+    """Return the memories with most of a statement's words, and the nearest by meaning: `limit` of
+    each, however little that is. Three queries."""
+    pool = _known_to(owner, assistant_id)
+    best = list(search_keywords(pool, statement, but=COMMON_WORDS).held)[:limit]
+    if embedded is not None:
+        nearest = search_vectors(pool, embedded.vector, model_id=embedded.model_id)
+        best += list(nearest.similarities)[:limit]
+    rows = Memory.objects.filter(pk__in=best).defer("vector", "search").in_bulk()
+    return [rows[pk] for pk in dict.fromkeys(best) if pk in rows]
+
+
+def vector_of(asked: EmbeddedText | None) -> dict[str, Any]:
+    """Return a question's vector for `recall` and `search`; nothing if its embedder hashes words."""
+    if asked is None or asked.is_lexical:
+        return {}
+    return {"vector": asked.vector, "model_id": asked.model_id}
+
+
 def _relevant(
-    pool: Pool, question: str, vector: "NDArray[np.float32] | None", model_id: UUID | None
+    pool: Pool,
+    question: str,
+    words: KeywordMatches,
+    vector: "NDArray[np.float32] | None",
+    model_id: UUID | None,
+    *,
+    is_personal: bool | None = None,
 ) -> dict[UUID, float]:
-    matches = search_keywords(pool, question, but=COMMON_WORDS)
-    nearest = NearestVectors()
+    nearest, scale = NearestVectors(), None
     if vector is not None and model_id is not None:
         nearest = search_vectors(pool, vector, model_id=model_id)
-    return relevances(matches, nearest, scale=MEMORIES)
+        scale = scales_of(model_id).get(script_of(question) or "")
+    return relevances(question, words, nearest, scale=scale, is_personal=is_personal)
 
 
 def _all_of(owner: Owner) -> Pool:

@@ -32,6 +32,7 @@ class Schedule:
 PERIODIC_JOBS: dict[str, Schedule] = {
     "digest_turns": Schedule(5, "chats.digest.digest.digest_turns"),
     "embed_waiting_blocks": Schedule(60, "chats.digest.blocks.embed_waiting"),
+    "reindex_waiting_blocks": Schedule(60, "chats.digest.blocks.reindex_waiting"),
     "embed_waiting_memories": Schedule(60, "memory.recall.embedding.embed_waiting"),
     "expire_old_chats": Schedule(3_600, "operations.privacy.retention.expire_old_chats"),
     "remove_expired_chats": Schedule(60, "operations.privacy.retention.remove_expired_chats"),
@@ -47,6 +48,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "forget_dead_workers": Schedule(600, "operations.maintenance.heartbeats.forget_dead_workers"),
     "tend_indexes": Schedule(60, "libraries.embedding.vector_index.tend_indexes"),
     "survey_libraries": Schedule(60, "libraries.retrieval.survey.survey_libraries"),
+    "rewrite_words": Schedule(60, "libraries.chunking.word_forms.rewrite_words"),
     "erase_leftovers": Schedule(3_600, "libraries.ingestion.leftovers.erase_leftovers"),
     "forget_tool_calls": Schedule(3_600, "tools.calling.call_log.forget_tool_calls"),
     "refresh_tools": Schedule(600, "tools.connections.refreshing.refresh_due"),

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model, Q
 
-from chats.digest.blocks import embedded_text
+from chats.digest.blocks import cached_texts
 from chats.messages.evidence import withdraw_messages
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from libraries.embedding.store import forget_texts
@@ -78,11 +78,11 @@ def _withdraw_evidence(chat: Chat) -> int:
 def _remove_blocks(chat: Chat) -> int:
     """Delete blocks and their vectors, newest first, since each names the one before."""
     newest = MessageBlock.objects.filter(chat=chat).order_by("-last_position")
-    contents = dict(newest.values_list("pk", "full_content")[:BLOCKS_AT_ONCE])
-    models = list(EmbeddingModel.objects.all())
-    texts = {embedded_text(content, model) for content in contents.values() for model in models}
+    some = list(newest.only("pk", "full_content", "pieces")[:BLOCKS_AT_ONCE])
+    models = list(EmbeddingModel.objects.select_related("provider"))
+    texts = {text for block in some for model in models for text in cached_texts(block, model)}
     forget_texts(texts, organization_id=chat.organization_id)
-    return _delete(MessageBlock, list(contents))
+    return _delete(MessageBlock, [block.pk for block in some])
 
 
 def _detach_turns(chat: Chat) -> int:

@@ -16,6 +16,8 @@ from tools.protocol import Circumstances, ToolContext, ToolError, ToolOutput
 MAX_PASSAGES: Final = 10
 """A passage has up to 1,600 tokens, usually a quarter of that, so ten fit into a result."""
 MAX_QUERY_CHARS: Final = 2_000
+EMBEDDING_SECONDS: Final = 5.0
+"""A call of a tool can wait longer for a vector than the beginning of an answer."""
 
 
 def _is_offered(circumstances: Circumstances) -> bool:
@@ -43,7 +45,13 @@ def search_library(
     ).select_related("embedding_model__provider")
     with for_whole_organization():  # also one that only the assistant's creator sees
         libraries = list(rows)
-    found = search(libraries, query, k=min(max(count, 1), MAX_PASSAGES), user_id=context.user_id)
+    found = search(
+        libraries,
+        query,
+        k=min(max(count, 1), MAX_PASSAGES),
+        user_id=context.user_id,
+        query_seconds=EMBEDDING_SECONDS,
+    )
     passages = context.citable.number(map(passage_wire, found.relevant))
     text = render_passages(passages) or f"{LIBRARY_EMPTY_PROMPT} Other words may find something."
     return ToolOutput(text, passages=tuple(passages))

@@ -7,9 +7,9 @@ For pools of at most some ten thousand rows: similarities are computed to all of
 which are larger, have their own search.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -17,6 +17,8 @@ import orjson
 from django.db import connection
 
 from amber.lib.database.plans import with_own_plans
+from amber.lib.search.languages import language_of
+from amber.lib.search.stems import count_stems, forms_asked
 from amber.lib.search.words import asked_words, stored_words, word_literal
 
 if TYPE_CHECKING:
@@ -25,24 +27,6 @@ if TYPE_CHECKING:
 
 MAX_WORDS: Final = 32
 """A question has a dozen words; each costs one look-up in the index."""
-
-MIN_STEMMED_CHARS: Final = 4
-MIN_STEM_CHARS: Final = 3
-_ENDINGS: Final = (
-    "ingly",
-    "ings",
-    "edly",
-    "ing",
-    "ies",
-    "ied",
-    "ily",
-    "ed",
-    "es",
-    "ly",
-    "s",
-    "e",
-    "y",
-)
 
 MAX_FOUND: Final = 40
 """The most rows that each retriever returns; callers never need more."""
@@ -88,23 +72,8 @@ def pool_word(kind: str, key: UUID | str) -> str:
 def index_text(text: str, word: str) -> str:
     """Return a row's `search` column: the pool's word and the stems of the text, without
     positions."""
-    stems = dict.fromkeys(stem(token) for token in stored_words(text))
-    return " ".join(map(word_literal, [word, *stems]))
-
-
-@lru_cache(maxsize=10_000)
-def stem(word: str) -> str:
-    """Return an English word without its ending (live, lives, lived, living: liv); others
-    unchanged.
-
-    Coarser than a dictionary, and the same for text and question: two words that fall together cost
-    a little precision, which the weighting by rarity makes up for.
-    """
-    if len(word) < MIN_STEMMED_CHARS or not (word.isascii() and word.isalpha()):
-        return word
-    cut = next((word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)), word)
-    cut = cut if len(cut) >= MIN_STEM_CHARS else word
-    return cut[:-1] if len(cut) > MIN_STEM_CHARS and cut[-1] == cut[-2] else cut
+    words = Counter(stored_words(text))
+    return " ".join(map(word_literal, [word, *count_stems(words, language_of(words))]))
 
 
 def search_keywords(
@@ -112,14 +81,23 @@ def search_keywords(
 ) -> KeywordMatches:
     """Return the rows with the rarest of the question's words. One query; none without words.
 
-    `but`: words (in lower case) that are skipped, since they tell nothing. Words are stems.
+    `but`: words (in lower case) that are skipped, since they tell nothing. Words are stems of the
+    question's language; rows are found by its English and its early form, too, as a short text is
+    often of no language that can be told.
     """
-    asked = (stem(word) for word in asked_words(question) if word not in but)
-    words = list(dict.fromkeys(asked))[:MAX_WORDS]
+    asked = asked_words(question)
+    languages = dict.fromkeys([language_of(asked), "en"])
+    forms = {
+        each[0]: each
+        for word in asked
+        if word not in but
+        for each in [forms_asked(word, languages, is_early=True)]
+    }
+    words = list(forms)[:MAX_WORDS]
     if not words:
         return KeywordMatches()
     mine = word_literal(pool.word)
-    queries = [f"{mine} & {word_literal(word)}" for word in words]
+    queries = [f"{mine} & ({' | '.join(map(word_literal, forms[word]))})" for word in words]
     values = {**pool.values, "words": words, "queries": queries, "limit": MAX_FOUND}
     sql = _KEYWORD_SQL.format(table=pool.table, function=pool.function, condition=pool.condition)
     rows = _rows(sql, values)

@@ -1,29 +1,40 @@
 """Ask the operator's HTTP reranker, if there is one, for the order of what search found.
 
+Libraries are always searched with it; earlier talk and memories of a turn only where the operator allows
+the turn to wait for it (`AMBER_RERANK_TURN_SECONDS`): `order_for_turn`.
+
     AMBER_RERANK_URL      the whole address, as https://reranker.example/v1/rerank
     AMBER_RERANK_MODEL    named: Jina's and Cohere's form (vLLM, LiteLLM, Xinference too); empty:
                           text-embeddings-inference's, which serves one model
     AMBER_RERANK_API_KEY  sent as Bearer, if it is given
 
 Forms: https://docs.cohere.com/reference/rerank, https://jina.ai/reranker/,
-https://huggingface.github.io/text-embeddings-inference/. Raises rather than guess an order: the
-caller keeps the one it has.
+https://huggingface.github.io/text-embeddings-inference/. `rerank` raises rather than guess an order: the
+caller keeps the one it has. What is relevant enough is decided before: scores of two rerankers
+cannot be compared.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar
 
+import structlog
 from django.conf import settings
 
-from amber.lib.egress import FetchError, FetchLimits, fetch_sync
-from amber.lib.egress.operator_hosts import policy_trusting
-from amber.lib.egress.policy import UnsafeAddress
+from amber.lib.database.connections import release_connections
+
+Key = TypeVar("Key", bound=Hashable)
+
+logger = structlog.get_logger(__name__)
 
 TIMEOUT_SECONDS: Final = 3.0
 """A small cross-encoder on a CPU takes about two for forty chunks; questions do not wait longer."""
 
 MAX_BYTES: Final = 1_000_000
+
+SHOWN: Final = 40
+"""Texts that are shown to it at once: what is not among the first of these is mostly not right."""
 
 
 class RerankError(Exception):
@@ -34,11 +45,42 @@ def is_configured() -> bool:
     return bool(settings.AMBER_RERANK_URL)
 
 
-def rerank(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
+def may_serve_turns() -> bool:
+    """Whether turns wait for the reranker to put earlier talk and memories in order."""
+    return is_configured() and settings.AMBER_RERANK_TURN_SECONDS > 0
+
+
+def order_for_turn(question: str, candidates: Mapping[Key, str]) -> list[Key]:
+    """Return the candidates best first: in the reranker's order, if turns may ask it and it answers in
+    time; else as they were.
+
+    Candidates behind the first SHOWN stay behind. At most one request of AMBER_RERANK_TURN_SECONDS, while
+    no database connection is held.
+    """
+    keys = list(candidates)
+    if not may_serve_turns() or len(keys) < 2:
+        return keys
+    seconds = settings.AMBER_RERANK_TURN_SECONDS
+    release_connections()
+    try:
+        order = rerank(question, [*islice(candidates.values(), SHOWN)], timeout_seconds=seconds)
+    except RerankError as error:
+        logger.warning("reranker_failed", reason=str(error))
+        return keys
+    return [*(keys[place] for place, _ in order), *keys[SHOWN:]]
+
+
+def rerank(
+    query: str, texts: Sequence[str], *, timeout_seconds: float = TIMEOUT_SECONDS
+) -> list[tuple[int, float]]:
     """Return (place in `texts`, score), best first, every text once.
 
     One request. Raises RerankError.
     """
+    from amber.lib.egress import FetchError, FetchLimits, fetch_sync  # 4 MB, for those who have one
+    from amber.lib.egress.operator_hosts import policy_trusting
+    from amber.lib.egress.policy import UnsafeAddress
+
     url = settings.AMBER_RERANK_URL
     key = settings.AMBER_RERANK_API_KEY
     try:
@@ -48,7 +90,7 @@ def rerank(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             json=_body(query, texts),
             policy=policy_trusting(url),
-            limits=FetchLimits(total_seconds=TIMEOUT_SECONDS, max_bytes=MAX_BYTES),
+            limits=FetchLimits(total_seconds=timeout_seconds, max_bytes=MAX_BYTES),
         )
         if not answer.is_success:
             raise RerankError(f"status {answer.status}")

@@ -1,0 +1,39 @@
+"""Hold what a measure found, and show it: a table for people, JSON for comparing runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under `columns`; the first cell names the row. `notes` say how it was measured."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    notes: Sequence[str] = field(default=())
+
+    def as_text(self) -> str:
+        shown = [[str(column) for column in self.columns]]
+        shown += [[_cell(cell) for cell in row] for row in self.rows]
+        widths = [max(len(row[at]) for row in shown) for at in range(len(self.columns))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if at == 0 else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in shown
+        ]
+        return "\n".join([f"== {self.title}", *lines, *self.notes])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return "" if value is None else str(value)
+
+
+def percent(shares: Sequence[float]) -> float | None:
+    """Return the mean of shares in percent; None of nothing."""
+    return 100 * sum(shares) / len(shares) if shares else None

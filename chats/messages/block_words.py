@@ -1,0 +1,168 @@
+"""Index the words of sealed blocks, piece by piece, and pick the words of a question.
+
+A block is found by one `tsvector`, as before; a word's positions in it are the pieces that have the word,
+counted from 1. So one look into the index finds the blocks, and their rows tell which messages were
+meant. Beside what was said a piece has the name of the assistant that said it, and words for its day and
+for the dates it tells (`engine.text.dates`).
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Final
+from uuid import UUID
+
+import regex  # type: ignore[import-untyped]
+
+from amber.lib.search.hybrid import MAX_WORDS, pool_word
+from amber.lib.search.languages import common_words, language_of
+from amber.lib.search.stems import forms_asked, stem
+from amber.lib.search.words import asked_words, stored_words, word_literal
+from chats.models import ChatMessage
+from engine.context.blocks import Spoken
+from engine.context.pieces import MessagePiece, date_words_of
+from engine.context.ranking import Asked
+from engine.messages import MessageRole
+from engine.text import tokens
+from engine.text.asking_words import ASKING_WORDS
+from engine.text.dates import asked_kind, find_dates
+from engine.text.lexical import COMMON_WORDS
+
+INDEX_VERSION: Final = 1
+"""Blocks with a lower one are indexed again in the background: count it up with whatever changes the words
+of a piece."""
+
+MAX_PLACES: Final = 255
+"""Postgres keeps 255 positions of a word: https://www.postgresql.org/docs/18/textsearch-limitations.html.
+Only common words are in more pieces of one block."""
+
+MAX_DATES: Final = 6
+"""A question has one or two; each is one look into the index."""
+
+_NAME: Final = regex.compile(r"(?<=[\p{L}\p{N},;:)\"'’”]\s+)\p{Lu}[\p{L}\p{M}\p{N}'’-]*")
+_CHINESE_NAME: Final = regex.compile(
+    r"(?:[小老阿](?=[王李张刘陈杨赵吴徐孙胡朱郭林周黄马高])|[王李张刘陈杨赵吴徐孙胡朱郭罗梁宋郑谢韩冯董曹])\p{Han}"
+)
+"""Whom one talks of in Chinese: the commonest surnames that hardly begin another word."""
+
+_PLACES: Final = re.compile(r":([\d,]+)")
+_PLAIN: Final = "en"
+"""Words are stored as English ones, too: a short question tells no language, and is cut as if it were
+English."""
+
+
+def chat_word(chat_id: UUID) -> str:
+    """Return the word that all blocks of a chat have in their index of words."""
+    return pool_word("chat", chat_id)
+
+
+def spoken_of(row: ChatMessage) -> Spoken:
+    """Return a message as blocks hold it. Its file and its assistant must be loaded."""
+    label = row.file.name if row.file else (row.tool_call or {}).get("name", "")
+    if row.role == MessageRole.ASSISTANT and row.assistant:
+        label = row.assistant.name
+    return Spoken(
+        id=str(row.pk),
+        role=row.role,
+        content=row.content,
+        created_at=row.created_at,
+        tokens=tokens.count_text(row.content),
+        label=label,
+    )
+
+
+def count_words(text: str) -> int:
+    return sum(1 for _ in stored_words(text))
+
+
+def index_pieces(
+    content: str, pieces: Sequence[MessagePiece], run: Sequence[Spoken], chat_id: UUID
+) -> str:
+    """Return a block's `search` column."""
+    lexemes = [
+        f"{word_literal(word)}:{','.join(str(place + 1) for place in places[:MAX_PLACES])}"
+        for word, places in places_of(content, pieces, run).items()
+    ]
+    return " ".join([word_literal(chat_word(chat_id)), *lexemes])
+
+
+def places_of(
+    content: str, pieces: Sequence[MessagePiece], run: Sequence[Spoken]
+) -> dict[str, Sequence[int]]:
+    """Return for each word the pieces that have it, from 0."""
+    language = language_of(stored_words(content))
+    places: dict[str, list[int]] = {}
+    for place, piece in enumerate(pieces):
+        text = content[piece.start : piece.end]
+        said = set(stored_words(f"{text}\n{run[piece.message].label}"))
+        stems = {stem(word, each) for word in said for each in (language, _PLAIN)}
+        for word in stems | date_words_of(text, piece.said_at):
+            places.setdefault(word, []).append(place)
+    return dict(places)
+
+
+def asked_of(question: str, today: date) -> Asked:
+    """Return what a question asks for, asked on this day."""
+    dates = find_dates(question, today)
+    asked = asked_words(dates.rest)
+    language = language_of(asked)
+    dull = ASKING_WORDS | common_words(language)
+    named = _names_in(dates.rest)
+    forms: dict[str, Sequence[str]] = {}
+    weak, names = set(), set()
+    for word in asked:
+        if word in COMMON_WORDS or len(forms) == MAX_WORDS:
+            continue
+        first, *others = forms_asked(word, dict.fromkeys((language, _PLAIN)), is_early=True)
+        forms.setdefault(first, [first, *others])
+        if word in named:
+            names.add(first)
+        elif word in dull:
+            weak.add(first)
+    return Asked(
+        words=list(forms),
+        forms=forms,
+        weak=weak,
+        names=names,
+        dates=dates.words[:MAX_DATES],
+        kinds=asked_kind(question) if forms else (),
+    )
+
+
+def _names_in(question: str) -> frozenset[str]:
+    """Return the words that have a capital and begin no sentence; in Chinese a surname with what follows
+    it."""
+    named = (match[0] for names in (_NAME, _CHINESE_NAME) for match in names.finditer(question))
+    return frozenset(word for name in named for word in asked_words(name))
+
+
+def literals_of(asked: Asked, chat_id: UUID) -> list[str]:
+    """Return a query for each word asked for, which finds it in blocks of this chat in all its forms."""
+    mine = word_literal(chat_word(chat_id))
+    forms = (map(word_literal, asked.forms_of(word)) for word in asked.all_words)
+    return [f"{mine} & ({' | '.join(some)})" for some in forms]
+
+
+def places_in(search: str, asked: Asked) -> dict[str, Sequence[int]]:
+    """Return the places of the words asked for among a block's pieces, from 0, read from its `search`
+    column.
+
+    A block that was indexed before there were pieces has no places: its words lie in its one piece.
+    """
+    found: dict[str, Sequence[int]] = {}
+    for word in asked.all_words:
+        places = {place for form in asked.forms_of(word) for place in _places_of_form(search, form)}
+        if places:
+            found[word] = sorted(places)
+    return found
+
+
+def _places_of_form(search: str, form: str) -> list[int]:
+    literal = word_literal(form)
+    at = search.find(literal)
+    while at > 0 and search[at - 1] != " ":
+        at = search.find(literal, at + 1)
+    if at < 0:
+        return []
+    match = _PLACES.match(search, at + len(literal))
+    return [int(number) - 1 for number in match[1].split(",")] if match else [0]

@@ -1,0 +1,151 @@
+"""Cut a block into the pieces that are ranked and shown: single messages, long ones in parts.
+
+A piece is a stretch of the block's text, so no text is kept twice. Pure. Which pieces matter to a
+question is decided by `engine.context.ranking`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, Final
+
+from engine.context.blocks import Spoken, line_of
+from engine.text import tokens
+from engine.text.dates import day_words, told_words
+
+PIECE_CHARS: Final = 600
+"""A longer message is cut at a paragraph or a sentence: about 150 tokens, so that ten of them fit into a
+small budget, and a word counts where it stands."""
+
+LEAST_PIECE_CHARS: Final = 200
+"""What would leave less of a message is not cut off."""
+
+SAME_TIME: Final = timedelta(hours=1)
+"""Messages with less between them need no time of their own when they are shown together."""
+
+OMISSION: Final = "[…]"
+
+_ENDS = (re.compile(r"\n+"), re.compile(r"(?<=[.!?؟])\s+|(?<=[。！？])"), re.compile(r"\s+"))
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePiece:
+    """A stretch of a block's text, `start` to `end`.
+
+    `message` is the place of its message in the block, `said` is in seconds since 1970.
+    """
+
+    message: int
+    start: int
+    end: int
+    tokens: int
+    words: int
+    said: int
+
+    @property
+    def said_at(self) -> datetime:
+        return datetime.fromtimestamp(self.said, UTC)
+
+
+FIELDS: Final = 6
+"""The numbers that a piece is stored as, in the order of its fields."""
+
+WHOLE_CHARS: Final = 2**31
+"""More than a block has."""
+
+TOKENS_AT: Final = 3
+WORDS_AT: Final = 4
+
+
+def store_pieces(pieces: Iterable[MessagePiece]) -> list[int]:
+    """Return the numbers of all pieces in a row: read in numpy, a thousand pieces cost nothing."""
+    return [number for piece in pieces for number in astuple(piece)]
+
+
+def read_pieces(stored: Sequence[int]) -> list[MessagePiece]:
+    return [MessagePiece(*stored[at : at + FIELDS]) for at in range(0, len(stored), FIELDS)]
+
+
+def cut_run(run: Sequence[Spoken], count_words: Any) -> list[MessagePiece]:
+    """Return the pieces of a block's messages, in order; `engine.context.blocks.render` has their text.
+
+    `count_words` counts the words of a text, as an index does.
+    """
+    pieces: list[MessagePiece] = []
+    offset = 0
+    for place, message in enumerate(run):
+        line = line_of(message)
+        if not line:
+            continue
+        said = int(message.created_at.timestamp())
+        for start, end in _spans(line):
+            part = line[start:end]
+            pieces.append(
+                MessagePiece(
+                    message=place,
+                    start=offset + start,
+                    end=offset + end,
+                    tokens=tokens.count_text(part) + 1,
+                    words=count_words(part),
+                    said=said,
+                )
+            )
+        offset += len(line) + 1
+    return pieces
+
+
+def whole_piece(*, block_tokens: int, from_at: datetime) -> MessagePiece:
+    """Return the one piece of a block that was not cut yet: all of it."""
+    words = max(block_tokens * 3 // 4, 1)
+    return MessagePiece(0, 0, WHOLE_CHARS, block_tokens, words, int(from_at.timestamp()))
+
+
+def date_words_of(text: str, said_at: datetime) -> set[str]:
+    """Return the words by which a piece is found: of the day it was said, of the dates it tells."""
+    return {*day_words(said_at.date()), *told_words(text, said_at.date())}
+
+
+def show(content: str, pieces: Iterable[MessagePiece], zone: tzinfo = UTC) -> str:
+    """Return the text of these pieces in order, with a mark for what is left out between them, and the
+    time wherever it is another."""
+    shown = ""
+    before: MessagePiece | None = None
+    for piece in sorted(pieces, key=lambda piece: piece.start):
+        if before is not None:
+            shown += _between(content, before, piece, zone)
+        shown += content[piece.start : piece.end]
+        before = piece
+    return shown
+
+
+def _between(content: str, before: MessagePiece, piece: MessagePiece, zone: tzinfo) -> str:
+    is_next = piece.start <= before.end + 1
+    if piece.said_at - before.said_at >= SAME_TIME:
+        time = f"({piece.said_at.astimezone(zone):%Y-%m-%d %H:%M})"
+        return f"\n{time}\n" if is_next else f"\n{OMISSION}\n{time}\n"
+    return content[before.end : piece.start] if is_next else f"\n{OMISSION}\n"
+
+
+def _spans(line: str) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of a message, none of them blank, each of at most PIECE_CHARS."""
+    start = 0
+    while len(line) - start > PIECE_CHARS + LEAST_PIECE_CHARS:
+        end = _best_end(line, start)
+        if line[start:end].strip():
+            yield start, end
+        start = end
+    yield start, len(line)
+
+
+def _best_end(line: str, start: int) -> int:
+    """Return where to cut: behind the last paragraph, sentence or word of PIECE_CHARS."""
+    for end in _ENDS:
+        cuts = [
+            match.end()
+            for match in end.finditer(line, start, start + PIECE_CHARS)
+            if match.end() - start >= LEAST_PIECE_CHARS
+        ]
+        if cuts:
+            return cuts[-1]
+    return start + PIECE_CHARS
