@@ -5,6 +5,8 @@ the thread at once: it saves two thread switches before the provider gets the qu
 writer is told what was composed. Nothing is decided here: `chats.context.gathering` does that.
 """
 
+from django.db import transaction
+
 from amber.lib.database.connections import release_connections
 from amber.lib.workers.thread_bridge import RunInThread, outcome_of
 from chats.context import gathering
@@ -23,8 +25,10 @@ class Preparation:
     def __init__(self, writer: TurnWriter) -> None:
         self._writer = writer
         self.embedding = PendingEmbedding()
-        self._first_events = outcome_of(lambda: first_events(writer.turn))
-        self._first = outcome_of(self._gather)
+        with transaction.atomic():  # so that the tenant is said once for all that is read
+            self._first_events = outcome_of(lambda: first_events(writer.turn))
+            read = outcome_of(self._read)
+        self._first = outcome_of(lambda: self._with_request(*read.result()))
         release_connections()
 
     def first_events(self) -> list[Event]:
@@ -55,9 +59,16 @@ class Preparation:
         return await run_in_thread(lambda: self._compose(context, layout, embedded))
 
     def _gather(self) -> _Gathered | gathering.PreparedRequest:
-        """Gather the context; if nothing is to be embedded, compose the request at once, too."""
+        return self._with_request(*self._read())
+
+    def _read(self) -> _Gathered:
         context = gathering.gather(self._writer.turn, self.embedding)
-        layout = gathering.lay_out(self._writer.turn, context)
+        return context, gathering.lay_out(self._writer.turn, context)
+
+    def _with_request(
+        self, context: gathering.GatheredContext, layout: gathering.RequestLayout
+    ) -> _Gathered | gathering.PreparedRequest:
+        """Compose the request at once, too, if nothing is to be embedded."""
         if context.wanted.embedding_models:
             return context, layout
         return self._compose(context, layout, QuestionEmbedding())

@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError
 from amber.lib.database.lease import Fenced
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import CODES, RETRYABLE, AmberError
-from amber.lib.workers.entry_gate import EntryGate, Place
+from amber.lib.workers.entry_gate import EntryGate, EntryPlace
 from amber.lib.workers.leases import StopReason
 from amber.lib.workers.thread_bridge import RunInThread, run_on_loop
 from chats.context import gathering
@@ -59,7 +59,7 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
             return _run_claimed(turn_id, place)
 
 
-def _run_claimed(turn_id: UUID, place: Place) -> TurnStatus | None:
+def _run_claimed(turn_id: UUID, place: EntryPlace) -> TurnStatus | None:
     """Run the turn on behalf of whoever asked it; leave the place once its request is prepared."""
     turn = gathering.load_claimed_turn(turn_id)
     if turn is None:

@@ -104,7 +104,7 @@ async def _attempt(
 class _SilenceTimer:
     """Cancels the task that made it if a wait takes too long, and never outside of a wait.
 
-    It is set once for many waits and looks, when it rings, whether the one under way is over: a
+    It is set once for many waits and looks, when it is due, whether the one under way is over: a
     timer of asyncio's own for each chunk of a stream would be a tenth of the loop's work.
     """
 
@@ -117,7 +117,7 @@ class _SilenceTimer:
         self._due: float | None = None
         self._handle: asyncio.TimerHandle | None = None
         self._cancelled_before = 0
-        self._rang = False
+        self._has_cancelled = False
 
     def allow(self, seconds: float) -> None:
         """Begin a wait of so long at most."""
@@ -127,7 +127,7 @@ class _SilenceTimer:
         self._due = due
         if self._handle is None or self._handle.when() > due:
             self.stop()
-            self._handle = self._loop.call_at(due, self._ring)
+            self._handle = self._loop.call_at(due, self._look)
 
     def end(self) -> None:
         """End the wait."""
@@ -139,17 +139,17 @@ class _SilenceTimer:
 
     def raise_if_too_long(self) -> None:
         """Raise the fault if the task was cancelled from here, and by nobody else."""
-        if self._rang and self._task.uncancel() <= self._cancelled_before:
+        if self._has_cancelled and self._task.uncancel() <= self._cancelled_before:
             raise fault("provider_timeout") from None
 
-    def _ring(self) -> None:
+    def _look(self) -> None:
         self._handle = None
         if self._due is None:
             return
         if self._loop.time() < self._due:
-            self._handle = self._loop.call_at(self._due, self._ring)
+            self._handle = self._loop.call_at(self._due, self._look)
             return
-        self._rang, self._cancelled_before = True, self._task.cancelling()
+        self._has_cancelled, self._cancelled_before = True, self._task.cancelling()
         self._task.cancel()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Place:
+class EntryPlace:
     """A place in the gate. It may be left before its block ends, once."""
 
     def __init__(self, gate: "EntryGate") -> None:
@@ -31,10 +31,10 @@ class EntryGate:
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def place(self) -> Iterator[Place]:
+    def place(self) -> Iterator[EntryPlace]:
         """Wait for a place, and have it until it is left, or the block ends."""
         self._acquire()
-        place = Place(self)
+        place = EntryPlace(self)
         try:
             yield place
         finally:
