@@ -96,7 +96,7 @@ async def call_together(commands: Sequence[Sequence[Any]]) -> list[Any]:
     As a pipeline does, for two thirds of its CPU: answers come as Redis wrote them. Several are one
     transaction, so that nobody reads between them. Raises what a pipeline raises.
     """
-    pool = async_client().connection_pool
+    pool: Any = async_client().connection_pool
     sent = [(b"MULTI",), *commands, (b"EXEC",)] if len(commands) > 1 else commands
     connection = await pool.get_connection()
     try:

@@ -240,7 +240,7 @@ def publish_outside(
         with amber_redis.client().pipeline(transaction=False) as pipe:
             for number, (name, fields) in enumerate(events, start=seq - len(events) + 1):
                 data = encode(name, seq=number, turn_id=turn_id, fields=fields)
-                pipe.execute_command(*_xadd(key, name, number, data))
+                pipe.execute_command(*_xadd(key, name, number, data))  # type: ignore[no-untyped-call]
             pipe.expire(key, settings.AMBER_STREAM_TTL_SECONDS)
             pipe.execute()
     except redis.RedisError as exc:
