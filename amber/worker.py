@@ -17,6 +17,8 @@ from amber.lib.workers import garbage
 from amber.processes import name_process
 
 ROLE_VARIABLE = "AMBER_ROLE"
+INGEST_NICENESS = 10
+"""Documents and digests wait for people: where cores are short, whoever answers one comes first."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     os.environ[ROLE_VARIABLE] = "worker"
     name_process(f"{given.queue} worker")
+    if given.queue == "ingest":
+        os.nice(INGEST_NICENESS)
     os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # the web process has made them
     return _consume(given.queue, given.threads or given.processes, threads=bool(given.threads))
 
