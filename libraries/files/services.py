@@ -62,6 +62,15 @@ def store_from_url(
     return _store_file(file, principal, claim=claim)
 
 
+def prepare_file(principal: Principal, *, name: str, data: bytes) -> File:
+    """Write these bytes and return their row, which the caller saves, or else erases the bytes.
+
+    Raises as `store_upload`.
+    """
+    name = clean_name(name)
+    return _build_file(principal, read_content(name, data), name=name)
+
+
 def _build_file(
     principal: Principal, content: Content, *, name: str, expired_at: datetime | None = None
 ) -> File:
