@@ -172,9 +172,8 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
 
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
     """Fill a chat, with the facts spread evenly over the first nine tenths."""
-    from chats.messages.imported_tree import build_tree
-
     from chats.messages import transcript
+    from chats.messages.imported_tree import build_tree
     from chats.models import Chat, ChatMessage
 
     rng = random.Random(size)

@@ -273,6 +273,6 @@ def _arguments_text(arguments: Any) -> str:
         return "{}"
 
 
-def answered(call: StoredToolCall) -> StoredToolCall:
+def call_of_result(call: StoredToolCall) -> StoredToolCall:
     """Return what a result says of its call."""
     return {**call, "arguments": ""}

@@ -97,6 +97,7 @@ def open_parts(files: Iterable[tuple[str, bytes]], *, total_bytes: int) -> Parts
 def open_path(path: Path, *, total_bytes: int) -> Parts:
     """Return the parts of a file or a folder. Raises Invalid, OSError."""
     path.stat()
+    readers: list[tuple[str, Reader]]
     if path.is_dir():
         inside = sorted(each for each in path.rglob("*") if each.is_file())
         readers = [(str(each.relative_to(path)), partial(_read_path, each)) for each in inside]

@@ -213,7 +213,7 @@ class ChatImporter:
         assistant = self._assistant(given)
         source = None if self._options.is_copied else self._source_of(found.name, given)
         content_hash = _content_hash(given)
-        chat = _known(self._principal, source, content_hash) if source else None
+        chat = _find_known(self._principal, source, content_hash) if source else None
         is_new = chat is None
         if chat is None:
             chat = self._new_chat(given, assistant, source, content_hash)
@@ -349,7 +349,7 @@ class ChatImporter:
         return file
 
 
-def _known(principal: Principal, source: str, content_hash: str) -> Chat | None:
+def _find_known(principal: Principal, source: str, content_hash: str) -> Chat | None:
     """Return the chat that was made of the same before. One that expired makes way."""
     rows = Chat.objects.filter(
         organization_id=principal.organization_id, import_source=source, import_hash=content_hash
@@ -375,7 +375,9 @@ def _not_taken(given: ConvertedChat) -> list[NotTakenWire]:
 def _content_hash(given: ConvertedChat) -> str:
     """Hash what was said in the chat, and in which order."""
     made = hashlib.sha256()
-    places = {message.get("id"): place for place, message in enumerate(given.messages)}
+    places: dict[Any, int] = {
+        message.get("id"): place for place, message in enumerate(given.messages)
+    }
     for message in ({**given.chat, "parent_id": None}, *given.messages):
         file = message.get("file")
         said = {

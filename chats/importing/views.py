@@ -38,7 +38,7 @@ class RawJSONParser(parsers.BaseParser):
 
     media_type = "application/json"
 
-    def parse(
+    def parse(  # type: ignore[override]  # REST framework takes whatever it returns
         self,
         stream: Any,
         media_type: str | None = None,

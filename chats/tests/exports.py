@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from chats.models import ChatMessage
 from libraries.tests.files import picture
 from tests.personas import Persona, api
 
@@ -200,7 +201,7 @@ def librechat_conversation() -> dict[str, Any]:
 def nested(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same, exported recursively."""
     by_id = {m["messageId"]: {**m, "children": []} for m in messages}
-    tops = []
+    tops: list[dict[str, Any]] = []
     for message in by_id.values():
         above = by_id.get(message["parentMessageId"])
         (above["children"] if above else tops).append(message)
@@ -235,3 +236,8 @@ def send_json(persona: Persona, content: Any, query: str = "") -> Any:
 def send_files(persona: Persona, files: Mapping[str, bytes], **form: Any) -> Any:
     uploads = [SimpleUploadedFile(name, data) for name, data in files.items()]
     return api(persona).post(IMPORT, {"file": uploads, **form}, format="multipart")
+
+
+def row(**fields: Any) -> Any:
+    """The message with these fields."""
+    return ChatMessage.objects.get(**fields)

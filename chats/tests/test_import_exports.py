@@ -9,7 +9,7 @@ from chats.importing import services
 from chats.messages import transcript
 from chats.models import Chat, ChatMessage
 from chats.tests import exports
-from chats.tests.exports import send_files, send_json
+from chats.tests.exports import row, send_files, send_json
 from chats.tests.rows import error_of, fields_of, messages, new_assistant
 from chats.tests.runs import ask_in, run
 from libraries.models import File
@@ -43,7 +43,7 @@ def lost(entry):
 
 
 def thoughts_of(chat, content):
-    fields = ChatMessage.objects.get(chat=chat, content=content).provider_fields
+    fields = row(chat=chat, content=content).provider_fields
     return fields and fields["message"]["reasoning_content"]
 
 
@@ -67,22 +67,22 @@ def test_a_conversation_of_chatgpt_comes_whole(alice):
         ("assistant", "42.", ""),
     ]
     assert entry["messages"] == 10
-    edited = ChatMessage.objects.get(chat=chat, content="Will it rain?")
-    answered = ChatMessage.objects.get(chat=chat, parent=edited)
+    edited = row(chat=chat, content="Will it rain?")
+    answered = row(chat=chat, parent=edited)
     assert (answered.content, answered.model) == ("No.", "gpt-4o")
-    assert edited.parent == ChatMessage.objects.get(chat=chat, role="file").parent
+    assert edited.parent == row(chat=chat, role="file").parent
     assert edited.created_at.isoformat() == "2023-11-14T22:13:20.500000+00:00"
-    call = ChatMessage.objects.get(chat=chat, role="tool_call").tool_call
+    call = row(chat=chat, role="tool_call").tool_call
     assert call["name"] == "python"
     assert json.loads(call["arguments"]) == {"input": "print(6 * 7)"}
-    assert ChatMessage.objects.get(chat=chat, role="tool").tool_call["id"] == call["id"]
+    assert row(chat=chat, role="tool").tool_call["id"] == call["id"]
     assert lost(entry) == {("citation", 1)}
     assert other["chat"]["name"] == "Hi"
 
 
 def test_its_image_is_a_file_of_the_importers(alice, mallory):
     report_of(send_files(alice, {"export.zip": exports.chatgpt_zip()}))
-    file = ChatMessage.objects.get(role="file").file
+    file = row(role="file").file
     assert (file.name, file.mime_type, file.user) == ("bee.png", "image/png", alice.user)
     address = f"/api/v1/files/{file.pk}/"
     assert api(alice).get(address).status_code == 200
@@ -93,16 +93,16 @@ def test_thoughts_stay_apart_and_are_sent_to_no_model(alice):
     _, chat = only(send_json(alice, [exports.chatgpt_conversation()]))
     assert thoughts_of(chat, "A bee.") == "Look\nA bee."
     assert not ChatMessage.objects.filter(chat=chat, content__contains="Look").exists()
-    row = ChatMessage.objects.get(chat=chat, content="A bee.")
+    answer = row(chat=chat, content="A bee.")
     for sender in ("", "0123456789abcdef"):
-        assert as_engine_message(row, vision=True, sender=sender).provider_fields == {}
+        assert as_engine_message(answer, vision=True, sender=sender).provider_fields == {}
 
 
 def test_without_its_zip_the_image_is_told_to_be_missing(alice):
     entry, chat = only(send_json(alice, [exports.chatgpt_conversation()]))
     assert ("attachment", 1) in lost(entry)
     assert not ChatMessage.objects.filter(chat=chat, role="file").exists()
-    question = ChatMessage.objects.get(chat=chat, content="What is this?")
+    question = row(chat=chat, content="What is this?")
     assert question.parent.role == "hide_system"
 
 
@@ -157,7 +157,7 @@ def test_a_chat_of_open_webui_comes_whole(alice):
         ("tool", "dry", "qwen3"),
         ("assistant", "No.", "qwen3"),
     ]
-    other = ChatMessage.objects.get(chat=chat, content="Yes.")
+    other = row(chat=chat, content="Yes.")
     assert other.model == "llama3:8b"
     result = other.parent
     assert (result.role, result.content, result.parent.tool_call["id"]) == ("tool", "wet", "call_1")
@@ -200,11 +200,11 @@ def test_a_conversation_of_librechat_comes_whole(alice, is_nested):
         ("tool", "wet", "gpt-4"),
         ("assistant", "Yes.", "gpt-4"),
     ]
-    other = ChatMessage.objects.get(chat=chat, content="No.")
+    other = row(chat=chat, content="No.")
     assert (other.parent.content, other.model) == ("Will it rain?", "gpt-3.5-turbo")
     assert other.created_at.isoformat() == "2024-04-09T14:32:05.230000+00:00"
     assert lost(entry) == {("attachment", 1), ("error", 1)}
-    call = ChatMessage.objects.get(chat=chat, role="tool_call")
+    call = row(chat=chat, role="tool_call")
     assert call.provider_fields["message"] == {"reasoning_content": "Clouds."}
 
 
@@ -287,13 +287,13 @@ def test_two_imports_at_once_make_one_chat(alice, monkeypatch):
     """The other one was faster: its chat is found once the database refuses a second."""
     _, chat = only(send_json(alice, exports.openai_messages()))
     calls = []
-    known = services._known
+    known = services._find_known
 
     def blind_once(*args):
         calls.append(args)
         return None if len(calls) == 1 else known(*args)
 
-    monkeypatch.setattr(services, "_known", blind_once)
+    monkeypatch.setattr(services, "_find_known", blind_once)
     entry, same = only(send_json(alice, exports.openai_messages()))
     assert (entry["is_new"], same, len(calls)) == (False, chat, 2)
     assert File.objects.count() == 1

@@ -5,6 +5,7 @@ import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
@@ -13,7 +14,7 @@ from chats.importing import documents, parts, services
 from chats.importing.converted import MAX_IMPORTED_MESSAGES
 from chats.models import Chat, ChatMessage
 from chats.tests import exports
-from chats.tests.exports import chatgpt, chatgpt_node, send_files, send_json, zipped
+from chats.tests.exports import chatgpt, chatgpt_node, row, send_files, send_json, zipped
 from chats.tests.rows import error_of
 from libraries.models import File
 
@@ -193,7 +194,20 @@ def test_more_messages_than_a_chat_may_have_are_refused(alice):
 
 # -- Values ----------------------------------------------------------------------------------------
 
-GARBAGE = [None, True, 5, -1e300, "x", [], {}, [None], [[]], {"a": {}}, "\0\ud800", 10**30]
+GARBAGE: list[Any] = [
+    None,
+    True,
+    5,
+    -1e300,
+    "x",
+    [],
+    {},
+    [None],
+    [[]],
+    {"a": {}},
+    "\0\ud800",
+    10**30,
+]
 
 
 @pytest.mark.parametrize("value", GARBAGE, ids=repr)
@@ -342,13 +356,13 @@ def test_paths_in_a_zip_lead_nowhere(alice, settings):
     conversation = exports.chatgpt_conversation()
     question = conversation["mapping"]["q2"]["message"]
     question["metadata"]["attachments"][0]["name"] = "../../../etc/passwd"
-    given = {
+    given: dict[str, bytes | str] = {
         "../../conversations.json": json.dumps([conversation]),
         "/../../file_00ab.png": exports.PNG,
     }
     before = files_on_disk()
     _, chat = only(send_files(alice, {"a.zip": zipped(given)}))
-    file = ChatMessage.objects.get(chat=chat, role="file").file
+    file = row(chat=chat, role="file").file
     assert file.name == "passwd"
     (written,) = set(files_on_disk()) - set(before)
     assert written not in ("passwd", "file_00ab.png")
@@ -363,7 +377,10 @@ def test_a_file_that_cannot_be_stored_is_told(alice, settings):
         (b"x" * 1_001, "more than 1,000 bytes"),
         (b"", "empty"),
     ):
-        given = {"conversations.json": text, "file_00ab.png": bytes_of_file}
+        given: dict[str, bytes | str] = {
+            "conversations.json": text,
+            "file_00ab.png": bytes_of_file,
+        }
         answer = send_files(alice, {"a.zip": zipped(given)}, again="true")
         entry, _ = only(answer)
         (lost,) = [each for each in entry["not_taken"] if each["kind"] == "attachment"]

@@ -138,6 +138,15 @@ def test_keeps_its_assistants_where_the_importer_sees_them(alice, chat):
     assert ask(alice, made).status_code == 201
 
 
+def test_keeps_its_files_where_the_importer_sees_them(alice, bob, chat):
+    grow(chat, alice)
+    exported = export(alice, chat)
+    assert ChatMessage.objects.filter(chat=imported(alice, exported), file__isnull=False).exists()
+    entry = take_in(bob, exported).json()["chats"][0]
+    assert not ChatMessage.objects.filter(chat=entry["chat"]["id"], file__isnull=False).exists()
+    assert [each["kind"] for each in entry["not_taken"]] == ["attachment"]
+
+
 def test_says_at_once_that_no_assistant_came_along(bob, alice, chat):
     """bob is alice's colleague, and does not see her assistant until she shares it."""
     grow(chat, alice)

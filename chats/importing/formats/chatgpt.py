@@ -16,8 +16,8 @@ from chats.importing.converted import (
     Node,
     NotTaken,
     SentFile,
-    answered,
     call_of,
+    call_of_result,
     dict_of,
     dicts_of,
     text_of,
@@ -95,7 +95,7 @@ def _messages(
             yield {**said, "role": MessageRole.TOOL_CALL, "content": "", "tool_call": called}
         case "tool":
             yield from _result(node_id, author, text, said, call)
-            made = answered(call or call_of(node_id, author.get("name"), {}))
+            made = call_of_result(call or call_of(node_id, author.get("name"), {}))
             for file in _files(content, metadata, not_taken):
                 yield {**said, "role": MessageRole.FILE, "file": file, "tool_call": made}
         case _ if text:
@@ -138,7 +138,7 @@ def _result(
         call = call_of(node_id, author.get("name"), {})
         yield {**said, "role": MessageRole.TOOL_CALL, "content": "", "tool_call": call}
     result = text or "(no text)"
-    yield {**said, "role": MessageRole.TOOL, "content": result, "tool_call": answered(call)}
+    yield {**said, "role": MessageRole.TOOL, "content": result, "tool_call": call_of_result(call)}
 
 
 def _text(content: Mapping[str, Any], not_taken: NotTaken) -> str:

@@ -18,8 +18,8 @@ from chats.importing.converted import (
     Node,
     NotTaken,
     SentFile,
-    answered,
     call_of,
+    call_of_result,
     dict_of,
     dicts_of,
     text_of,
@@ -111,7 +111,7 @@ def _of_part(
             call = call_of(made.get("id") or call_id, name, arguments)
             result = {"role": MessageRole.TOOL, "content": output or "(no text)"}
             yield {"role": MessageRole.TOOL_CALL, "tool_call": call}
-            yield {**result, "tool_call": answered(call)}
+            yield {**result, "tool_call": call_of_result(call)}
         case "think":
             pass  # it stays apart, with the answer
         case "error":

@@ -20,8 +20,8 @@ from chats.importing.converted import (
     Node,
     NotTaken,
     SentFile,
-    answered,
     call_of,
+    call_of_result,
     dict_of,
     dicts_of,
     text_of,
@@ -111,16 +111,16 @@ def _answer(message_id: str, message: Mapping[str, Any], text: str) -> Iterator[
     for place, (kind, attributes, inner) in enumerate(blocks):
         if kind != "tool_calls":
             continue
-        name, arguments = attributes.get("name"), _unquoted(attributes.get("arguments", ""))
+        name, arguments = attributes.get("name"), _unquote(attributes.get("arguments", ""))
         call_id = attributes.get("id") or f"{message_id[:40]}-{place}"
         call = call_of(call_id, name, arguments)
-        result = _unquoted(attributes.get("result", "")) or inner or "(no text)"
+        result = _unquote(attributes.get("result", "")) or inner or "(no text)"
         yield {"role": MessageRole.TOOL_CALL, "tool_call": call}
-        yield {"role": MessageRole.TOOL, "content": result, "tool_call": answered(call)}
+        yield {"role": MessageRole.TOOL, "content": result, "tool_call": call_of_result(call)}
     yield {"role": MessageRole.ASSISTANT, "content": plain}
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Return a text that stands as JSON in an attribute."""
     try:
         return text_of(json.loads(text)) or text
@@ -144,7 +144,11 @@ def _of_items(message_id: str, items: list[dict[str, Any]]) -> Iterator[dict[str
                 found = calls.get(call_of(call_id, "", None)["id"])
                 if found is not None:
                     text = _text_of_item(item) or "(no text)"
-                    yield {"role": MessageRole.TOOL, "content": text, "tool_call": answered(found)}
+                    yield {
+                        "role": MessageRole.TOOL,
+                        "content": text,
+                        "tool_call": call_of_result(found),
+                    }
 
 
 def _text_of_item(item: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from chats.importing.converted import (
     Node,
     NotTaken,
     SentFile,
-    answered,
     call_of,
+    call_of_result,
     dict_of,
     dicts_of,
     text_of,
@@ -36,7 +36,6 @@ _ROLES: Final = {
 }
 _ONLY_OPENAI: Final = frozenset({"user", "developer", "function"})
 _ONLY_AMBER: Final = frozenset(set(MessageRole) - set(_ROLES))
-_TEXTS: Final = ("text", "input_text", "output_text")
 _TIMES: Final = ("created_at", "create_time", "timestamp")
 
 
@@ -107,7 +106,7 @@ def _messages(
             not_taken.add("result of a tool", "No call stands before it.")
             return
         result = {"role": role, "content": text or "(no text)"}
-        yield {**result, "tool_call": answered(call)}
+        yield {**result, "tool_call": call_of_result(call)}
         return
     asked = list(_calls(call_id, message))
     yield {"role": role, "content": text}
