@@ -40,7 +40,7 @@ from chats.messages.wire import (
 )
 from chats.models import Chat, ChatMessage
 from chats.queue import enqueue_sealing
-from libraries.files.services import prepare_file
+from libraries.files.services import prepare_file, save_file
 from libraries.files.storage import erase_bytes
 from libraries.models import File
 
@@ -282,7 +282,7 @@ class ChatImporter:
         chat.save(force_insert=True)
         for file in files.values():
             if file._state.adding:
-                file.save(force_insert=True)
+                save_file(file, self._principal)
         ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)
         _keep_dates(rows.values(), messages)
         kept = {"active_leaf": leaf}
