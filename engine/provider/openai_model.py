@@ -135,14 +135,15 @@ async def _post(
     import openai
 
     try:
-        return await client.post(
+        response: httpx2.Response = await client.post(
             path,
             cast_to=httpx2.Response,
             options={"headers": {"Content-Type": content_type}},
             stream=True,
             stream_cls=openai.AsyncStream[Any],
             **given,
-        )  # type: ignore[return-value]
+        )
+        return response
     except openai.APIStatusError as error:
         # Not chained: the body of a refusal may quote the key.
         raise fault_of_status(error.status_code, error.body, error.response.headers) from None
