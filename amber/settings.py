@@ -120,6 +120,7 @@ AMBER_DEFAULT_PROMPT = env.text("AMBER_DEFAULT_PROMPT")
 AMBER_CHAT_CONCURRENCY = env.integer("AMBER_CHAT_CONCURRENCY", 128, least=1)
 AMBER_WEB_THREADS = env.integer("AMBER_WEB_THREADS", 16, least=1)
 AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
+AMBER_PREPARED_STATEMENTS = env.flag("AMBER_PREPARED_STATEMENTS", True)
 AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", False)
 
 # -- Services of the operator's that built-in tools use -------------------------------------------
@@ -239,6 +240,8 @@ if not _AS_OWNER and AMBER_DATABASES["system"] != AMBER_DATABASES["app"]:
 for _alias, _database in DATABASES.items():
     _database["CONN_MAX_AGE"] = 0
     _database["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
+    _database["OPTIONS"]["server_side_binding"] = True
+    _database["OPTIONS"]["prepare_threshold"] = 5 if AMBER_PREPARED_STATEMENTS else None
     _database["OPTIONS"]["pool"] = {
         "min_size": 1 if _alias == "default" else 0,
         "max_size": AMBER_DB_POOL,

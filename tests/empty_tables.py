@@ -6,8 +6,6 @@ types and permissions stay as `migrate` left them.
 """
 
 from functools import cache
-from typing import Any
-from weakref import WeakSet
 
 import pytest
 from django.db import connection, transaction
@@ -34,13 +32,11 @@ def empty_tables() -> None:
     The lock waits for whoever still writes, as TRUNCATE does: a thread that outlives its test
     leaves nothing to the next one. References are checked at the commit, so any order will do.
     """
-    lock, prepare = _statements()
+    lock, find = _statements()
     with transaction.atomic(), connection.cursor() as cursor:
-        if connection.connection not in _prepared:
-            cursor.execute(prepare)
-            _prepared.add(connection.connection)
         cursor.execute(lock)
-        cursor.execute("EXECUTE find_filled")
+        # To plan this anew after each test would cost more than all the rest.
+        cursor.cursor.execute(find, prepare=True)
         filled = {name for (name,) in cursor.fetchall()}
         for name in sorted(filled - CASCADED, key=lambda name: name not in TRUNCATED):
             verb = "TRUNCATE" if name in TRUNCATED else "DELETE FROM"
@@ -49,14 +45,10 @@ def empty_tables() -> None:
 
 @cache
 def _statements() -> tuple[str, str]:
-    """One that locks all tables against writers, one that prepares to name those with rows."""
+    """One that locks all tables against writers, one that names those with rows."""
     names = set(connection.introspection.django_table_names(only_existing=True)) - KEPT
     tables = ", ".join(f'"{name}"' for name in sorted(names))
     find = " UNION ALL ".join(
         f"SELECT '{name}' WHERE EXISTS (SELECT FROM \"{name}\")" for name in sorted(names)
     )
-    return f"LOCK TABLE {tables} IN SHARE MODE", f"PREPARE find_filled AS {find}"
-
-
-_prepared: WeakSet[Any] = WeakSet()
-"""Connections that did. To plan this anew after each test would cost more than all the rest."""
+    return f"LOCK TABLE {tables} IN SHARE MODE", find

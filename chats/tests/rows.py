@@ -86,7 +86,7 @@ def fill(chat: Chat, length: int) -> list[ChatMessage]:
         for number in range(length)
     ]
     rows = list(build_tree(chat, given).values())
-    ChatMessage.objects.bulk_create(rows)
+    ChatMessage.objects.bulk_create(rows, batch_size=1_000)
     transcript.move_leaf(chat, rows[-1])
     return rows
 

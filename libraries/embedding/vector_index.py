@@ -82,7 +82,7 @@ def _is_worth_it(model: EmbeddingModel) -> bool:
 def _build_index(model: EmbeddingModel) -> None:
     logger.info("index_build_started", model=model.alias)
     with connection.cursor() as cursor:
-        cursor.execute("SET maintenance_work_mem = %s", [BUILD_MEMORY])
+        cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [BUILD_MEMORY])
         try:
             cursor.execute(
                 f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index_name(model.pk)}"
@@ -118,9 +118,10 @@ def _try_lock() -> Iterator[bool]:
     try:
         guard.set_autocommit(False)
         with guard.cursor() as cursor:
-            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
             (is_sole,) = cursor.fetchone()
+            # The last statement keeps its snapshot until the next one; this has none.
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         yield is_sole
     finally:
         guard.rollback()

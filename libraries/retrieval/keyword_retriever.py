@@ -17,6 +17,7 @@ from uuid import UUID
 import orjson
 from django.db import connection
 
+from amber.lib.database.plans import with_own_plans
 from amber.lib.search.words import word_literal
 from engine.relevance.measures import PASSAGES, coverage, idf
 from libraries.chunking.chunk_words import AskedWord, library_word, occurrences_of, words_asked
@@ -134,6 +135,7 @@ _FOUND: Final = """SELECT number, id
     FROM amber_chunks_with(%s::tsquery[], %s, %s::uuid[], %s::uuid[], %s)"""
 
 
+@with_own_plans()
 def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord]) -> list[Any]:
     total = sum(scope.chunk_count for scope in scopes)
     places = [word_literal(library_word(pk)) for scope in scopes for pk in scope.library_ids]

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from amber.lib.database.plans import with_own_plans
 from libraries.embedding.halfvec import halfvec_text
 from libraries.embedding.vector_index import rows_indexed
 from libraries.retrieval.ranking import VectorResult
@@ -148,6 +149,7 @@ def _first_chunks(scope: SearchScope) -> list[UUID]:
     return [row[0] for row in rows]
 
 
+@with_own_plans()
 def _fetch_rows(sql: str, values: Sequence[Any]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)

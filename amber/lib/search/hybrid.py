@@ -16,6 +16,7 @@ from uuid import UUID
 import orjson
 from django.db import connection
 
+from amber.lib.database.plans import with_own_plans
 from amber.lib.search.words import asked_words, stored_words, word_literal
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def search_vectors(pool: Pool, vector: "NDArray[np.float32]", *, model_id: UUID)
     return NearestVectors({row[0]: row[1] for row in rows}, *rows[0][2:])
 
 
+@with_own_plans()
 def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
