@@ -16,6 +16,7 @@ from typing import Any
 import uvloop
 
 from bench import context_assembly, footprint, ingestion, library_search, report, soak, streams
+from bench.anatomy.anatomy import anatomy
 from bench.loadgen import say
 from bench.report import Finding
 from bench.stand import ROOT, Stand, stand
@@ -26,6 +27,7 @@ INGESTION = "ingestion"
 CONTEXT = "context"
 SEARCH = "search"
 SOAK = "soak"
+ANATOMY = "anatomy"
 STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
@@ -37,7 +39,7 @@ STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]]
 
 def main() -> int:
     options = _options()
-    wanted = options.only or [FOOTPRINT, *STREAMS, CONTEXT, INGESTION, SEARCH]
+    wanted = options.only or [FOOTPRINT, *STREAMS, ANATOMY, CONTEXT, INGESTION, SEARCH]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are stopped
     head = report.machine() | {"quick": options.quick}
     findings: list[Finding] = []
@@ -47,6 +49,9 @@ def main() -> int:
             findings += footprint.footprint(place, provider_url, is_quick=options.quick)
         if names := [name for name in STREAMS if name in wanted]:
             findings += _streams(place, provider_url, names, is_quick=options.quick)
+        if ANATOMY in wanted:
+            say(f"{ANATOMY}:")
+            findings += anatomy(place, provider_url, is_quick=options.quick)
         if CONTEXT in wanted:
             say(f"{CONTEXT}:")
             findings += context_assembly.context_assembly(
@@ -88,7 +93,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[FOOTPRINT, *STREAMS, CONTEXT, INGESTION, SEARCH, SOAK],
+        choices=[FOOTPRINT, *STREAMS, ANATOMY, CONTEXT, INGESTION, SEARCH, SOAK],
         help=f"may be given repeatedly; {SOAK} runs only when it is named",
     )
     parser.add_argument("--minutes", type=float, default=120, help=f"how long {SOAK} lasts")

@@ -108,7 +108,7 @@ class Stand:
     """Starts what a measurement asks for. All Ambers of one stand share a var directory."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._api_key = new_api_key()
         self._environ = {
             name: value
@@ -119,7 +119,7 @@ class Stand:
     @contextmanager
     def provider(self) -> Iterator[str]:
         """Start the fake provider; yield its base URL."""
-        ready_file = self._folder / "provider.url"
+        ready_file = self.folder / "provider.url"
         ready_file.unlink(missing_ok=True)
         argv = ["-m", "tests.fake_provider", "--port", "0", "--ready-file", str(ready_file)]
         with self._running("provider", argv, {}) as process:
@@ -144,7 +144,7 @@ class Stand:
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         environ = {
-            "AMBER_VAR_DIR": str(self._folder / "var"),
+            "AMBER_VAR_DIR": str(self.folder / "var"),
             "AMBER_PORT": str(port),
             "AMBER_BOOTSTRAP_API_KEY": self._api_key,
             "AMBER_ADMIN_PASSWORD": secrets.token_urlsafe(),
@@ -174,7 +174,7 @@ class Stand:
 
     def remembered(self) -> dict[str, str]:
         """Return the settings that Amber generated for itself: addresses and keys."""
-        return dict(installation.read_kept(self._folder / "var"))
+        return dict(installation.read_kept(self.folder / "var"))
 
     @contextmanager
     def _running(
@@ -194,7 +194,7 @@ class Stand:
                 processes.stop(process, how=SIGTERM, grace_seconds=STOP_SECONDS)
 
     def _log(self, name: str) -> Path:
-        return self._folder / f"{name}.log"
+        return self.folder / f"{name}.log"
 
     def _wait(
         self, process: "subprocess.Popen[bytes]", name: str, check: Callable[[], bool]

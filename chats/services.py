@@ -329,7 +329,13 @@ def _idle_chat(chat_id: UUID) -> Chat:
 def _end_of_branch(chat: Chat, live: Turn | None) -> ChatMessage | None:
     """Return the message that the next one follows: a running turn's last one, if a turn runs."""
     leaf_id = live.tip_id if live is not None else chat.active_leaf_id
-    return ChatMessage.objects.filter(pk=leaf_id).first() if leaf_id else None
+    found = _message_with(message_id=leaf_id) if leaf_id else []
+    return found[0] if found else None
+
+
+@cache_sql
+def _message_with(*, message_id: UUID) -> QuerySet[ChatMessage]:
+    return ChatMessage.objects.filter(pk=message_id)
 
 
 def _author(role: str, assistant: Assistant | None) -> Assistant | None:

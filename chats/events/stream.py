@@ -189,7 +189,9 @@ class Publisher:
         """Write a batch. Raises RedisError and OSError, also if Redis accepts no writes."""
         now = time.monotonic()
         owners: list[Feed] = []
-        async with amber_redis.async_client().pipeline(transaction=False) as pipe:
+        # All at once, or a reader would wake at the first and come back 10 ms later for the rest: the
+        # last events of a turn are written together.
+        async with amber_redis.async_client().pipeline(transaction=len(batch) > 1) as pipe:
             for feed, name, seq, data in batch:
                 _add(pipe, feed.key, name, seq, data)
                 owners.append(feed)

@@ -8,6 +8,7 @@ what was emitted: `turn.seq` is the number of the last event that the stored sta
 import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
+from typing import Final
 from uuid import UUID
 
 import structlog
@@ -17,6 +18,7 @@ from django.db import InterfaceError, OperationalError
 from amber.lib.database.lease import Fenced
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import CODES, RETRYABLE, AmberError
+from amber.lib.workers.entry_gate import EntryGate, Place
 from amber.lib.workers.leases import StopReason
 from amber.lib.workers.thread_bridge import RunInThread, run_on_loop
 from chats.context import gathering
@@ -36,6 +38,9 @@ from engine.tool_calls import item_form
 
 logger = structlog.get_logger(__name__)
 
+_ENTRY: Final = EntryGate(places=2)
+"""Turns at once between their claim and their request."""
+
 
 def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     """Claim and run a turn. Return its state afterwards, or None if another worker has it.
@@ -43,18 +48,19 @@ def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
     `queued` means that it was released and needs another worker; `waiting`, that a person must
     decide on calls first.
     """
-    with across_tenants():
-        whose = Turn.objects.take_one(
-            turn_id, worker, settings.AMBER_LEASE_SECONDS, *Turn.TENANT_FIELDS
-        )
-    if whose is None:
-        return None
-    with as_tenant(Tenant(*whose)):
-        return _run_claimed(turn_id)
+    with _ENTRY.place() as place:
+        with across_tenants():
+            whose = Turn.objects.take_one(
+                turn_id, worker, settings.AMBER_LEASE_SECONDS, *Turn.TENANT_FIELDS
+            )
+        if whose is None:
+            return None
+        with as_tenant(Tenant(*whose)):
+            return _run_claimed(turn_id, place)
 
 
-def _run_claimed(turn_id: UUID) -> TurnStatus | None:
-    """Run the turn on behalf of whoever asked it."""
+def _run_claimed(turn_id: UUID, place: Place) -> TurnStatus | None:
+    """Run the turn on behalf of whoever asked it; leave the place once its request is prepared."""
     turn = gathering.load_claimed_turn(turn_id)
     if turn is None:
         return None
@@ -63,6 +69,7 @@ def _run_claimed(turn_id: UUID) -> TurnStatus | None:
     with running_turns.listing([turn], this), structlog.contextvars.bound_contextvars(**about):
         try:
             this.prepare()
+            place.leave()
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.set_task)
             return status
         finally:

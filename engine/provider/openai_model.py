@@ -92,7 +92,7 @@ async def shared_client(
             api_key=api_key or "none",  # local servers want none, the client wants one
             max_retries=0,
             timeout=timeout,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, limits=limits),
+            http_client=openai.DefaultAioHttpClient(timeout=timeout, limits=limits),
         )
     return client
 

@@ -308,8 +308,8 @@ def test_a_finished_reply_leaves_its_connection_for_the_next(
         for _ in range(3):
             assert (await outcome_of(model)).status == "completed"
         client = await shared_client(fake_provider.base_url, fake_provider.api_key)
-        pool = client._client._transport._pool  # type: ignore[attr-defined]
-        assert len(pool.connections) == 1
+        connector = client._client._transport.client.connector  # type: ignore[attr-defined]
+        assert sum(map(len, connector._conns.values())) == 1
 
     asyncio.run(work())
 

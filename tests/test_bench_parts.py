@@ -1,0 +1,45 @@
+"""Hold what the anatomy of a turn records against the code: each function of its table exists."""
+
+import importlib
+
+import pytest
+
+from bench.anatomy.anatomy import Span, Turn, table
+from bench.anatomy.recorder import SPANS, replace
+
+NAMES = [(module, name) for module, names in SPANS.items() for name in names]
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_each_recorded_function_exists(module, name):
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert callable(found)
+
+
+def test_a_call_is_recorded_with_what_it_returned_or_raised():
+    class Module:
+        @staticmethod
+        def divide(one, other):
+            return one / other
+
+    lines = []
+    replace(Module, "divide", "dividing", lambda *line: lines.append(line))
+    assert Module.divide(4, 2) == 2
+    with pytest.raises(ZeroDivisionError):
+        Module.divide(1, 0)
+    assert [part for part, *_ in lines] == ["dividing", "dividing"]
+
+
+def test_statements_count_for_the_innermost_part():
+    spans = [
+        Span("outer", 0.0, 10.0, 1, ""),
+        Span("inner", 2.0, 5.0, 1, ""),
+        Span("statement", 3.0, 4.0, 1, "SELECT 1"),
+        Span("statement", 6.0, 6.5, 1, "SELECT 2"),
+        Span("statement", 3.0, 4.0, 2, "SELECT 3"),
+    ]
+    _, outer, inner, *_ = table([Turn(spans, 11.0, 160.0, 300.0)])
+    assert outer.split() == ["0.0", "10.0", "1", "0.5", "outer"]
+    assert inner.split() == ["2.0", "3.0", "1", "1.0", "inner"]
