@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import orjson
 import pytest
@@ -261,10 +263,16 @@ def event(message):
     return b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
 
 
-def test_a_tool_that_wants_more_input_is_told_to_ask_first(call):
-    wanted = {"resultType": "input_required", "requestState": "1"}
-    with pytest.raises(ToolError, match="Ask the user, and give it with the arguments"):
-        call(tools_call=result_of(wanted))
+def test_a_tool_that_wants_more_input_has_the_model_ask_first():
+    """As servers of 2026-07-28 answer, instead of asking in the middle of a call."""
+    from tools.mcp import session
+
+    async def send_request(*_):
+        return session.mcp_types.InputRequiredResult(request_state="1")
+
+    client: Any = SimpleNamespace(session=SimpleNamespace(send_request=send_request))
+    with pytest.raises(session.MCPError, match="Ask the user, and give it with the arguments"):
+        asyncio.run(session._call(client, "go", {}))
 
 
 def test_a_redirect_in_a_circle_ends(call, server):
