@@ -84,7 +84,7 @@ def validate_auth(auth: Any, kinds: Collection[str] = HEADER_KINDS) -> dict[str,
     name = auth.get("name")
     if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
         raise _invalid(".name", "Must be a name of letters and digits, such as api_key.")
-    return {"type": kind, "name": name}
+    return {"type": str(kind), "name": name}
 
 
 def send_key(auths: Iterable[Mapping[str, Any]], api_key: str) -> SentKey:

@@ -11,6 +11,7 @@ from tools.openapi.functions import FunctionsRequest, describe
 from tools.openapi.security import NOT_SUPPORTED
 from tools.openapi.source import OpenAPISource
 from tools.outgoing.requests import ServiceError
+from tools.protocol import Exchange
 from tools.source import Connection, DiscoveryError
 
 SCHEMES = {
@@ -166,7 +167,7 @@ def test_several_keys_are_told_apart_by_their_schemes(call):
 def test_the_key_is_shown_in_no_exchange(call):
     for api_key in ("s3 &/t", json.dumps({"ask": "s3 &/t", "cookie": "c00kie"})):
         for name in ("inquery", "both"):
-            exchanges = []
+            exchanges: list[Exchange] = []
             call(name, KEYED, api_key, exchanges)
             shown = str(exchanges)
             assert "s3" not in shown

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import importlib
 import subprocess
 import sys
 import threading
@@ -265,7 +266,7 @@ def event(message):
 
 def test_a_tool_that_wants_more_input_has_the_model_ask_first():
     """As servers of 2026-07-28 answer, instead of asking in the middle of a call."""
-    from tools.mcp import session
+    session: Any = importlib.import_module("tools.mcp.session")
 
     async def send_request(*_):
         return session.mcp_types.InputRequiredResult(request_state="1")
