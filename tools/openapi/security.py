@@ -46,7 +46,7 @@ def auth_of_operation(
     if not isinstance(required, list):
         return None, ""
     alternatives = [each for each in required if isinstance(each, dict)]
-    described = _described(document)
+    described = _schemes_of(document)
     for names in filter(None, alternatives):
         schemes = {name: resolve_reference(document, described.get(name)) for name in names}
         auths = [
@@ -74,7 +74,7 @@ def _auth_of(scheme: Mapping[str, Any]) -> Auth | None:
 
 def _schemes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the schemes that the document requires, then the others."""
-    described = _described(document)
+    described = _schemes_of(document)
     required = document.get("security")
     names = [
         name
@@ -88,7 +88,7 @@ def _schemes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield scheme
 
 
-def _described(document: Mapping[str, Any]) -> dict[str, Any]:
+def _schemes_of(document: Mapping[str, Any]) -> dict[str, Any]:
     components = resolve_reference(document, document.get("components"))
     described = components.get("securitySchemes") if isinstance(components, dict) else None
     return described if isinstance(described, dict) else {}
