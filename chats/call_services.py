@@ -6,7 +6,7 @@ What the chat holds already is never written again, and never changed.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from django.db import transaction
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from accounts.tenancy.idempotency import settle
+from amber.lib.database.cached_update import insert_row
 from amber.lib.errors import Conflict, Invalid
 from assistants.models import Assistant
 from chats.context.call_options import CallOptions
@@ -30,6 +31,9 @@ from engine.messages import ASKING_ROLES, MessageRole
 from libraries.models import File
 
 Entry = Mapping[str, Any]
+
+_BATCH: Final = 500
+_MOST_NAMED: Final = 10
 
 
 @transaction.atomic(durable=True)
@@ -149,10 +153,11 @@ def _check_results(tip: ChatMessage | None, entries: Sequence[Entry]) -> None:
     if not answered:
         return
     last = Turn.objects.filter(pk=tip.turn_id).first() if tip and tip.turn_id else None
-    waiting = [call.id for call in open_calls(last)] if last else []
+    waiting = {call.id for call in open_calls(last)} if last else set()
     unknown = [call_id for call_id in answered if call_id not in waiting]
     if unknown or len(set(answered)) < len(answered):
-        said = f"The chat is not waiting for a result of {', '.join(unknown or answered)}."
+        named = ", ".join((unknown or answered)[:_MOST_NAMED])
+        said = f"The chat is not waiting for a result of {named}."
         raise Invalid(said, fields={"messages": [said]})
 
 
@@ -165,7 +170,7 @@ def _append(
     tip = chat.active_leaf
     written: list[ChatMessage] = []
     for entry in entries:
-        tip = transcript.append(
+        tip = transcript.new_row(
             chat,
             tip,
             role=entry["role"],
@@ -176,4 +181,8 @@ def _append(
             assistant=assistant if entry["role"] == MessageRole.ASSISTANT else None,
         )
         written.append(tip)
+    if len(written) == 1:
+        insert_row(written[0])
+    else:
+        ChatMessage.objects.bulk_create(written, batch_size=_BATCH)
     return written

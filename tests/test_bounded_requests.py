@@ -11,7 +11,7 @@ from rest_framework import fields, serializers
 from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField
 from public_api.completions.serializers import CompletionInput
 from public_api.openai import function_fields
-from public_api.openai.serializers import ChatProxyInput
+from public_api.openai.serializers import MAX_ENTRIES, ChatProxyInput
 from public_api.responses.serializers import ResponseInput
 from tests.patterns import modules
 
@@ -71,11 +71,8 @@ def test_lists_of_requests_have_a_limit_that_comes_first(shape):
     [
         (CompletionInput, "tools", TOOL),
         (CompletionInput, "functions", TOOL["function"]),
-        (CompletionInput, "messages", SAID),
         (CompletionInput, "stop", "x"),
-        (ChatProxyInput, "messages", SAID),
         (ResponseInput, "tools", {"type": "function", "name": "f"}),
-        (ResponseInput, "input", SAID),
     ],
 )
 def test_too_many_are_refused_without_a_look_at_one(monkeypatch, shape, field, entry):
@@ -86,6 +83,34 @@ def test_too_many_are_refused_without_a_look_at_one(monkeypatch, shape, field, e
     monkeypatch.setattr(child, "run_validation", lambda *_: pytest.fail("It was looked at."))
     assert not given.is_valid()
     assert list(given.errors) == [field]
+
+
+CALLING = {"role": "assistant", "tool_calls": [{}] * 99}
+PARTS = {"role": "user", "content": [0] * 99}
+LEGACY = {"role": "assistant", "function_call": {"name": "f"}}
+
+
+@pytest.mark.parametrize(
+    ("shape", "field", "messages"),
+    [
+        (CompletionInput, "messages", [SAID] * (MAX_ENTRIES + 1)),
+        (CompletionInput, "messages", [CALLING] * (MAX_ENTRIES // 100 + 1)),
+        (CompletionInput, "messages", [LEGACY] * (MAX_ENTRIES // 2 + 1)),
+        (ChatProxyInput, "messages", [PARTS] * (MAX_ENTRIES // 100 + 1)),
+        (ResponseInput, "input", [SAID] * (MAX_ENTRIES + 1)),
+        (ResponseInput, "input", [PARTS] * (MAX_ENTRIES // 100 + 1)),
+    ],
+    ids=range(6),
+)
+def test_a_conversation_of_too_many_entries_is_refused_without_a_look_at_one(
+    monkeypatch, shape, field, messages
+):
+    given = shape(data={"model": "m", field: messages})
+    child = given.fields[field].child
+    monkeypatch.setattr(child, "run_validation", lambda *_: pytest.fail("It was looked at."))
+    assert not given.is_valid()
+    assert [said.code for said in given.errors[field]] == ["max_length"]
+    assert "At most 40,000 messages" in given.errors[field][0]
 
 
 def test_too_large_schemas_are_refused_without_a_look_at_one(monkeypatch):

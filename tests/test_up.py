@@ -20,8 +20,11 @@ from amber import embedded, installation, up
 from amber.embedded import Server
 from amber.processes import wait_until
 from amber.supervisor import Child
+from tests.e2e.client import Client
+from tests.e2e.platform import QUICK_LEASE
 
 ROOT = Path(__file__).parent.parent
+QUESTIONS = 4
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def home() -> Iterator[dict[str, str]]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AMBER_")}
     for name in ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "DJANGO_SETTINGS_MODULE"):
         environ.pop(name, None)
-    environ |= {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": str(port)}
+    environ |= {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": str(port), **QUICK_LEASE}
     yield environ | {"AMBER_SHUTDOWN_GRACE_SECONDS": "1"}
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -118,6 +121,31 @@ def account(environ: dict[str, str]) -> Any:
     return json.loads(done.stdout)
 
 
+def asker(environ: dict[str, str]) -> Client:
+    """Somebody with a key, whom the built-in offline model answers."""
+    done = manage(environ, "create_account", "--email", "ida@example.com", "--api-key")
+    assert done.returncode == 0, done.stderr
+    return Client(int(environ["AMBER_PORT"]), json.loads(done.stdout)["api_key"])
+
+
+def check_that_what_was_accepted_outlives_postgres(running: Up, ida: Client) -> None:
+    """It is killed right after the last 201, when earlier questions are being answered, and each of
+    them is answered once."""
+    assistant = ida.post("assistants/", {"name": "Ida's"}).body["id"]
+    chats = [ida.post("chats/", {"assistant_id": assistant}).body["id"] for _ in range(QUESTIONS)]
+    asked = [ida.ask(f"Question {n}?", chat_id=chat_id) for n, chat_id in enumerate(chats)]
+    os.kill(running.children()["postgres"], signal.SIGKILL)
+    running.wait_for("postgres ended with status -9 and will be restarted.")
+    assert wait_until(
+        lambda: ida.get("/readyz", is_checked=False).status == 200, timeout_seconds=60
+    )
+    for number, each in enumerate(asked):
+        assert ida.ended(each.turn_id)["status"] == "completed"
+        question, *answers = ida.messages(each.chat_id, all_branches=True)
+        assert (question["id"], question["content"]) == (each.message_id, f"Question {number}?")
+        assert [answer["role"] for answer in answers] == ["assistant"]
+
+
 def is_gone(pid: int) -> bool:
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
@@ -143,6 +171,8 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
         assert f"Amber is already running on {home['AMBER_VAR_DIR']}" in second.stdout
 
         eve = account(home)
+        check_that_what_was_accepted_outlives_postgres(one, asker(home))
+        children = one.children()
         for name in ("uvicorn", "worker chat", "redis-server", "postgres"):
             os.kill(children[name], signal.SIGKILL)
         for name in ("web", "chat", "redis", "postgres"):

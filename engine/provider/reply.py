@@ -4,7 +4,6 @@ Retries happen only while nothing was shown, so that a viewer never reads a text
 model's errors mean once text was shown is decided here too (docs/architecture.md, "Providers"):
 the caller only tells failed (nothing shown) from incomplete (something shown). Nothing is yielded
 inside a timeout: a deadline that fires while the consumer works would reach the wrong code.
-The timers cost about 5 µs a chunk (uvloop).
 """
 
 import asyncio
@@ -79,25 +78,79 @@ async def _attempt(
     model: Model, request: ModelRequest, retry_policy: RetryPolicy
 ) -> AsyncGenerator[ReplyPart, None]:
     """Yield the model's parts under the deadlines; even an empty part is a sign of life."""
-    loop = asyncio.get_running_loop()
+    silence = _SilenceTimer(retry_policy.deadline)
     wait_seconds = retry_policy.first_token_seconds
-    async with aclosing(model.stream(request)) as parts:
-        while True:
-            due = loop.time() + wait_seconds
-            if retry_policy.deadline is not None:
-                due = min(due, retry_policy.deadline)
-            try:
-                async with asyncio.timeout_at(due):
+    try:
+        async with aclosing(model.stream(request)) as parts:
+            while True:
+                silence.allow(wait_seconds)
+                try:
                     part = await anext(parts, None)
-            except TimeoutError:
-                raise fault("provider_timeout") from None
-            if part is None:
-                raise fault("provider_lost")
-            wait_seconds = retry_policy.idle_seconds
-            if not isinstance(part, TextChunk) or part.text:
-                yield part
-            if isinstance(part, ReplyEnd):
-                return
+                except asyncio.CancelledError:
+                    silence.raise_if_too_long()
+                    raise
+                silence.end()
+                if part is None:
+                    raise fault("provider_lost")
+                wait_seconds = retry_policy.idle_seconds
+                if not isinstance(part, TextChunk) or part.text:
+                    yield part
+                if isinstance(part, ReplyEnd):
+                    return
+    finally:
+        silence.stop()
+
+
+class _SilenceTimer:
+    """Cancels the task that made it if a wait takes too long, and never outside of a wait.
+
+    It is set once for many waits and looks, when it rings, whether the one under way is over: a
+    timer of asyncio's own for each chunk of a stream would be a tenth of the loop's work.
+    """
+
+    def __init__(self, deadline: float | None) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "replies are read in a task"
+        self._task = task
+        self._loop = asyncio.get_running_loop()
+        self._deadline = deadline
+        self._due: float | None = None
+        self._handle: asyncio.TimerHandle | None = None
+        self._cancelled_before = 0
+        self._rang = False
+
+    def allow(self, seconds: float) -> None:
+        """Begin a wait of so long at most."""
+        due = self._loop.time() + seconds
+        if self._deadline is not None:
+            due = min(due, self._deadline)
+        self._due = due
+        if self._handle is None or self._handle.when() > due:
+            self.stop()
+            self._handle = self._loop.call_at(due, self._ring)
+
+    def end(self) -> None:
+        """End the wait."""
+        self._due = None
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def raise_if_too_long(self) -> None:
+        """Raise the fault if the task was cancelled from here, and by nobody else."""
+        if self._rang and self._task.uncancel() <= self._cancelled_before:
+            raise fault("provider_timeout") from None
+
+    def _ring(self) -> None:
+        self._handle = None
+        if self._due is None:
+            return
+        if self._loop.time() < self._due:
+            self._handle = self._loop.call_at(self._due, self._ring)
+            return
+        self._rang, self._cancelled_before = True, self._task.cancelling()
+        self._task.cancel()
 
 
 def pause_seconds(error: ProviderError, failed: int, retry_policy: RetryPolicy) -> float | None:

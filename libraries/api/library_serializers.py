@@ -5,6 +5,7 @@ from typing import Any, Final
 import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from amber.lib.rest.wire_serializers import serializer_of
 from libraries.wire import ChunkWire, DocumentWire, LibraryWire, LibraryWithCountsWire
@@ -75,9 +76,25 @@ class DocumentUpload(_DocumentFields):
     name = serializers.CharField(max_length=255, required=False, help_text="By default the file's.")
 
 
+class LongTextField(serializers.CharField):
+    """A text of any length, kept as written.
+
+    REST framework looks at each character by itself for what the parser has refused already: 20 MB
+    held the interpreter for seconds.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"trim_whitespace": False} | kwargs)
+        self.validators = [
+            each
+            for each in self.validators
+            if not isinstance(each, ProhibitSurrogateCharactersValidator)
+        ]
+
+
 class DocumentText(_DocumentFields):
     name = serializers.CharField(max_length=255)
-    text = serializers.CharField(trim_whitespace=False)
+    text = LongTextField()
 
 
 class DocumentUrl(_DocumentFields):

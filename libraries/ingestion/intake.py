@@ -18,7 +18,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
+from amber.lib.database.cached_sql import cache_sql
+from amber.lib.database.cached_update import insert_row
 from amber.lib.errors import Conflict, Invalid, TooLarge
 from libraries.files.names import clean_name
 from libraries.files.new_files import unsaved_file
@@ -152,22 +155,33 @@ def _one_at_a_time(library: Library, identity: str) -> None:
 
 def _find_document(library: Library, given: DocumentSource, into: UUID | None) -> Document | None:
     """Return the document that the library has already, locked; None if it has none."""
-    rows = Document.objects.filter(library=library).defer("text", "pages")
     if into is not None:
-        rows = rows.filter(pk=into)
+        found = _lock_named(library_id=library.pk, document_id=into)
     elif given.path is None:
-        rows = rows.filter(content_hash=given.content_hash)
+        found = _lock_document("content_hash", library_id=library.pk, value=given.content_hash)
     else:
-        rows = rows.filter(path=given.path)
-    found: Document | None = (
-        rows.select_for_update(no_key=True, of=("self",)).order_by("created_at").first()
-    )
-    return found
+        found = _lock_document("path", library_id=library.pk, value=given.path)
+    return found[0] if found else None
+
+
+@cache_sql
+def _lock_named(*, library_id: UUID, document_id: UUID) -> QuerySet[Document]:
+    return _oldest_locked(Document.objects.filter(library=library_id, pk=document_id))
+
+
+@cache_sql
+def _lock_document(column: str, /, *, library_id: UUID, value: str) -> QuerySet[Document]:
+    return _oldest_locked(Document.objects.filter(library=library_id, **{column: value}))
+
+
+def _oldest_locked(documents: QuerySet[Document]) -> QuerySet[Document]:
+    oldest = documents.defer("text", "pages").order_by("created_at")[:1]
+    return oldest.select_for_update(no_key=True, of=("self",))
 
 
 def _new_document(library: Library, given: DocumentSource, file: File) -> Document:
-    file.save(force_insert=True)
-    return Document.objects.create(
+    insert_row(file)
+    document = Document(
         organization_id=library.organization_id,
         library=library,
         user_id=given.user_id,
@@ -180,6 +194,8 @@ def _new_document(library: Library, given: DocumentSource, file: File) -> Docume
         metadata=dict(given.metadata or {}),
         repository_id=given.repository_id,
     )
+    insert_row(document)
+    return document
 
 
 def _replace(document: Document, given: DocumentSource, file: File) -> None:

@@ -37,6 +37,15 @@ UPDATE libraries_document d SET text = v.text, pages = v.pages::int[], mime_type
 FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS v(id, text, pages, mime_type)
 WHERE d.id = v.id
 """
+_PARSED: Final = """
+UPDATE libraries_document d
+SET stage = 'parsed', progress = v.progress::jsonb, timings = v.timings::jsonb, updated_at = now(),
+    text = v.text, pages = v.pages::int[], mime_type = v.mime_type
+FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])
+    AS v(id, fence, progress, timings, text, pages, mime_type)
+WHERE d.id = v.id AND d.fence = v.fence AND d.status = 'running' AND d.cancel_requested_at IS NULL
+RETURNING d.id
+"""
 
 
 def store_progress(works: Sequence[Work], stage: DocumentStage | None = None) -> set[UUID]:
@@ -58,6 +67,30 @@ def store_progress(works: Sequence[Work], stage: DocumentStage | None = None) ->
         return {row[0] for row in cursor.fetchall()}
 
 
+def store_parsed(works: Sequence[Work]) -> set[UUID]:
+    """Store text, pages and type with the stage, as `store_progress` stores others.
+
+    New content of a searchable document waits until its chunks are there (`make_ready`).
+    """
+    fresh = [work for work in works if not work.replaces]
+    others = [work for work in works if work.replaces]
+    still = store_progress(others, DocumentStage.PARSED) if others else set()
+    if not fresh:
+        return still
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PARSED,
+            [
+                [work.document.pk for work in fresh],
+                [work.document.fence for work in fresh],
+                [_json(work.progress) for work in fresh],
+                [_json(work.timings) for work in fresh],
+                *_content_of(fresh),
+            ],
+        )
+        return still | {row[0] for row in cursor.fetchall()}
+
+
 def make_ready(works: Sequence[Work]) -> None:
     """Mark the documents ready; the caller has locked their rows.
 
@@ -72,23 +105,18 @@ def make_ready(works: Sequence[Work]) -> None:
                 [_json(work.timings) for work in works],
             ],
         )
-    store_content([work for work in works if work.replaces])
+    if replaced := [work for work in works if work.replaces]:
+        ids = [work.document.pk for work in replaced]
+        with connection.cursor() as cursor:
+            cursor.execute(_CONTENT, [ids, *_content_of(replaced)])
 
 
-def store_content(works: Sequence[Work]) -> None:
-    """Store text, pages and type. The rows are locked, by `store_progress` or for publication."""
-    if not works:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _CONTENT,
-            [
-                [work.document.pk for work in works],
-                [work.text for work in works],
-                [f"{{{','.join(map(str, work.pages))}}}" for work in works],
-                [work.mime_type for work in works],
-            ],
-        )
+def _content_of(works: Sequence[Work]) -> tuple[list[str], list[str], list[str]]:
+    return (
+        [work.text for work in works],
+        [f"{{{','.join(map(str, work.pages))}}}" for work in works],
+        [work.mime_type for work in works],
+    )
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.core.files.storage import default_storage
-from django.db import transaction
 
 from amber.lib.database.connections import release_connections
 from amber.lib.workers.leases import RunStoppedError, StopReason
@@ -193,18 +192,19 @@ class _Pass:
 
     # -- How far they are ------------------------------------------------------------------------
 
-    @transaction.atomic
     def _advance(self, stage: DocumentStage) -> None:
         """Store the new stage. Cancelled documents end here; another worker keeps what it has."""
         behind = [work for work in self._works if not work.has_reached(stage)]
-        still = progress.store_progress(behind, stage) if behind else set()
+        if not behind:
+            return
+        if stage == DocumentStage.PARSED:
+            still = progress.store_parsed(behind)
+        else:
+            still = progress.store_progress(behind, stage)
         for work in behind:
             work.stage = stage
             if work.document.pk not in still:
                 self._stop(work, StopReason.CANCELLED)
-        if stage == DocumentStage.PARSED:
-            fresh = [work for work in behind if work.document.pk in still and not work.replaces]
-            progress.store_content(fresh)
 
     def _end_stopped(self) -> None:
         for work in list(self._works):

@@ -37,6 +37,12 @@ def upload(
 
 
 class TestText:
+    def test_half_a_character_is_refused_by_the_parser(self, bob, library):
+        body = '{"name": "a.txt", "text": "\\ud800"}'
+        answer = api(bob).generic("POST", to(library), body, content_type="application/json")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "malformed_json")
+        assert not Document.objects.exists()
+
     def test_it_is_queued_and_a_worker_is_told(self, bob, library, messages):
         answer = api(bob).post(to(library), {"name": "notes.md", "text": "# Notes\n\nMilk."})
         assert answer.status_code == 201

@@ -23,7 +23,11 @@ from public_api.openai.legacy_functions import as_tool_messages
 from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
 from public_api.openai.strict_fields import OpaqueField, TextField
 
-MAX_MESSAGES: Final = 1_000
+ENTRY_BYTES: Final = 500
+"""What a message, a part and a call count at least, of the bytes that a body may have: reading even
+an empty one takes time."""
+
+MAX_ENTRIES: Final[int] = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // ENTRY_BYTES
 MAX_PARTS: Final = 100
 MAX_IMAGES: Final = 20
 """The most images: each is decoded and encoded again, and a model's context holds few of them."""
@@ -187,14 +191,35 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
         }
 
 
-class MessagesField(BoundedListField):
+class ConversationField(BoundedListField):
+    """A list of messages, which with their parts and calls are at most `max_length`."""
+
+    default_error_messages = {
+        "max_length": "At most {max_length:,} messages, parts and calls together. "
+        "Leave out the oldest messages: no model reads as many."
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"allow_empty": False, "max_length": MAX_ENTRIES} | kwargs)
+
+    def refuse_long(self, data: Any) -> None:
+        super().refuse_long(data)
+        messages = (
+            (each for each in data if isinstance(each, dict)) if isinstance(data, list) else ()
+        )
+        lists = (value for each in messages for value in each.values() if isinstance(value, list))
+        if sum(map(len, lists), len(data)) > (self.max_length or 0):
+            self.fail("max_length", max_length=self.max_length)
+
+
+class MessagesField(ConversationField):
     """A whole conversation: every call is answered right after it, and somebody asks, unless
     `needs_question` is false. Legacy calls and their results are read as today's."""
 
     child = OpenAIMessageInput()
 
     def __init__(self, *, needs_question: bool = True, **kwargs: Any) -> None:
-        super().__init__(**{"allow_empty": False, "max_length": MAX_MESSAGES} | kwargs)
+        super().__init__(**kwargs)
         self._needs_question = needs_question
 
     def to_internal_value(self, data: Any) -> list[RequestMessage]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from engine.messages import MessageFields
 from public_api.openai.growing_answer import Row
 from public_api.openai.messages import PROMPT_ROLES, Entry, RequestMessage
 
@@ -30,19 +31,26 @@ Item = RequestMessage | Reference
 
 def messages_of(items: Iterable[RequestMessage]) -> list[RequestMessage]:
     """Return the messages. Adjacent calls, and the text before them, are one reply."""
-    messages: list[RequestMessage] = []
+    replies: list[list[RequestMessage]] = []
     for item in items:
-        if item.calls and messages and messages[-1].role == "assistant":
-            before = messages[-1]
-            messages[-1] = replace(
-                before,
-                calls=(*before.calls, *item.calls),
-                provider_fields={**item.provider_fields, **before.provider_fields},
-                sender=before.sender or item.sender,
-            )
+        if item.calls and replies and replies[-1][0].role == "assistant":
+            replies[-1].append(item)
         else:
-            messages.append(item)
-    return messages
+            replies.append([item])
+    return [reply[0] if len(reply) == 1 else _join_reply(reply) for reply in replies]
+
+
+def _join_reply(items: Sequence[RequestMessage]) -> RequestMessage:
+    """Return one message of a text and its calls; where both bring a field, the first counts."""
+    fields: MessageFields = {}
+    for item in reversed(items):
+        fields = {**fields, **item.provider_fields}
+    return replace(
+        items[0],
+        calls=tuple(call for item in items for call in item.calls),
+        provider_fields=fields,
+        sender=next((item.sender for item in items if item.sender), ""),
+    )
 
 
 def call_fault(messages: Sequence[RequestMessage], waiting: Iterable[str]) -> str:

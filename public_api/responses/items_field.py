@@ -10,20 +10,22 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from amber.lib.rest.bounded_fields import BoundedListField
 from engine.provider_fields import MAX_FIELDS_BYTES, pick_message_fields
 from engine.tool_calls import read_item_form
 from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
 from public_api.openai.serializers import (
     MAX_ID_CHARS,
     MAX_IMAGES,
-    MAX_MESSAGES,
+    ConversationField,
     PartsField,
 )
 from public_api.openai.strict_fields import OpaqueField, TextField
 from public_api.responses.items import Item, Reference
 
 MAX_ARGUMENTS_CHARS: Final = 200_000
+MAX_REFERENCES: Final = 1_000
+"""The most items named by their ids: each is looked up."""
+
 PASSED_OVER: Final = frozenset({"reasoning"})
 
 _SCHEMA: Final[dict[str, Any]] = {
@@ -117,6 +119,10 @@ class ItemField(serializers.Field[Item | None, Any, Any, Any]):
         "kind": "Must be one of {kinds}.",
     }
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._shapes = {kind: shape() for kind, shape in KINDS.items()}  # dear to make per item
+
     def to_internal_value(self, data: Any) -> Item | None:
         if not isinstance(data, dict):
             self.fail("form")
@@ -126,26 +132,23 @@ class ItemField(serializers.Field[Item | None, Any, Any, Any]):
         if not isinstance(kind, str) or kind not in KINDS:
             said = self.error_messages["kind"].format(kinds=", ".join(KINDS))
             raise serializers.ValidationError({"type": [said]})
-        shape = KINDS[kind](data=data)
-        shape.is_valid(raise_exception=True)
-        item: Item = shape.validated_data["item"]
+        item: Item = self._shapes[kind].run_validation(data)["item"]
         return item
 
 
 @extend_schema_field(_SCHEMA)
-class ItemsField(BoundedListField):
+class ItemsField(ConversationField):
     """A list of items, or a text, which is one user message."""
 
     child = ItemField()
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"allow_empty": False, "max_length": MAX_MESSAGES} | kwargs)
 
     def to_internal_value(self, data: Any) -> list[Item]:
         if isinstance(data, str):
             data = [{"role": "user", "content": data}]
         items = [item for item in super().to_internal_value(data) if item is not None]
         messages = [item for item in items if isinstance(item, RequestMessage)]
+        if len(items) - len(messages) > MAX_REFERENCES:
+            raise serializers.ValidationError(f"At most {MAX_REFERENCES:,} items by their ids.")
         images = sum(not isinstance(p, str) for message in messages for p in message.parts)
         if images > MAX_IMAGES:
             raise serializers.ValidationError(f"At most {MAX_IMAGES} images.")

@@ -25,13 +25,14 @@ from public_api.openai.answerers import Answerer
 from public_api.openai.growing_answer import show_answer
 from public_api.openai.messages import SENDER, Entry, RequestMessage
 from public_api.openai.sent_images import keep_images
-from public_api.openai.serializers import MAX_MESSAGES
 from public_api.responses.items import Item, Reference, call_fault, entries_of, messages_of
 from public_api.responses.names import RequestEcho, turn_id_in
 from public_api.responses.request import ResponseRequest
 from public_api.services import start_turn
 
 PREVIOUS: Final = "previous_response_id"
+MAX_LISTED: Final = 1_000
+"""The most messages of a stored chat that are listed as what a response was asked."""
 
 
 def start_response(
@@ -93,13 +94,13 @@ def asked_of(turn: Turn) -> list[Entry]:
     """Return what a response was asked, oldest first. Four queries at most.
 
     For a stateless one its whole conversation, for one in a stored chat what was new there (the
-    newest MAX_MESSAGES).
+    newest MAX_LISTED).
     """
     if turn.chat_id is None:
         return list((turn.input or {}).get("messages", ()))
     written = ChatMessage.objects.filter(turn=turn, step__isnull=False).order_by("position")
     first = written.values_list("parent_id", flat=True).first()
-    rows = transcript.path(turn.chat_id, first or turn.tip_id, max_messages=MAX_MESSAGES)
+    rows = transcript.path(turn.chat_id, first or turn.tip_id, max_messages=MAX_LISTED)
     new = takewhile(lambda row: row.turn_id in (None, turn.pk), reversed(rows))
     return [_entry(row) for row in new][::-1]
 

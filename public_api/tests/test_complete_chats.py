@@ -2,6 +2,7 @@
 a provider.
 """
 
+import itertools
 import json
 import threading
 from typing import Any
@@ -123,6 +124,14 @@ def test_a_bare_model_is_told_nothing_but_what_is_sent(client, new_model, fake_p
     ]
     (asked,) = fake_provider.requests("5c1e")
     assert set(asked) == {"messages", "model", "stream", "stream_options"}
+
+
+def test_a_conversation_may_be_long(client, model, fake_provider):
+    speakers = itertools.cycle(("user", "assistant"))
+    history = [{"role": next(speakers), "content": f"{n}"} for n in range(2_500)]
+    assert ask(client, [*history, said("And now, 4d70?")]).choices[0].finish_reason == "stop"
+    (asked,) = fake_provider.requests("4d70")
+    assert asked["messages"][:-1] == history
 
 
 def test_options_reach_the_model(client, model, fake_provider):

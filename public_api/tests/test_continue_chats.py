@@ -72,6 +72,16 @@ def test_a_chat_begins_and_goes_on(client, alice, ada):
     assert [role for role, _ in rows_of(chat)] == [*roles, "human", "assistant"]
 
 
+def test_a_chat_takes_a_long_beginning(client):
+    messages = [said(f"{number}") for number in range(1_200)]
+    _, chat = begin(client, messages)
+    assert rows_of(chat)[:-1] == [("human", f"{number}") for number in range(1_200)]
+    assert rows_of(chat)[-1][0] == "assistant"
+    asked = ChatMessage.objects.get(chat=chat, position=1_199)
+    turn = Turn.objects.get()
+    assert (turn.question, asked.turn_id) == (asked, turn.pk)
+
+
 def test_only_what_follows_the_last_answer_is_new(client):
     _, chat = begin(client)
     history = [said("other"), {"role": "assistant", "content": "words"}, said("a"), said("b")]

@@ -16,7 +16,7 @@ from public_api.openai.messages import (
     images_of,
     to_input,
 )
-from public_api.openai.serializers import MAX_IMAGES, MAX_MESSAGES, MessagesField
+from public_api.openai.serializers import MAX_ENTRIES, MAX_IMAGES, MessagesField
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
@@ -135,7 +135,7 @@ def test_calls_of_a_reply_stay_together():
         ([{"role": "system", "content": "x"}], ""),
         ([{"role": "user", "content": " \n"}], ""),
         ([{"role": "user", "content": []}], ""),
-        ([USER] * (MAX_MESSAGES + 1), ""),
+        ([USER] * (MAX_ENTRIES + 1), ""),
         ([{"role": "user", "content": [image()] * (MAX_IMAGES + 1)}], ""),
         (["Hi"], 0),
         ([{"content": "x"}], 0),
