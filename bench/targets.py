@@ -74,9 +74,9 @@ async def _new_chats(amber: RunningAmber, count: int, stored: int) -> list[str]:
                 if not stored:
                     made = await call("POST", "chats/", {"assistant_id": assistant_id})
                     return str(made["id"])
-                made = await call("POST", "chats/import/", {"messages": _messages(stored)})
-                await call("PATCH", f"chats/{made['id']}/", {"assistant_id": assistant_id})
-                return str(made["id"])
+                given = {"assistant_id": assistant_id, "messages": _messages(stored)}
+                made = await call("POST", "chats/import/?again=true", given)
+                return str(made["chats"][0]["chat"]["id"])
 
         return await asyncio.gather(*(new_chat() for _ in range(count)))
 

@@ -71,7 +71,9 @@ def _is_before_expiry(prefix: str = "") -> Q:
 class Chat(TenantRow):
     """A conversation of one user (or guest). `prompt` replaces the assistant's prompt here.
 
-    `active_leaf` ends the branch that is shown. `api_key` is the key it was begun with.
+    `active_leaf` ends the branch that is shown. `api_key` is the key it was begun with. An imported
+    chat is known again by `import_source`, the hash of where it came from and who took it in, and
+    `import_hash`, that of what was said in it.
     """
 
     user = models.ForeignKey(
@@ -94,12 +96,19 @@ class Chat(TenantRow):
         "ChatMessage", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     expired_at = models.DateTimeField(null=True, blank=True)
+    import_source = models.CharField(max_length=64, null=True, blank=True, editable=False)
+    import_hash = models.CharField(max_length=64, null=True, blank=True, editable=False)
 
     objects = ChatQuerySet.as_manager()
     seen_by_person = True
 
     class Meta:
         constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "import_source", "import_hash"],
+                condition=Q(import_source__isnull=False),
+                name="one_chat_per_import",
+            ),
             models.CheckConstraint(
                 condition=Q(user__isnull=False) | Q(guest_id__isnull=False),
                 name="chat_of_somebody",
@@ -161,6 +170,9 @@ class ChatMessageQuerySet(OfChatQuerySet):
         return seen if principal.guest_id is None else seen & Q(hidden=False)
 
 
+MAX_MODEL_CHARS: Final = 200
+
+
 class ChatMessage(TenantRow):
     """One message, written once and whole. `parent` gives the order; `position` is the depth.
 
@@ -170,7 +182,7 @@ class ChatMessage(TenantRow):
     whole reply. They are shown to nobody. `turn` is the turn that wrote the message, or, for a
     question, the first turn that answered it. `opening` is the last of the system messages that
     open this path (None: it opens with something else), so that they are found without walking to
-    the root.
+    the root. `model` names the model that wrote an imported answer.
     """
 
     chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="messages")
@@ -193,6 +205,7 @@ class ChatMessage(TenantRow):
     )
     hidden = models.BooleanField(default=False)
     citations = models.JSONField(default=list, blank=True)
+    model = models.CharField(max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
     turn = models.ForeignKey(
         "Turn", null=True, blank=True, on_delete=models.SET_NULL, related_name="messages"
     )

@@ -5,13 +5,14 @@ from django.urls import path
 from chats.api import turn_views, views
 from chats.api.ask_views import AskView
 from chats.api.source_views import MemorySourcesView
+from chats.importing.views import ChatImportView
 from chats.streaming.stream_view import TurnEventsView
 
 app_name = "chats"
 
 urlpatterns = [
     path("chats/", views.ChatsView.as_view(), name="chats"),
-    path("chats/import/", views.ChatImportView.as_view(), name="import"),
+    path("chats/import/", ChatImportView.as_view(), name="import"),
     path("chats/search/", views.MessageSearchView.as_view(), name="search"),
     path("chats/<uuid:chat_id>/", views.ChatView.as_view(), name="chat"),
     path("chats/<uuid:chat_id>/messages/", views.MessagesView.as_view(), name="messages"),

@@ -31,6 +31,8 @@ class FileAdmin(ReadOnlyAdmin):
         "user",
         "guest_id",
         "created_at",
+        "read_at",
+        "unreadable",
         "expired_at",
     )
 

@@ -51,7 +51,9 @@ def _is_before_expiry() -> Q:
 class File(TenantRow):
     """Bytes that somebody gave Amber. `path` is a random name in the storage and is never shown.
 
-    `api_key` is the key it was uploaded with, or which asked the turn that brought it.
+    `api_key` is the key it was uploaded with, or which asked the turn that brought it. `text` is what
+    models read of it, since `read_at`; `unreadable` says why there is none. With `unreadable` and
+    without `read_at` it is tried again (`libraries.files.reading`).
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
@@ -67,6 +69,8 @@ class File(TenantRow):
     path = models.CharField(max_length=200, unique=True)
     size = models.PositiveBigIntegerField()
     text = models.TextField(null=True, blank=True)
+    read_at = models.DateTimeField(null=True, blank=True, editable=False)
+    unreadable = models.TextField(blank=True, default="", db_default="", editable=False)
     expired_at = models.DateTimeField(null=True, blank=True)
 
     objects = FileQuerySet.as_manager()
@@ -85,6 +89,11 @@ class File(TenantRow):
     @property
     def is_image(self) -> bool:
         return self.mime_type in IMAGE_TYPES
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its text is still to be read."""
+        return self.read_at is None and not self.is_image
 
     @property
     def is_expired(self) -> bool:

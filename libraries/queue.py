@@ -1,8 +1,12 @@
-"""Enqueue messages for documents, Git imports and the leftovers of deleted libraries.
+"""Enqueue messages for documents, files, Git imports and the leftovers of deleted libraries.
 
-A message names no row: the queue proper is in the database, so losing a message is harmless.
+But for a file's a message names no row: the queue proper is in the database, so losing a message is
+harmless. A file that nobody has read is read by the turn that needs it.
 """
 
+from uuid import UUID
+
+from amber.lib.database.tenant import Tenant
 from amber.lib.workers.queue import enqueue
 
 
@@ -19,3 +23,9 @@ def enqueue_imports() -> None:
 def enqueue_erasure() -> None:
     """Wake a worker for what deletions left. The hourly periodic job makes good a lost message."""
     enqueue("ingest", "libraries.erase")
+
+
+def enqueue_reading(file_id: UUID, tenant: Tenant) -> None:
+    """Have a file read for models: for its owner, who is named, since a worker is nobody."""
+    whose = (tenant.organization_id, tenant.user_id or "", tenant.guest_id or "")
+    enqueue("ingest", "libraries.read_file", str(file_id), *map(str, whose))

@@ -22,6 +22,10 @@ class FileWire(TypedDict):
     size: Annotated[int, "In bytes, as stored."]
     file_hash: Annotated[str, "SHA-256 of the stored bytes, in hexadecimal."]
     url: Annotated[str | None, "The URL it was fetched from."]
+    is_read: Annotated[
+        bool, "Whether Amber has read it for models. Images are never read, they are shown."
+    ]
+    unreadable: Annotated[str | None, "Why models are not given its text, for people."]
     expired_at: Annotated[Time | None, "When it is deleted."]
     created_at: Time
 
@@ -142,6 +146,8 @@ def file_wire(file: File) -> FileWire:
         "size": file.size,
         "file_hash": file.file_hash,
         "url": file.url,
+        "is_read": file.read_at is not None and not file.unreadable,
+        "unreadable": file.unreadable or None,
         "expired_at": write_time(file.expired_at),
         "created_at": write_time(file.created_at),
     }

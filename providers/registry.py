@@ -23,6 +23,7 @@ from engine.provider.offline import OfflineModel
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy
 from engine.provider.speech import OpenAISpeech
+from engine.provider.transcription import OpenAITranscription
 from engine.provider_fields import sender_of
 from providers.keys import decrypt_api_key
 from providers.models import (
@@ -179,8 +180,7 @@ def engine_speech() -> OpenAISpeech | None:
 
     One query. Raises DecryptError.
     """
-    rows = Provider.objects.exclude(base_url=OFFLINE_URL).order_by("created_at")
-    provider = min(rows, key=lambda row: not row.environment_sealed, default=None)
+    provider = _first_provider()
     if provider is None:
         return None
     return OpenAISpeech(
@@ -191,6 +191,28 @@ def engine_speech() -> OpenAISpeech | None:
         max_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
     )
+
+
+def engine_transcription() -> OpenAITranscription | None:
+    """Return AMBER_TRANSCRIPTION_MODEL at the provider that speaks, too; None without either.
+
+    One query. Raises DecryptError.
+    """
+    provider = _first_provider() if settings.AMBER_TRANSCRIPTION_MODEL else None
+    if provider is None:
+        return None
+    return OpenAITranscription(
+        settings.AMBER_TRANSCRIPTION_MODEL,
+        base_url=provider.base_url,
+        api_key=decrypt_api_key(provider),
+        connect_seconds=settings.AMBER_CONNECT_SECONDS,
+    )
+
+
+def _first_provider() -> Provider | None:
+    """Return the environment's provider, else the oldest."""
+    rows = Provider.objects.exclude(base_url=OFFLINE_URL).order_by("created_at")
+    return min(rows, key=lambda row: not row.environment_sealed, default=None)
 
 
 def _enabled_models() -> QuerySet[LanguageModel]:

@@ -8,6 +8,7 @@ URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and ch
     POST /v1/chat/completions    stream or not; usage; tools, functions, chatglm3; JSON schema
     POST /v1/embeddings          unit vectors, float or base64, `dimensions` honoured
     POST /v1/audio/speech        bytes that begin as an MP3 does, then the text
+    POST /v1/audio/transcriptions  the text behind those bytes
     GET  /stats   POST /stats    counters since the start / the same, then reset
     GET  /requests               the last 50 bodies, oldest first; ?contains=TEXT picks some
     GET  /health
@@ -80,6 +81,8 @@ class FakeProvider:
             await self._embeddings(receive, send)
         elif method == "POST" and path.endswith("/audio/speech"):
             await self._speech(receive, send)
+        elif method == "POST" and path.endswith("/audio/transcriptions"):
+            await self._transcription(receive, send)
         elif path.endswith("/models"):
             self.stats["models"] += 1
             names = [*BEHAVIOURS, "fake-embedding"]
@@ -224,6 +227,26 @@ class FakeProvider:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         spoken = b"ID3" + request["input"].encode()
         await send({"type": "http.response.body", "body": spoken})
+
+    async def _transcription(self, receive: Receive, send: Send) -> None:
+        """Find in a form the model, and the text that `_speech` wrote into the sound."""
+        body = await read_body(receive)
+        boundary = body.partition(b"\r\n")[0]
+        parts = [part.partition(b"\r\n\r\n") for part in body.split(boundary)[1:-1]]
+        fields = {head: value.removesuffix(b"\r\n") for head, _, value in parts}
+        named = {
+            key: v
+            for head, v in fields.items()
+            for key in (b"model", b"file")
+            if b'name="%s"' % key in head
+        }
+        behaviour, _ = behaviour_of(named[b"model"].decode())
+        if behaviour.status is not None:
+            await send_json(send, {"error": behaviour.error}, behaviour.status, behaviour.headers)
+            return
+        await asyncio.sleep(HANG_SECONDS if behaviour.hang_after == 0 else 0)
+        text = named[b"file"].removeprefix(b"ID3").lstrip(b"\0").decode()
+        await send_json(send, {"text": text})
 
 
 def refusal(name: str) -> Json:

@@ -67,7 +67,7 @@ class ScenePart(serializers.Serializer[Any]):
 
 
 class LeftOutPart(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(["block", "tool", "messages", "earlier messages"])
+    kind = serializers.ChoiceField(["block", "tool", "file", "messages", "earlier messages"])
     reason = serializers.CharField()
     id = serializers.UUIDField(required=False)
     name = serializers.CharField(required=False)

@@ -8,14 +8,23 @@ from rest_framework import serializers
 from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField
 from amber.lib.rest.wire_serializers import serializer_of
 from chats.messages.roles import POSTED_ROLES
-from chats.messages.wire import ChatWire, ExportWire, MessageWire, NamedWire, PostedWire, TurnWire
-from chats.models import ROLE_CHOICES, Chat, ChatMessage, Turn
+from chats.messages.wire import (
+    ChatWire,
+    ExportWire,
+    ImportReportWire,
+    MessageWire,
+    NamedWire,
+    PostedWire,
+    TurnWire,
+)
+from chats.models import MAX_MODEL_CHARS, ROLE_CHOICES, Chat, ChatMessage, Turn
 from engine.messages import MessageRole
 
 MAX_TRY_MESSAGES = 200
 MAX_DECISIONS = 1_000
 """The most decisions in one request: more than the calls that a turn can wait for."""
-MAX_IMPORTED_MESSAGES = 20_000
+MAX_EXPORTED_MESSAGES = 20_000
+"""In one chat that is imported in Amber's form."""
 
 
 class ContentField(serializers.CharField):
@@ -120,11 +129,16 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)
     provider_fields = serializers.DictField(required=False, allow_null=True)
+    model = serializers.CharField(required=False, allow_null=True, max_length=MAX_MODEL_CHARS)
+    file_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Kept if it is a file of yours."
+    )
     created_at = serializers.DateTimeField(required=False)
 
 
 class ImportedChat(_ChatFields):
     active_leaf_id = serializers.CharField(required=False, allow_null=True, max_length=64)
+    created_at = serializers.DateTimeField(required=False)
 
 
 class ImportInput(serializers.Serializer[Chat]):
@@ -134,7 +148,24 @@ class ImportInput(serializers.Serializer[Chat]):
         help_text="The chat's assistant. Default: the one it was exported with, if you may use it.",
     )
     chat = ImportedChat(required=False)
-    messages = BoundedListField(child=ImportedMessage(), max_length=MAX_IMPORTED_MESSAGES)
+    messages = BoundedListField(child=ImportedMessage(), max_length=MAX_EXPORTED_MESSAGES)
+
+
+class ImportOptionsInput(serializers.Serializer[Chat]):
+    assistant_id = serializers.UUIDField(
+        required=False,
+        help_text="The assistant of every chat. Default: the one a chat was exported with, if you "
+        "may use it.",
+    )
+    again = serializers.BooleanField(
+        default=False, help_text="true: take in copies of what was taken in before, too."
+    )
+
+
+class ImportUpload(ImportOptionsInput):
+    """`file` may be given several times."""
+
+    file = serializers.FileField()
 
 
 # -- Out ----------------------------------------------------------------------------------------
@@ -145,6 +176,7 @@ MessageSerializer = serializer_of(MessageWire)
 TurnSerializer = serializer_of(TurnWire)
 PostedSerializer = serializer_of(PostedWire)
 ExportSerializer = serializer_of(ExportWire)
+ImportReportSerializer = serializer_of(ImportReportWire)
 NamedSerializer = serializer_of(NamedWire)
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.generics import GenericAPIView
@@ -15,8 +14,8 @@ from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import find_visible, get_visible
-from amber.lib.errors import Invalid, Missing, TooLarge
+from accounts.tenancy.access import get_visible
+from amber.lib.errors import Invalid, Missing
 from amber.lib.rest.pages import limit_of
 from amber.lib.rest.preferences import PREFER
 from amber.lib.rest.wire import validate_body
@@ -30,14 +29,13 @@ from chats.api.serializers import (
     EditInput,
     ExportSerializer,
     FoundMessagesSerializer,
-    ImportInput,
     MessageInput,
     MessageSerializer,
     RegenerateInput,
 )
 from chats.messages import search, transcript
+from chats.messages.export import export_chat
 from chats.messages.path_pages import path_page
-from chats.messages.transfer import export_chat, import_chat
 from chats.messages.wire import chat_wire
 from chats.models import Chat, ChatMessage, ChatOwner
 from chats.streaming.negotiation import Streamable, answer_posted
@@ -162,47 +160,6 @@ class ChatExportView(APIView):
     def get(self, request: Request, chat_id: UUID) -> Response:
         """Export the chat with all its branches, in the form that `chats/import/` accepts."""
         return Response(export_chat(get_visible(Chat, principal_of(request), chat_id)))
-
-
-class ChatImportView(APIView):
-    bound_keys_may = ("POST",)
-
-    @extend_schema(
-        request=ImportInput, responses={201: ChatSerializer}, parameters=[IDEMPOTENCY_KEY]
-    )
-    def post(self, request: Request) -> Response:
-        """Create a chat from an export; a message needs only role and content.
-
-        If `can_be_asked` is false in the answer, the chat has no assistant that you may use: name
-        one in `assistant_id`.
-        """
-        principal = principal_of(request)
-        if len(request._request.body) > settings.AMBER_MAX_IMPORT_BYTES:
-            raise TooLarge(f"An import may have at most {settings.AMBER_MAX_IMPORT_BYTES:,} bytes.")
-        given = validate_body(ImportInput, request)
-        assistant = _imported_assistant(principal, given)
-        return answer_once(
-            request,
-            lambda claim: import_chat(
-                principal,
-                chat=given.get("chat", {}),
-                messages=given["messages"],
-                assistant=assistant,
-                claim=claim,
-            ),
-            chat_wire,
-        )
-
-
-def _imported_assistant(principal: Principal, given: dict[str, Any]) -> Assistant | None:
-    """Return the assistant that the request names, else the exported one if the importer sees it,
-    else that of a bound key. Raises Missing."""
-    found: Assistant | None = None
-    if "assistant_id" in given:
-        found = find_named(Assistant, principal, given["assistant_id"])
-    elif exported_id := given.get("chat", {}).get("assistant_id"):
-        found = find_visible(Assistant, principal, exported_id)
-    return found or find_named(Assistant, principal, principal.assistant_id)
 
 
 class MessageSearchView(APIView):

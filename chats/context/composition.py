@@ -9,18 +9,22 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.conf import settings
 
 from amber.lib.errors import AmberError, Invalid
-from chats.context.tail import as_engine_message
+from chats.context.tail import Shorten, as_engine_message, posted_file
 from chats.models import ChatMessage
 from engine.context.budget import BudgetError, fit
 from engine.history.normaliser import HistoryProfile, NoHumanMessage, normalise
 from engine.messages import ASKING_ROLES, SYSTEM_ROLES, ProviderMessage
 from engine.provider.model import SystemPosition
 from engine.text import tokens
+from engine.text.excerpt import excerpt
+
+MIN_FILE_TOKENS: Final = 100
+"""However many files there are, and however small the window: less tells nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class PromptFormat:
     sender: str = ""
     """Marks the model that gets its own fields back (`engine.provider_fields`); empty in old
     rows."""
+    file_tokens: int = 0
+    """How much the model reads of one file; 0 in old rows, and means all of it."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -91,9 +97,13 @@ def _normalise_rows(
     volatile: Sequence[str],
     form: PromptFormat,
 ) -> list[ProviderMessage]:
+    shorten = shortener(rows, form)
     try:
         return normalise(
-            [as_engine_message(row, vision=form.vision, sender=form.sender) for row in rows],
+            [
+                as_engine_message(row, vision=form.vision, sender=form.sender, shorten=shorten)
+                for row in rows
+            ],
             system_prompts=system_prompts,
             volatile=volatile,
             profile=HistoryProfile(
@@ -107,6 +117,18 @@ def _normalise_rows(
         )
     except NoHumanMessage:
         raise Invalid(code="no_human_message") from None
+
+
+def shortener(rows: Sequence[ChatMessage], form: PromptFormat) -> Shorten:
+    """Return what cuts the texts of files: to their share of half of the window, and to the parts
+    that matter to the last question."""
+    count = sum(1 for row in rows if posted_file(row) is not None)
+    if not form.file_tokens or not count:
+        return str
+    question = next((row.content for row in reversed(rows) if row.role in ASKING_ROLES), "")
+    share = form.limit_tokens // 2 // count
+    limit_tokens = max(min(form.file_tokens, share), MIN_FILE_TOKENS)
+    return partial(excerpt, question=question, limit_tokens=limit_tokens, encoding=form.encoding)
 
 
 def _from_the_last_question(rows: Sequence[ChatMessage]) -> list[ChatMessage]:

@@ -234,6 +234,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
         limit_tokens=profile.context_tokens - reserved,
         mark="" if CallOptions.read(turn.options).is_bare else mark_of(turn),
         sender=profile.sender,
+        file_tokens=settings.AMBER_FILE_TOKENS,
     )
 
 

@@ -6,15 +6,15 @@ their texts read when needed. Tokens are counted when it is written, while the m
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from chats.context.composition import ComposedRequest, PromptFormat, compose
+from chats.context.composition import ComposedRequest, PromptFormat, compose, shortener
 from chats.context.findings import RetrievedContext, volatile_of, volatile_texts
 from chats.context.recall import Recalled, recalled_again
-from chats.context.tail import Tail
+from chats.context.tail import Tail, posted_file
 from chats.messages.transcript import attach_related
 from chats.models import ChatMessage, MessageBlock, Turn
 from engine.messages import MessageRole, ProviderMessage
@@ -22,9 +22,11 @@ from engine.provider.request_body import as_json
 from engine.text import tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
 from engine.trust import Exposure
+from libraries.models import File
 from memory.models import Memory
 from tools.calling.toolbox import TurnToolbox
 
+FILE_SHORTENED = "It is long: its beginning and the parts that matter to the question went in."
 _TEXTS = frozenset({"system_prompts", "scene"})
 
 
@@ -216,6 +218,10 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
         }
         for name in used.toolbox.left_out
     ]
+    files = [
+        {"kind": "file", "id": str(file.pk), "reason": reason}
+        for file, reason in _files_left_out(used)
+    ]
     dropped = used.composed.dropped
     messages = [
         {
@@ -234,9 +240,20 @@ def _left_out(used: Ingredients) -> list[dict[str, Any]]:
         *blocks,
         *(unrelated if used.found.blocks.is_unrelated else []),
         *tools,
+        *files,
         *(messages if dropped else []),
         *(earlier if used.tail.is_cut else []),
     ]
+
+
+def _files_left_out(used: Ingredients) -> Iterator[tuple[File, str]]:
+    """Yield the posted files that the model read nothing or only parts of, and why."""
+    shorten = shortener(used.tail.messages, used.form)
+    for file in filter(None, map(posted_file, used.tail.messages)):
+        if file.unreadable:
+            yield file, file.unreadable
+        elif file.text and shorten(file.text) != file.text:
+            yield file, FILE_SHORTENED
 
 
 def _cacheable_share(used: Ingredients) -> float:

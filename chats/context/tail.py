@@ -5,7 +5,7 @@ on: a chat of 10,000 messages costs what one of 100 costs, and consecutive reque
 What was said before is recalled by relevance (`chats.context.recall`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +19,11 @@ from chats.models import ChatMessage, Turn
 from engine.context.blocks import tail_start
 from engine.messages import ASKING_ROLES, Attachment, Author, Message, MessageRole
 from engine.provider_fields import returned_to
-from libraries.files.attachments import attachment_of
+from libraries.files.attachments import UNREADABLE, attachment_of
 from libraries.models import File
+
+Shorten = Callable[[str], str]
+"""Returns as much of a file's text as a model shall read."""
 
 BYTES_PER_TOKEN = 4
 """About 4 bytes of UTF-8 are a token (o200k_base), in English and in Chinese. For cutting, not for
@@ -48,7 +51,7 @@ class Tail:
 def read_tail(turn: Turn) -> Tail:
     """Return the newest messages within the tail's budget: two queries, four when it is cut."""
     if turn.chat is None:
-        return Tail(_stateless_messages(turn))
+        return Tail(_read_files(_stateless_messages(turn)))
     limit_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
     blocks = newest_blocks(turn, _blocks_in(limit_tokens))
     start = tail_start(blocks, limit_tokens=limit_tokens)
@@ -60,6 +63,7 @@ def read_tail(turn: Turn) -> Tail:
         through=turn.question,
         brief=True,
     )
+    _read_files(found)
     if not found or found[0].parent_id is None:
         return Tail(found)
     opening = [m.content for m in transcript.opening(found[0])]
@@ -67,6 +71,17 @@ def read_tail(turn: Turn) -> Tail:
     messages = found if is_whole else _from_a_question(found)
     sealed_before = messages[0].position if blocks else 0
     return Tail(messages, opening, sealed_before=sealed_before, is_cut=True)
+
+
+def _read_files(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Read files that were posted and that nobody has read yet: mostly the background was faster."""
+    posted = (m.file for m in messages if m.role == MessageRole.FILE and not m.tool_call)
+    waiting = [file for file in posted if file and file.is_waiting and not file.is_expired]
+    if waiting:
+        from libraries.files.reading import read_files  # what reads files takes megabytes
+
+        read_files(waiting)
+    return messages
 
 
 def _blocks_in(limit_tokens: int) -> int:
@@ -107,8 +122,11 @@ def _files_of(messages: Sequence[dict[str, Any]]) -> dict[str | None, File]:
     return {str(file.pk): file for file in File.objects.filter(pk__in=ids)} if ids else {}
 
 
-def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -> Message:
-    """Convert a row. `sender` marks the answering model, which only gets its own fields back."""
+def as_engine_message(
+    message: ChatMessage, *, vision: bool, sender: str = "", shorten: Shorten = str
+) -> Message:
+    """Convert a row. `sender` marks the answering model, which only gets its own fields back;
+    `shorten` cuts the text of a file."""
     call = message.tool_call
     of_message, of_call = returned_to(sender, message.provider_fields)
     return Message(
@@ -117,18 +135,28 @@ def as_engine_message(message: ChatMessage, *, vision: bool, sender: str = "") -
         created_at=message.created_at,
         assistant=_author(message),
         tool_call=read_call(call, of_call) if call else None,
-        file=_attachment(message, vision=vision),
+        file=_attachment(message, vision=vision, shorten=shorten),
         name=message.participant,
         provider_fields=of_message,
     )
 
 
-def _attachment(message: ChatMessage, *, vision: bool) -> Attachment | None:
+def posted_file(message: ChatMessage) -> File | None:
+    """Return the file that a person posted with this message; None for what a tool made."""
+    is_posted = message.role == MessageRole.FILE and not message.tool_call
+    file = message.file if is_posted else None
+    return None if file is None or file.is_expired else file
+
+
+def _attachment(message: ChatMessage, *, vision: bool, shorten: Shorten) -> Attachment | None:
     """Return what a `file` message shows; the text of a tool's file is not even loaded."""
     file = message.file if message.role == MessageRole.FILE else None
     if file is None or file.is_expired:
         return None
-    return attachment_of(file, vision=vision, text=None if message.tool_call else file.text)
+    if message.tool_call:
+        return attachment_of(file, vision=vision)
+    text = UNREADABLE.format(file.unreadable) if file.unreadable else file.text
+    return attachment_of(file, vision=vision, text=text and shorten(text))
 
 
 def _author(message: ChatMessage) -> Author | None:

@@ -1,9 +1,10 @@
-"""Build the message tree of an imported chat: unsaved rows, made of what a client sent.
+"""Build the message tree of an imported chat: unsaved rows, made of what an export says.
 
 It refuses what does not make a tree, and tool messages that do not name their call.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -12,17 +13,31 @@ from chats.messages.roles import CALL_ROLES
 from chats.messages.tool_calls import StoredToolCall, read_call, store_call
 from chats.messages.transcript import new_row
 from chats.models import Chat, ChatMessage
-from engine.provider_fields import read_stored_form
+from engine.messages import MessageRole
+from engine.provider_fields import (
+    REASONING,
+    StoredFields,
+    read_stored_form,
+    storable,
+)
+from libraries.models import File
+
+OF_ELSEWHERE = "import"
+"""Marks thoughts as no model's of this installation: they are kept, and sent to none."""
 
 
 def build_tree(
-    chat: Chat, messages: Sequence[Mapping[str, Any]], *, assistant_ids: Collection[UUID] = ()
+    chat: Chat,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    assistant_ids: Collection[UUID] = (),
+    files: Mapping[int, File] = MappingProxyType({}),
 ) -> dict[str, ChatMessage]:
     """Return unsaved rows by their old ids (or places), parents before children.
 
     A message without `parent_id` follows the one before it. A message keeps its assistant if that
-    is one of `assistant_ids`. Raises Invalid for an id that is used twice, a parent that does not
-    come before, and a tool message without its call.
+    is one of `assistant_ids`; `files` are by the places of their messages. Raises Invalid for an id
+    that is used twice, a parent that does not come before, and a tool message without its call.
     """
     rows: dict[str, ChatMessage] = {}
     before: ChatMessage | None = None
@@ -31,8 +46,11 @@ def build_tree(
         parent = _imported_parent(given, before, rows, place)
         if name in rows:
             raise Invalid(fields={f"messages.{place}.id": ["This id is used twice."]})
-        is_call = given["role"] in CALL_ROLES
-        call = _imported_call(given.get("tool_call"), place) if is_call else None
+        call = given.get("tool_call")
+        if given["role"] in CALL_ROLES:
+            call = _imported_call(call, place)
+        elif given["role"] != MessageRole.FILE:
+            call = None
         assistant_id = given.get("assistant_id")
         before = rows[name] = new_row(
             chat,
@@ -41,7 +59,9 @@ def build_tree(
             content=given["content"],
             tool_call=call,
             assistant_id=assistant_id if assistant_id in assistant_ids else None,
-            provider_fields=read_stored_form(given.get("provider_fields") or {}),
+            model=given.get("model") or "",
+            file=files.get(place),
+            provider_fields=_provider_fields(given),
         )
     return rows
 
@@ -68,4 +88,12 @@ def _imported_call(call: Any, place: int) -> StoredToolCall:
         said = "A tool message needs `id`, `name` and `arguments`, all strings."
         raise Invalid(fields={f"messages.{place}.tool_call": [said]})
     reply_id = call.get("reply_id")
-    return store_call(read_call(call), reply_id if isinstance(reply_id, str) else None)
+    known = {name: storable(call[name]) for name in ("id", "name", "arguments")}
+    return store_call(read_call(known), storable(reply_id) if isinstance(reply_id, str) else None)
+
+
+def _provider_fields(given: Mapping[str, Any]) -> StoredFields | None:
+    thoughts = given.get("thoughts")
+    if not thoughts:
+        return read_stored_form(given.get("provider_fields") or {})
+    return read_stored_form({"sender": OF_ELSEWHERE, "message": {REASONING: thoughts}})

@@ -29,7 +29,7 @@ from libraries.models import File
 
 _COLUMNS = (
     "id, chat_id, organization_id, parent_id, opening_id, position, role, content, assistant_id, "
-    "tool_call, provider_fields, file_id, hidden, citations, turn_id, step, prompt_tokens, "
+    "tool_call, provider_fields, file_id, hidden, citations, model, turn_id, step, prompt_tokens, "
     "completion_tokens, total_tokens, created_at, updated_at"
 )
 _BRIEF = (

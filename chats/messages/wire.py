@@ -57,6 +57,9 @@ class MessageWire(TypedDict):
     tool_call: ToolCallWire | None
     hidden: bool
     citations: list[PassageWire]
+    model: Annotated[
+        str | None, "The model that wrote an imported answer. Of others the turn's manifest tells."
+    ]
     turn_id: Id | None
     prompt_tokens: int
     completion_tokens: int
@@ -119,6 +122,36 @@ class ExportWire(TypedDict):
     messages: list[ExportedMessageWire]
 
 
+class NotTakenWire(TypedDict):
+    kind: Annotated[str, "What it is, such as attachment, thoughts or citations."]
+    count: int
+    reason: Annotated[str, "Why it was not taken, for people."]
+
+
+class ImportedChatWire(TypedDict):
+    chat: ChatWire
+    format: Annotated[str, "The format that the chat was written in."]
+    is_new: Annotated[bool, "false: it was taken in before, and no second one was made."]
+    messages: Annotated[int, "The number of messages it has now."]
+    not_taken: list[NotTakenWire]
+    notice: Annotated[str | None, "What you must do before the chat can go on, for people."]
+
+
+class RefusedChatWire(TypedDict):
+    name: str
+    reason: Annotated[str, "Why there is no chat of it, for people."]
+
+
+class ImportReportWire(TypedDict):
+    chats: list[ImportedChatWire]
+    refused: Annotated[list[RefusedChatWire], "What could not be made a chat of."]
+    is_complete: Annotated[
+        bool,
+        "false: more chats are left than one request takes. Send the same once more: what was "
+        "taken is not taken twice.",
+    ]
+
+
 def chat_wire(chat: Chat) -> ChatWire:
     return {
         "id": str(chat.pk),
@@ -157,6 +190,7 @@ def message_wire(message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = N
         "tool_call": message.tool_call,
         "hidden": message.hidden,
         "citations": message.citations,
+        "model": message.model or None,
         "turn_id": write_id(message.turn_id),
         "prompt_tokens": message.prompt_tokens,
         "completion_tokens": message.completion_tokens,

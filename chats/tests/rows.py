@@ -3,6 +3,8 @@
 from itertools import count
 from typing import Any
 
+from django.utils import timezone
+
 from accounts.models import User
 from assistants.models import Assistant
 from chats.messages import transcript
@@ -53,6 +55,7 @@ def new_file(persona: Persona, **fields: Any) -> File:
         "path": f"test-{number}",
         "size": 5,
         "text": "notes",
+        "read_at": timezone.now(),
     } | fields
     return File.objects.create(organization=persona.organization, user=persona.user, **fields)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from assistants.models import Assistant
-from chats.api.serializers import MAX_IMPORTED_MESSAGES
+from chats.api.serializers import MAX_EXPORTED_MESSAGES
 from chats.models import Chat, ChatMessage, MessageBlock
 from chats.tasks import seal_chat
 from chats.tests.rows import (
@@ -43,14 +43,20 @@ def take_in(persona, body):
 def imported(persona, body):
     answer = take_in(persona, body)
     assert answer.status_code == 201, answer.json()
-    return Chat.objects.get(pk=answer.json()["id"])
+    return Chat.objects.get(pk=chat_in(answer)["id"])
+
+
+def chat_in(answer):
+    """The only chat of an import's answer."""
+    (made,) = answer.json()["chats"]
+    return made["chat"]
 
 
 def test_an_imported_chat_is_sealed_before_anybody_asks(
     alice, monkeypatch, django_capture_on_commit_callbacks
 ):
     enqueued: list[object] = []
-    monkeypatch.setattr("chats.messages.transfer.enqueue_sealing", enqueued.append)
+    monkeypatch.setattr("chats.importing.services.enqueue_sealing", enqueued.append)
     said = [
         {"role": role, "content": f"{role} {n}: " + "words about the harbour " * 40}
         for n in range(40)
@@ -124,7 +130,7 @@ def ask(persona, chat, **fields):
 
 def test_keeps_its_assistants_where_the_importer_sees_them(alice, chat):
     grow(chat, alice)
-    answer = take_in(alice, export(alice, chat)).json()
+    answer = chat_in(take_in(alice, export(alice, chat)))
     assert (answer["assistant_id"], answer["can_be_asked"]) == (str(chat.assistant_id), True)
     made = Chat.objects.get(pk=answer["id"])
     client_tools = ChatMessage.objects.filter(chat=made, assistant=chat.assistant)
@@ -132,27 +138,37 @@ def test_keeps_its_assistants_where_the_importer_sees_them(alice, chat):
     assert ask(alice, made).status_code == 201
 
 
+def test_keeps_its_files_where_the_importer_sees_them(alice, bob, chat):
+    grow(chat, alice)
+    exported = export(alice, chat)
+    assert ChatMessage.objects.filter(chat=imported(alice, exported), file__isnull=False).exists()
+    entry = take_in(bob, exported).json()["chats"][0]
+    assert not ChatMessage.objects.filter(chat=entry["chat"]["id"], file__isnull=False).exists()
+    assert [each["kind"] for each in entry["not_taken"]] == ["attachment"]
+
+
 def test_says_at_once_that_no_assistant_came_along(bob, alice, chat):
     """bob is alice's colleague, and does not see her assistant until she shares it."""
     grow(chat, alice)
     exported = export(alice, chat)
-    answer = take_in(bob, exported).json()
+    answer = chat_in(take_in(bob, exported))
     assert (answer["assistant_id"], answer["can_be_asked"]) == (None, False)
     made = Chat.objects.get(pk=answer["id"])
     assert not ChatMessage.objects.filter(chat=made, assistant__isnull=False).exists()
     assert error_of(ask(bob, made)) == (400, "no_assistant")
     Assistant.objects.update(shared=True)
-    assert take_in(bob, exported).json()["can_be_asked"]
+    again = chat_in(take_in(bob, exported))
+    assert (again["id"], again["can_be_asked"]) == (answer["id"], True)
 
 
 def test_takes_the_assistant_that_the_import_names(alice, bob, chat):
     other = new_assistant(bob)
     exported = export(alice, chat)
-    answer = take_in(bob, {**exported, "assistant_id": str(other.pk)}).json()
+    answer = chat_in(take_in(bob, {**exported, "assistant_id": str(other.pk)}))
     assert (answer["assistant_id"], answer["can_be_asked"]) == (str(other.pk), True)
     refused = take_in(bob, {**exported, "assistant_id": str(chat.assistant_id)})
     assert error_of(refused) == (404, "not_found")
-    none = take_in(alice, {**exported, "assistant_id": None}).json()
+    none = chat_in(take_in(alice, {**exported, "assistant_id": None}))
     assert (none["assistant_id"], none["can_be_asked"]) == (None, False)
     assert fields_of(take_in(bob, {**exported, "assistant_id": "x"})) == ["assistant_id"]
 
@@ -161,7 +177,7 @@ def test_a_bound_key_takes_in_for_its_assistant(alice, chat):
     own = new_assistant(alice)
     client = api(key=alice.new_key(assistant_id=own.pk)[1])
     exported = export(alice, chat)
-    assert client.post(IMPORT, exported).json()["assistant_id"] == str(own.pk)
+    assert chat_in(client.post(IMPORT, exported))["assistant_id"] == str(own.pk)
     named = {**exported, "assistant_id": str(chat.assistant_id)}
     assert error_of(client.post(IMPORT, named)) == (404, "not_found")
 
@@ -203,7 +219,7 @@ def test_dates_are_kept(alice, chat):
 def test_a_chat_of_a_key_is_the_keys(alice):
     _, secret = alice.new_key()
     answer = api(key=secret).post(IMPORT, {"messages": []})
-    assert answer.json()["owner"] == "api"
+    assert chat_in(answer)["owner"] == "api"
 
 
 HI = {"role": "human", "content": "Hi"}
@@ -248,7 +264,7 @@ def test_a_bad_import_names_the_place_and_makes_nothing(alice, body, field):
 
 
 def test_too_many_messages_are_refused(alice):
-    answer = take_in(alice, {"messages": [HI] * (MAX_IMPORTED_MESSAGES + 1)})
+    answer = take_in(alice, {"messages": [HI] * (MAX_EXPORTED_MESSAGES + 1)})
     assert fields_of(answer) == ["messages"]
 
 

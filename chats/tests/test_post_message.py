@@ -32,6 +32,7 @@ MESSAGE_FIELDS = {
     "tool_call",
     "hidden",
     "citations",
+    "model",
     "turn_id",
     "prompt_tokens",
     "completion_tokens",

@@ -3,8 +3,8 @@
 Deadlines and retries are not made here: the client has neither (`engine.provider.reply` has both),
 except for the time to connect. Faults become ProviderError as docs/architecture.md ("Providers")
 says. The client costs 29 MB and half a second to import, so it is imported on first use: importing
-this module is free. `engine.provider.embedding` and `engine.provider.speech` speak to providers
-through it.
+this module is free. `engine.provider.embedding`, `engine.provider.speech` and
+`engine.provider.transcription` speak to providers through it.
 
 Why the body goes out through `client.post` and comes back as bytes, and not through
 `client.chat.completions.create` (openai 3.52, uvloop, CPU of one core):
@@ -14,7 +14,7 @@ Why the body goes out through `client.post` and comes back as bytes, and not thr
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -112,22 +112,38 @@ async def close_clients() -> None:
 
 
 async def send(client: "openai.AsyncOpenAI", path: str, body: bytes) -> "httpx2.Response":
-    """Return the provider's answer, its status good, its body unread: the caller closes it.
-
-    Raises ProviderError.
+    """Return the provider's answer to this JSON, its status good, its body unread: the caller closes
+    it. Raises ProviderError.
     """
+    return await _post(client, path, "application/json", content=body)
+
+
+async def send_form(
+    client: "openai.AsyncOpenAI",
+    path: str,
+    fields: Mapping[str, str],
+    file: tuple[str, bytes, str],
+) -> "httpx2.Response":
+    """Return the answer to a form, as `send` does. `file` is (name, bytes, MIME type)."""
+    return await _post(client, path, "multipart/form-data", body=fields, files=[("file", file)])
+
+
+async def _post(
+    client: "openai.AsyncOpenAI", path: str, content_type: str, **given: Any
+) -> "httpx2.Response":
     import httpx2
     import openai
 
     try:
-        return await client.post(
+        response: httpx2.Response = await client.post(
             path,
             cast_to=httpx2.Response,
-            content=body,
-            options={"headers": {"Content-Type": "application/json"}},
+            options={"headers": {"Content-Type": content_type}},
             stream=True,
             stream_cls=openai.AsyncStream[Any],
-        )  # type: ignore[return-value]
+            **given,
+        )
+        return response
     except openai.APIStatusError as error:
         # Not chained: the body of a refusal may quote the key.
         raise fault_of_status(error.status_code, error.body, error.response.headers) from None

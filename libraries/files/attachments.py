@@ -4,6 +4,7 @@ What becomes of an attachment in a request is decided by `engine.history.normali
 """
 
 import base64
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -14,6 +15,9 @@ from libraries.files.links import signed_content_url
 from libraries.models import File
 
 logger = structlog.get_logger(__name__)
+
+
+UNREADABLE: Final = "(Its content could not be read: {})"
 
 
 def attachment_of(file: File, *, vision: bool, text: str | None = None) -> Attachment:

@@ -8,6 +8,8 @@ import hashlib
 from datetime import datetime
 from uuid import UUID
 
+from django.utils import timezone
+
 from libraries.files.storage import write_bytes
 from libraries.models import File
 
@@ -36,5 +38,6 @@ def unsaved_file(
         path=write_bytes(data),
         size=len(data),
         text=text,
+        read_at=None if text is None else timezone.now(),
         expired_at=expired_at,
     )

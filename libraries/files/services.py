@@ -8,6 +8,7 @@ refers to.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
@@ -23,6 +24,7 @@ from libraries.files.new_files import unsaved_file
 from libraries.files.storage import erase_bytes
 from libraries.files.url_fetching import fetch_url
 from libraries.models import File
+from libraries.queue import enqueue_reading
 from libraries.wire import file_wire
 
 
@@ -60,6 +62,16 @@ def store_from_url(
     file = _build_file(principal, content, name=fetched.name)
     file.url, file.url_hash = url, sha256_hex(url)
     return _store_file(file, principal, claim=claim)
+
+
+def prepare_file(principal: Principal, *, name: str, data: bytes) -> File:
+    """Write these bytes and return their row, which the caller saves (`save_file`), or else erases
+    the bytes.
+
+    Raises as `store_upload`.
+    """
+    name = clean_name(name)
+    return _build_file(principal, read_content(name, data), name=name)
 
 
 def _build_file(
@@ -100,8 +112,15 @@ def _record(
     if at_most is not None:
         said = f"You have reached the limit of {at_most} files. Delete one first."
         refuse_beyond(File, principal, at_most, said=said)
-    file.save(force_insert=True)
+    save_file(file, principal)
     settle(claim, status=201, answer=file_wire(file))
+
+
+def save_file(file: File, principal: Principal) -> None:
+    """Save a new file's row in the caller's transaction; it is read for models after it."""
+    file.save(force_insert=True)
+    if file.is_waiting:
+        transaction.on_commit(partial(enqueue_reading, file.pk, principal.tenant))
 
 
 @contextmanager

@@ -30,9 +30,7 @@ class Kind(StrEnum):
     SOURCE = "text/x-"
 
 
-IMAGE: Final = (
-    "This is an image. Libraries read text; upload the text, or a PDF with recognised text (OCR)."
-)
+IMAGE: Final = "This is an image, not a text. Upload the text, or a PDF with recognised text (OCR)."
 SOUND: Final = "This is a sound or video file. Upload its transcript instead."
 PROGRAM: Final = "This is an executable program, not a document."
 ARCHIVE: Final = "This is an archive. Unpack it and upload the documents in it."

@@ -7,5 +7,5 @@ import pytest
 def enqueued(monkeypatch):
     """The names of the tasks that were enqueued, after their commits."""
     names: list[str] = []
-    monkeypatch.setattr("libraries.queue.enqueue", lambda queue, task: names.append(task))
+    monkeypatch.setattr("libraries.queue.enqueue", lambda queue, task, *_: names.append(task))
     return names

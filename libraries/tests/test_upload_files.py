@@ -39,6 +39,8 @@ def test_stores_row_and_bytes(alice, media):
         "size": 14,
         "file_hash": hashlib.sha256(b"Milk and honey").hexdigest(),
         "url": None,
+        "is_read": True,
+        "unreadable": None,
         "expired_at": None,
     }
 

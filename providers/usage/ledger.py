@@ -51,6 +51,20 @@ def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> Usage
     )
 
 
+def record_transcription(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
+    """Record a text that was written down, as `record_speech` does."""
+    return _write_record(
+        UsageRecord(
+            kind=UsageKind.SPEECH,
+            model=model,
+            completion_tokens=count_text(text),
+            estimated=True,
+            outcome=outcome,
+            **about,
+        )
+    )
+
+
 def record(
     row: LanguageModel | EmbeddingModel,
     usage: Usage,

@@ -160,6 +160,8 @@ def create(client: Client, rows: dict[str, Any]) -> None:
     client.ask("post", f"libraries/{rows['library_id']}/search/", {"query": "pump"})
     client.ask("post", "memories/search/", {"query": "secret of the owner"})
     client.ask("post", f"tools/{rows['tool_id']}/call/", {"function": "forecast"})
+    lost = {"role": "file", "content": "", "file_id": rows["organization_id"]}
+    client.ask("post", "chats/import/", {"chats": [{"messages": [lost]}, {"title": "No chat"}]})
     client.ask("delete", "memories/?confirm=true")
     client.ask("delete", f"groups/{rows['group_id']}/")
 

@@ -70,6 +70,9 @@ def _add(
         where = f"inputSchema.{place}" if place else "inputSchema"
         warnings.append(f"{shown} was left out: {where[:300]}: {text}")
         return
+    if (tool.get("execution") or {}).get("taskSupport") == "required":
+        warnings.append(f"{shown} was left out: it runs as a task, and Amber waits for answers.")
+        return
     hints = tool.get("annotations") or {}
     if hints.get("destructiveHint") is True and not hints.get("readOnlyHint"):
         warnings.append(

@@ -41,6 +41,10 @@ connections, before its sockets are closed."""
 MAX_WORDS_CHARS: Final = 500
 """The most of a server's own words that an error repeats."""
 
+MORE_INPUT: Final = (
+    "the tool asks for more input during the call, which nobody can give here. Ask the user, and give "
+    "it with the arguments if they have a place for it."
+)
 _SESSION_NOT_FOUND: Final = 404
 _MAX_SHOWN_FIELDS: Final = 20
 _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(
@@ -109,7 +113,7 @@ async def _call(client: Client, name: str, arguments: Mapping[str, Any]) -> dict
         await _learn_headers(client, name)
         result = await client.session.send_request(request, _CALL_RESULT)
     if not isinstance(result, mcp_types.CallToolResult):
-        raise MCPError(mcp_types.INVALID_REQUEST, "the tool asks for more input during the call")
+        raise MCPError(mcp_types.INVALID_REQUEST, MORE_INPUT)
     return _plain(result)
 
 

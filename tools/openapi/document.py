@@ -1,4 +1,4 @@
-"""Read an OpenAPI 3.0 or 3.1 document of a stranger's bytes, and resolve `$ref` in it.
+"""Read an OpenAPI 3.0, 3.1 or 3.2 document of a stranger's bytes, and resolve `$ref` in it.
 
 The bytes are JSON or YAML (https://spec.openapis.org/oas/v3.1.0#format). A reference leads to
 another place in the same document or nowhere: nothing is ever fetched for one.
@@ -71,8 +71,8 @@ def _check(document: Mapping[str, Any]) -> None:
         raise DocumentError(
             "Swagger 2.0 is not supported. Convert the document to OpenAPI 3.", place="swagger"
         )
-    if not isinstance(version, str) or not re.match(r"3\.[01](\.|$)", version):
-        raise DocumentError("It must be 3.0.x or 3.1.x.", place="openapi")
+    if not isinstance(version, str) or not re.match(r"3\.[012](\.|$)", version):
+        raise DocumentError("It must be 3.0.x, 3.1.x or 3.2.x.", place="openapi")
     paths = document.get("paths")
     if not isinstance(paths, dict) or not paths:
         raise DocumentError("There are no paths, so there is nothing to call.", place="paths")

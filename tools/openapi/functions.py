@@ -10,7 +10,8 @@ own (`tools.openapi.reader`).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from tools.openapi.document import DocumentError, read_document, resolve_referen
 from tools.openapi.operation import Arguments, OperationReader
 from tools.openapi.plan import Plan
 from tools.openapi.schema import SchemaReader, TooManyValuesError
-from tools.openapi.security import find_auth
+from tools.openapi.security import auth_of_operation, find_auth
 from tools.openapi.server import server_of
 
 MAX_FUNCTIONS: Final = 128
@@ -39,8 +40,9 @@ MAX_WARNINGS: Final = 50
 MAX_PROBLEMS: Final = 50
 MAX_SHOWN_NAMES: Final = 100
 
-METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
-SAFE_METHODS: Final = frozenset({"get", "head"})
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "query")
+"""QUERY, of OpenAPI 3.2, is a GET with a body: https://spec.openapis.org/oas/v3.2.0#path-item-object"""
+SAFE_METHODS: Final = frozenset({"get", "head", "query"})
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
@@ -86,10 +88,19 @@ class _Operation:
 
     @property
     def called(self) -> frozenset[str]:
-        """Return all names by which the owner may pick the operation."""
+        """Return all names by which the owner may pick the operation: its own ones, its path, and its
+        tags."""
         own = self.described.get("operationId")
-        names = {self.name, f"{self.method.upper()} {self.path}", own}
+        tags = self.described.get("tags")
+        tagged = [f"tag:{tag}" for tag in (tags if isinstance(tags, list) else ())]
+        names = [self.name, f"{self.method.upper()} {self.path}", self.path, own, *tagged]
         return frozenset(name for name in names if isinstance(name, str))
+
+    def is_called(self, wanted: Collection[str]) -> bool:
+        """Return whether one of these names the operation; one that ends with `*` names all that
+        begin so."""
+        prefixes = tuple(name[:-1] for name in wanted if name.endswith("*"))
+        return any(n in wanted or (prefixes and n.startswith(prefixes)) for n in self.called)
 
 
 def describe(content: bytes, request: FunctionsRequest) -> Description:
@@ -161,19 +172,32 @@ def _pick_operations(
     if not request.operations:
         return operations
     wanted = set(request.operations)
-    unknown = wanted - {name for operation in operations for name in operation.called}
+    plain = {name for name in wanted if not name.endswith("*")}
+    unknown = plain - {name for operation in operations for name in operation.called}
+    unknown |= {
+        name for name in wanted - plain if not any(each.is_called({name}) for each in operations)
+    }
     if unknown:
         description.problems["options.operations"] = (
             f"There is no operation {', '.join(sorted(unknown)[:10])}. {_names(operations)}"
         )
-    return [operation for operation in operations if wanted & operation.called]
+    return [operation for operation in operations if operation.is_called(wanted)]
 
 
 def _write_too_many(operations: Sequence[_Operation]) -> str:
     return (
         f"The document has {len(operations)} operations, but at most {MAX_FUNCTIONS} can be "
-        f"offered. Pick the ones you need. {_names(operations)}"
+        f"offered. Pick the ones you need, also by tag or path. {_tags(operations)}"
+        f"{_names(operations)}"
     )
+
+
+def _tags(operations: Sequence[_Operation]) -> str:
+    """Return the tags that there are, each with the number of its operations."""
+    tagged = (name for each in operations for name in each.called if name.startswith("tag:"))
+    counts = Counter(tagged).most_common(MAX_SHOWN_NAMES)
+    shown = ", ".join(f"{name} ({count})" for name, count in counts)
+    return f"By tag: {shown}. " if counts else ""
 
 
 def _names(operations: Sequence[_Operation]) -> str:
@@ -215,8 +239,9 @@ def _function(
     server = server_of(
         holders | {"": document}, override=request.server, document_url=request.document_url
     )
-    own_headers = frozenset({auth["name"].lower()} if auth and "name" in auth else ())
-    arguments, notes = _fit_arguments(document, operation, own_headers)
+    auths, lack = _auths(document, operation, request, auth)
+    sent = auths if auths is not None else [auth] if auth else []
+    arguments, notes = _fit_arguments(document, operation, _own_places(sent))
     plan = Plan(
         method=operation.method.upper(),
         server=server,
@@ -234,18 +259,46 @@ def _function(
         "read_only": operation.method in SAFE_METHODS,
         "request": plan.as_data(),
     }
+    if auths is not None:
+        function["auth"] = auths
     if operation.described.get("x-openai-isConsequential") is True:
         function["requires_approval"] = True
-    return function, notes
+    return function, [*notes, *([lack] if lack else [])]
+
+
+def _auths(
+    document: Mapping[str, Any],
+    operation: _Operation,
+    request: FunctionsRequest,
+    auth: Mapping[str, str] | None,
+) -> tuple[Sequence[Mapping[str, str]] | None, str]:
+    """Return how the key is sent with an operation, and what keeps it from being sent as wanted.
+
+    None means as with the whole tool (`auth`). The owner's word counts, but where the operation
+    itself wants no key.
+    """
+    own, lack = auth_of_operation(document, operation.described)
+    if own == [] and "security" in operation.described:
+        return [], ""
+    if request.auth is not None or own is None:
+        is_lost = lack and not auth
+        return None, "it wants credentials that Amber cannot send" if is_lost else ""
+    return own, ""
+
+
+def _own_places(auths: Sequence[Mapping[str, str]]) -> frozenset[tuple[str, str]]:
+    """Return where the key goes, which is never the model's: headers in lower case."""
+    named = ((auth["type"], auth["name"]) for auth in auths if "name" in auth)
+    return frozenset((where, n.lower() if where == "header" else n) for where, n in named)
 
 
 def _fit_arguments(
-    document: Mapping[str, Any], operation: _Operation, own_headers: frozenset[str]
+    document: Mapping[str, Any], operation: _Operation, own_places: frozenset[tuple[str, str]]
 ) -> tuple[Arguments, Sequence[str]]:
     """Describe the arguments as deep as fits. Raises DocumentError."""
     for depth in DEPTHS:
         schemas = SchemaReader(document, max_depth=depth, max_values=MAX_VALUES)
-        reader = OperationReader(document, schemas, own_headers=own_headers)
+        reader = OperationReader(document, schemas, own_places=own_places)
         try:
             arguments = reader.read(operation.path, operation.item, operation.described)
         except TooManyValuesError:

@@ -77,18 +77,18 @@ class Arguments:
 
 
 class OperationReader:
-    """Reads one operation; `own_headers` are further ones that the model may not set."""
+    """Reads one operation; `own_places` (headers in lower case) are the key's, not the model's."""
 
     def __init__(
         self,
         document: Mapping[str, Any],
         schemas: SchemaReader,
         *,
-        own_headers: frozenset[str] = frozenset(),
+        own_places: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
         self._document = document
         self._schemas = schemas
-        self._own_headers = OWN_HEADERS | own_headers
+        self._own_places = own_places
 
     def read(self, path: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Arguments:
         """Read an operation. Raises DocumentError (placed within it), TooManyValuesError."""
@@ -131,10 +131,12 @@ class OperationReader:
             yield parameter
 
     def _is_own(self, parameter: Mapping[str, Any]) -> bool:
-        name = parameter["name"]
-        if parameter["in"] == "header":
-            return name.lower() in self._own_headers or not _TOKEN.fullmatch(name)
-        return parameter["in"] == "cookie" and not _TOKEN.fullmatch(name)
+        name, where = parameter["name"], parameter["in"]
+        if (where, name.lower() if where == "header" else name) in self._own_places:
+            return True
+        if where == "header":
+            return name.lower() in OWN_HEADERS or not _TOKEN.fullmatch(name)
+        return where == "cookie" and not _TOKEN.fullmatch(name)
 
     def _add_parameter(self, found: Arguments, where: Where, parameter: Mapping[str, Any]) -> None:
         content = parameter.get("content")

@@ -1,6 +1,7 @@
 """Check the options of an OpenAPI tool (`tools.openapi.source`) before they are stored."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from amber.lib.egress import UnsafeAddress, installation_policy
@@ -8,7 +9,7 @@ from amber.lib.errors import Invalid
 from tools.openapi.document import MAX_DOCUMENT_BYTES, DocumentError
 from tools.openapi.functions import MAX_FUNCTIONS
 from tools.openapi.server import validate_server
-from tools.outgoing.auth import validate_auth
+from tools.outgoing.auth import ALL_KINDS, validate_auth
 
 MAX_NAME_CHARS: Final = 500
 
@@ -74,6 +75,6 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "document": _document,
     "server": _server,
     "operations": _names,
-    "auth": validate_auth,
+    "auth": partial(validate_auth, kinds=ALL_KINDS),
     "ask_first": _names,
 }

@@ -1,4 +1,4 @@
-"""Call tools that an OpenAPI 3.0 or 3.1 document describes: each operation is a function.
+"""Call tools that an OpenAPI 3.0, 3.1 or 3.2 document describes: each operation is a function.
 
     options = {"document": "…", "server": "https://…", "operations": ["listPets"],
                "auth": {"type": "header", "name": "X-Api-Key"}, "ask_first": ["deletePet"]}
@@ -13,7 +13,7 @@ Unknown options are refused. Only GET and HEAD are repeated.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,7 +28,13 @@ from tools.openapi.plan import Plan
 from tools.openapi.reader import read_in_child
 from tools.openapi.request import build_request
 from tools.openapi.server import origin_of
-from tools.outgoing.auth import CredentialError, auth_headers, secrets_in, validate_auth
+from tools.outgoing.auth import (
+    ALL_KINDS,
+    CredentialError,
+    SentKey,
+    send_key,
+    validate_auth,
+)
 from tools.outgoing.requests import ServiceError, ServiceRequest, send
 from tools.protocol import OfferedTool, ToolContext, ToolOutput
 from tools.source import Connection, Discovered, DiscoveryError
@@ -62,7 +68,7 @@ class OpenAPISource:
             )
         auth, warnings = _auth_of(description, has_key=bool(connection.api_key))
         data = {"auth": auth, "functions": description.functions}
-        _check_servers(connection, data)
+        warnings += _check_servers(connection, data)
         return Discovered(description.title, description.about, data, warnings)
 
     def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
@@ -71,7 +77,7 @@ class OpenAPISource:
             OpenAPIFunction(
                 connection=connection,
                 plan=Plan.from_data(each["request"]),
-                credentials=_Credentials(connection, data),
+                credentials=_Credentials(connection, data, each.get("auth")),
                 spec=ToolSpec(each["name"], each["description"], each["parameters"]),
                 is_idempotent=each["idempotent"],
                 asks_first=each["name"] in asked or each.get("requires_approval", False),
@@ -85,17 +91,22 @@ class OpenAPISource:
 
 @dataclass(frozen=True, slots=True)
 class _Credentials:
-    """The tool's key, and the one origin it is for."""
+    """The tool's key, and the one origin it is for.
+
+    `auths` is how one function sends it; None means as the tool's owner or its document says.
+    """
 
     connection: Connection = field(repr=False)
     data: Mapping[str, Any] = field(repr=False)
+    auths: Sequence[Mapping[str, str]] | None = None
 
-    def headers_for(self, url: str) -> dict[str, str]:
-        """Return the headers with the key; none for another origin. Raises CredentialError."""
+    def key_for(self, url: str) -> SentKey:
+        """Return what carries the key; nothing for another origin. Raises CredentialError."""
         if origin_of(url) != _key_origin(self.connection, self.data):
-            return {}
-        auth = self.connection.options.get("auth") or self.data.get("auth") or {}
-        return auth_headers(auth, self.connection.api_key)
+            return SentKey()
+        default = self.connection.options.get("auth") or self.data.get("auth")
+        auths = [default or {"type": "bearer"}] if self.auths is None else self.auths
+        return send_key(auths, self.connection.api_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +135,24 @@ class OpenAPIFunction:
         await asyncio.to_thread(check_arguments, given, self.spec.parameters)
         built = build_request(self.plan, given)
         try:
-            credentials = self.credentials.headers_for(built.url)
+            key = self.credentials.key_for(built.url)
         except CredentialError as error:
             raise ServiceError(
                 "The tool's service cannot be reached: its key is not usable.", detail=str(error)
             ) from None
         except ValueError:  # an address that is none
             raise ServiceError("The tool's address is not one that may be called.") from None
-        headers = {"Accept": ACCEPTED_ANSWERS, **built.headers, **credentials}
+        headers = {"Accept": ACCEPTED_ANSWERS, **built.headers, **key.headers}
+        if "Cookie" in built.headers and "Cookie" in key.headers:
+            headers["Cookie"] = f"{key.headers['Cookie']}; {built.headers['Cookie']}"
         if not self.is_idempotent and context.call_id:
             headers["Idempotency-Key"] = context.call_key
         request = ServiceRequest(
             method=built.method,
-            url=built.url,
+            url=key.add_to(built.url),
             headers=headers,
             body=built.body,
-            secrets=secrets_in(credentials, self.connection.api_key),
+            secrets=key.secrets(self.connection.api_key),
         )
         answer = await send(request, context=context, idempotent=self.is_idempotent)
         return output_of(answer, function=self.spec.name)
@@ -187,12 +200,12 @@ async def _fetch_document(connection: Connection) -> Response:
     if answer.status not in (401, 403) or not connection.api_key:
         return answer
     try:
-        credentials = _Credentials(connection, {}).headers_for(connection.url)
+        key = _Credentials(connection, {}).key_for(connection.url)
     except CredentialError as error:
         raise DiscoveryError(fields={"api_key": [str(error)]}) from None
-    if not credentials:
+    if not key:
         return answer
-    return await fetch("GET", connection.url, headers=headers | credentials)
+    return await fetch("GET", key.add_to(connection.url), headers=headers | key.headers)
 
 
 def _auth_of(
@@ -202,32 +215,63 @@ def _auth_of(
     warnings = list(description.warnings)
     auth = description.auth
     try:
-        auth = validate_auth(auth) if auth else None
+        auth = validate_auth(auth, ALL_KINDS) if auth else None
     except Invalid:
         auth = None
         warnings.insert(0, "The document wants the key in a header that Amber does not set.")
+    for function in description.functions:
+        if not all(map(_is_sendable, function.get("auth") or ())):
+            function["auth"] = []
+            warnings.append(
+                f"{function['name']} wants the key in a header that Amber does not set."
+            )
     if auth and not has_key:
         warnings.insert(0, "The service may want a key, and none was given.")
     return auth, warnings
 
 
-def _check_servers(connection: Connection, data: Mapping[str, Any]) -> None:
-    """Raise DiscoveryError for a server that may not be called, or that the key is not for."""
+def _is_sendable(auth: Mapping[str, str]) -> bool:
+    """Return whether the key may go where a document says: not into the connection's headers."""
+    try:
+        validate_auth({name: auth[name] for name in auth if name != "scheme"}, ALL_KINDS)
+    except Invalid:
+        return False
+    return True
+
+
+def _check_servers(connection: Connection, data: Mapping[str, Any]) -> list[str]:
+    """Return warnings of functions that the key cannot be sent to as they want it.
+
+    Raises DiscoveryError for a server that may not be called, or that the key is not for, and for a
+    key that no function can be sent.
+    """
     for server in dict.fromkeys(each["request"]["server"] for each in data["functions"]):
         try:
             installation_policy().check_url(server)
-            credentials = _Credentials(connection, data).headers_for(server)
-        except (UnsafeAddress, ValueError) as error:
-            is_key = isinstance(error, CredentialError)
-            text = str(error) if is_key else UnsafeAddress().message
-            raise DiscoveryError(fields={"api_key" if is_key else "servers": [text]}) from None
-        if connection.api_key and not credentials:
+            is_for_key = origin_of(server) == _key_origin(connection, data)
+        except (UnsafeAddress, ValueError):
+            raise DiscoveryError(fields={"servers": [UnsafeAddress().message]}) from None
+        if connection.api_key and not is_for_key:
             shown = server[:MAX_SHOWN_SERVER_CHARS]
             text = (
                 f"The document names another server, {shown}."
                 " If the key is meant for that server, enter it here."
             )
             raise DiscoveryError(fields={"options.server": [text]})
+    refusals = dict(_unsendable(connection, data))
+    if refusals and len(refusals) == len(data["functions"]):
+        raise DiscoveryError(fields={"api_key": [next(iter(refusals.values()))]})
+    return [f"{name}: {why}" for name, why in refusals.items()]
+
+
+def _unsendable(connection: Connection, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the functions that cannot be sent the key as they want it, and why."""
+    for function in data["functions"]:
+        credentials = _Credentials(connection, data, function.get("auth"))
+        try:
+            credentials.key_for(function["request"]["server"])
+        except CredentialError as error:
+            yield function["name"], str(error)
 
 
 def _key_origin(connection: Connection, data: Mapping[str, Any]) -> tuple[str, str, int | None]:

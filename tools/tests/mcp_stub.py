@@ -34,6 +34,7 @@ def stub(answers: Mapping[str, Answer]) -> Answer:
         "tools/list": result_of({"tools": [TOOL]}),
         "tools/call": result_of(WENT),
         "DELETE": say(b"", status=204),
+        "answer": say(b"", status=202),
     }
 
     def answer(connection: socket.socket, request: Request) -> None:
@@ -44,8 +45,10 @@ def stub(answers: Mapping[str, Answer]) -> Answer:
 
 
 def method_of(request: Request) -> str:
-    """Return the JSON-RPC method, or that of HTTP if there is no message."""
-    return str(orjson.loads(request.body)["method"]) if request.body else request.method
+    """Return the JSON-RPC method, "answer" for an answer, or that of HTTP if there is no message."""
+    return (
+        str(orjson.loads(request.body).get("method", "answer")) if request.body else request.method
+    )
 
 
 def result_of(result: Any, headers: Mapping[str, str] | None = None) -> Answer:

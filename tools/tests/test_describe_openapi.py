@@ -139,11 +139,13 @@ def test_the_kind_of_credential_is_the_documents():
     [
         ({"type": "http", "scheme": "Bearer"}, {"type": "bearer"}),
         ({"type": "oauth2", "flows": {}}, {"type": "bearer"}),
-        ({"type": "apiKey", "in": "query", "name": "key"}, None),
+        ({"type": "apiKey", "in": "query", "name": "key"}, {"type": "query", "name": "key"}),
+        ({"type": "apiKey", "in": "cookie", "name": "sid"}, {"type": "cookie", "name": "sid"}),
+        ({"type": "apiKey", "in": "body", "name": "key"}, None),
         ({"type": "apiKey", "in": "header", "name": "X\r\nEvil: 1"}, None),
         ({"type": "mutualTLS"}, None),
     ],
-    ids=range(5),
+    ids=range(7),
 )
 def test_a_kind_that_cannot_be_sent_is_said(scheme, auth):
     components = {"securitySchemes": {"it": scheme}}

@@ -101,13 +101,24 @@ def test_more_functions_than_a_model_may_see_are_left_out(discover):
             {"name": "bad", "inputSchema": {"type": "object", "$ref": "http://10.0.0.1/schema"}},
             "leads out of the schema",
         ),
+        (
+            {"name": "slow", "execution": {"taskSupport": "required"}},
+            "slow was left out: it runs as a task",
+        ),
     ],
-    ids=["blank", "long", "twice", "no-schema", "huge-schema", "reference"],
+    ids=["blank", "long", "twice", "no-schema", "huge-schema", "reference", "task"],
 )
 def test_a_tool_that_cannot_be_used_is_left_out_with_the_reason(discover, wrong, reason):
     found = discover(tools_list=listing(TOOL, {**TOOL, **wrong}))
     assert [each["name"] for each in found.data["functions"]] == ["go"]
     assert reason in found.warnings[0]
+
+
+@pytest.mark.parametrize("support", ["optional", "forbidden"])
+def test_a_tool_that_may_run_as_a_task_is_called_without_one(discover, support):
+    found = discover(tools_list=listing({**TOOL, "execution": {"taskSupport": support}}))
+    assert [each["name"] for each in found.data["functions"]] == ["go"]
+    assert found.warnings == []
 
 
 def test_a_server_without_a_usable_tool_is_no_tool(discover):

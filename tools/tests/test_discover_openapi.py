@@ -220,12 +220,13 @@ def test_options_are_kept_as_they_are_meant():
         ({"operations": [str(n) for n in range(200)]}, "options.operations"),
         ({"ask_first": {"a": 1}}, "options.ask_first"),
         ({"auth": "bearer"}, "options.auth"),
-        ({"auth": {"type": "query"}}, "options.auth.type"),
+        ({"auth": {"type": "query"}}, "options.auth.name"),
+        ({"auth": {"type": "body"}}, "options.auth.type"),
         ({"auth": {"type": "header"}}, "options.auth.name"),
         ({"auth": {"type": "header", "name": "A\r\nB"}}, "options.auth.name"),
         ({"auth": {"type": "header", "name": "Host"}}, "options.auth.name"),
     ],
-    ids=range(20),
+    ids=range(21),
 )
 def test_a_wrong_option_is_named(options, place):
     with pytest.raises(Invalid) as caught:

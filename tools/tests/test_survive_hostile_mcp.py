@@ -2,10 +2,14 @@
 
 import asyncio
 import gzip
+import importlib
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import orjson
 import pytest
@@ -228,6 +232,48 @@ def test_a_redirect_elsewhere_is_not_followed(call, other, status):
     with pytest.raises(ServiceError):
         call(tools_call=send_to(f"http://127.0.0.1:{other.port}/mcp", status))
     assert other.accepted == 0
+
+
+@pytest.mark.parametrize("asked", ["elicitation/create", "sampling/createMessage", "roots/list"])
+def test_what_a_server_asks_of_the_user_is_refused_and_the_call_goes_on(call, server, asked):
+    """The server asks in the middle of the call, and gives its result once it was refused."""
+    schema = {"type": "object", "properties": {}}
+    params = {
+        "message": "Your password?",
+        "requestedSchema": schema,
+        "messages": [],
+        "maxTokens": 1,
+    }
+    question = {"jsonrpc": "2.0", "id": "q1", "method": asked, "params": params}
+
+    def ask(connection, request):
+        connection.sendall(STREAM + event(question))
+        deadline = time.monotonic() + 10
+        while not times(server, "answer") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        number = orjson.loads(request.body)["id"]
+        connection.sendall(event({"jsonrpc": "2.0", "id": number, "result": WENT}))
+
+    assert call(tools_call=ask).text == "gone"
+    (refusal,) = [orjson.loads(r.body) for r in server.requests if method_of(r) == "answer"]
+    assert refusal["id"] == "q1"
+    assert "error" in refusal
+
+
+def event(message):
+    return b"event: message\ndata: " + orjson.dumps(message) + b"\n\n"
+
+
+def test_a_tool_that_wants_more_input_has_the_model_ask_first():
+    """As servers of 2026-07-28 answer, instead of asking in the middle of a call."""
+    session: Any = importlib.import_module("tools.mcp.session")
+
+    async def send_request(*_):
+        return session.mcp_types.InputRequiredResult(request_state="1")
+
+    client: Any = SimpleNamespace(session=SimpleNamespace(send_request=send_request))
+    with pytest.raises(session.MCPError, match="Ask the user, and give it with the arguments"):
+        asyncio.run(session._call(client, "go", {}))
 
 
 def test_a_redirect_in_a_circle_ends(call, server):

@@ -1,0 +1,398 @@
+"""Test that exports built to do harm, and damaged ones, end in sentences: no row, no byte is left."""
+
+import json
+import struct
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import default_storage
+
+from chats.importing import documents, parts, services
+from chats.importing.converted import MAX_IMPORTED_MESSAGES
+from chats.models import Chat, ChatMessage
+from chats.tests import exports
+from chats.tests.exports import chatgpt, chatgpt_node, row, send_files, send_json, zipped
+from chats.tests.rows import error_of
+from libraries.models import File
+
+HI = {"role": "user", "content": "Hi"}
+
+
+def only(answer):
+    assert answer.status_code == 201, answer.json()
+    (entry,) = answer.json()["chats"]
+    return entry, Chat.objects.get(pk=entry["chat"]["id"])
+
+
+def said(answer):
+    """The words of a refusal, which left nothing behind."""
+    assert answer.status_code in (400, 413), answer.json()
+    assert not Chat.objects.exists()
+    assert not File.objects.exists()
+    assert files_on_disk() == []
+    return answer.json()["error"]["message"]
+
+
+def files_on_disk():
+    root = Path(default_storage.path(""))
+    return sorted(path.name for path in root.rglob("*") if path.is_file())
+
+
+@pytest.fixture(autouse=True)
+def own_storage(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "files"
+    settings.MEDIA_ROOT.mkdir()
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (b"5", "an object or a list"),
+        (b'"chat"', "an object or a list"),
+        (b"nothing", "Expecting value"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'[{"mapping": {}}', "broken off"),
+        (b'[{"mapping": {}} {}]', "broken off"),
+        (b'[{"mapping": NaN}]', "NaN"),
+        (b'[{"mapping": ' + b"1" * 5_000 + b"}]", "too many digits"),
+        (b"[]", "There is no chat in it."),
+        (b"[5]", "none of the forms"),
+        (b"[null, null]", "None of its 2 chats"),
+        (b'{"chats": []}', "There is no chat in it."),
+    ],
+)
+def test_what_is_no_json_is_told_so(alice, body, words):
+    assert words in said(send_json(alice, body))
+
+
+def test_too_many_brackets_are_refused_before_they_are_parsed(alice, monkeypatch):
+    monkeypatch.setattr(documents, "MAX_BRACKETS", 100)
+    assert "more than 100 objects and lists" in said(send_json(alice, [[[]] * 200]))
+
+
+def test_a_body_that_is_too_long_is_refused(alice, settings):
+    settings.AMBER_MAX_IMPORT_BYTES = 1_000
+    long = [{"role": "user", "content": "x" * 1_000}]
+    assert error_of(send_json(alice, long)) == (413, "too_large")
+    assert error_of(send_files(alice, {"a.json": json.dumps(long).encode()})) == (413, "too_large")
+
+
+def test_one_conversation_at_a_time_is_in_memory():
+    """Thirty conversations of a megabyte, read one after the other."""
+    one = chatgpt(chatgpt_node("q", None, "user", "x" * 1_000_000))
+    body = json.dumps([one] * 30).encode()
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in documents.read_conversations(body))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == 30
+    assert peak_bytes < len(body) + 5_000_000  # the text, and one of them
+
+
+# -- Trees -----------------------------------------------------------------------------------------
+
+
+def test_a_circle_is_left_out_and_told(alice):
+    conversation = chatgpt(
+        chatgpt_node("q", None, "user", "Hi"),
+        chatgpt_node("x", "y", "user", "round"),
+        chatgpt_node("y", "x", "assistant", "and round"),
+        chatgpt_node("z", "z", "user", "itself"),
+        current="x",
+    )
+    entry, chat = only(send_json(alice, conversation))
+    assert [m.content for m in ChatMessage.objects.filter(chat=chat)] == ["Hi"]
+    (lost,) = entry["not_taken"]
+    assert (lost["kind"], lost["count"]) == ("message", 3)
+
+
+def test_an_orphan_begins_a_branch_of_its_own(alice):
+    conversation = chatgpt(
+        chatgpt_node("q", None, "user", "Hi"), chatgpt_node("o", "gone", "user", "Alone")
+    )
+    _, chat = only(send_json(alice, conversation))
+    assert ChatMessage.objects.filter(chat=chat, parent=None).count() == 2
+
+
+def test_an_id_that_is_used_twice_counts_once(alice):
+    message = exports.librechat_message
+    given = exports.librechat_conversation()
+    given["messages"] = [message("q", is_user=True, text=text) for text in ("One", "Two")]
+    entry, chat = only(send_json(alice, given))
+    assert [m.content for m in ChatMessage.objects.filter(chat=chat)] == ["One"]
+    assert [each["reason"] for each in entry["not_taken"]] == ["Its id is used twice."]
+
+
+def test_a_chain_of_ten_thousand_comes_in_one_go(alice, django_assert_max_num_queries):
+    nodes = [
+        chatgpt_node(str(n), str(n - 1) if n else None, ("user", "assistant")[n % 2], f"said {n}")
+        for n in range(10_000)
+    ]
+    with django_assert_max_num_queries(60):
+        entry, chat = only(send_json(alice, [chatgpt(*reversed(nodes), current="9999")]))
+    assert (entry["messages"], entry["not_taken"]) == (10_000, [])
+    deepest = ChatMessage.objects.filter(chat=chat).order_by("-position")[0]
+    assert (deepest.position, deepest.content) == (9_999, "said 9999")
+    assert chat.active_leaf == deepest
+
+
+def test_nesting_ends_where_parsing_would(alice):
+    """LibreChat nests each message in the one before, if it is asked to."""
+    top = exports.librechat_conversation() | {"messages": [], "messagesTree": []}
+    inner = top["messagesTree"]
+    for number in range(3_000):
+        message = exports.librechat_message(str(number), is_user=True, text="Hi")
+        message["children"] = []
+        inner.append(message)
+        inner = message["children"]
+    text = _dump_nested(top)
+    assert "export the chat without nesting" in said(send_json(alice, text))
+
+
+def _dump_nested(value):
+    """As json.dumps, which gives up at a depth of a thousand."""
+    out, waiting = [], [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            pairs = list(item.items())
+            waiting.append(_Raw("}"))
+            for place, (name, inner) in enumerate(reversed(pairs)):
+                waiting += [inner, _Raw(json.dumps(name) + ":")]
+                waiting.append(_Raw("" if place == len(pairs) - 1 else ","))
+            waiting.append(_Raw("{"))
+        elif isinstance(item, list):
+            waiting.append(_Raw("]"))
+            for place, inner in enumerate(reversed(item)):
+                waiting += [inner, _Raw("" if place == len(item) - 1 else ",")]
+            waiting.append(_Raw("["))
+        else:
+            out.append(item if isinstance(item, _Raw) else json.dumps(item))
+    return "".join(out).encode()
+
+
+class _Raw(str):
+    """Is written as it is."""
+
+
+def test_more_messages_than_a_chat_may_have_are_refused(alice):
+    nodes = [chatgpt_node(str(n), None, "user", "Hi") for n in range(MAX_IMPORTED_MESSAGES + 1)]
+    assert "more than 20,000 messages" in said(send_json(alice, [chatgpt(*nodes)]))
+
+
+# -- Values ----------------------------------------------------------------------------------------
+
+GARBAGE: list[Any] = [
+    None,
+    True,
+    5,
+    -1e300,
+    "x",
+    [],
+    {},
+    [None],
+    [[]],
+    {"a": {}},
+    "\0\ud800",
+    10**30,
+]
+
+
+@pytest.mark.parametrize("value", GARBAGE, ids=repr)
+@pytest.mark.parametrize(
+    "sample",
+    [
+        exports.chatgpt_conversation,
+        exports.open_webui_chat,
+        exports.librechat_conversation,
+        lambda: {"messages": exports.openai_messages()},
+    ],
+    ids=["chatgpt", "open_webui", "librechat", "openai"],
+)
+def test_whatever_stands_in_a_field_ends_in_an_answer(alice, sample, value):
+    """Every field of every sample, one after the other, holds this."""
+    spoilt = list(_spoilt(sample(), value))
+    answer = send_json(alice, [[HI], *spoilt])
+    assert answer.status_code == 201, answer.json()
+    assert len(answer.json()["chats"] + answer.json()["refused"]) == len(spoilt) + 1
+    assert answer.json()["is_complete"]
+
+
+def _spoilt(sample, value):
+    """Yield copies of the sample, each with another of its values replaced."""
+    text = json.dumps(sample)
+    places = []
+
+    def walk(item, path):
+        pairs = item.items() if isinstance(item, dict) else enumerate(item)
+        for key, inner in pairs:
+            places.append((*path, key))
+            if isinstance(inner, dict | list):
+                walk(inner, (*path, key))
+
+    walk(sample, ())
+    for *above, last in places:
+        copy = json.loads(text)
+        target = copy
+        for key in above:
+            target = target[key]
+        target[last] = value
+        yield copy
+
+
+def test_texts_are_made_fit_to_be_stored(alice, settings):
+    settings.AMBER_MAX_MESSAGE_CHARS = 100
+    conversation = chatgpt(
+        chatgpt_node("q", None, "user", "a\0b\ud800c"),
+        chatgpt_node("r", "q", "assistant", "x" * 1_000, metadata={"model_slug": "m" * 1_000}),
+        title="n" * 1_000,
+    )
+    entry, chat = only(send_json(alice, conversation))
+    first, second = ChatMessage.objects.filter(chat=chat).order_by("position")
+    assert first.content == "ab�c"
+    assert (second.content, second.model, chat.name) == ("x" * 100, "m" * 200, "n" * 255)
+    assert [each["kind"] for each in entry["not_taken"]] == ["text"]
+
+
+def test_times_that_are_none_are_left_out(alice):
+    times = (0, -5, 1e30, "yesterday", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", True)
+    nodes = [chatgpt_node(str(t), None, "user", "Hi", create_time=t) for t in times]
+    _, chat = only(send_json(alice, chatgpt(*nodes, create_time="x")))
+    rows = ChatMessage.objects.filter(chat=chat)
+    assert {m.created_at.date() for m in rows} == {chat.created_at.date()}
+
+
+def test_names_of_tools_are_made_ones_that_providers_take(alice):
+    call = {"id": "", "function": {"name": "../a b\n", "arguments": "not JSON"}}
+    given = [HI, {"role": "assistant", "tool_calls": [call, call, 5]}]
+    _, chat = only(send_json(alice, given))
+    one, two = ChatMessage.objects.filter(chat=chat, role="tool_call").order_by("position")
+    assert one.tool_call["name"] == "_a_b_"
+    assert json.loads(one.tool_call["arguments"]) == {"input": "not JSON"}
+    assert one.tool_call["id"] != two.tool_call["id"]
+
+
+# -- Several ---------------------------------------------------------------------------------------
+
+
+def test_one_bad_chat_does_not_keep_the_others_out(alice):
+    bad = {"title": "Corrupted entry", "conversation_id": "x"}
+    answer = send_json(alice, [exports.chatgpt_conversation(), bad, 5])
+    assert answer.status_code == 201
+    report = answer.json()
+    assert len(report["chats"]) == 1
+    assert [each["name"] for each in report["refused"]] == ["Corrupted entry", ""]
+
+
+def test_what_is_too_much_for_one_request_goes_on_with_the_next(alice, monkeypatch):
+    monkeypatch.setattr(services, "MAX_MESSAGES_AT_ONCE", 4)
+    many = [[HI | {"content": f"{n}"}, HI] for n in range(5)]
+    first = send_json(alice, many).json()
+    assert ([len(first["chats"]), first["is_complete"]]) == [2, False]
+    second = send_json(alice, many).json()
+    assert [each["is_new"] for each in second["chats"]] == [False, False, True, True]
+    third = send_json(alice, many).json()
+    assert (len(third["chats"]), third["is_complete"]) == (5, True)
+    assert Chat.objects.count() == 5
+    copies = send_json(alice, many, "?again=true")
+    assert error_of(copies) == (400, "invalid")
+    assert Chat.objects.count() == 5
+
+
+# -- Zips ------------------------------------------------------------------------------------------
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(alice, settings):
+    settings.AMBER_MAX_IMPORT_BYTES = 100_000
+    bomb = zipped({"conversations.json": b"[" + b" " * 50_000_000 + b"]"})
+    assert len(bomb) < 100_000
+    assert "more than 100,000 bytes" in said(send_files(alice, {"a.zip": bomb}))
+    several = zipped({f"conversations-{n:03}.json": b"[" + b" " * 90_000 + b"]" for n in range(12)})
+    assert "bytes" in said(send_files(alice, {"a.zip": several}))
+
+
+def test_what_a_zip_says_of_its_sizes_is_not_believed(alice, settings):
+    settings.AMBER_MAX_IMPORT_BYTES = 100_000
+    honest = zipped({"conversations.json": b"[" + b" " * 5_000_000 + b"]"})
+    size = struct.pack("<I", 5_000_002)
+    assert (
+        "conversations.json"
+        in said(send_files(alice, {"a.zip": honest.replace(size, struct.pack("<I", 10))}))
+        or Chat.objects.count() == 0
+    )
+
+
+def test_damaged_and_odd_zips_are_refused(alice, tmp_path):
+    whole = exports.chatgpt_zip()
+    assert said(send_files(alice, {"a.zip": whole[:200]})) == parts.DAMAGED
+    assert said(send_files(alice, {"a.zip": whole[: len(whole) // 2]})) == parts.DAMAGED
+    odd = tmp_path / "odd.zip"
+    with zipfile.ZipFile(odd, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("conversations.json", "[]")
+    assert said(send_files(alice, {"a.zip": odd.read_bytes()})) == parts.DAMAGED
+    assert said(send_files(alice, {"a.zip": zipped({"a.txt": "x", "b.txt": "y"})}))
+
+
+def test_a_zip_of_very_many_files_is_refused_unopened(alice, monkeypatch):
+    monkeypatch.setattr(parts, "MAX_PARTS", 10)
+    many = zipped({f"{n}.json": "[]" for n in range(11)})
+    assert "more than 10 files" in said(send_files(alice, {"a.zip": many}))
+
+
+def test_paths_in_a_zip_lead_nowhere(alice, settings):
+    """A name is a name: the file is stored under a random one, and named by its last part."""
+    conversation = exports.chatgpt_conversation()
+    question = conversation["mapping"]["q2"]["message"]
+    question["metadata"]["attachments"][0]["name"] = "../../../etc/passwd"
+    given: dict[str, bytes | str] = {
+        "../../conversations.json": json.dumps([conversation]),
+        "/../../file_00ab.png": exports.PNG,
+    }
+    before = files_on_disk()
+    _, chat = only(send_files(alice, {"a.zip": zipped(given)}))
+    file = row(chat=chat, role="file").file
+    assert file.name == "passwd"
+    (written,) = set(files_on_disk()) - set(before)
+    assert written not in ("passwd", "file_00ab.png")
+    assert ".." not in file.path
+
+
+def test_a_file_that_cannot_be_stored_is_told(alice, settings):
+    settings.AMBER_MAX_UPLOAD_BYTES = 1_000
+    text = json.dumps([exports.chatgpt_conversation()])
+    for bytes_of_file, words in (
+        (b"\x89PNG\r\n\x1a\n" + b"junk", "damaged"),
+        (b"x" * 1_001, "more than 1,000 bytes"),
+        (b"", "empty"),
+    ):
+        given: dict[str, bytes | str] = {
+            "conversations.json": text,
+            "file_00ab.png": bytes_of_file,
+        }
+        answer = send_files(alice, {"a.zip": zipped(given)}, again="true")
+        entry, _ = only(answer)
+        (lost,) = [each for each in entry["not_taken"] if each["kind"] == "attachment"]
+        assert words in lost["reason"]
+    assert files_on_disk() == []
+
+
+def test_bytes_go_with_an_import_that_fails(alice, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError
+
+    monkeypatch.setattr(services, "_keep_dates", fail)
+    assert send_json(alice, exports.openai_messages()).status_code == 500
+    assert files_on_disk() == []
+    assert not Chat.objects.exists()
