@@ -88,11 +88,15 @@ class ImportReport:
     is_complete: bool = True
 
     def wire(self) -> ImportReportWire:
-        return {
+        wire: ImportReportWire = {
             "chats": self.chats,
             "refused": self.refused,
             "is_complete": self.is_complete,
         }
+        if len(self.chats) == 1:
+            chat = self.chats[0]["chat"]
+            wire |= {"id": chat["id"], "assistant_id": chat["assistant_id"]}
+        return wire
 
 
 def import_chats(

@@ -143,6 +143,8 @@ class RefusedChatWire(TypedDict):
 
 
 class ImportReportWire(TypedDict):
+    id: NotRequired[Annotated[Id, "The chat's id, where it is one."]]
+    assistant_id: NotRequired[Annotated[Id | None, "The chat's assistant, where it is one."]]
     chats: list[ImportedChatWire]
     refused: Annotated[list[RefusedChatWire], "What could not be made a chat of."]
     is_complete: Annotated[
