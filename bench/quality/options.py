@@ -9,7 +9,8 @@ from pathlib import Path
 class QualityOptions:
     """`locomo`: conversations in the JSON of LoCoMo (https://github.com/snap-research/locomo). `sets`:
     questions with documents, in SQuAD's JSON or BEIR's folders. `chroma`: folders with excerpts of
-    texts (`bench.quality.excerpts`). `quick`: one chat a language."""
+    texts (`bench.quality.excerpts`). `quick`: one chat a language, and every
+    fourth question to a library."""
 
     locomo: Path | None = None
     sets: Sequence[Path] = ()
