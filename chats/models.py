@@ -18,6 +18,7 @@ from accounts.tenant_rows import OwnedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.database.referenced_rows import ReferenceKey
 from amber.lib.search.tsvector import TokenVectorField
+from amber.lib.search.vector_arrays import VectorArrayField
 from assistants.models import Assistant, AssistantGrant, ScenePrompt
 from engine.messages import MessageRole
 from libraries.models import File
@@ -376,8 +377,8 @@ class MessageBlock(TenantRow):
     """A sealed run of old messages. `hash` covers the previous one's, so branches share blocks.
 
     `tokens_before` counts what the path's earlier blocks hold. `embedding_model_id` is null until
-    the block has a vector. `pieces` are the stretches of its text that are ranked and shown
-    (`engine.context.pieces.Piece`), `piece_vectors` their vectors in that order: none of the built-in
+    the block has a vector. `pieces` are the stretches of its text that are ranked and shown,
+    six numbers each (`engine.context.pieces.Piece`), `piece_vectors` their vectors in that order: none of the built-in
     embedder. A word's positions in `search` are the pieces that have it, from 1. `index_version` says
     which release indexed it (`chats.digest.block_index`).
     """
@@ -401,8 +402,8 @@ class MessageBlock(TenantRow):
     vector = HalfVectorField(null=True)
     embedding_model_id = models.UUIDField(null=True)
     search = TokenVectorField(null=True)
-    pieces = models.JSONField(null=True)
-    piece_vectors = ArrayField(HalfVectorField(), null=True)
+    pieces = ArrayField(models.BigIntegerField(), null=True)
+    piece_vectors = VectorArrayField(HalfVectorField(), null=True)
     index_version = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     objects = OfChatQuerySet.as_manager()

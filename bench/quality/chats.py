@@ -16,7 +16,7 @@ from accounts.models import Organization, User
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.ids import new_id
 from bench.loadgen import say
-from bench.quality.conversations import SaidMessage, TestConversation, read_locomo
+from bench.quality.conversations import RecordedConversation, SaidMessage, read_locomo
 from bench.quality.made_chats import chatter, languages, make_chat, unrelated_questions
 from bench.quality.options import QualityOptions
 from bench.quality.plain import plain_methods
@@ -28,7 +28,7 @@ from chats.digest.blocks import seal
 from chats.messages import transcript
 from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from engine.context.pieces import Piece
+from engine.context.pieces import read_pieces
 from engine.text import tokens
 from tools.protocol import ToolContext
 
@@ -79,7 +79,7 @@ def _together(groups: Iterable[dict[str, Tally]]) -> dict[str, Tally]:
     return whole
 
 
-def _conversations(options: QualityOptions) -> Iterator[TestConversation]:
+def _conversations(options: QualityOptions) -> Iterator[RecordedConversation]:
     english = unrelated_questions("English")
     if options.locomo is not None:
         yield from read_locomo(options.locomo, group=options.locomo.stem, unrelated=english)
@@ -90,7 +90,9 @@ def _conversations(options: QualityOptions) -> Iterator[TestConversation]:
             yield make_chat(language, seed)
 
 
-def _measure_one(conversation: TestConversation, user: User, by_method: dict[str, Tally]) -> None:
+def _measure_one(
+    conversation: RecordedConversation, user: User, by_method: dict[str, Tally]
+) -> None:
     embedder = StandInEmbedder([message.text for message in conversation.said])
     _measure_plain(conversation, embedder, by_method)
     chat, places = _store(conversation, user)
@@ -108,7 +110,7 @@ def _measure_one(conversation: TestConversation, user: User, by_method: dict[str
 
 
 def _measure_plain(
-    conversation: TestConversation, embedder: StandInEmbedder, by_method: dict[str, Tally]
+    conversation: RecordedConversation, embedder: StandInEmbedder, by_method: dict[str, Tally]
 ) -> None:
     at = {message.id: place for place, message in enumerate(conversation.said)}
     costs = [tokens.count_text(message.text) + LABEL_TOKENS for message in conversation.said]
@@ -127,7 +129,7 @@ def _measure_plain(
 
 
 def _measure_recall(
-    conversation: TestConversation,
+    conversation: RecordedConversation,
     chat: Chat,
     places: dict[str, UUID],
     tally: Tally,
@@ -160,7 +162,7 @@ def _measure_recall(
         tally.false.append(float(bool(ask(text, BUDGETS[-1]))))
 
 
-def _measure_tool(conversation: TestConversation, chat: Chat, tally: Tally) -> None:
+def _measure_tool(conversation: RecordedConversation, chat: Chat, tally: Tally) -> None:
     """Call the tool as a turn does. Evidence is found where its text stands in the list of ten."""
     turn = Turn.objects.create(
         organization_id=chat.organization_id,
@@ -193,7 +195,7 @@ def _fill(ranked: Sequence[int], costs: Sequence[int], budget: int) -> tuple[set
     return taken, budget - rest
 
 
-def _store(conversation: TestConversation, user: User) -> tuple[Chat, dict[str, UUID]]:
+def _store(conversation: RecordedConversation, user: User) -> tuple[Chat, dict[str, UUID]]:
     """Store the conversation, and small talk behind it until all of it is sealed."""
     membership = user.memberships.get()
     chat = Chat.objects.create(
@@ -222,7 +224,7 @@ def _write_vectors(chat: Chat, embedder: StandInEmbedder) -> UUID:
     model_id = new_id()
     blocks = list(MessageBlock.objects.filter(chat=chat))
     for block in blocks:
-        pieces = [Piece.read(stored) for stored in block.pieces]
+        pieces = read_pieces(block.pieces)
         vectors = embedder.embed([block.full_content[p.start : p.end] for p in pieces])
         block.vector, block.piece_vectors = vectors.mean(axis=0), list(vectors)
         block.embedding_model_id = model_id

@@ -41,7 +41,7 @@ class PlantedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class TestConversation:
+class RecordedConversation:
     """What was said, oldest first; questions to it, and questions about something else."""
 
     name: str
@@ -51,7 +51,7 @@ class TestConversation:
     unrelated: Sequence[str] = field(default=())
 
 
-def read_locomo(path: Path, *, group: str, unrelated: Sequence[str]) -> list[TestConversation]:
+def read_locomo(path: Path, *, group: str, unrelated: Sequence[str]) -> list[RecordedConversation]:
     """Read a file. Questions to the other conversations are about something else, too."""
     samples = json.loads(path.read_text())
     asked = [_questions(sample) for sample in samples]
@@ -61,7 +61,7 @@ def read_locomo(path: Path, *, group: str, unrelated: Sequence[str]) -> list[Tes
         known = {message.id for message in said}
         others = [q.text for at, some in enumerate(asked) if at != number for q in some]
         found.append(
-            TestConversation(
+            RecordedConversation(
                 name=str(sample.get("sample_id", number)),
                 group=group,
                 said=said,

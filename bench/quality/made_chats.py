@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from bench.quality.conversations import PlantedQuestion, SaidMessage, TestConversation
+from bench.quality.conversations import PlantedQuestion, RecordedConversation, SaidMessage
 
 SESSIONS, EXCHANGES = 30, 10
 """300 exchanges in a year: a chat of 600 messages."""
@@ -40,7 +40,7 @@ def unrelated_questions(language: str) -> list[str]:
     return list(_phrases()[language]["unrelated"])
 
 
-def make_chat(language: str, seed: int) -> TestConversation:
+def make_chat(language: str, seed: int) -> RecordedConversation:
     """Return a chat with some forty questions; the same for the same seed."""
     phrases = _phrases()[language]
     rng = random.Random(f"{language} {seed}")
@@ -60,7 +60,7 @@ def make_chat(language: str, seed: int) -> TestConversation:
         )
         if told.question:
             questions.append(PlantedQuestion(told.question, [f"{number}a"]))
-    return TestConversation(
+    return RecordedConversation(
         name=f"{language} {seed}",
         group=f"made, {language}",
         said=said,

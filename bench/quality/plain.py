@@ -10,9 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from amber.lib.search.stems import rough_stem as stem
+from amber.lib.search.languages import language_of
+from amber.lib.search.stems import count_stems, stem
 from amber.lib.search.words import asked_words, stored_words
-from bench.quality.conversations import TestConversation
+from bench.quality.conversations import RecordedConversation
 from bench.quality.stand_in import StandInEmbedder
 from engine.relevance.bm25 import score, with_neighbours, word_weights
 from engine.relevance.fusion import reciprocal_ranks
@@ -24,18 +25,20 @@ PlainMethod = Callable[[str], list[int]]
 
 
 def plain_methods(
-    conversation: TestConversation, embedder: StandInEmbedder
+    conversation: RecordedConversation, embedder: StandInEmbedder
 ) -> dict[str, PlainMethod]:
     """Return the methods by name, ready for questions to this conversation."""
     texts = [message.text for message in conversation.said]
-    held = [Counter(map(stem, stored_words(text))) for text in texts]
+    words = [Counter(stored_words(text)) for text in texts]
+    language = language_of(sum(words, Counter()))
+    held = [count_stems(counted, language) for counted in words]
     lengths = [counted.total() for counted in held]
     mean_length = sum(lengths) / len(lengths)
     counts = Counter(word for counted in held for word in counted)
     vectors = embedder.embed(texts)
 
     def scores(question: str) -> list[float]:
-        asked = dict.fromkeys(map(stem, asked_words(question)))
+        asked = {stem(word, language) for word in asked_words(question)}
         weights = word_weights({word: counts[word] for word in asked}, len(texts))
         return [
             score(weights, counted, length=length, mean_length=mean_length)

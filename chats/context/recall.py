@@ -15,11 +15,20 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
-from amber.lib.search.words import word_literal
-from chats.messages.block_words import asked_of, chat_word, count_words, places_in, places_of
+from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
 from chats.models import MessageBlock
 from engine.context.blocks import Spoken, render
-from engine.context.pieces import Piece, cut_run, show, whole_piece
+from engine.context.pieces import (
+    FIELDS,
+    TOKENS_AT,
+    WORDS_AT,
+    Piece,
+    cut_run,
+    read_pieces,
+    show,
+    store_pieces,
+    whole_piece,
+)
 from engine.context.ranking import (
     Asked,
     Conversation,
@@ -35,10 +44,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST_BLOCKS: Final = 60
-"""Blocks whose messages are ranked, those with the rarest words first: all of a chat of 48,000 tokens."""
+MOST_BLOCKS: Final = 40
+"""Blocks whose messages are ranked, those with the rarest words first: all of a chat of 32,000 tokens. In
+longer ones they hold what is found; each costs 0.1 ms."""
 
-NEAREST_BLOCKS: Final = 20
+NEAREST_BLOCKS: Final = 10
 """Blocks that are ranked because they are near in meaning."""
 
 MOST_LEFT_OUT: Final = 20
@@ -124,13 +134,13 @@ def recall(
     counted from `today`.
     """
     search = PathSearch(chat_id, before_position, vector, model_id)
-    ranking, blocks = _rank(asked_of(question, today or timezone.now().date()), search)
+    ranking, pieces = _rank(asked_of(question, today or timezone.now().date()), search)
     if not ranking.scores:
         return Recall()
     if not is_related(ranking.evidence):
         return Recall(is_unrelated=True)
     worth = worth_showing(ranking)
-    costs = {key: blocks[key[0]].pieces[key[1]].tokens for key in worth}
+    costs = {key: pieces[key[0]].tokens_of(key[1]) for key in worth}
     taken, left_out = choose(worth, costs, limit_tokens=limit_tokens)
     chosen: dict[UUID, list[int]] = {}
     for block_id, place in taken:
@@ -143,7 +153,7 @@ def recall(
         taken=[
             _as_recalled(
                 row,
-                {place: blocks[row.pk].pieces[place] for place in sorted(chosen[row.pk])},
+                {place: pieces[row.pk][place] for place in sorted(chosen[row.pk])},
                 max(relevances[row.pk, place] for place in chosen[row.pk]),
             )
             for row in found
@@ -155,13 +165,13 @@ def recall(
 def find_messages(search: PathSearch, query: str, *, today: date, limit: int) -> list[FoundMessage]:
     """Return the messages that fit a query best, best first: not one that has none of its words, unless it
     is near in meaning. Two queries."""
-    ranking, blocks = _rank(asked_of(query, today), search)
+    ranking, cut = _rank(asked_of(query, today), search)
     keys = {block_id for block_id, _ in ranking.scores}
     ids = dict(MessageBlock.objects.filter(pk__in=keys).values_list("pk", "messages"))
     ids[search.chat_id] = [UUID(message.id) for message in search.latest]
     found: dict[UUID, FoundMessage] = {}
     for block_id, place in ranking.scores:
-        pieces = blocks[block_id].pieces
+        pieces = cut[block_id]
         piece = pieces[place]
         begins = next(each.start for each in pieces if each.message == piece.message)
         message_id = ids[block_id][piece.message]
@@ -185,37 +195,37 @@ def _as_recalled(row: MessageBlock, pieces: Mapping[int, Piece], relevance: floa
 
 def _pieces_of(row: MessageBlock) -> list[Piece]:
     if row.pieces:
-        return [Piece.read(stored) for stored in row.pieces]
-    whole = whole_piece(row.full_content, block_tokens=row.tokens, from_at=row.from_at)
+        return read_pieces(row.pieces)
+    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
     return [whole]
 
 
-def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], dict[UUID, FoundBlock[UUID]]]:
-    """Rank the pieces of the blocks that words and vectors find. The latest messages are a block, too,
-    with the chat's id."""
+def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], Mapping[UUID, "CutBlock"]]:
+    """Rank the pieces of the blocks that words and vectors find; return those of each block, too. The
+    latest messages are a block with the chat's id."""
     words = asked.all_words
-    mine = word_literal(chat_word(search.chat_id))
     values = {
         "chat": search.chat_id,
         "before": search.before_position,
         "words": words,
-        "queries": [f"{mine} & {word_literal(word)}" for word in words],
+        "queries": literals_of(asked, search.chat_id),
     }
     if search.vector is not None and search.model_id is not None:
         values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
         rows = _rows(_WORDS_AND_MEANING_SQL, values)
     else:
         rows = _rows(_WORDS_SQL, values) if words else []
-    blocks = _found_blocks(rows, words)
+    cut = {row[0]: _cut_block(row) for row in rows}
+    blocks = _found_blocks(rows, cut, asked)
     known = _conversation(blocks, words, *_totals(rows))
     if search.latest:
-        latest = _latest_block(search, words)
+        latest, cut[search.chat_id] = _latest_block(search, asked)
         counts = {
             word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
         }
-        known = Conversation(known.total + len(latest.pieces), counts)
+        known = Conversation(known.total + len(latest.lengths), counts)
         blocks.append(latest)
-    return rank_pieces(blocks, asked, known), {block.key: block for block in blocks}
+    return rank_pieces(blocks, asked, known), cut
 
 
 def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
@@ -223,24 +233,57 @@ def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
     return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
 
 
-def _latest_block(search: PathSearch, words: Sequence[str]) -> FoundBlock[UUID]:
+def _latest_block(search: PathSearch, asked: Asked) -> tuple[FoundBlock[UUID], "CutBlock"]:
     content = render(search.latest)
-    pieces = cut_run(search.latest, count_words)
-    places = places_of(content, pieces, search.latest)
-    held = {word: places[word] for word in words if word in places}
-    return FoundBlock(search.chat_id, pieces, held)
+    cut = CutBlock(store_pieces(cut_run(search.latest, count_words)))
+    places = places_of(content, list(cut), search.latest)
+    held = {}
+    for word in asked.all_words:
+        having = {place for form in asked.forms_of(word) for place in places.get(form, ())}
+        if having:
+            held[word] = sorted(having)
+    return FoundBlock(search.chat_id, cut.lengths, held), cut
 
 
-def _found_blocks(rows: Sequence[Any], words: Sequence[str]) -> list[FoundBlock[UUID]]:
+class CutBlock(Sequence[Piece]):
+    """The pieces of a block, made only as they are asked for: hundreds are ranked, a few are shown."""
+
+    def __init__(self, stored: Sequence[int]) -> None:
+        self._stored = stored
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The words of each piece."""
+        return self._stored[WORDS_AT::FIELDS]
+
+    def tokens_of(self, place: int) -> int:
+        return self._stored[place * FIELDS + TOKENS_AT]
+
+    def __len__(self) -> int:
+        return len(self._stored) // FIELDS
+
+    def __getitem__(self, place: Any) -> Any:
+        return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
+
+
+def _cut_block(row: Sequence[Any]) -> CutBlock:
+    stored, block_tokens, from_at = row[3], row[5], row[6]
+    if stored:
+        return CutBlock(orjson.loads(f"[{stored[1:-1]}]"))
+    whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
+    return CutBlock(store_pieces([whole]))
+
+
+def _found_blocks(
+    rows: Sequence[Any], cut: Mapping[UUID, CutBlock], asked: Asked
+) -> list[FoundBlock[UUID]]:
     blocks = []
     end = -2
-    for pk, first, last, stored, search, block_tokens, from_at, near, *_ in rows:
-        pieces = [Piece.read(each) for each in orjson.loads(stored)] if stored else []
-        if not pieces:
-            pieces = [whole_piece("", block_tokens=block_tokens, from_at=from_at)]
-        similarities = near if near and len(near) == len(pieces) else ()
-        places = places_in(search, words)
-        blocks.append(FoundBlock(pk, pieces, places, first == end + 1, similarities))
+    for pk, first, last, _, search, _, _, near, *_ in rows:
+        lengths = cut[pk].lengths
+        similarities = near if near and len(near) == len(lengths) else ()
+        places = places_in(search, asked)
+        blocks.append(FoundBlock(pk, lengths, places, first == end + 1, similarities))
         end = last
     return blocks
 
@@ -258,7 +301,7 @@ def _conversation(
         having = [len(block.places[word]) for block in blocks if word in block.places]
         known = held_by.get(word, 0)
         counts[word] = round(sum(having) * known / len(having)) if having else known
-    return Conversation(round(sum(len(block.pieces) for block in blocks) * scale), counts)
+    return Conversation(round(sum(len(block.lengths) for block in blocks) * scale), counts)
 
 
 def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:

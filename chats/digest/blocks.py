@@ -24,7 +24,7 @@ from chats.messages.block_paths import last_block, mark_active_path
 from chats.messages.block_words import INDEX_VERSION, count_words, index_pieces, spoken_of
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from engine.context.blocks import Spoken, block_hash, render, runs
-from engine.context.pieces import Piece, cut_run
+from engine.context.pieces import cut_run, read_pieces, store_pieces
 from engine.provider.model import ProviderError
 from engine.text import tokens
 from libraries.embedding.store import embed_texts
@@ -118,7 +118,7 @@ def embedded_texts(block: MessageBlock, model: EmbeddingModel) -> list[str]:
     content = block.full_content
     parts = [content]
     if block.pieces and not model.provider.is_offline:
-        parts = [content[piece.start : piece.end] for piece in map(Piece.read, block.pieces)]
+        parts = [content[piece.start : piece.end] for piece in read_pieces(block.pieces)]
     return [_beginning(part, model) for part in parts]
 
 
@@ -176,10 +176,10 @@ def _reindex(block: MessageBlock) -> None:
     fields: dict[str, Any] = {"index_version": INDEX_VERSION}
     if block.pieces is None:
         pieces = cut_run(run, count_words)
-        fields["pieces"] = [piece.stored for piece in pieces]
+        fields["pieces"] = store_pieces(pieces)
         fields["embedding_model_id"] = None
     else:
-        pieces = [Piece.read(stored) for stored in block.pieces]
+        pieces = read_pieces(block.pieces)
     fields["search"] = index_pieces(block.full_content, pieces, run, block.chat_id)
     MessageBlock.objects.filter(pk=block.pk).update(**fields)
 
@@ -257,7 +257,7 @@ def _block(
         until_at=run[-1].created_at,
         tokens=sum(message.tokens for message in run),
         tokens_before=previous.tokens_before + previous.tokens if previous else 0,
-        pieces=[piece.stored for piece in pieces],
+        pieces=store_pieces(pieces),
         search=index_pieces(content, pieces, run, chat.pk),
         index_version=INDEX_VERSION,
     )

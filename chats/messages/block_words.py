@@ -7,7 +7,7 @@ for the dates it tells (`engine.text.dates`).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Final
 from uuid import UUID
@@ -15,7 +15,8 @@ from uuid import UUID
 import regex  # type: ignore[import-untyped]
 
 from amber.lib.search.hybrid import MAX_WORDS, pool_word
-from amber.lib.search.stems import rough_stem as stem
+from amber.lib.search.languages import common_words, language_of
+from amber.lib.search.stems import forms_asked, stem
 from amber.lib.search.words import asked_words, stored_words, word_literal
 from chats.models import ChatMessage
 from engine.context.blocks import Spoken
@@ -45,7 +46,9 @@ _CHINESE_NAME: Final = regex.compile(
 """Whom one talks of in Chinese: the commonest surnames that hardly begin another word."""
 
 _PLACES: Final = re.compile(r":([\d,]+)")
-_WEAK: Final = frozenset(stem(word) for word in ASKING_WORDS)
+_PLAIN: Final = "en"
+"""Words are stored as English ones, too: a short question tells no language, and is cut as if it were
+English."""
 
 
 def chat_word(chat_id: UUID) -> str:
@@ -87,11 +90,13 @@ def places_of(
     content: str, pieces: Sequence[Piece], run: Sequence[Spoken]
 ) -> dict[str, Sequence[int]]:
     """Return for each word the pieces that have it, from 0."""
+    language = language_of(stored_words(content))
     places: dict[str, list[int]] = {}
     for place, piece in enumerate(pieces):
         text = content[piece.start : piece.end]
-        said = stored_words(f"{text}\n{run[piece.message].label}")
-        for word in {stem(word) for word in said} | date_words_of(text, piece.said_at):
+        said = set(stored_words(f"{text}\n{run[piece.message].label}"))
+        stems = {stem(word, each) for word in said for each in (language, _PLAIN)}
+        for word in stems | date_words_of(text, piece.said_at):
             places.setdefault(word, []).append(place)
     return dict(places)
 
@@ -99,14 +104,28 @@ def places_of(
 def asked_of(question: str, today: date) -> Asked:
     """Return what a question asks for, asked on this day."""
     dates = find_dates(question, today)
-    stems = (stem(word) for word in asked_words(dates.rest) if word not in COMMON_WORDS)
-    words = list(dict.fromkeys(stems))[:MAX_WORDS]
+    asked = asked_words(dates.rest)
+    language = language_of(asked)
+    dull = ASKING_WORDS | common_words(language)
+    named = _names_in(dates.rest)
+    forms: dict[str, Sequence[str]] = {}
+    weak, names = set(), set()
+    for word in asked:
+        if word in COMMON_WORDS or len(forms) == MAX_WORDS:
+            continue
+        first, *others = forms_asked(word, dict.fromkeys((language, _PLAIN)), is_early=True)
+        forms.setdefault(first, [first, *others])
+        if word in named:
+            names.add(first)
+        elif word in dull:
+            weak.add(first)
     return Asked(
-        words=words,
-        weak=frozenset(words) & _WEAK,
-        names=frozenset(words) & _names_in(dates.rest),
+        words=list(forms),
+        forms=forms,
+        weak=weak,
+        names=names,
         dates=dates.words[:MAX_DATES],
-        kinds=asked_kind(question) if words else (),
+        kinds=asked_kind(question) if forms else (),
     )
 
 
@@ -114,23 +133,36 @@ def _names_in(question: str) -> frozenset[str]:
     """Return the words that have a capital and begin no sentence; in Chinese a surname with what follows
     it."""
     named = (match[0] for names in (_NAME, _CHINESE_NAME) for match in names.finditer(question))
-    return frozenset(stem(word) for name in named for word in asked_words(name))
+    return frozenset(word for name in named for word in asked_words(name))
 
 
-def places_in(search: str, words: Sequence[str]) -> Mapping[str, Sequence[int]]:
-    """Return the places of these words among a block's pieces, from 0, read from its `search` column.
+def literals_of(asked: Asked, chat_id: UUID) -> list[str]:
+    """Return a query for each word asked for, which finds it in blocks of this chat in all its forms."""
+    mine = word_literal(chat_word(chat_id))
+    forms = (map(word_literal, asked.forms_of(word)) for word in asked.all_words)
+    return [f"{mine} & ({' | '.join(some)})" for some in forms]
+
+
+def places_in(search: str, asked: Asked) -> dict[str, Sequence[int]]:
+    """Return the places of the words asked for among a block's pieces, from 0, read from its `search`
+    column.
 
     A block that was indexed before there were pieces has no places: its words lie in its one piece.
     """
     found: dict[str, Sequence[int]] = {}
-    for word in words:
-        literal = word_literal(word)
-        at = search.find(literal)
-        while at > 0 and search[at - 1] != " ":
-            at = search.find(literal, at + 1)
-        if at < 0:
-            continue
-        match = _PLACES.match(search, at + len(literal))
-        numbers = match[1].split(",") if match else ["1"]
-        found[word] = [int(number) - 1 for number in numbers]
+    for word in asked.all_words:
+        places = {place for form in asked.forms_of(word) for place in _places_of_form(search, form)}
+        if places:
+            found[word] = sorted(places)
     return found
+
+
+def _places_of_form(search: str, form: str) -> list[int]:
+    literal = word_literal(form)
+    at = search.find(literal)
+    while at > 0 and search[at - 1] != " ":
+        at = search.find(literal, at + 1)
+    if at < 0:
+        return []
+    match = _PLACES.match(search, at + len(literal))
+    return [int(number) - 1 for number in match[1].split(",")] if match else [0]

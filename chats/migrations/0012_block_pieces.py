@@ -3,6 +3,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 
+from amber.lib.search.vector_arrays import VectorArrayField
+
 
 class Migration(migrations.Migration):
     """What is ranked and shown of a block: single messages. Blocks there are get theirs in the
@@ -13,11 +15,17 @@ class Migration(migrations.Migration):
     dependencies = [("chats", "0011_operations_moved_out")]
 
     operations = [
-        migrations.AddField("messageblock", "pieces", models.JSONField(null=True)),
+        migrations.AddField(
+            "messageblock",
+            "pieces",
+            ArrayField(base_field=models.BigIntegerField(), null=True, size=None),
+        ),
         migrations.AddField(
             "messageblock",
             "piece_vectors",
-            ArrayField(base_field=pgvector.django.halfvec.HalfVectorField(), null=True, size=None),
+            VectorArrayField(
+                base_field=pgvector.django.halfvec.HalfVectorField(), null=True, size=None
+            ),
         ),
         migrations.AddField(
             "messageblock",

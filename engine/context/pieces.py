@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from engine.context.blocks import Spoken, line_of
 from engine.text import tokens
@@ -43,17 +43,28 @@ class Piece:
     words: int
     said: int
 
-    @classmethod
-    def read(cls, stored: Sequence[int]) -> Self:
-        return cls(*stored)
-
-    @property
-    def stored(self) -> list[int]:
-        return list(astuple(self))
-
     @property
     def said_at(self) -> datetime:
         return datetime.fromtimestamp(self.said, UTC)
+
+
+FIELDS: Final = 6
+"""The numbers that a piece is stored as, in the order of its fields."""
+
+WHOLE_CHARS: Final = 2**31
+"""More than a block has."""
+
+TOKENS_AT: Final = 3
+WORDS_AT: Final = 4
+
+
+def store_pieces(pieces: Iterable[Piece]) -> list[int]:
+    """Return the numbers of all pieces in a row: read in numpy, a thousand pieces cost nothing."""
+    return [number for piece in pieces for number in astuple(piece)]
+
+
+def read_pieces(stored: Sequence[int]) -> list[Piece]:
+    return [Piece(*stored[at : at + FIELDS]) for at in range(0, len(stored), FIELDS)]
 
 
 def cut_run(run: Sequence[Spoken], count_words: Any) -> list[Piece]:
@@ -84,10 +95,10 @@ def cut_run(run: Sequence[Spoken], count_words: Any) -> list[Piece]:
     return pieces
 
 
-def whole_piece(content: str, *, block_tokens: int, from_at: datetime) -> Piece:
+def whole_piece(*, block_tokens: int, from_at: datetime) -> Piece:
     """Return the one piece of a block that was not cut yet: all of it."""
     words = max(block_tokens * 3 // 4, 1)
-    return Piece(0, 0, len(content), block_tokens, words, int(from_at.timestamp()))
+    return Piece(0, 0, WHOLE_CHARS, block_tokens, words, int(from_at.timestamp()))
 
 
 def date_words_of(text: str, said_at: datetime) -> set[str]:

@@ -1,0 +1,369 @@
+"""Test that single messages of earlier talk are recalled, and nothing for a question about something else."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from amber.lib.search.hybrid import index_text
+from chats.context.recall import Recall, recall
+from chats.context.search_tool import search_conversation
+from chats.digest import blocks as digest_blocks
+from chats.digest.blocks import embed, reindex_waiting, seal
+from chats.messages import transcript
+from chats.messages.block_words import INDEX_VERSION, chat_word
+from chats.messages.imported_tree import build_tree
+from chats.models import Chat, ChatMessage, MessageBlock, Turn
+from chats.tests.rows import converse, new_assistant, new_chat, new_turn
+from chats.tests.runs import ask_in, prepared_for
+from engine.context.pieces import FIELDS, read_pieces
+from providers.models import OFFLINE_URL, EmbeddingModel, Provider
+from tests.personas import Persona
+from tests.tenants import for_organization
+from tools.protocol import ToolContext
+
+SMALL_TALK = [
+    "It rained again and the bus to the office was late.",
+    "A short walk in the evening may help.",
+    "What should I read next, something not too long?",
+    "A volume of essays would suit you, I think.",
+    "My bicycle makes a strange noise when I brake.",
+    "Look whether the pads are worn.",
+    "The market was crowded, I came home without bread.",
+    "Early in the morning it is calmer there.",
+]
+UNRELATED = "How does photosynthesis explain the market halls of Mongolia?"
+FACT = "My sister Clara adopted a cat called Biscuit."
+
+
+@pytest.fixture(autouse=True)
+def models(new_model: Any) -> None:
+    new_model("text-model", default=True)
+
+
+@pytest.fixture(autouse=True)
+def small(settings: Any) -> None:
+    settings.AMBER_BLOCK_TOKENS = 200
+    settings.AMBER_CONTEXT_TAIL_TOKENS = 1_000
+
+
+@pytest.fixture
+def chat(alice: Persona) -> Chat:
+    return new_chat(alice, assistant=new_assistant(alice, name="Quentin"))
+
+
+@pytest.fixture
+def built_in(db: None) -> EmbeddingModel:
+    return new_embedder(OFFLINE_URL)
+
+
+def new_embedder(url: str) -> EmbeddingModel:
+    provider = Provider.objects.create(name=url, base_url=url)
+    return EmbeddingModel.objects.create(
+        provider=provider, alias=f"model of {url}", upstream_id="e", dimensions=64, default=True
+    )
+
+
+def talk(chat: Chat, count: int, *facts: tuple[int, str]) -> list[ChatMessage]:
+    """Small talk of so many exchanges, an hour apart from the first of 2026; the facts stand where
+    something else would have been said."""
+    told = dict(facts)
+    given = [
+        {
+            "role": "assistant" if n % 2 else "human",
+            "content": told.get(n, SMALL_TALK[n % len(SMALL_TALK)]),
+            "assistant_id": chat.assistant_id if n % 2 else None,
+        }
+        for n in range(2 * count)
+    ]
+    assert chat.assistant_id is not None
+    tree = build_tree(chat, given, assistant_ids=[chat.assistant_id])
+    rows = ChatMessage.objects.bulk_create(tree.values())
+    for number, row in enumerate(rows):
+        row.created_at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
+    ChatMessage.objects.bulk_update(rows, ["created_at"])
+    transcript.move_leaf(chat, rows[-1])
+    return rows
+
+
+def ask(chat: Chat, question: str, limit_tokens: int = 2_000, **fields: Any) -> Recall:
+    with for_organization(chat.organization_id):
+        return recall(chat.pk, question, before_position=10**6, limit_tokens=limit_tokens, **fields)
+
+
+def shown(found: Recall) -> list[UUID]:
+    return [pk for block in found.taken for pk in block.message_ids]
+
+
+def test_the_message_and_its_neighbours_are_shown_not_the_block(chat):
+    rows = talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    found = ask(chat, "What is the name of Clara's cat?")
+    assert rows[40].pk in shown(found)
+    assert rows[41].pk in shown(found)
+    assert len(shown(found)) <= 7
+    block = next(block for block in found.taken if rows[40].pk in block.message_ids)
+    stored = MessageBlock.objects.get(pk=block.id)
+    assert block.content != stored.full_content
+    assert block.tokens < stored.tokens
+    assert block.from_at >= stored.from_at
+    assert 0 < block.relevance <= 1
+
+
+def test_a_small_budget_holds_the_best_message(chat):
+    rows = talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    found = ask(chat, "What is the name of Clara's cat?", limit_tokens=15)
+    assert shown(found) == [rows[40].pk]
+    assert sum(block.tokens for block in found.taken) <= 15
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I compile the Linux kernel?",
+        "Why did the Roman Empire fall?",
+        UNRELATED,
+        "Where does Oliver keep his cat?",
+    ],
+)
+def test_a_question_about_something_else_recalls_nothing(chat, question):
+    talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    assert not ask(chat, question).taken
+
+
+def test_what_shares_too_little_is_told_in_the_manifest(chat, alice, built_in):
+    talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    assert ask(chat, UNRELATED).is_unrelated
+    chat.refresh_from_db()
+    turn = ask_in(chat, alice, UNRELATED)
+    manifest = prepared_for(turn).manifest()
+    assert not manifest["blocks"]
+    reasons = [each["reason"] for each in manifest["left_out"]]
+    assert any("shares too little with the question" in reason for reason in reasons)
+
+
+def test_a_date_decides_between_two_like_messages(chat):
+    rows = talk(chat, 60, (20, "We had dinner with Clara."), (80, "We had dinner with Clara."))
+    ChatMessage.objects.filter(pk=rows[20].pk).update(created_at=datetime(2025, 3, 5, tzinfo=UTC))
+    ChatMessage.objects.filter(pk=rows[80].pk).update(created_at=datetime(2025, 5, 6, tzinfo=UTC))
+    seal(chat.pk)
+    for question, today, wanted in (
+        ("When was dinner with Clara in March 2025?", date(2026, 1, 1), 20),
+        ("Was there dinner with Clara last week?", date(2025, 5, 13), 80),
+    ):
+        found = ask(chat, question, limit_tokens=14, today=today)
+        assert shown(found) == [rows[wanted].pk]
+
+
+def test_the_assistant_is_found_by_name(chat):
+    talk(chat, 60, (41, "Take the night train to Turin."))
+    seal(chat.pk)
+    block = MessageBlock.objects.filter(chat=chat).order_by("last_position").first()
+    assert block is not None
+    assert "'quentin':" in str(
+        MessageBlock.objects.values_list("search", flat=True).get(pk=block.pk)
+    )
+
+
+def test_a_long_answer_is_shown_in_part(chat):
+    long = "\n\n".join(f"Paragraph {n} is about gardens and rain. " * 12 for n in range(8))
+    rows = talk(chat, 60, (41, f"{long}\n\nClara's cat is called Biscuit."))
+    seal(chat.pk)
+    found = ask(chat, "What is the name of Clara's cat?", limit_tokens=250)
+    assert rows[41].pk in shown(found)
+    text = "\n".join(block.content for block in found.taken)
+    assert "Biscuit" in text
+    assert "Paragraph 1 " not in text
+
+
+def test_what_is_left_out_for_the_budget_is_named(chat):
+    facts = [(n, f"Clara's cat number {n} is called Biscuit.") for n in range(10, 90, 20)]
+    talk(chat, 60, *facts)
+    seal(chat.pk)
+    found = ask(chat, "What are Clara's cats called?", limit_tokens=20)
+    assert len(found.taken) == 1
+    assert found.left_out
+    assert found.taken[0].id not in found.left_out
+
+
+def test_the_manifest_names_the_messages_and_their_pieces(chat, alice, built_in):
+    rows = talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    chat.refresh_from_db()
+    turn = ask_in(chat, alice, "What is the name of Clara's cat?")
+    blocks = prepared_for(turn).manifest()["blocks"]
+    assert str(rows[40].pk) in [pk for block in blocks for pk in block["message_ids"]]
+    assert all(block["pieces"] == sorted(block["pieces"]) for block in blocks)
+
+
+def test_times_are_those_of_whoever_reads(chat, alice, built_in):
+    rows = talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    chat.refresh_from_db()
+    alice.user.time_zone = "Asia/Shanghai"
+    alice.user.save()
+    turn = ask_in(chat, alice, "What is the name of Clara's cat?")
+    turn = Turn.objects.select_related("chat", "assistant", "question", "user").get(pk=turn.pk)
+    messages: Any = prepared_for(turn).request.messages
+    said = rows[40].created_at + timedelta(hours=8)
+    assert f"({said:%Y-%m-%d %H:%M})\nUser: {FACT}" in messages[-2]["content"]
+
+
+def as_an_older_release(chat: Chat) -> None:
+    """Make the chat's blocks as they were before there were pieces."""
+    for block in MessageBlock.objects.filter(chat=chat):
+        block.search = index_text(block.full_content, chat_word(chat.pk))
+        block.pieces, block.piece_vectors, block.index_version = None, None, 0
+        block.save()
+
+
+def test_blocks_of_an_older_release_are_found_as_a_whole_and_then_cut(chat):
+    rows = talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    new = list(
+        MessageBlock.objects.filter(chat=chat).values_list("search", "pieces").order_by("pk")
+    )
+    as_an_older_release(chat)
+    found = ask(chat, "What is the name of Clara's cat?")
+    assert "Biscuit" in "".join(block.content for block in found.taken)
+    assert found.taken[0].content == MessageBlock.objects.get(pk=found.taken[0].id).full_content
+    with for_organization(chat.organization_id):
+        reindex_waiting()
+    again = MessageBlock.objects.filter(chat=chat)
+    assert list(again.values_list("search", "pieces").order_by("pk")) == new
+    assert set(again.values_list("index_version", flat=True)) == {INDEX_VERSION}
+    assert len(shown(ask(chat, "What is the name of Clara's cat?"))) <= 7
+    assert rows[40].pk in shown(ask(chat, "What is the name of Clara's cat?"))
+
+
+def test_other_words_of_a_newer_release_keep_the_pieces(chat, monkeypatch):
+    talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    pieces = list(MessageBlock.objects.filter(chat=chat).values_list("pieces", flat=True))
+    MessageBlock.objects.filter(chat=chat).update(search=None)
+    monkeypatch.setattr(digest_blocks, "INDEX_VERSION", INDEX_VERSION + 1)
+    with for_organization(chat.organization_id):
+        reindex_waiting()
+    assert list(MessageBlock.objects.filter(chat=chat).values_list("pieces", flat=True)) == pieces
+    assert ask(chat, "What is the name of Clara's cat?").taken
+
+
+def write_vectors(chat: Chat, near: UUID) -> tuple[Any, UUID]:
+    """Give each piece a random vector, but the one message the question's own."""
+    rng = np.random.default_rng(1)
+    model_id = UUID(int=7)
+    question = rng.normal(size=64).astype(np.float32)
+    for block in MessageBlock.objects.filter(chat=chat):
+        vectors = rng.normal(size=(len(block.pieces) // FIELDS, 64)).astype(np.float32)
+        for place, piece in enumerate(read_pieces(block.pieces)):
+            if block.messages[piece.message] == near:
+                vectors[place] = question
+        block.vector, block.piece_vectors = vectors.mean(axis=0), list(vectors)
+        block.embedding_model_id = model_id
+        block.save()
+    return question, model_id
+
+
+def test_what_is_near_in_meaning_comes_first_among_what_the_words_find(chat):
+    rows = talk(chat, 60, (20, "Clara has a cat."), (80, "Clara has a cat."))
+    seal(chat.pk)
+    for wanted in (20, 80):
+        vector, model_id = write_vectors(chat, rows[wanted].pk)
+        found = ask(chat, "Clara has which cat?", limit_tokens=12, vector=vector, model_id=model_id)
+        assert shown(found) == [rows[wanted].pk]
+
+
+def test_vectors_of_another_model_are_not_compared(chat):
+    rows = talk(chat, 60, (20, FACT))
+    seal(chat.pk)
+    vector, _ = write_vectors(chat, rows[60].pk)
+    found = ask(chat, "Clara has which cat?", vector=vector, model_id=UUID(int=8))
+    assert rows[20].pk in shown(found)
+    assert rows[60].pk not in shown(found)
+
+
+def test_each_piece_is_embedded_by_a_real_model_and_none_by_the_built_in_one(chat, monkeypatch):
+    talk(chat, 30, (10, FACT))
+    texts: list[str] = []
+
+    def embed_texts(given: list[str], **_: Any) -> Any:
+        texts.extend(given)
+        return np.eye(64, dtype=np.float32)[: len(given)] + 0.01
+
+    monkeypatch.setattr(digest_blocks, "embed_texts", embed_texts)
+    embedder = new_embedder("http://127.0.0.1:9/v1")
+    seal(chat.pk)
+    block = MessageBlock.objects.filter(chat=chat).order_by("last_position")[0]
+    pieces = read_pieces(block.pieces)
+    assert block.embedding_model_id == embedder.pk
+    assert len(block.piece_vectors) == len(pieces)
+    assert texts[: len(pieces)] == [block.full_content[p.start : p.end] for p in pieces]
+    mean = np.mean([vector.to_list() for vector in block.piece_vectors], axis=0)
+    assert np.allclose(block.vector, mean, atol=1e-3)
+    Provider.objects.update(base_url=OFFLINE_URL)
+    texts.clear()
+    assert embed([block])
+    block.refresh_from_db()
+    assert texts == [block.full_content]
+    assert block.piece_vectors is None
+
+
+def test_the_built_in_embedder_has_no_say(chat, alice, built_in, monkeypatch):
+    talk(chat, 60, (40, FACT))
+    seal(chat.pk)
+    chat.refresh_from_db()
+    given: list[Any] = []
+
+    def note(*_: Any, **fields: Any) -> Recall:
+        given.append(fields)
+        return Recall()
+
+    monkeypatch.setattr("chats.context.findings.recall", note)
+    prepared_for(ask_in(chat, alice, "What is the name of Clara's cat?"))
+    assert [fields["vector"] for fields in given] == [None]
+
+
+def search(chat: Chat, query: str) -> str:
+    chat.refresh_from_db()
+    turn = new_turn(chat, assistant=chat.assistant, status="completed")
+    context = ToolContext(chat.organization_id, chat_id=chat.pk, turn_id=turn.pk)
+    with for_organization(chat.organization_id):
+        return search_conversation(context, query)
+
+
+def test_the_tool_leaves_its_own_question_out_and_shows_what_was_said_around(chat):
+    talk(chat, 60, (40, FACT), (41, "A fine name."))
+    seal(chat.pk)
+    converse(chat, "What is the name of Clara's cat Biscuit?")
+    listed, _, around = search(chat, "Clara cat Biscuit").partition("\n\n")
+    assert FACT in listed
+    assert "What is the name" not in listed + around
+    assert "A fine name." in listed + around
+
+
+def test_the_tool_lists_ten_messages_the_nearest_ones(chat):
+    talk(chat, 60, *((n, f"Clara's cat number {n} is called Biscuit.") for n in range(0, 60, 2)))
+    seal(chat.pk)
+    listed = search(chat, "Clara cat Biscuit 44").partition("\n\n")[0]
+    lines = listed.splitlines()[1:]
+    assert len(lines) == 10
+    assert "number 44" in listed
+
+
+def test_the_tool_finds_what_is_not_sealed_yet(chat):
+    talk(chat, 30)
+    seal(chat.pk)
+    converse(chat, "My locker code is 4711.", "Noted.", "Which code?")
+    assert "4711" in search(chat, "locker code")
+
+
+def test_the_tool_shows_the_part_of_a_long_message(chat):
+    long = "\n\n".join(f"Paragraph {n} is about gardens and rain. " * 12 for n in range(8))
+    talk(chat, 60, (41, f"{long}\n\nClara's cat is called Biscuit."))
+    seal(chat.pk)
+    assert "Biscuit" in search(chat, "Clara cat Biscuit")

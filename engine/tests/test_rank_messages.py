@@ -1,0 +1,143 @@
+"""Test which messages of a conversation come first, and when none has to do with the question."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.context.ranking import (
+    LEAST_SHARE,
+    MEANING_SHARE,
+    RELATED,
+    STANDS_OUT,
+    Asked,
+    Conversation,
+    FoundBlock,
+    Ranking,
+    is_related,
+    rank_pieces,
+    worth_showing,
+)
+from engine.relevance.gates import Evidence
+
+
+def block(
+    *messages: str, key: str = "b", follows: bool = False, near: tuple[float, ...] = ()
+) -> FoundBlock[str]:
+    """A block of messages, each given by its words."""
+    places: dict[str, list[int]] = {}
+    for place, message in enumerate(messages):
+        for word in dict.fromkeys(message.split()):
+            places.setdefault(word, []).append(place)
+    lengths = [max(len(message.split()), 1) for message in messages]
+    return FoundBlock(key, lengths, places, follows, near)
+
+
+def rank(question: str, *blocks: FoundBlock[str], total: int = 500, **fields: Any) -> Ranking[str]:
+    asked = Asked(question.split(), **fields)
+    counts = {
+        word: sum(len(each.places.get(word, ())) for each in blocks) for word in asked.all_words
+    }
+    return rank_pieces(blocks, asked, Conversation(total, counts))
+
+
+def order(ranking: Ranking[str]) -> list[int]:
+    return [place for _, place in ranking.scores]
+
+
+def test_the_message_with_the_rare_word_comes_first_its_neighbours_next():
+    filler = ["weather"] * 9
+    ranking = rank("clara weather", block(*filler, "clara", *filler))
+    assert order(ranking)[:3] == [9, 8, 10]
+
+
+def test_an_answer_that_has_none_of_the_words_is_found_beside_its_question():
+    ranking = rank("cat called", block("x", "cat called", "biscuit", "y", "z", "z", "z"))
+    assert 2 in order(ranking)[:3]
+
+
+def test_words_that_stand_together_beat_the_same_words_apart():
+    apart = ["clara", *"vwxyz", "cat", *"vwxyz"]
+    ranking = rank("clara cat", block(*apart, "clara cat"))
+    assert order(ranking)[0] == len(apart)
+
+
+def test_messages_are_no_neighbours_over_what_was_left_out():
+    one, other = block("clara", key="a"), block("x", key="b")
+    joined = rank("clara", one, block("x", key="b", follows=True))
+    assert list(rank("clara", one, other).scores) == [("a", 0)]
+    assert list(joined.scores) == [("a", 0), ("b", 0)]
+
+
+def test_a_date_tells_two_like_messages_apart():
+    told = block("walk clara @2026-03", "x", "x", "x", "x", "x", "x", "walk clara @2026-04")
+    assert order(rank("walk clara", told, dates=["@2026-04"]))[0] == 7
+    assert order(rank("walk clara", told, dates=["@2026-03"]))[0] == 0
+
+
+def test_a_question_for_a_number_prefers_the_message_with_one():
+    told = block("rent y", "x", "x", "x", "x", "x", "x", "rent @number")
+    assert order(rank("rent", told, kinds=["@number"]))[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("question", "fields", "is_let_in"),
+    [
+        ("clara cat", {}, True),
+        ("clara colour", {"names": ["clara"]}, True),
+        ("linux kernel cat", {"names": ["linux"]}, False),
+        ("photosynthesis explain cat", {}, False),
+        ("photosynthesis", {}, False),
+        ("name cat", {"weak": ["name"]}, True),
+    ],
+)
+def test_the_gate_asks_for_the_names_and_most_of_the_words(question, fields, is_let_in):
+    ranking = rank(question, block("x", "clara cat", "x", "x"), **fields)
+    assert is_related(ranking.evidence) is is_let_in
+
+
+def test_words_far_apart_speak_less_for_a_question_than_together():
+    far = rank("sky blue sea", block("sky", *"abcdefgh", "blue", *"abcdefgh", "sea"))
+    near = rank("sky blue sea", block("sky blue", "sea", *"abcdefgh"))
+    assert far.evidence.coverage < near.evidence.coverage
+    assert near.evidence.coverage == pytest.approx(0.96)  # the sea is one message away
+
+
+def test_what_is_near_in_meaning_is_added_but_alone_opens_no_gate():
+    flat = [0.1, 0.12] * 20
+    told = block(*["x"] * 40, "biscuit", near=(*flat, 0.9))
+    ranking = rank("cat", told)
+    assert order(ranking)[0] == 40
+    assert ranking.evidence.margin > 5
+    assert not is_related(ranking.evidence)
+    almost = Evidence(coverage=RELATED.coverage - MEANING_SHARE)
+    assert not is_related(almost)
+    assert is_related(replace(almost, margin=STANDS_OUT[1]))
+
+
+def test_pieces_without_a_vector_are_neither_near_nor_far():
+    told = block(*["x"] * 20, near=tuple([0.1, 0.3] * 10))
+    fresh = block("cat", key="new")
+    assert next(iter(rank("cat", told, fresh).scores)) == ("new", 0)
+
+
+messages = st.lists(
+    st.lists(st.sampled_from("abcdef"), max_size=4).map(" ".join), min_size=1, max_size=30
+)
+
+
+@given(messages, st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=4, unique=True))
+def test_scores_fall_and_evidence_is_a_share(said, asked):
+    ranking = rank(" ".join(asked), block(*said))
+    values = list(ranking.scores.values())
+    assert values == sorted(values, reverse=True)
+    assert 0 <= ranking.evidence.coverage <= 1
+    shares = worth_showing(ranking)
+    assert all(LEAST_SHARE <= share <= 1 for share in shares.values())
+    assert bool(shares) == bool(set(" ".join(said).split()) & set(asked))
+
+
+def test_nothing_is_found_in_nothing():
+    assert rank_pieces([], Asked(["cat"]), Conversation(0, {})) == Ranking()
