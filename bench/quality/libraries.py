@@ -211,15 +211,15 @@ def _show(
         known = {library.embedding_model_id: embed(asked.question)} if embed else None
         passages = search([library], asked.question, k=SHOWN, query_vectors=known).passages
         spans = [(each.document.path or "", each.start, each.end) for each in passages]
-        shown.append(_overlap(excerpts, asked.text, asked.excerpts, spans))
+        shown.append(measure_overlap(excerpts, asked.text, asked.excerpts, spans))
         ids = [pk for each in passages for pk in each.chunk_ids]
         rows = DocumentChunk.objects.filter(pk__in=ids)
         whole = list(rows.values_list("document__path", "start", "end"))
-        chunks.append(_overlap(excerpts, asked.text, asked.excerpts, whole))
+        chunks.append(measure_overlap(excerpts, asked.text, asked.excerpts, whole))
     return _means(shown), _means(chunks)
 
 
-def _overlap(
+def measure_overlap(
     excerpts: ExcerptSet,
     text: str,
     wanted: Sequence[tuple[int, int]],
