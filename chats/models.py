@@ -378,7 +378,7 @@ class MessageBlock(TenantRow):
 
     `tokens_before` counts what the path's earlier blocks hold. `embedding_model_id` is null until
     the block has a vector. `pieces` are the stretches of its text that are ranked and shown,
-    six numbers each (`engine.context.pieces.Piece`), `piece_vectors` their vectors in that order: none of the built-in
+    six numbers each (`engine.context.pieces.MessagePiece`), `piece_vectors` their vectors in that order: none of the built-in
     embedder. A word's positions in `search` are the pieces that have it, from 1. `index_version` says
     which release indexed it (`chats.digest.block_index`).
     """

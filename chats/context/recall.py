@@ -22,7 +22,7 @@ from engine.context.pieces import (
     FIELDS,
     TOKENS_AT,
     WORDS_AT,
-    Piece,
+    MessagePiece,
     cut_run,
     read_pieces,
     show,
@@ -61,7 +61,7 @@ class Recalled:
 
     id: UUID
     block_content: str
-    pieces: Mapping[int, Piece]
+    pieces: Mapping[int, MessagePiece]
     message_ids: Sequence[UUID]
     relevance: float
 
@@ -188,12 +188,14 @@ def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
     return _as_recalled(row, {place: known[place] for place in shown if place < len(known)}, 1.0)
 
 
-def _as_recalled(row: MessageBlock, pieces: Mapping[int, Piece], relevance: float) -> Recalled:
+def _as_recalled(
+    row: MessageBlock, pieces: Mapping[int, MessagePiece], relevance: float
+) -> Recalled:
     shown = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
     return Recalled(row.pk, row.full_content, pieces, list(shown), relevance)
 
 
-def _pieces_of(row: MessageBlock) -> list[Piece]:
+def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
     if row.pieces:
         return read_pieces(row.pieces)
     whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
@@ -245,7 +247,7 @@ def _latest_block(search: PathSearch, asked: Asked) -> tuple[FoundBlock[UUID], "
     return FoundBlock(search.chat_id, cut.lengths, held), cut
 
 
-class CutBlock(Sequence[Piece]):
+class CutBlock(Sequence[MessagePiece]):
     """The pieces of a block, made only as they are asked for: hundreds are ranked, a few are shown."""
 
     def __init__(self, stored: Sequence[int]) -> None:

@@ -20,7 +20,7 @@ from amber.lib.search.stems import forms_asked, stem
 from amber.lib.search.words import asked_words, stored_words, word_literal
 from chats.models import ChatMessage
 from engine.context.blocks import Spoken
-from engine.context.pieces import Piece, date_words_of
+from engine.context.pieces import MessagePiece, date_words_of
 from engine.context.ranking import Asked
 from engine.messages import MessageRole
 from engine.text import tokens
@@ -76,7 +76,7 @@ def count_words(text: str) -> int:
 
 
 def index_pieces(
-    content: str, pieces: Sequence[Piece], run: Sequence[Spoken], chat_id: UUID
+    content: str, pieces: Sequence[MessagePiece], run: Sequence[Spoken], chat_id: UUID
 ) -> str:
     """Return a block's `search` column."""
     lexemes = [
@@ -87,7 +87,7 @@ def index_pieces(
 
 
 def places_of(
-    content: str, pieces: Sequence[Piece], run: Sequence[Spoken]
+    content: str, pieces: Sequence[MessagePiece], run: Sequence[Spoken]
 ) -> dict[str, Sequence[int]]:
     """Return for each word the pieces that have it, from 0."""
     language = language_of(stored_words(content))

@@ -30,7 +30,7 @@ _ENDS = (re.compile(r"\n+"), re.compile(r"(?<=[.!?؟])\s+|(?<=[。！？])"), re
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MessagePiece:
     """A stretch of a block's text, `start` to `end`.
 
     `message` is the place of its message in the block, `said` is in seconds since 1970.
@@ -58,21 +58,21 @@ TOKENS_AT: Final = 3
 WORDS_AT: Final = 4
 
 
-def store_pieces(pieces: Iterable[Piece]) -> list[int]:
+def store_pieces(pieces: Iterable[MessagePiece]) -> list[int]:
     """Return the numbers of all pieces in a row: read in numpy, a thousand pieces cost nothing."""
     return [number for piece in pieces for number in astuple(piece)]
 
 
-def read_pieces(stored: Sequence[int]) -> list[Piece]:
-    return [Piece(*stored[at : at + FIELDS]) for at in range(0, len(stored), FIELDS)]
+def read_pieces(stored: Sequence[int]) -> list[MessagePiece]:
+    return [MessagePiece(*stored[at : at + FIELDS]) for at in range(0, len(stored), FIELDS)]
 
 
-def cut_run(run: Sequence[Spoken], count_words: Any) -> list[Piece]:
+def cut_run(run: Sequence[Spoken], count_words: Any) -> list[MessagePiece]:
     """Return the pieces of a block's messages, in order; `engine.context.blocks.render` has their text.
 
     `count_words` counts the words of a text, as an index does.
     """
-    pieces: list[Piece] = []
+    pieces: list[MessagePiece] = []
     offset = 0
     for place, message in enumerate(run):
         line = line_of(message)
@@ -82,7 +82,7 @@ def cut_run(run: Sequence[Spoken], count_words: Any) -> list[Piece]:
         for start, end in _spans(line):
             part = line[start:end]
             pieces.append(
-                Piece(
+                MessagePiece(
                     message=place,
                     start=offset + start,
                     end=offset + end,
@@ -95,10 +95,10 @@ def cut_run(run: Sequence[Spoken], count_words: Any) -> list[Piece]:
     return pieces
 
 
-def whole_piece(*, block_tokens: int, from_at: datetime) -> Piece:
+def whole_piece(*, block_tokens: int, from_at: datetime) -> MessagePiece:
     """Return the one piece of a block that was not cut yet: all of it."""
     words = max(block_tokens * 3 // 4, 1)
-    return Piece(0, 0, WHOLE_CHARS, block_tokens, words, int(from_at.timestamp()))
+    return MessagePiece(0, 0, WHOLE_CHARS, block_tokens, words, int(from_at.timestamp()))
 
 
 def date_words_of(text: str, said_at: datetime) -> set[str]:
@@ -106,11 +106,11 @@ def date_words_of(text: str, said_at: datetime) -> set[str]:
     return {*day_words(said_at.date()), *told_words(text, said_at.date())}
 
 
-def show(content: str, pieces: Iterable[Piece], zone: tzinfo = UTC) -> str:
+def show(content: str, pieces: Iterable[MessagePiece], zone: tzinfo = UTC) -> str:
     """Return the text of these pieces in order, with a mark for what is left out between them, and the
     time wherever it is another."""
     shown = ""
-    before: Piece | None = None
+    before: MessagePiece | None = None
     for piece in sorted(pieces, key=lambda piece: piece.start):
         if before is not None:
             shown += _between(content, before, piece, zone)
@@ -119,7 +119,7 @@ def show(content: str, pieces: Iterable[Piece], zone: tzinfo = UTC) -> str:
     return shown
 
 
-def _between(content: str, before: Piece, piece: Piece, zone: tzinfo) -> str:
+def _between(content: str, before: MessagePiece, piece: MessagePiece, zone: tzinfo) -> str:
     is_next = piece.start <= before.end + 1
     if piece.said_at - before.said_at >= SAME_TIME:
         time = f"({piece.said_at.astimezone(zone):%Y-%m-%d %H:%M})"

@@ -5,7 +5,7 @@ Scores of words and similarities of vectors have no common unit. Where both are 
 each retriever shows only its best hits (libraries) ranks are all there is. Pure.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Self, TypeVar
@@ -31,28 +31,6 @@ class Spread:
         mean = sum(known) / count
         squares = sum((value - mean) ** 2 for value in known) + zeros * mean**2
         return cls(count, mean, sqrt(squares / count))
-
-    def z_score(self, value: float) -> float:
-        """Return how many deviations a value lies above the mean; 0 where all are the same."""
-        return (value - self.mean) / self.deviation if self.deviation > 0 else 0.0
-
-
-def z_scores(values: Mapping[Key, float], spread: Spread | None = None) -> dict[Key, float]:
-    """Return the values in standard deviations above the mean, of themselves or of a `spread`."""
-    known = spread or Spread.of(values.values())
-    return {key: known.z_score(value) for key, value in values.items()}
-
-
-def weighted_sums(parts: Iterable[tuple[Mapping[Key, float], float]]) -> dict[Key, float]:
-    """Add up several scores of each key, each times its weight; a missing one counts 0.
-
-    Of z-scores 0 is the mean: a text that one retriever does not know is nothing special to it.
-    """
-    added: dict[Key, float] = {}
-    for scores, weight in parts:
-        for key, value in scores.items():
-            added[key] = added.get(key, 0.0) + weight * value
-    return added
 
 
 def reciprocal_ranks(

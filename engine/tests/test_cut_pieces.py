@@ -14,7 +14,7 @@ from engine.context.pieces import (
     OMISSION,
     PIECE_CHARS,
     WORDS_AT,
-    Piece,
+    MessagePiece,
     cut_run,
     date_words_of,
     read_pieces,
@@ -34,7 +34,7 @@ def said(*contents: str, apart: timedelta = timedelta(minutes=1)) -> list[Spoken
     ]
 
 
-def cut(run: list[Spoken]) -> list[Piece]:
+def cut(run: list[Spoken]) -> list[MessagePiece]:
     return cut_run(run, lambda text: len(text.split()))
 
 

@@ -196,19 +196,19 @@ def find_dates(text: str, today: date) -> DatesFound:
 _Found = tuple[list[str], int, int]
 
 
-def _numeric(text: str, today: date) -> Iterator[_Found]:
+def _find_numeric(text: str, today: date) -> Iterator[_Found]:
     for match in _ISO.finditer(text):
         year, month, day = map(int, match.groups())
         yield from _at(match, _date_words(year, month, day))
 
 
-def _dotted(text: str, today: date) -> Iterator[_Found]:
+def _find_dotted(text: str, today: date) -> Iterator[_Found]:
     for match in _DOTTED.finditer(text):
         day, month, year = match.groups()
         yield from _at(match, _date_words(int(year) if year else None, int(month), int(day)))
 
 
-def _chinese(text: str, today: date) -> Iterator[_Found]:
+def _find_chinese(text: str, today: date) -> Iterator[_Found]:
     for match in _CHINESE.finditer(text):
         year, month, day, year_alone = match.groups()
         number = _chinese_number(month) if month else None
@@ -216,20 +216,20 @@ def _chinese(text: str, today: date) -> Iterator[_Found]:
         yield from _at(match, _date_words(years, number, int(day) if day else None))
 
 
-def _ago(text: str, today: date) -> Iterator[_Found]:
+def _find_ago(text: str, today: date) -> Iterator[_Found]:
     for match in _AGO.finditer(text):
         count, unit = (part.lower() for part in match.groups() if part)
         many = int(count) if count.isdigit() else _NUMBERS[count]
         yield from _at(match, _words_ago(today, _UNITS[unit], many))
 
 
-def _relative(text: str, today: date) -> Iterator[_Found]:
+def _find_relative(text: str, today: date) -> Iterator[_Found]:
     for pattern, unit, count in _RELATIVE:
         for match in pattern.finditer(text):
             yield _words_ago(today, unit, count), *match.span()
 
 
-def _last_weekday(text: str, today: date) -> Iterator[_Found]:
+def _find_last_weekday(text: str, today: date) -> Iterator[_Found]:
     for match in _LAST_WEEKDAY.finditer(text):
         named, arabic, chinese = match.groups()
         if chinese:
@@ -241,7 +241,7 @@ def _last_weekday(text: str, today: date) -> Iterator[_Found]:
             yield _exact_words(today - timedelta(days=back)), *match.span()
 
 
-def _spelt(text: str, today: date) -> Iterator[_Found]:
+def _find_spelt(text: str, today: date) -> Iterator[_Found]:
     """Yield "8 May 2023", "May 8th, 2023", "May 2023", "in May" and "2023"."""
     tokens = list(_TOKEN.finditer(text))
     used: set[int] = set()
@@ -272,13 +272,13 @@ def _spelt(text: str, today: date) -> Iterator[_Found]:
 
 
 _FINDERS: Final[tuple[Callable[[str, date], Iterator[_Found]], ...]] = (
-    _numeric,
-    _dotted,
-    _ago,
-    _chinese,
-    _last_weekday,
-    _relative,
-    _spelt,
+    _find_numeric,
+    _find_dotted,
+    _find_ago,
+    _find_chinese,
+    _find_last_weekday,
+    _find_relative,
+    _find_spelt,
 )
 
 
