@@ -79,6 +79,7 @@ class LibraryAdmin(ReadOnlyAdmin):
         "chunk_tokens",
         "overlap_tokens",
         "chunk_count",
+        "languages",
         "created_at",
         "updated_at",
         "deleted_at",

@@ -139,7 +139,7 @@ class Library(TenantRow):
     next_embedding_model = models.ForeignKey(
         EmbeddingModel, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
-    chunk_tokens = models.PositiveIntegerField(default=400)
+    chunk_tokens = models.PositiveIntegerField(default=200)
     overlap_tokens = models.PositiveIntegerField(default=40)
     chunk_count = models.PositiveIntegerField(default=0, editable=False)
     languages = models.JSONField(default=dict, db_default=Value({}, JSONField()), editable=False)

@@ -51,6 +51,8 @@ words. They tell whether forms of a word find each other, not how hard questions
 
 USUAL_K: Final = 60
 EMBEDDERS: Final = ("built-in", "stand-in", "random")
+QUICK, FEW = 4, 100
+"""In a hurry every so manieth question of a set is asked that has more than a few."""
 CHUNKINGS: Final = ((400, 40), (200, 40), (200, 20), (100, 0))
 SHOWN: Final = 5
 """Passages asked for, as Chroma does."""
@@ -58,14 +60,24 @@ SHOWN: Final = 5
 
 def measure(options: QualityOptions) -> list[Table]:
     """Return tables of documents found, alone and in one library, and of text found."""
-    sets = {path.stem: read_question_set(path) for path in sorted(LANGUAGES.glob("*.json"))}
-    sets |= {path.stem: read_question_set(path) for path in options.sets}
-    tables = [_documents_table("Documents found, each set alone", sets, is_mixed=False)]
-    tables.append(_documents_table("Documents found, all sets in one library", sets, is_mixed=True))
+    every = QUICK if options.quick else 1
     excerpts = {"about Python": about_python()}
     excerpts |= {path.stem: from_squad(path) for path in options.sets if path.suffix == ".json"}
     excerpts |= {path.stem: read_chroma(path) for path in options.chroma}
-    tables += [_text_table(name, each) for name, each in excerpts.items()]
+    tables = [
+        _text_table(name, replace(each, questions=each.questions[::every]))
+        for name, each in excerpts.items()
+    ]
+    read = [*sorted(LANGUAGES.glob("*.json")), *options.sets]
+    sets = {path.stem: read_question_set(path) for path in read}
+    sets = {
+        name: replace(
+            each, questions=each.questions[::every] if len(each.questions) > FEW else each.questions
+        )
+        for name, each in sets.items()
+    }
+    tables.append(_documents_table("Documents found, each set alone", sets, is_mixed=False))
+    tables.append(_documents_table("Documents found, all sets in one library", sets, is_mixed=True))
     return tables
 
 
@@ -199,15 +211,15 @@ def _show(
         known = {library.embedding_model_id: embed(asked.question)} if embed else None
         passages = search([library], asked.question, k=SHOWN, query_vectors=known).passages
         spans = [(each.document.path or "", each.start, each.end) for each in passages]
-        shown.append(_overlap(excerpts, asked.text, asked.excerpts, spans))
+        shown.append(measure_overlap(excerpts, asked.text, asked.excerpts, spans))
         ids = [pk for each in passages for pk in each.chunk_ids]
         rows = DocumentChunk.objects.filter(pk__in=ids)
         whole = list(rows.values_list("document__path", "start", "end"))
-        chunks.append(_overlap(excerpts, asked.text, asked.excerpts, whole))
+        chunks.append(measure_overlap(excerpts, asked.text, asked.excerpts, whole))
     return _means(shown), _means(chunks)
 
 
-def _overlap(
+def measure_overlap(
     excerpts: ExcerptSet,
     text: str,
     wanted: Sequence[tuple[int, int]],

@@ -18,8 +18,8 @@ class EmbedderOption:
 class QualityOptions:
     """`locomo`: conversations in the JSON of LoCoMo (https://github.com/snap-research/locomo). `sets`:
     questions with documents, in SQuAD's JSON or BEIR's folders. `chroma`: folders with excerpts of
-    texts (`bench.quality.excerpts`). `quick`: one chat a language, and fewer persons. `embedder`: used
-    beside the stand-ins for memories."""
+    texts (`bench.quality.excerpts`). `quick`: one chat a language, fewer persons, and every fourth
+    question to a library. `embedder`: used beside the stand-ins for memories."""
 
     locomo: Path | None = None
     sets: Sequence[Path] = ()

@@ -4,13 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Chunks by language, and which form of words they hold: libraries that are there have an older one."""
+    """Chunks by language, and which form of words they hold: libraries that are there have an older one,
+    and keep the sizes of chunks that they have."""
 
     dependencies = [
         ('libraries', '0011_groups'),
     ]
 
     operations = [
+        migrations.AlterField(
+            model_name='library',
+            name='chunk_tokens',
+            field=models.PositiveIntegerField(default=200),
+        ),
         migrations.AddField(
             model_name='library',
             name='languages',

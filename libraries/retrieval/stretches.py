@@ -84,15 +84,29 @@ def _growing(
 
 
 def _parts(text: str, weights: Mapping[str, float], limit_chars: int) -> list[_HeldSpan]:
-    most_chars = max(limit_chars, PIECE_CHARS)
-    pieces = pieces_of(text, size_tokens=most_chars, count=len, is_source=False)
-    spans = [(piece.start, piece.end) for piece in pieces]
+    spans = _spans(text, max(limit_chars, PIECE_CHARS))
     words = [Counter(stored_words(text[start:end])) for start, end in spans]
     language = language_of(sum(words, Counter()))
     return [
         _HeldSpan(start, end, frozenset(stem(word, language) for word in each) & weights.keys())
         for (start, end), each in zip(spans, words, strict=True)
     ]
+
+
+def _spans(text: str, most_chars: int) -> list[tuple[int, int]]:
+    """Cut the text into sentences, rows and lines. A semicolon, at which chunks may end, ends none."""
+    spans: list[tuple[int, int]] = []
+    start = None
+    for piece in pieces_of(text, size_tokens=most_chars, count=len, is_source=False):
+        start = piece.start if start is None else start
+        is_clause = text[start : piece.end].rstrip().endswith(_CLAUSE_ENDS)
+        if not is_clause or piece.end - start > most_chars:
+            spans.append((start, piece.end))
+            start = None
+    return spans if start is None else [*spans, (start, len(text))]
+
+
+_CLAUSE_ENDS: Final = ("；", "…")
 
 
 def _without_margins(text: str, start: int, end: int) -> tuple[int, int]:

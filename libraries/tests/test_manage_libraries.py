@@ -38,7 +38,7 @@ class TestCreate:
             "access": "own",
             "embedding_model": "small",
             "next_embedding_model": None,
-            "chunk_tokens": 400,
+            "chunk_tokens": 200,
             "overlap_tokens": 40,
             "chunk_count": 0,
             "user_id": str(bob.user.pk),

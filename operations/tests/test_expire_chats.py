@@ -113,7 +113,7 @@ def test_its_files_go_with_their_bytes_unless_somebody_else_refers_to_them(alice
 def test_the_vectors_of_its_blocks_leave_the_cache(alice):
     chat = new(alice)
     furnish(chat, alice)
-    assert cached_vectors() == MessageBlock.objects.filter(chat=chat).count() > 1
+    assert cached_vectors() > MessageBlock.objects.filter(chat=chat).count() > 1
     assert remove_chat(chat.pk)
     assert cached_vectors() == 0
 
