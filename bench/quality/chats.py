@@ -208,7 +208,7 @@ def _store(conversation: RecordedConversation, user: User) -> tuple[Chat, dict[s
         said.append(SaidMessage(f"rest {number}a", "human", asked, after.at))
         said.append(SaidMessage(f"rest {number}b", "assistant", answered, after.at))
     rows = build_tree(chat, [{"id": m.id, "role": m.role, "content": m.text} for m in said])
-    written = ChatMessage.objects.bulk_create(rows.values())
+    written = ChatMessage.objects.bulk_create(rows.values(), batch_size=1_000)
     for row, message in zip(written, said, strict=True):
         row.created_at = message.at
     ChatMessage.objects.bulk_update(written, ["created_at"], batch_size=1_000)

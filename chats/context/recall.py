@@ -334,6 +334,8 @@ def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
 
+# `path` is read first and once: joined in `hits`, the planner looks through all blocks for each word found
+# (measured with 1,249 blocks: 43 ms instead of 12).
 _SQL: Final = """
 WITH asked AS (
     SELECT * FROM unnest(%(words)s::text[]) WITH ORDINALITY AS a (word, number)
