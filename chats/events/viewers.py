@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -36,7 +36,6 @@ ROUND_SECONDS = 10.0
 """A hub that has not read for so long is not following: longer than it takes to reconnect."""
 _QUEUE_EVENTS = 2_000
 _BATCH_EVENTS = 500
-_READ: Final = (b"XREAD", b"COUNT", _BATCH_EVENTS, b"BLOCK", _BLOCK_MS, b"STREAMS")
 _PAUSE_SECONDS = 0.2
 _WAKE_PAUSE_SECONDS = 0.001
 _LONGEST_WAKE_PAUSE_SECONDS = 0.1
@@ -166,7 +165,9 @@ class Hub:
                 self._reading = dict(self._last_ids)
                 self._is_blocked = True
                 # Past the client's own xread, which makes dicts of all fields: a third of its CPU.
-                await connection.send_command(*_READ, *self._reading, *self._reading.values())
+                limits = (b"COUNT", _BATCH_EVENTS, b"BLOCK", _BLOCK_MS)
+                streams = (*self._reading, *self._reading.values())
+                await connection.send_command(b"XREAD", *limits, b"STREAMS", *streams)
                 found: Any = await connection.read_response()
                 self._is_blocked = False
                 self._read_at = time.monotonic()

@@ -108,7 +108,7 @@ _UNITS: Final = {
 }
 _LAST_WEEKDAY = re.compile(
     r"\b(?:last|past|letzten|letztem|vorigen|прошлый|прошлую|прошлое)\s+(\w+)\b"
-    r"|(?:يوم\s+)?(\w+)\s+الماضي(?!ة)|上(?:周|个?星期)([一二三四五六日天])",
+    r"|\b(?:يوم\s+)?(\w{2,12})\s+الماضي(?!ة)|上(?:周|个?星期)([一二三四五六日天])",
     re.IGNORECASE,
 )
 _RELATIVE: Final[list[tuple[re.Pattern[str], str, int]]] = [

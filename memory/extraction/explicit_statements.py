@@ -28,7 +28,7 @@ MAX_STATEMENT_CHARS: Final = 500
 _TITLES: Final = r"Dr|Mr|Mrs|Ms|Mx|Prof|Rev|Hon|Capt|Sgt|Lt|Col|Gen|Sen|Gov|Mme|Mlle|Hr|Fr|Dipl|Ing"
 _SHORT: Final = (
     r"Jr|Sr|St|Mt|Ft|No|Nr|Apt|Ave|Rd|Blvd|Inc|Ltd|Co|Corp|Dept|Ext|approx|ca|vs|etc|e\.g|i\.e|a\.m|p\.m|"
-    r"[A-Z](?:\.[A-Z])*|Ph\.D|M\.Sc|B\.Sc|Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun"
+    r"[A-Z](?:\.[A-Z]){0,4}|Ph\.D|M\.Sc|B\.Sc|Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec|Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun"
 )
 _STARTERS: Final = (
     r"(?:I|My|The|He|She|It|We|They|You|Your|Our|His|Her|This|That|These|There|And|But|So|Also|Please|Thanks|"

@@ -12,7 +12,7 @@ from memory.facts.attributes import attribute_of
 
 _SENTENCE_END: Final = re.compile(r"(?<=[!?。！？\n;；])|(?<=[a-z\d)]\.)\s+|\n+")
 _CLAUSE_END: Final = re.compile(
-    r"[,，;；:：]\s*(?:and |but |so |because |since )?|\s+(?:and|but|so|because|since)\s+|，?(?:而且|但是?|并且|所以|因为)"
+    r"[,，;；:：]\s*(?:and |but |so |because |since )?|(?<!\s)\s+(?:and|but|so|because|since)\s+|，?(?:而且|但是?|并且|所以|因为)"
 )
 
 _CUES: Final = tuple(

@@ -71,9 +71,9 @@ _ENGLISH: Final = tuple(
     for pattern in (
         rf"{_MINE} {_NEWLY}(?P<person>(?:{_OF})?{_KIND}(?:{_PEOPLE}))(?:['’]s name)?{_IS}(?P<value>.+)",
         rf"{_ME} (?:now )?(?:have|has|got)(?: got)? a new (?P<person>{_KIND}(?:{_PEOPLE}))(?:[,:]| called| named) (?P<value>.+)",
-        rf"(?P<value>.+?) is (?:now )?{_MINE} (?:new |current )?(?P<person>(?:{_OF})?{_KIND}(?:{_PEOPLE}))(?: now)?",
+        rf"(?P<value>.{{1,120}}?) is (?:now )?{_MINE} (?:new |current )?(?P<person>(?:{_OF})?{_KIND}(?:{_PEOPLE}))(?: now)?",
         rf"{_MINE} {_NEWLY}(?P<thing>(?:{_OF})?(?:{_THINGS})){_IS}(?P<value>.+)",
-        rf"(?P<value>.+?) is (?:now )?{_MINE} (?:new |current )?(?P<thing>(?:{_OF})?(?:{_THINGS}))(?: now)?",
+        rf"(?P<value>.{{1,120}}?) is (?:now )?{_MINE} (?:new |current )?(?P<thing>(?:{_OF})?(?:{_THINGS}))(?: now)?",
         rf"{_MINE} (?P<named>(?!(?:[\w-]+ )*?(?:{_MANY})\b)[\w '’-]{{2,40}}?)(?:['’]s name is| (?:is|are) (?:now )?(?:called|named)) (?P<value>.+)",
         rf"{_ME} (?:am|is) (?:called|named) (?P<own_name>.+)",
         rf"{_ME} (?:now |currently )?(?:lives?|(?:am|is|are) (?:now )?living|resides?) (?:now |currently )?in (?P<place>.+)",
@@ -229,21 +229,25 @@ def _read(found: "re.Match[str]") -> Attribute | None:
     )
 
 
+_ONE_OF_MANY: Final = re.compile(rf"\b(?:{_MANY})$")
+_PERSON: Final = re.compile(rf"{_KIND}(?:{_PEOPLE})")
+_LATELY: Final = re.compile(
+    rf"(?<!\s)\s+(?:now|currently|these days|at the moment|again|instead|{_WHEN})$|了$"
+)
+
+
 def _read_name_of(whose: str, value: str) -> Attribute | None:
     """Return whom or what "my cat's name is" names; of friends and the like there are several."""
-    if re.search(rf"\b(?:{_MANY})$", whose):
+    if _ONE_OF_MANY.search(whose):
         return None
-    is_person = re.fullmatch(rf"{_KIND}(?:{_PEOPLE})", whose)
+    is_person = _PERSON.fullmatch(whose)
     return Attribute(_canonical(whose) if is_person else f"named {whose}", value)
 
 
 def _trim(value: str) -> str:
     """Return the value without "now" and what follows it in another clause."""
     value = re.split(r"[;；。！？]|, (?:and|but|so|who|which|she|he|it|they|i) |，", value)[0]
-    value = re.sub(
-        rf"\s+(?:now|currently|these days|at the moment|again|instead|{_WHEN})$|了$", "", value
-    )
-    return value.strip(_ENDS)
+    return _LATELY.sub("", value).strip(_ENDS)
 
 
 def _is_name(value: str) -> bool:

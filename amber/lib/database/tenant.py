@@ -6,9 +6,8 @@
         ...                        # rows of all: claims, sweeps, sign-in, operators
 
 Whatever says neither is nobody: a statement about a tenant's rows then fails. Both hold for the
-thread or task that says so, and for what it starts. Postgres learns of it with the first statement
-of each transaction (`amber.lib.postgres.base`), in the same round trip; it forgets with the
-transaction, so that no pool hands one tenant's connection to another.
+thread or task that says so, and for what it starts. Postgres learns of it ahead of the first
+statement of each transaction (`amber.lib.postgres.base`), and forgets with the transaction, so that no pool hands one tenant's connection to another.
 
 Work across tenants has a connection of its own, whose role no policy binds (the alias "system").
 An installation with one role has no such alias: everything runs as that role.

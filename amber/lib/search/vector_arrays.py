@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.contrib.postgres.fields import ArrayField
 from pgvector import HalfVector
 
-_VECTOR: Final = re.compile(r"\[[^\]]*\]")
+_VECTOR: Final = re.compile(r"\[[^\[\]]*\]")
 
 
 class VectorArrayField(ArrayField[Any, Any]):
