@@ -145,6 +145,7 @@ def prepare(
     Raises Invalid (no_human_message) and AmberError (context_too_long).
     """
     tail, turn_config = gathered.tail, gathered.turn_config
+    tail.read_files()
     resolved, toolbox, citable = layout.resolved, layout.toolbox, layout.citable
     profile, form = layout.profile, layout.form
     found = look_up(

@@ -47,11 +47,24 @@ class Tail:
         files = (message.file for message in self.messages if message.file_id)
         return any(file and file.is_image and not file.is_expired for file in files)
 
+    @property
+    def unread_files(self) -> list[File]:
+        """Files that were posted and that nobody has read yet: mostly the background was faster."""
+        posted = (m.file for m in self.messages if m.role == MessageRole.FILE and not m.tool_call)
+        return [file for file in posted if file and file.is_waiting and not file.is_expired]
+
+    def read_files(self) -> None:
+        """Read them: up to a minute for each. Call it outside of a transaction."""
+        if unread := self.unread_files:
+            from libraries.files.reading import read_files  # what reads files takes megabytes
+
+            read_files(unread)
+
 
 def read_tail(turn: Turn) -> Tail:
     """Return the newest messages within the tail's budget: two queries, four when it is cut."""
     if turn.chat is None:
-        return Tail(_read_files(_stateless_messages(turn)))
+        return Tail(_stateless_messages(turn))
     limit_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
     blocks = newest_blocks(turn, _blocks_in(limit_tokens))
     start = tail_start(blocks, limit_tokens=limit_tokens)
@@ -63,7 +76,6 @@ def read_tail(turn: Turn) -> Tail:
         through=turn.question,
         brief=True,
     )
-    _read_files(found)
     if not found or found[0].parent_id is None:
         return Tail(found)
     opening = [m.content for m in transcript.opening(found[0])]
@@ -71,17 +83,6 @@ def read_tail(turn: Turn) -> Tail:
     messages = found if is_whole else _from_a_question(found)
     sealed_before = messages[0].position if blocks else 0
     return Tail(messages, opening, sealed_before=sealed_before, is_cut=True)
-
-
-def _read_files(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Read files that were posted and that nobody has read yet: mostly the background was faster."""
-    posted = (m.file for m in messages if m.role == MessageRole.FILE and not m.tool_call)
-    waiting = [file for file in posted if file and file.is_waiting and not file.is_expired]
-    if waiting:
-        from libraries.files.reading import read_files  # what reads files takes megabytes
-
-        read_files(waiting)
-    return messages
 
 
 def _blocks_in(limit_tokens: int) -> int:

@@ -8,6 +8,7 @@ writer is told what was composed. Nothing is decided here: `chats.context.gather
 from django.db import transaction
 
 from amber.lib.database.connections import release_connections
+from amber.lib.workers.entry_gate import EntryPlace
 from amber.lib.workers.thread_bridge import RunInThread, outcome_of
 from chats.context import gathering
 from chats.context.question_embedding import PendingEmbedding, QuestionEmbedding
@@ -22,8 +23,9 @@ class Preparation:
     """Reads the first events and gathers the first request, on the task's thread, when it is
     made."""
 
-    def __init__(self, writer: TurnWriter) -> None:
+    def __init__(self, writer: TurnWriter, place: EntryPlace) -> None:
         self._writer = writer
+        self._place = place
         self.embedding = PendingEmbedding()
         with transaction.atomic():  # so that the tenant is said once for all that is read
             self._first_events = outcome_of(lambda: first_events(writer.turn))
@@ -68,7 +70,12 @@ class Preparation:
     def _with_request(
         self, context: gathering.GatheredContext, layout: gathering.RequestLayout
     ) -> _Gathered | gathering.PreparedRequest:
-        """Compose the request at once, too, if nothing is to be embedded."""
+        """Compose the request at once, too, if nothing is to be embedded.
+
+        What may take long is done out of the gate, where others would wait for it.
+        """
+        if context.tail.unread_files or context.library is not None:
+            self._place.leave()
         if context.wanted.embedding_models:
             return context, layout
         return self._compose(context, layout, QuestionEmbedding())

@@ -68,7 +68,7 @@ def _run_claimed(turn_id: UUID, place: EntryPlace) -> TurnStatus | None:
     about = {"turn_id": str(turn.pk), "organization_id": str(turn.organization_id)}
     with running_turns.listing([turn], this), structlog.contextvars.bound_contextvars(**about):
         try:
-            this.prepare()
+            this.prepare(place)
             place.leave()
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.set_task)
             return status
@@ -90,8 +90,8 @@ class TurnRun(TaskRun):
 
     # -- On the task's thread, before and after the coroutine ------------------------------------
 
-    def prepare(self) -> None:
-        self._preparation = Preparation(self._writer)
+    def prepare(self, place: EntryPlace) -> None:
+        self._preparation = Preparation(self._writer, place)
 
     def erase_leftovers(self) -> None:
         """Erase the files of results that were never stored."""

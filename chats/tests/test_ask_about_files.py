@@ -1,11 +1,13 @@
 """Test what a model is given of files in a chat: their text, the parts that matter, or why not."""
 
 import pytest
+from django.db import connection
 
 from chats.context.manifest import FILE_SHORTENED, rebuild_messages, request_hash
 from chats.models import Turn
+from chats.running import runner
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
-from chats.tests.runs import prepared_for
+from chats.tests.runs import prepared_for, run
 from engine.text.tokens import count_messages
 from libraries.files import reading
 from libraries.tests.documents import locked_pdf, pdf_of
@@ -56,6 +58,22 @@ def test_a_document_is_read_by_the_turn_that_comes_first(alice, chat, monkeypatc
     monkeypatch.setattr(reading, "_read", lambda _: pytest.fail("read again"))
     again, _ = ask(chat, content="And when?")
     assert DUES in text_sent(again)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_waits_for_a_turn_that_reads_a_document(alice, chat, monkeypatch):
+    """It holds neither a connection nor a place in the gate meanwhile."""
+    held = []
+
+    def read(file):
+        held.append((connection.in_atomic_block, runner._ENTRY._free))
+        return DUES
+
+    monkeypatch.setattr(reading, "_read", read)
+    say(chat, "", role="file", file=stored(alice, "rules.pdf", pdf_of(["Rules"])))
+    say(chat, "How high are the annual dues?")
+    run(new_turn(chat, assistant=chat.assistant))
+    assert held == [(False, 2)]
 
 
 def test_what_cannot_be_read_is_told_to_the_model_and_in_the_manifest(alice, chat):

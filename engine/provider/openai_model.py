@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 KEEPALIVE_SECONDS = 60.0
-MAX_IDLE_CONNECTIONS = 500
-"""Connections in use are not limited: the caller bounds its turns, and one that waited for a
-connection would look like a slow provider."""
 TAIL_SECONDS = 3.0
 """How long to wait for usage and [DONE] once the finish reason is there."""
 DRAIN_SECONDS = 0.1
@@ -82,9 +79,10 @@ async def shared_client(
     client = clients.get(key)
     if client is None:
         timeout = httpx2.Timeout(None, connect=connect_seconds)
+        # The caller bounds its turns: one that waited for a connection would look like a slow
+        # provider.
         limits = httpx2.Limits(
-            max_connections=None,
-            max_keepalive_connections=MAX_IDLE_CONNECTIONS,
+            max_connections=0,  # no limit, for aiohttp
             keepalive_expiry=KEEPALIVE_SECONDS,
         )
         client = clients[key] = openai.AsyncOpenAI(

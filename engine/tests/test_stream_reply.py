@@ -314,6 +314,19 @@ def test_a_finished_reply_leaves_its_connection_for_the_next(
     asyncio.run(work())
 
 
+def test_more_replies_at_once_than_a_usual_pool_has_connections(
+    fake_provider: RunningProvider,
+) -> None:
+    async def work() -> None:
+        client = await shared_client(fake_provider.base_url, fake_provider.api_key)
+        model = model_of(fake_provider, "fake-model")
+        assert (await outcome_of(model)).status == "completed"
+        connector = client._client._transport.client.connector  # type: ignore[attr-defined]
+        assert connector.limit == 0, "none"
+
+    asyncio.run(work())
+
+
 def test_clients_can_be_closed_and_are_made_again(fake_provider: RunningProvider) -> None:
     async def work() -> None:
         model = model_of(fake_provider, "fake-model")

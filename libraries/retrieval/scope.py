@@ -88,8 +88,9 @@ def _document_ids(libraries: Sequence[Library], filters: Filters) -> tuple[UUID,
 def _filter_scope(libraries: Sequence[Library], document_ids: tuple[UUID, ...]) -> SearchScope:
     library_ids = tuple(library.pk for library in libraries)
     model = libraries[0].embedding_model
-    rows = DocumentChunk.objects.filter(
-        library__in=library_ids, embedding_model=model, document__in=document_ids
+    # One parameter, however many documents: a statement has 65,535 at most.
+    rows = DocumentChunk.objects.filter(library__in=library_ids, embedding_model=model).extra(
+        where=["document_id = ANY(%s)"], params=[list(document_ids)]
     )
     count = rows[:COUNTED].count()
     return SearchScope(model, library_ids, document_ids, count, **_words_of(libraries))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from weakref import WeakKeyDictionary
 
 from django.db.backends.base.base import NO_DB_ALIAS
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, features, operations
 from psycopg import Connection, Cursor
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
@@ -133,8 +133,24 @@ class TenantCursor(Cursor[Any]):
         self.wrapper.note_tenant()
 
 
+MAX_PARAMETERS: Final = 65_535
+"""Of one statement, in Postgres' protocol."""
+
+
+class DatabaseFeatures(features.DatabaseFeatures):
+    max_query_params = MAX_PARAMETERS
+
+
+class DatabaseOperations(operations.DatabaseOperations):
+    def bulk_batch_size(self, fields: Any, objs: Any) -> int:
+        return min(len(objs), MAX_PARAMETERS // max(1, len(fields)))
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper with another class of pool, and cursors that say the tenant."""
+
+    features_class = DatabaseFeatures
+    ops_class = DatabaseOperations
 
     _said: Tenant | object | None = None
     """The tenant that the open transaction knows of; _UNSURE after a savepoint was taken back."""

@@ -47,7 +47,18 @@ class EntryGate:
                 return
             turn = threading.Event()
             self._waiting.append(turn)
-        turn.wait()
+        try:
+            turn.wait()
+        except BaseException:  # a worker that is told to stop: nobody must wait for its place
+            self._forget(turn)
+            raise
+
+    def _forget(self, turn: threading.Event) -> None:
+        with self._lock:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+                return
+        self._release()
 
     def _release(self) -> None:
         with self._lock:
