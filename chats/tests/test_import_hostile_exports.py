@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from django.core.files.storage import default_storage
 
-from chats.importing import documents, parts, services
+from chats.importing import converted, documents, parts, services
 from chats.importing.converted import MAX_IMPORTED_MESSAGES
+from chats.importing.formats.chatgpt import convert_chatgpt
 from chats.models import Chat, ChatMessage
 from chats.tests import exports
 from chats.tests.exports import chatgpt, chatgpt_node, row, send_files, send_json, zipped
@@ -146,6 +147,36 @@ def test_a_chain_of_ten_thousand_comes_in_one_go(alice, django_assert_max_num_qu
     deepest = ChatMessage.objects.filter(chat=chat).order_by("-position")[0]
     assert (deepest.position, deepest.content) == (9_999, "said 9999")
     assert chat.active_leaf == deepest
+
+
+def thoughts_node(node_id, parent_id, text):
+    content = {"content_type": "thoughts", "thoughts": [{"content": text}]}
+    return chatgpt_node(node_id, parent_id, "assistant", content)
+
+
+def test_thoughts_that_wait_for_an_answer_are_held_once():
+    """A megabyte of thoughts in a chain of 5,000: joined at each, they would be 2,500 of them."""
+    chain = [thoughts_node(str(n), str(n - 1) if n else None, f"{n:0200}") for n in range(5_000)]
+    conversation = chatgpt(*chain, chatgpt_node("a", "4999", "assistant", "At last."))
+    tracemalloc.start()
+    try:
+        made = convert_chatgpt(conversation)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    (answer,) = made.messages
+    assert answer["thoughts"].startswith(f"{0:0200}\n\n{1:0200}\n\n")
+    assert len(answer["thoughts"]) == converted.MAX_THOUGHTS_CHARS
+    assert peak_bytes < 30_000_000
+
+
+def test_answers_to_the_same_thoughts_have_no_more_of_them_than_a_chat_may(monkeypatch):
+    monkeypatch.setattr(converted, "MAX_ALL_THOUGHTS_CHARS", 1_000)
+    answers = [chatgpt_node(f"a{n}", "t", "assistant", f"Answer {n}") for n in range(30)]
+    made = convert_chatgpt(chatgpt(thoughts_node("t", None, "x" * 100), *answers))
+    thoughts = [message.get("thoughts", "") for message in made.messages]
+    assert thoughts == ["x" * 100] * 10 + [""] * 20
+    assert sum(count for (kind, _), count in made.not_taken.items() if kind == "thoughts") == 20
 
 
 def test_nesting_ends_where_parsing_would(alice):
