@@ -48,6 +48,7 @@ MAX_CHATS_AT_ONCE: Final = 1_000
 MAX_MESSAGES_AT_ONCE: Final = 20_000
 """In one request, which takes some ten seconds with as many."""
 MAX_FILES_AT_ONCE: Final = 1_000
+"""In one request, with those that cannot be read: each is opened."""
 
 UNKNOWN: Final = (
     "It has none of the forms that Amber reads: exports of Amber, ChatGPT, Open WebUI and "
@@ -187,6 +188,7 @@ class ChatImporter:
         self._options = options
         self._files: dict[str, File] = {}
         self._paths: list[str] = []
+        self._file_count = 0
         self._message_count = 0
 
     def is_full(self, report: ImportReport) -> bool:
@@ -335,14 +337,15 @@ class ChatImporter:
         if sent.reference in self._files:
             return self._files[sent.reference]
         data = sent.data
-        part = self._parts.find(sent.reference) if data is None else None
+        part = (self._parts.find(sent.reference) if data is None else None) or ""
         try:
-            if len(self._paths) >= MAX_FILES_AT_ONCE:
-                raise Invalid(f"Only the first {MAX_FILES_AT_ONCE:,} files are taken in.")
-            if part is not None:
-                data = self._parts.read(part, at_most=settings.AMBER_MAX_UPLOAD_BYTES)
-            if data is None:
+            if data is None and not part:
                 raise Invalid(NOT_CONTAINED)
+            if self._file_count >= MAX_FILES_AT_ONCE:
+                raise Invalid(f"Only the first {MAX_FILES_AT_ONCE:,} files are taken in.")
+            self._file_count += 1
+            if data is None:
+                data = self._parts.read(part, at_most=settings.AMBER_MAX_UPLOAD_BYTES)
             file = prepare_file(self._principal, name=sent.name, data=data)
         except AmberError as error:
             given.not_taken.add("attachment", error.message)

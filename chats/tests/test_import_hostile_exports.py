@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.files.storage import default_storage
 
+from amber.lib.errors import Invalid
 from chats.importing import converted, documents, parts, services
 from chats.importing.converted import MAX_IMPORTED_MESSAGES
 from chats.importing.formats.chatgpt import convert_chatgpt
@@ -177,6 +178,22 @@ def test_answers_to_the_same_thoughts_have_no_more_of_them_than_a_chat_may(monke
     thoughts = [message.get("thoughts", "") for message in made.messages]
     assert thoughts == ["x" * 100] * 10 + [""] * 20
     assert sum(count for (kind, _), count in made.not_taken.items() if kind == "thoughts") == 20
+
+
+def test_a_call_is_read_once_however_many_results_it_has(monkeypatch):
+    read = []
+    plain = converted._arguments_text
+    monkeypatch.setattr(
+        converted, "_arguments_text", lambda given: read.append(given) or plain(given)
+    )
+    code = {"content_type": "code", "text": "x" * 1_000}
+    results = [chatgpt_node(f"r{n}", "c", "tool", "done", name="web.run") for n in range(50)]
+    called = chatgpt_node("c", None, "assistant", code, recipient="web.run")
+    made = convert_chatgpt(chatgpt(called, *results))
+    assert read.count("x" * 1_000) == 1
+    assert [m["role"] for m in made.messages] == ["tool_call"] + ["tool"] * 50
+    assert {m["tool_call"]["id"] for m in made.messages} == {"c"}
+    assert {m["tool_call"]["name"] for m in made.messages} == {"web_run"}
 
 
 def test_nesting_ends_where_parsing_would(alice):
@@ -417,6 +434,24 @@ def test_a_file_that_cannot_be_stored_is_told(alice, settings):
         (lost,) = [each for each in entry["not_taken"] if each["kind"] == "attachment"]
         assert words in lost["reason"]
     assert files_on_disk() == []
+
+
+def test_files_that_cannot_be_read_count_like_the_others(alice, monkeypatch):
+    monkeypatch.setattr(services, "MAX_FILES_AT_ONCE", 3)
+    prepared = []
+
+    def prepare(*_, name, **__):
+        prepared.append(name)
+        raise Invalid("The image is damaged.")
+
+    monkeypatch.setattr(services, "prepare_file", prepare)
+    files = [{"name": f"{n}.png", "url": "data:image/png;base64,AAAA"} for n in range(10)]
+    chat = exports.open_webui_chat()
+    for message in chat["chat"]["history"]["messages"].values():
+        message["files"] = files
+    entry, _ = only(send_json(alice, [chat]))
+    assert len(prepared) == 3
+    assert "Only the first 3 files are taken in." in {lost["reason"] for lost in entry["not_taken"]}
 
 
 def test_bytes_go_with_an_import_that_fails(alice, monkeypatch):
