@@ -274,7 +274,7 @@ def moment(value: Any) -> datetime | None:
 def _moment(value: Any) -> datetime | None:
     if isinstance(value, str):
         found = datetime.fromisoformat(value)
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = value / 1_000 if value > _MILLISECONDS_FROM else value
         return datetime.fromtimestamp(seconds, UTC)

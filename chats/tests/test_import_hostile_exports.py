@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
+from django.db import DataError
 
 from amber.lib.errors import Invalid
 from chats.importing import converted, documents, parts, services
 from chats.importing.converted import MAX_IMPORTED_MESSAGES
 from chats.importing.formats.chatgpt import convert_chatgpt
+from chats.messages import imported_tree
 from chats.models import Chat, ChatMessage
 from chats.tests import exports
 from chats.tests.exports import chatgpt, chatgpt_node, row, send_files, send_json, zipped
@@ -183,17 +185,20 @@ def test_answers_to_the_same_thoughts_have_no_more_of_them_than_a_chat_may(monke
 def test_a_call_is_read_once_however_many_results_it_has(monkeypatch):
     read = []
     plain = converted._arguments_text
-    monkeypatch.setattr(
-        converted, "_arguments_text", lambda given: read.append(given) or plain(given)
-    )
+
+    def record(given):
+        read.append(given)
+        return plain(given)
+
+    monkeypatch.setattr(converted, "_arguments_text", record)
     code = {"content_type": "code", "text": "x" * 1_000}
     results = [chatgpt_node(f"r{n}", "c", "tool", "done", name="web.run") for n in range(50)]
     called = chatgpt_node("c", None, "assistant", code, recipient="web.run")
     made = convert_chatgpt(chatgpt(called, *results))
     assert read.count("x" * 1_000) == 1
     assert [m["role"] for m in made.messages] == ["tool_call"] + ["tool"] * 50
-    assert {m["tool_call"]["id"] for m in made.messages} == {"c"}
-    assert {m["tool_call"]["name"] for m in made.messages} == {"web_run"}
+    calls = [m["tool_call"] or {} for m in made.messages]
+    assert {(call["id"], call["name"]) for call in calls} == {("c", "web_run")}
 
 
 def test_nesting_ends_where_parsing_would(alice):
@@ -322,6 +327,75 @@ def test_times_that_are_none_are_left_out(alice):
     assert {m.created_at.date() for m in rows} == {chat.created_at.date()}
 
 
+def test_a_time_far_east_is_kept_as_what_it_is_here(alice):
+    nodes = [chatgpt_node("q", None, "user", "Hi", create_time="2024-01-01T00:00:00+20:00")]
+    _, chat = only(send_json(alice, chatgpt(*nodes)))
+    assert row(chat=chat).created_at.isoformat() == "2023-12-31T04:00:00+00:00"
+
+
+def test_a_character_of_thousands_of_digits_stays_text(alice):
+    chat = exports.open_webui_chat()
+    odd = f'<details type="x" a="&#{"9" * 5_000};">&#{"9" * 5_000};</details>Hi there'
+    for message in chat["chat"]["history"]["messages"].values():
+        message |= {"content": odd, "output": None}
+    _, made = only(send_json(alice, [chat]))
+    assert ChatMessage.objects.filter(chat=made, content="Hi there").exists()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"n": 2**70}, {"reply_id": 2**70}, {"reply_id": "\ud800"}, {"n\ud800": "\ud800"}],
+    ids=repr,
+)
+def test_what_a_call_has_besides_is_not_read(alice, odd):
+    call = {"id": "c\ud800", "name": "add", "arguments": "{}"} | odd
+    given = {"messages": [{"role": "tool_call", "content": "", "tool_call": call}]}
+    _, chat = only(send_json(alice, given))
+    assert row(chat=chat).tool_call["name"] == "add"
+    assert send_json(alice, given).json()["chats"][0]["is_new"] is False
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, RecursionError, OverflowError, DataError])
+def test_an_odd_value_refuses_its_chat_alone_and_leaves_nothing(alice, monkeypatch, error):
+    """The second of three chats with an image each fails when its rows are written already."""
+    plain = services._keep_dates
+    calls = []
+
+    def fail_once(*given):
+        calls.append(given)
+        plain(*given)
+        if len(calls) == 2:
+            raise error
+
+    monkeypatch.setattr(services, "_keep_dates", fail_once)
+    chats = [[*exports.openai_messages(), HI | {"content": f"{n}"}] for n in range(3)]
+    report = send_json(alice, chats).json()
+    assert [each["reason"] for each in report["refused"]] == [services.ODD]
+    assert {each["chat"]["id"] for each in report["chats"]} == {
+        str(chat.pk) for chat in Chat.objects.all()
+    }
+    assert len(report["chats"]) == 2
+    assert len(files_on_disk()) == File.objects.count() > 0
+
+
+def test_a_value_that_the_database_refuses_refuses_its_chat_alone(alice, monkeypatch):
+    """What Postgres refuses spoils a transaction; the other chats' goes on."""
+    monkeypatch.setattr(services, "_keep_dates", lambda *_: None)
+    plain = imported_tree.build_tree
+
+    def too_long(chat, messages, **given):
+        rows = plain(chat, messages, **given)
+        if messages[0]["content"] == "bad":
+            chat.name = "x" * 1_000
+        return rows
+
+    monkeypatch.setattr(services, "build_tree", too_long)
+    chats = [[HI | {"content": content}] for content in ("good", "bad", "better")]
+    report = send_json(alice, chats).json()
+    assert len(report["chats"]) == Chat.objects.count() == 2
+    assert [each["reason"] for each in report["refused"]] == [services.ODD]
+
+
 def test_names_of_tools_are_made_ones_that_providers_take(alice):
     call = {"id": "", "function": {"name": "../a b\n", "arguments": "not JSON"}}
     given = [HI, {"role": "assistant", "tool_calls": [call, call, 5]}]
@@ -357,6 +431,25 @@ def test_what_is_too_much_for_one_request_goes_on_with_the_next(alice, monkeypat
     copies = send_json(alice, many, "?again=true")
     assert error_of(copies) == (400, "invalid")
     assert Chat.objects.count() == 5
+
+
+def test_an_export_of_more_chats_than_one_request_takes_is_done_with_the_second(alice, monkeypatch):
+    monkeypatch.setattr(services, "MAX_CHATS_AT_ONCE", 3)
+    many = [5, *([HI | {"content": f"{n}"}] for n in range(5))]
+    first = send_json(alice, many).json()
+    assert (len(first["chats"]), len(first["refused"]), first["is_complete"]) == (3, 1, False)
+    second = send_json(alice, many).json()
+    assert [each["is_new"] for each in second["chats"]] == [False] * 3 + [True] * 2
+    assert second["is_complete"]
+    third = send_json(alice, many).json()
+    assert (len(third["chats"]), third["is_complete"]) == (3, True)  # known ones, no more of them
+    assert Chat.objects.count() == 5
+
+
+def test_very_many_refusals_end_a_request(alice, monkeypatch):
+    monkeypatch.setattr(services, "MAX_REFUSED_AT_ONCE", 3)
+    report = send_json(alice, [[HI], *([5] * 9)]).json()
+    assert (len(report["refused"]), report["is_complete"]) == (3, False)
 
 
 # -- Zips ------------------------------------------------------------------------------------------
