@@ -19,7 +19,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from amber.lib.errors import Invalid
-from chats.messages.tool_calls import StoredToolCall
+from chats.messages.tool_calls import (
+    MAX_IMPORTED_ARGUMENTS_CHARS,
+    StoredToolCall,
+    are_arguments_too_long,
+)
 from chats.models import MAX_MODEL_CHARS
 from engine.messages import MessageRole
 from engine.provider_fields import MAX_FIELDS_BYTES, storable
@@ -31,6 +35,10 @@ MAX_THOUGHTS_CHARS: Final = MAX_FIELDS_BYTES // 8
 MAX_ALL_THOUGHTS_CHARS: Final = 20_000_000
 """In one chat. Answers that are siblings have the thoughts above them each."""
 MAX_NAME_CHARS: Final = 255
+
+MAX_KINDS_NOT_TAKEN: Final = 50
+"""Reasons may hold names of the export's; those that come later are counted as OTHERS."""
+OTHERS: Final = "others"
 
 NOT_CONTAINED: Final = "The export names it and does not contain it."
 
@@ -77,8 +85,16 @@ class NotTaken:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, kind: str, reason: str, count: int = 1) -> None:
-        if count:
-            self._counts[kind, reason] += count
+        if not count:
+            return
+        if (kind, reason) not in self._counts and len(self._counts) >= MAX_KINDS_NOT_TAKEN:
+            kind, reason = OTHERS, "The export has more kinds of these than are listed."
+        self._counts[kind, reason] += count
+
+    def add_long_arguments(self, count: int) -> None:
+        """Count calls that are taken without what they were called with."""
+        why = f"They have more than {MAX_IMPORTED_ARGUMENTS_CHARS:,} characters."
+        self.add("arguments of a call", why, count)
 
     def items(self) -> Iterable[tuple[tuple[str, str], int]]:
         return self._counts.items()
@@ -227,7 +243,9 @@ class ChatBuilder:
             "model": storable(text_of(said.get("model")))[:MAX_MODEL_CHARS],
         }
         if call := said.get("tool_call"):
-            message["tool_call"] = call
+            is_too_long = are_arguments_too_long(call)
+            self.not_taken.add_long_arguments(is_too_long)
+            message["tool_call"] = {**call, "arguments": "{}"} if is_too_long else call
         if file := said.get("file"):
             message["file"] = file
         return message

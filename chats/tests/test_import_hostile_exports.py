@@ -406,6 +406,34 @@ def test_names_of_tools_are_made_ones_that_providers_take(alice):
     assert one.tool_call["id"] != two.tool_call["id"]
 
 
+@pytest.mark.parametrize("form", ["openai", "amber"])
+def test_a_call_is_taken_without_arguments_that_are_too_long(alice, form):
+    long = json.dumps({"text": "x" * 200_000})
+    short = json.dumps({"text": "x" * 199_000})
+    calls = [{"id": "a", "name": "f", "arguments": a} for a in (long, short)]
+    if form == "amber":
+        given: Any = {
+            "messages": [{"role": "tool_call", "content": "", "tool_call": c} for c in calls]
+        }
+    else:
+        functions = [{"id": c["id"], "function": c} for c in calls]
+        given = [HI, {"role": "assistant", "tool_calls": functions}]
+    entry, chat = only(send_json(alice, given))
+    rows = ChatMessage.objects.filter(chat=chat, role="tool_call").order_by("position")
+    assert entry["format"].startswith(form)
+    assert [m.tool_call["arguments"] for m in rows if m.tool_call] == ["{}", short]
+    assert [(e["kind"], e["count"]) for e in entry["not_taken"]] == [("arguments of a call", 1)]
+
+
+def test_kinds_that_nobody_knows_are_listed_up_to_fifty(alice):
+    pieces = [{"content_type": f"kind {n}"} for n in range(70)]
+    content = {"content_type": "multimodal_text", "parts": ["Hi", *pieces]}
+    entry, _ = only(send_json(alice, chatgpt(chatgpt_node("q", None, "user", content))))
+    assert len(entry["not_taken"]) == 51
+    (others,) = [each for each in entry["not_taken"] if each["kind"] == "others"]
+    assert others["count"] == 20
+
+
 # -- Several ---------------------------------------------------------------------------------------
 
 
