@@ -19,7 +19,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from amber.lib.errors import Invalid
-from chats.messages.tool_calls import StoredToolCall
+from chats.messages.tool_calls import (
+    MAX_IMPORTED_ARGUMENTS_CHARS,
+    StoredToolCall,
+    are_arguments_too_long,
+)
 from chats.models import MAX_MODEL_CHARS
 from engine.messages import MessageRole
 from engine.provider_fields import MAX_FIELDS_BYTES, storable
@@ -28,7 +32,13 @@ MAX_IMPORTED_MESSAGES: Final = 20_000
 """In one chat."""
 MAX_THOUGHTS_CHARS: Final = MAX_FIELDS_BYTES // 8
 """However they are written in JSON, they fit into the fields of a row."""
+MAX_ALL_THOUGHTS_CHARS: Final = 20_000_000
+"""In one chat. Answers that are siblings have the thoughts above them each."""
 MAX_NAME_CHARS: Final = 255
+
+MAX_KINDS_NOT_TAKEN: Final = 50
+"""Reasons may hold names of the export's; those that come later are counted as OTHERS."""
+OTHERS: Final = "others"
 
 NOT_CONTAINED: Final = "The export names it and does not contain it."
 
@@ -75,8 +85,16 @@ class NotTaken:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, kind: str, reason: str, count: int = 1) -> None:
-        if count:
-            self._counts[kind, reason] += count
+        if not count:
+            return
+        if (kind, reason) not in self._counts and len(self._counts) >= MAX_KINDS_NOT_TAKEN:
+            kind, reason = OTHERS, "The export has more kinds of these than are listed."
+        self._counts[kind, reason] += count
+
+    def add_long_arguments(self, count: int) -> None:
+        """Count calls that are taken without what they were called with."""
+        why = f"They have more than {MAX_IMPORTED_ARGUMENTS_CHARS:,} characters."
+        self.add("arguments of a call", why, count)
 
     def items(self) -> Iterable[tuple[tuple[str, str], int]]:
         return self._counts.items()
@@ -112,6 +130,15 @@ class Node:
     thoughts: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Thoughts:
+    """Thoughts that no answer has taken yet: those of a node, behind those `above` it."""
+
+    above: "_Thoughts | None"
+    text: str
+    chars: int
+
+
 class ChatBuilder:
     """Writes the messages of one chat. Paths of the source are followed as they are."""
 
@@ -119,8 +146,9 @@ class ChatBuilder:
         self.not_taken = not_taken
         self._nodes: dict[str, Node] = {}
         self._messages: list[ConvertedMessage] = []
-        self._ends: dict[str, tuple[str | None, str]] = {}
+        self._ends: dict[str, tuple[str | None, _Thoughts | None]] = {}
         """By node: the last message on its path, and thoughts that no answer has taken yet."""
+        self._thoughts_left_chars = MAX_ALL_THOUGHTS_CHARS
 
     def add(self, node: Node) -> None:
         """Add a node, in any order. Raises Invalid for too many."""
@@ -163,26 +191,38 @@ class ChatBuilder:
 
     def _write(self, node: Node) -> None:
         last, thoughts = self._end_of(node.parent_id)
-        thoughts = "\n\n".join(filter(None, [thoughts, node.thoughts]))
+        thoughts = _thoughts_below(thoughts, node.thoughts)
         for said in node.messages:
             message = self._fit(said, last)
             if message is None:
                 continue
             if thoughts and message["role"] in (MessageRole.ASSISTANT, MessageRole.TOOL_CALL):
-                message["thoughts"], thoughts = self._fit_thoughts(thoughts), ""
+                message["thoughts"], thoughts = self._take_thoughts(thoughts), None
             self._messages.append(message)
             last = message["id"]
         self._ends[node.id] = last, thoughts
 
-    def _fit_thoughts(self, thoughts: str) -> str:
-        if len(thoughts) > MAX_THOUGHTS_CHARS:
+    def _take_thoughts(self, thoughts: _Thoughts) -> str:
+        """Return them as one text, empty when the chat has as many as it may have."""
+        kept_chars = min(thoughts.chars, MAX_THOUGHTS_CHARS)
+        if kept_chars > self._thoughts_left_chars:
+            why = f"A chat keeps {MAX_ALL_THOUGHTS_CHARS:,} characters of them."
+            self.not_taken.add("thoughts", why)
+            return ""
+        self._thoughts_left_chars -= kept_chars
+        if thoughts.chars > MAX_THOUGHTS_CHARS:
             why = f"Of an answer's the first {MAX_THOUGHTS_CHARS:,} characters are kept."
             self.not_taken.add("thoughts", why)
-        return text_of(thoughts[:MAX_THOUGHTS_CHARS])
+        texts = []
+        each: _Thoughts | None = thoughts
+        while each:
+            texts.append(each.text)
+            each = each.above
+        return text_of("\n\n".join(reversed(texts))[:MAX_THOUGHTS_CHARS])
 
-    def _end_of(self, node_id: Any) -> tuple[str | None, str]:
+    def _end_of(self, node_id: Any) -> tuple[str | None, _Thoughts | None]:
         known = isinstance(node_id, str) and node_id in self._ends
-        return self._ends[node_id] if known else (None, "")
+        return self._ends[node_id] if known else (None, None)
 
     def _fit(self, said: Mapping[str, Any], parent_id: str | None) -> ConvertedMessage | None:
         """Return the message, or None if nothing is said in it."""
@@ -203,10 +243,20 @@ class ChatBuilder:
             "model": storable(text_of(said.get("model")))[:MAX_MODEL_CHARS],
         }
         if call := said.get("tool_call"):
-            message["tool_call"] = call
+            is_too_long = are_arguments_too_long(call)
+            self.not_taken.add_long_arguments(is_too_long)
+            message["tool_call"] = {**call, "arguments": "{}"} if is_too_long else call
         if file := said.get("file"):
             message["file"] = file
         return message
+
+
+def _thoughts_below(above: _Thoughts | None, text: str) -> _Thoughts | None:
+    """Return the thoughts with these behind them. What no answer would keep is not joined."""
+    if not text or (above and above.chars > MAX_THOUGHTS_CHARS):
+        return above
+    text = text[: MAX_THOUGHTS_CHARS + 1]
+    return _Thoughts(above, text, len(text) + (above.chars + len("\n\n") if above else 0))
 
 
 # -- Values of sources, whatever they are ---------------------------------------------------------
@@ -242,7 +292,7 @@ def moment(value: Any) -> datetime | None:
 def _moment(value: Any) -> datetime | None:
     if isinstance(value, str):
         found = datetime.fromisoformat(value)
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = value / 1_000 if value > _MILLISECONDS_FROM else value
         return datetime.fromtimestamp(seconds, UTC)

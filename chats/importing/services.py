@@ -13,8 +13,9 @@ from typing import Any, Final
 from uuid import UUID
 
 import orjson
+import structlog
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 from rest_framework.exceptions import ValidationError
 
 from accounts.models import IdempotencyRecord
@@ -31,6 +32,7 @@ from chats.importing.formats import format_of
 from chats.importing.parts import Parts
 from chats.messages import transcript
 from chats.messages.imported_tree import build_tree
+from chats.messages.tool_calls import StoredToolCall
 from chats.messages.wire import (
     ImportedChatWire,
     ImportReportWire,
@@ -40,19 +42,24 @@ from chats.messages.wire import (
 )
 from chats.models import Chat, ChatMessage
 from chats.queue import enqueue_sealing
+from engine.provider_fields import storable
 from libraries.files.services import prepare_file, save_file
 from libraries.files.storage import erase_bytes
 from libraries.models import File
 
 MAX_CHATS_AT_ONCE: Final = 1_000
+"""New ones; of those that are known as many are listed."""
+MAX_REFUSED_AT_ONCE: Final = 10_000
 MAX_MESSAGES_AT_ONCE: Final = 20_000
 """In one request, which takes some ten seconds with as many."""
 MAX_FILES_AT_ONCE: Final = 1_000
+"""In one request, with those that cannot be read: each is opened."""
 
 UNKNOWN: Final = (
     "It has none of the forms that Amber reads: exports of Amber, ChatGPT, Open WebUI and "
     "LibreChat, and OpenAI's messages."
 )
+ODD: Final = "A value in it is not one that can be read or stored: a number, a date or a text."
 NO_ASSISTANT: Final = (
     'The chat has no assistant that you may use. Give it one with PATCH chats/{id}/ {"assistant_id"}, '
     "import it again with `assistant_id`, or name one with each question."
@@ -61,6 +68,10 @@ TOO_MANY_COPIES: Final = (
     "There is too much for one request, and copies cannot be told apart. Send fewer chats at once."
 )
 _BATCH: Final = 500
+_ODD_VALUES: Final = (ValueError, TypeError, RecursionError, OverflowError, DataError)
+"""What converting, hashing and storing raise for a value that nobody thought of."""
+
+logger = structlog.get_logger(__name__)
 
 _DATES_SQL: Final = """
 UPDATE chats_chatmessage SET created_at = given.created_at
@@ -86,6 +97,13 @@ class ImportReport:
     chats: list[ImportedChatWire] = field(default_factory=list)
     refused: list[RefusedChatWire] = field(default_factory=list)
     is_complete: bool = True
+    known_count: int = 0
+
+    def add(self, entry: ImportedChatWire) -> None:
+        """List a chat: each new one, and the first of those that were known."""
+        self.known_count += not entry["is_new"]
+        if entry["is_new"] or self.known_count <= MAX_CHATS_AT_ONCE:
+            self.chats.append(entry)
 
     def wire(self) -> ImportReportWire:
         wire: ImportReportWire = {
@@ -144,11 +162,11 @@ def _import_all(
     importer = ChatImporter(principal, parts, options)
     with importer.undoing_files(), transaction.atomic(durable=True):
         for conversation in conversations_of(parts, at_most_bytes=settings.AMBER_MAX_IMPORT_BYTES):
-            if importer.is_full(report):
+            if importer.is_full or len(report.refused) >= MAX_REFUSED_AT_ONCE:
                 report.is_complete = False
                 break
             try:
-                report.chats.append(importer.take_in(conversation))
+                report.add(importer.take_in(conversation))
             except (AmberError, ValidationError) as raised:
                 refusal = as_amber_error(raised)
                 refusals.append(refusal)
@@ -187,13 +205,15 @@ class ChatImporter:
         self._options = options
         self._files: dict[str, File] = {}
         self._paths: list[str] = []
+        self._file_count = 0
         self._message_count = 0
+        self._new_count = 0
 
-    def is_full(self, report: ImportReport) -> bool:
-        return (
-            len(report.chats) + len(report.refused) >= MAX_CHATS_AT_ONCE
-            or self._message_count >= MAX_MESSAGES_AT_ONCE
-        )
+    @property
+    def is_full(self) -> bool:
+        """Whether one request has taken in as much as it may. What is known or refused is not
+        counted, so an export that is sent again goes on behind it."""
+        return self._new_count >= MAX_CHATS_AT_ONCE or self._message_count >= MAX_MESSAGES_AT_ONCE
 
     @contextmanager
     def undoing_files(self) -> Iterator[None]:
@@ -210,6 +230,36 @@ class ChatImporter:
 
         Raises Invalid and ValidationError for what can be made no chat of; then nothing was written.
         """
+        try:
+            with self._undoing_chat():
+                entry = self._take_in(conversation)
+        except _ODD_VALUES as error:
+            logger.warning("imported_chat_is_odd", reason=type(error).__name__)
+            raise Invalid(ODD) from None
+        self._new_count += entry["is_new"]
+        return entry
+
+    @contextmanager
+    def _undoing_chat(self) -> Iterator[None]:
+        """Undo what was written for one chat if it is refused: its rows, and the bytes of its files."""
+        before, message_count = len(self._paths), self._message_count
+        try:
+            with transaction.atomic():
+                yield
+        except BaseException:
+            self._message_count = message_count
+            undone = self._paths[before:]
+            del self._paths[before:]
+            self._files = {
+                reference: file
+                for reference, file in self._files.items()
+                if file.path not in undone
+            }
+            for path in undone:
+                erase_bytes(path)
+            raise
+
+    def _take_in(self, conversation: Any) -> ImportedChatWire:
         found = format_of(conversation)
         if found is None:
             raise Invalid(UNKNOWN)
@@ -335,14 +385,15 @@ class ChatImporter:
         if sent.reference in self._files:
             return self._files[sent.reference]
         data = sent.data
-        part = self._parts.find(sent.reference) if data is None else None
+        part = (self._parts.find(sent.reference) if data is None else None) or ""
         try:
-            if len(self._paths) >= MAX_FILES_AT_ONCE:
-                raise Invalid(f"Only the first {MAX_FILES_AT_ONCE:,} files are taken in.")
-            if part is not None:
-                data = self._parts.read(part, at_most=settings.AMBER_MAX_UPLOAD_BYTES)
-            if data is None:
+            if data is None and not part:
                 raise Invalid(NOT_CONTAINED)
+            if self._file_count >= MAX_FILES_AT_ONCE:
+                raise Invalid(f"Only the first {MAX_FILES_AT_ONCE:,} files are taken in.")
+            self._file_count += 1
+            if data is None:
+                data = self._parts.read(part, at_most=settings.AMBER_MAX_UPLOAD_BYTES)
             file = prepare_file(self._principal, name=sent.name, data=data)
         except AmberError as error:
             given.not_taken.add("attachment", error.message)
@@ -386,12 +437,27 @@ def _content_hash(given: ConvertedChat) -> str:
         file = message.get("file")
         said = {
             **{name: value for name, value in message.items() if name not in _NOT_SAID},
+            **_said_of_call(message.get("tool_call")),
             "parent": places.get(message.get("parent_id")),
             "file": file
             and [file.name, file.reference, hashlib.sha256(file.data or b"").hexdigest()],
         }
         made.update(orjson.dumps(said, default=str, option=orjson.OPT_SORT_KEYS))
     return made.hexdigest()
+
+
+def _said_of_call(call: Any) -> dict[str, Any]:
+    """Return of a call what is stored, whatever else an export has in it."""
+    if not isinstance(call, Mapping):
+        return {}
+    texts = {name: call.get(name) for name in StoredToolCall.__annotations__ if name in call}
+    return {
+        "tool_call": {
+            name: storable(value)
+            for name, value in texts.items()
+            if value is None or isinstance(value, str)
+        }
+    }
 
 
 _NOT_SAID: Final = frozenset({"id", "parent_id", "file", "provider_fields", "active_leaf_id"})

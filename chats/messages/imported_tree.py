@@ -10,7 +10,12 @@ from uuid import UUID
 
 from amber.lib.errors import Invalid
 from chats.messages.roles import CALL_ROLES
-from chats.messages.tool_calls import StoredToolCall, read_call, store_call
+from chats.messages.tool_calls import (
+    StoredToolCall,
+    are_arguments_too_long,
+    read_call,
+    store_call,
+)
 from chats.messages.transcript import new_row
 from chats.models import Chat, ChatMessage
 from engine.messages import MessageRole
@@ -88,6 +93,8 @@ def _imported_call(call: Any, place: int) -> StoredToolCall:
         said = "A tool message needs `id`, `name` and `arguments`, all strings."
         raise Invalid(fields={f"messages.{place}.tool_call": [said]})
     reply_id = call.get("reply_id")
+    if are_arguments_too_long(call):
+        call = {**call, "arguments": "{}"}
     known = {name: storable(call[name]) for name in ("id", "name", "arguments")}
     return store_call(read_call(known), storable(reply_id) if isinstance(reply_id, str) else None)
 

@@ -4,9 +4,11 @@
 """
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 from engine.tool_calls import CallFields, ToolCall
+
+MAX_IMPORTED_ARGUMENTS_CHARS: Final = 200_000
 
 
 class StoredToolCall(TypedDict):
@@ -36,3 +38,9 @@ def read_call(stored: Mapping[str, Any], provider_fields: CallFields | None = No
         stored.get("reply_id"),
         provider_fields or {},
     )
+
+
+def are_arguments_too_long(call: Any) -> bool:
+    """Return whether the call of an export has longer arguments than are taken in."""
+    arguments = call.get("arguments") if isinstance(call, Mapping) else None
+    return isinstance(arguments, str) and len(arguments) > MAX_IMPORTED_ARGUMENTS_CHARS

@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
+from django.db import DataError
 
-from chats.importing import documents, parts, services
+from amber.lib.errors import Invalid
+from chats.importing import converted, documents, parts, services
 from chats.importing.converted import MAX_IMPORTED_MESSAGES
+from chats.importing.formats.chatgpt import convert_chatgpt
+from chats.messages import imported_tree
 from chats.models import Chat, ChatMessage
 from chats.tests import exports
 from chats.tests.exports import chatgpt, chatgpt_node, row, send_files, send_json, zipped
@@ -148,6 +152,55 @@ def test_a_chain_of_ten_thousand_comes_in_one_go(alice, django_assert_max_num_qu
     assert chat.active_leaf == deepest
 
 
+def thoughts_node(node_id, parent_id, text):
+    content = {"content_type": "thoughts", "thoughts": [{"content": text}]}
+    return chatgpt_node(node_id, parent_id, "assistant", content)
+
+
+def test_thoughts_that_wait_for_an_answer_are_held_once():
+    """A megabyte of thoughts in a chain of 5,000: joined at each, they would be 2,500 of them."""
+    chain = [thoughts_node(str(n), str(n - 1) if n else None, f"{n:0200}") for n in range(5_000)]
+    conversation = chatgpt(*chain, chatgpt_node("a", "4999", "assistant", "At last."))
+    tracemalloc.start()
+    try:
+        made = convert_chatgpt(conversation)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    (answer,) = made.messages
+    assert answer["thoughts"].startswith(f"{0:0200}\n\n{1:0200}\n\n")
+    assert len(answer["thoughts"]) == converted.MAX_THOUGHTS_CHARS
+    assert peak_bytes < 30_000_000
+
+
+def test_answers_to_the_same_thoughts_have_no_more_of_them_than_a_chat_may(monkeypatch):
+    monkeypatch.setattr(converted, "MAX_ALL_THOUGHTS_CHARS", 1_000)
+    answers = [chatgpt_node(f"a{n}", "t", "assistant", f"Answer {n}") for n in range(30)]
+    made = convert_chatgpt(chatgpt(thoughts_node("t", None, "x" * 100), *answers))
+    thoughts = [message.get("thoughts", "") for message in made.messages]
+    assert thoughts == ["x" * 100] * 10 + [""] * 20
+    assert sum(count for (kind, _), count in made.not_taken.items() if kind == "thoughts") == 20
+
+
+def test_a_call_is_read_once_however_many_results_it_has(monkeypatch):
+    read = []
+    plain = converted._arguments_text
+
+    def record(given):
+        read.append(given)
+        return plain(given)
+
+    monkeypatch.setattr(converted, "_arguments_text", record)
+    code = {"content_type": "code", "text": "x" * 1_000}
+    results = [chatgpt_node(f"r{n}", "c", "tool", "done", name="web.run") for n in range(50)]
+    called = chatgpt_node("c", None, "assistant", code, recipient="web.run")
+    made = convert_chatgpt(chatgpt(called, *results))
+    assert read.count("x" * 1_000) == 1
+    assert [m["role"] for m in made.messages] == ["tool_call"] + ["tool"] * 50
+    calls = [m["tool_call"] or {} for m in made.messages]
+    assert {(call["id"], call["name"]) for call in calls} == {("c", "web_run")}
+
+
 def test_nesting_ends_where_parsing_would(alice):
     """LibreChat nests each message in the one before, if it is asked to."""
     top = exports.librechat_conversation() | {"messages": [], "messagesTree": []}
@@ -274,6 +327,75 @@ def test_times_that_are_none_are_left_out(alice):
     assert {m.created_at.date() for m in rows} == {chat.created_at.date()}
 
 
+def test_a_time_far_east_is_kept_as_what_it_is_here(alice):
+    nodes = [chatgpt_node("q", None, "user", "Hi", create_time="2024-01-01T00:00:00+20:00")]
+    _, chat = only(send_json(alice, chatgpt(*nodes)))
+    assert row(chat=chat).created_at.isoformat() == "2023-12-31T04:00:00+00:00"
+
+
+def test_a_character_of_thousands_of_digits_stays_text(alice):
+    chat = exports.open_webui_chat()
+    odd = f'<details type="x" a="&#{"9" * 5_000};">&#{"9" * 5_000};</details>Hi there'
+    for message in chat["chat"]["history"]["messages"].values():
+        message |= {"content": odd, "output": None}
+    _, made = only(send_json(alice, [chat]))
+    assert ChatMessage.objects.filter(chat=made, content="Hi there").exists()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"n": 2**70}, {"reply_id": 2**70}, {"reply_id": "\ud800"}, {"n\ud800": "\ud800"}],
+    ids=repr,
+)
+def test_what_a_call_has_besides_is_not_read(alice, odd):
+    call = {"id": "c\ud800", "name": "add", "arguments": "{}"} | odd
+    given = {"messages": [{"role": "tool_call", "content": "", "tool_call": call}]}
+    _, chat = only(send_json(alice, given))
+    assert row(chat=chat).tool_call["name"] == "add"
+    assert send_json(alice, given).json()["chats"][0]["is_new"] is False
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, RecursionError, OverflowError, DataError])
+def test_an_odd_value_refuses_its_chat_alone_and_leaves_nothing(alice, monkeypatch, error):
+    """The second of three chats with an image each fails when its rows are written already."""
+    plain = services._keep_dates
+    calls = []
+
+    def fail_once(*given):
+        calls.append(given)
+        plain(*given)
+        if len(calls) == 2:
+            raise error
+
+    monkeypatch.setattr(services, "_keep_dates", fail_once)
+    chats = [[*exports.openai_messages(), HI | {"content": f"{n}"}] for n in range(3)]
+    report = send_json(alice, chats).json()
+    assert [each["reason"] for each in report["refused"]] == [services.ODD]
+    assert {each["chat"]["id"] for each in report["chats"]} == {
+        str(chat.pk) for chat in Chat.objects.all()
+    }
+    assert len(report["chats"]) == 2
+    assert len(files_on_disk()) == File.objects.count() > 0
+
+
+def test_a_value_that_the_database_refuses_refuses_its_chat_alone(alice, monkeypatch):
+    """What Postgres refuses spoils a transaction; the other chats' goes on."""
+    monkeypatch.setattr(services, "_keep_dates", lambda *_: None)
+    plain = imported_tree.build_tree
+
+    def too_long(chat, messages, **given):
+        rows = plain(chat, messages, **given)
+        if messages[0]["content"] == "bad":
+            chat.name = "x" * 1_000
+        return rows
+
+    monkeypatch.setattr(services, "build_tree", too_long)
+    chats = [[HI | {"content": content}] for content in ("good", "bad", "better")]
+    report = send_json(alice, chats).json()
+    assert len(report["chats"]) == Chat.objects.count() == 2
+    assert [each["reason"] for each in report["refused"]] == [services.ODD]
+
+
 def test_names_of_tools_are_made_ones_that_providers_take(alice):
     call = {"id": "", "function": {"name": "../a b\n", "arguments": "not JSON"}}
     given = [HI, {"role": "assistant", "tool_calls": [call, call, 5]}]
@@ -282,6 +404,34 @@ def test_names_of_tools_are_made_ones_that_providers_take(alice):
     assert one.tool_call["name"] == "_a_b_"
     assert json.loads(one.tool_call["arguments"]) == {"input": "not JSON"}
     assert one.tool_call["id"] != two.tool_call["id"]
+
+
+@pytest.mark.parametrize("form", ["openai", "amber"])
+def test_a_call_is_taken_without_arguments_that_are_too_long(alice, form):
+    long = json.dumps({"text": "x" * 200_000})
+    short = json.dumps({"text": "x" * 199_000})
+    calls = [{"id": "a", "name": "f", "arguments": a} for a in (long, short)]
+    if form == "amber":
+        given: Any = {
+            "messages": [{"role": "tool_call", "content": "", "tool_call": c} for c in calls]
+        }
+    else:
+        functions = [{"id": c["id"], "function": c} for c in calls]
+        given = [HI, {"role": "assistant", "tool_calls": functions}]
+    entry, chat = only(send_json(alice, given))
+    rows = ChatMessage.objects.filter(chat=chat, role="tool_call").order_by("position")
+    assert entry["format"].startswith(form)
+    assert [m.tool_call["arguments"] for m in rows if m.tool_call] == ["{}", short]
+    assert [(e["kind"], e["count"]) for e in entry["not_taken"]] == [("arguments of a call", 1)]
+
+
+def test_kinds_that_nobody_knows_are_listed_up_to_fifty(alice):
+    pieces = [{"content_type": f"kind {n}"} for n in range(70)]
+    content = {"content_type": "multimodal_text", "parts": ["Hi", *pieces]}
+    entry, _ = only(send_json(alice, chatgpt(chatgpt_node("q", None, "user", content))))
+    assert len(entry["not_taken"]) == 51
+    (others,) = [each for each in entry["not_taken"] if each["kind"] == "others"]
+    assert others["count"] == 20
 
 
 # -- Several ---------------------------------------------------------------------------------------
@@ -309,6 +459,25 @@ def test_what_is_too_much_for_one_request_goes_on_with_the_next(alice, monkeypat
     copies = send_json(alice, many, "?again=true")
     assert error_of(copies) == (400, "invalid")
     assert Chat.objects.count() == 5
+
+
+def test_an_export_of_more_chats_than_one_request_takes_is_done_with_the_second(alice, monkeypatch):
+    monkeypatch.setattr(services, "MAX_CHATS_AT_ONCE", 3)
+    many = [5, *([HI | {"content": f"{n}"}] for n in range(5))]
+    first = send_json(alice, many).json()
+    assert (len(first["chats"]), len(first["refused"]), first["is_complete"]) == (3, 1, False)
+    second = send_json(alice, many).json()
+    assert [each["is_new"] for each in second["chats"]] == [False] * 3 + [True] * 2
+    assert second["is_complete"]
+    third = send_json(alice, many).json()
+    assert (len(third["chats"]), third["is_complete"]) == (3, True)  # known ones, no more of them
+    assert Chat.objects.count() == 5
+
+
+def test_very_many_refusals_end_a_request(alice, monkeypatch):
+    monkeypatch.setattr(services, "MAX_REFUSED_AT_ONCE", 3)
+    report = send_json(alice, [[HI], *([5] * 9)]).json()
+    assert (len(report["refused"]), report["is_complete"]) == (3, False)
 
 
 # -- Zips ------------------------------------------------------------------------------------------
@@ -386,6 +555,24 @@ def test_a_file_that_cannot_be_stored_is_told(alice, settings):
         (lost,) = [each for each in entry["not_taken"] if each["kind"] == "attachment"]
         assert words in lost["reason"]
     assert files_on_disk() == []
+
+
+def test_files_that_cannot_be_read_count_like_the_others(alice, monkeypatch):
+    monkeypatch.setattr(services, "MAX_FILES_AT_ONCE", 3)
+    prepared = []
+
+    def prepare(*_, name, **__):
+        prepared.append(name)
+        raise Invalid("The image is damaged.")
+
+    monkeypatch.setattr(services, "prepare_file", prepare)
+    files = [{"name": f"{n}.png", "url": "data:image/png;base64,AAAA"} for n in range(10)]
+    chat = exports.open_webui_chat()
+    for message in chat["chat"]["history"]["messages"].values():
+        message["files"] = files
+    entry, _ = only(send_json(alice, [chat]))
+    assert len(prepared) == 3
+    assert "Only the first 3 files are taken in." in {lost["reason"] for lost in entry["not_taken"]}
 
 
 def test_bytes_go_with_an_import_that_fails(alice, monkeypatch):

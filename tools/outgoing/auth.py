@@ -46,10 +46,14 @@ ALL_KINDS: Final = (*HEADER_KINDS, "query", "cookie")
 
 @dataclass(frozen=True, slots=True)
 class SentKey:
-    """What goes out with a request: headers, and pairs that are added to its address, encoded."""
+    """What goes out with a request: headers, and pairs that are added to its address, encoded.
+
+    `keys` are the keys that are in them, as their owner gave them, and the passwords among them.
+    """
 
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     query: tuple[str, ...] = field(default=(), repr=False)
+    keys: tuple[str, ...] = field(default=(), repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.headers or self.query)
@@ -57,7 +61,7 @@ class SentKey:
     def secrets(self, api_key: str) -> tuple[str, ...]:
         """Return every form of the key that could show up in an exchange, longest first."""
         values = [pair.partition("=")[2] for pair in self.query]
-        found = {*secrets_in(self.headers, api_key), *values, *map(unquote, values)}
+        found = {*secrets_in(self.headers, api_key), *values, *map(unquote, values), *self.keys}
         return tuple(sorted(filter(None, found), key=len, reverse=True))
 
     def add_to(self, url: str) -> str:
@@ -94,8 +98,10 @@ def send_key(auths: Iterable[Mapping[str, Any]], api_key: str) -> SentKey:
     headers: dict[str, str] = {}
     query: list[str] = []
     cookies: list[str] = []
+    keys: list[str] = []
     for auth in auths:
         key = _key_of_scheme(api_key, auth.get("scheme", ""))
+        keys += [key, key.partition(":")[2]] if auth.get("type") == "basic" else [key]
         match auth.get("type") if key else None:
             case None:
                 pass
@@ -109,7 +115,7 @@ def send_key(auths: Iterable[Mapping[str, Any]], api_key: str) -> SentKey:
                 headers |= auth_headers(auth, key)
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
-    return SentKey(headers, tuple(query))
+    return SentKey(headers, tuple(query), tuple(filter(None, keys)))
 
 
 def _key_of_scheme(api_key: str, scheme: str) -> str:
@@ -147,7 +153,7 @@ def secrets_in(headers: Mapping[str, str], api_key: str) -> tuple[str, ...]:
     """Return every form of the key that could show up in an exchange, longest first."""
     sent = {value.rpartition(" ")[2] for value in headers.values()}
     parts = {api_key, api_key.partition(":")[2]} if "Authorization" in headers else {api_key}
-    parts |= {part.rpartition("=")[2] for part in headers.get("Cookie", "").split("; ")}
+    parts |= {part.partition("=")[2] for part in headers.get("Cookie", "").split("; ")}
     return tuple(sorted(filter(None, sent | parts), key=len, reverse=True))
 
 

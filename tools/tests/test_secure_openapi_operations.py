@@ -10,6 +10,7 @@ from amber.lib.tests.local_server import say
 from tools.openapi.functions import FunctionsRequest, describe
 from tools.openapi.security import NOT_SUPPORTED
 from tools.openapi.source import OpenAPISource
+from tools.outgoing.auth import send_key
 from tools.outgoing.requests import ServiceError
 from tools.protocol import Exchange
 from tools.source import Connection, DiscoveryError
@@ -116,16 +117,17 @@ def call(settings, server, context):
     settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{server.port}"]
     address = f"http://127.0.0.1:{server.port}"
 
-    def call(function, content, api_key, exchanges=None, **options):
+    def call(function, content, api_key, exchanges=None, says=b"ok", **options):
         options = {"document": json.dumps(content), "server": address} | options
         connection = Connection("", api_key, OpenAPISource().check_options(options), name="Shop")
         found = asyncio.run(OpenAPISource().discover(connection))
         kept = json.loads(json.dumps(found.data))
         functions = {f.spec.name: f for f in OpenAPISource().functions(connection, kept)}
-        server.routes[f"/{function}"] = say(b"ok", headers={"Content-Type": "text/plain"})
+        server.routes[f"/{function}"] = say(says, headers={"Content-Type": "text/plain"})
         server.requests.clear()
         about = replace(context, call_id="c1", exchanges=exchanges)
-        assert asyncio.run(functions[function].call({}, about)).text == "ok"
+        output = asyncio.run(functions[function].call({}, about))
+        assert says != b"ok" or output.text == "ok"
         (request,) = server.requests
         return request
 
@@ -175,6 +177,38 @@ def test_the_key_is_shown_in_no_exchange(call):
     exchanges = []
     call("incookie", KEYED, json.dumps({"cookie": "c00kie"}), exchanges)
     assert "c00kie" not in str(exchanges)
+
+
+SEVERAL_KEYS = {"token": "abc==", "login": "me:hunter2", "cookie": "c00kie==", "ask": "a key"}
+
+
+@pytest.mark.parametrize(
+    ("auth", "secrets"),
+    [
+        ({"type": "bearer", "scheme": "token"}, {"abc=="}),
+        ({"type": "header", "name": "X-Api-Key", "scheme": "ask"}, {"a key"}),
+        ({"type": "basic", "scheme": "login"}, {"bWU6aHVudGVyMg==", "me:hunter2", "hunter2"}),
+        ({"type": "cookie", "name": "sid", "scheme": "cookie"}, {"c00kie=="}),
+        ({"type": "query", "name": "key", "scheme": "ask"}, {"a key", "a%20key"}),
+    ],
+    ids=lambda value: value.get("type") if isinstance(value, dict) else "",
+)
+def test_each_of_several_keys_is_a_secret_in_every_form(auth, secrets):
+    api_key = json.dumps(SEVERAL_KEYS)
+    key = send_key([auth], api_key)
+    assert secrets <= set(key.secrets(api_key))
+    assert list(key.secrets(api_key)) == sorted(key.secrets(api_key), key=len, reverse=True)
+    assert all(secret not in repr(key) for secret in secrets)
+
+
+def test_what_a_service_echoes_of_several_keys_is_shown_nowhere(call):
+    content = document(login=[{"login": []}], incookie=[{"cookie": []}], usual=[{"token": []}])
+    for name, secret in (("login", "hunter2"), ("incookie", "c00kie=="), ("usual", "abc==")):
+        exchanges: list[Exchange] = []
+        body = f"You sent {secret}.".encode()
+        call(name, content, json.dumps(SEVERAL_KEYS), exchanges, says=body)
+        assert "You sent •••" in str(exchanges)
+        assert secret not in str(exchanges)
 
 
 def test_the_owner_may_say_query_and_cookie(call):

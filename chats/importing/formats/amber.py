@@ -3,7 +3,9 @@
 from typing import Any
 
 from chats.api.serializers import ImportInput
-from chats.importing.converted import ConvertedChat, dict_of, text_of
+from chats.importing.converted import ConvertedChat, NotTaken, dict_of, text_of
+from chats.messages.roles import CALL_ROLES
+from chats.messages.tool_calls import are_arguments_too_long
 
 
 def is_amber(source: Any) -> bool:
@@ -18,6 +20,14 @@ def convert_amber(source: dict[str, Any]) -> ConvertedChat:
     shape.is_valid(raise_exception=True)
     given = shape.validated_data
     chat = given.get("chat", {})
+    not_taken = NotTaken()
+    not_taken.add_long_arguments(
+        sum(
+            are_arguments_too_long(each.get("tool_call"))
+            for each in given["messages"]
+            if each["role"] in CALL_ROLES
+        )
+    )
     is_named = "assistant_id" in given
     return ConvertedChat(
         chat=chat,
@@ -26,4 +36,5 @@ def convert_amber(source: dict[str, Any]) -> ConvertedChat:
         active_leaf_id=chat.get("active_leaf_id"),
         assistant_id=given["assistant_id"] if is_named else chat.get("assistant_id"),
         is_assistant_named=is_named,
+        not_taken=not_taken,
     )

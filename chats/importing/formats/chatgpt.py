@@ -39,15 +39,21 @@ def convert_chatgpt(source: dict[str, Any]) -> ConvertedChat:
     not_taken = NotTaken()
     builder = ChatBuilder(not_taken)
     nodes = source["mapping"]
+    opened: dict[str, StoredToolCall | None] = {}
     for node_id, raw in nodes.items():
         node = dict_of(raw)
         parent_id = node.get("parent")
         message = dict_of(node.get("message"))
+        call = None
+        if isinstance(parent_id, str) and dict_of(message.get("author")).get("role") == "tool":
+            if parent_id not in opened:
+                opened[parent_id] = _open_call(nodes, parent_id)
+            call = opened[parent_id]
         builder.add(
             Node(
                 id=node_id,
                 parent_id=parent_id if isinstance(parent_id, str) else None,
-                messages=list(_messages(node_id, message, _open_call(nodes, parent_id), not_taken)),
+                messages=list(_messages(node_id, message, call, not_taken)),
                 thoughts=_thoughts(dict_of(message.get("content"))),
             )
         )
@@ -95,7 +101,7 @@ def _messages(
             yield {**said, "role": MessageRole.TOOL_CALL, "content": "", "tool_call": called}
         case "tool":
             yield from _result(node_id, author, text, said, call)
-            made = call_of_result(call or call_of(node_id, author.get("name"), {}))
+            made = call or call_of_result(call_of(node_id, author.get("name"), {}))
             for file in _files(content, metadata, not_taken):
                 yield {**said, "role": MessageRole.FILE, "file": file, "tool_call": made}
         case _ if text:
@@ -115,14 +121,13 @@ def _call(node_id: str, message: Mapping[str, Any], text: str) -> StoredToolCall
     return call_of(node_id, message.get("recipient"), text_of(content.get("text")) or text)
 
 
-def _open_call(nodes: Mapping[str, Any], parent_id: Any) -> StoredToolCall | None:
-    """Return the call right above a node, which it may be the result of."""
-    parent = dict_of(nodes.get(parent_id)) if isinstance(parent_id, str) else {}
-    message = dict_of(parent.get("message"))
+def _open_call(nodes: Mapping[str, Any], parent_id: str) -> StoredToolCall | None:
+    """Return the call right above a node, as a result names it, which the node may be."""
+    message = dict_of(dict_of(nodes.get(parent_id)).get("message"))
     is_assistants = dict_of(message.get("author")).get("role") == "assistant"
     if not is_assistants or message.get("recipient") in _TO_PEOPLE:
         return None
-    return _call(parent_id, message, _text(dict_of(message.get("content")), NotTaken()))
+    return call_of_result(call_of(parent_id, message.get("recipient"), {}))
 
 
 def _result(

@@ -179,15 +179,23 @@ def _split_details(text: str) -> tuple[str, list[tuple[str, dict[str, str], str]
         if end < 0 or not start < head < end:
             break
         attributes = {
-            name: html.unescape(value) for name, value in _ATTRIBUTE.findall(text[start:head])
+            name: _unescape(value) for name, value in _ATTRIBUTE.findall(text[start:head])
         }
         inner = text[head + 1 : end].partition("</summary>")[2] or text[head + 1 : end]
-        lines = (line.removeprefix(">").strip() for line in html.unescape(inner).splitlines())
+        lines = (line.removeprefix(">").strip() for line in _unescape(inner).splitlines())
         blocks.append((attributes.get("type", ""), attributes, "\n".join(lines).strip()))
         plain.append(text[place:start])
         place = end + len(_END)
     plain.append(text[place:])
     return "".join(plain).strip("\n"), blocks
+
+
+def _unescape(text: str) -> str:
+    """Return the text of HTML; as it is, where it names a character by thousands of digits."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
 
 
 def _files(message: Mapping[str, Any], not_taken: NotTaken) -> Iterator[SentFile]:
