@@ -31,6 +31,7 @@ ANATOMY = "anatomy"
 STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
+    "burst": streams.burst,
     "cpu": streams.cpu,
     "long-chat": streams.long_chat,
     "tool-calls": streams.tools_at_once,

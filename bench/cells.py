@@ -29,6 +29,8 @@ class Load:
     tokens: int
     per_worker: int
     rounds: int
+    is_burst: bool = False
+    """Whether all begin at once, instead of one after the other over the time of one answer."""
 
     def options(self, *, tokens: int | None = None, per_worker: int | None = None) -> Json:
         return {
@@ -39,7 +41,7 @@ class Load:
             "stamp": 1,
             "min_requests": 1,
             "warm": 0,
-            "burst": False,
+            "burst": self.is_burst,
             "timeout": 120,
             "cell_limit": 120,
             "history": 0,

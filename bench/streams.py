@@ -69,6 +69,25 @@ async def sixty_four(participants: Participants) -> list[Finding]:
     ]
 
 
+async def burst(participants: Participants) -> list[Finding]:
+    load = Load(concurrent=64, tokens=50, per_worker=1, rounds=6, is_burst=True)
+    if participants.is_quick:
+        load = Load(concurrent=8, tokens=20, per_worker=1, rounds=1, is_burst=True)
+    found = await interleave(participants.targets(), load)
+    direct = found["provider"].ttft_ms
+    proxy, amber = (found[name].ttft_ms - direct for name in ("bare proxy", "amber"))
+    return [
+        Finding(
+            f"TTFT added, {load.concurrent} at once, against the bare proxy's",
+            amber / proxy,
+            "x",
+            at_most=2,
+            note=_note(found.values()) + f"amber +{amber:.0f} ms, bare proxy +{proxy:.0f} ms",
+            details=_details(found),
+        )
+    ]
+
+
 async def cpu(participants: Participants) -> list[Finding]:
     load = Load(concurrent=32, tokens=100, per_worker=3, rounds=3)
     if participants.is_quick:

@@ -94,9 +94,9 @@ def test_an_ended_turn_leaves_no_run_for_the_collector(alice, new_model, monkeyp
 
 
 def _noted(prepare, runs):
-    def noting(run):
+    def noting(run, place):
         runs.add(run)
-        prepare(run)
+        prepare(run, place)
 
     return noting
 
