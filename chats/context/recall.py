@@ -15,6 +15,7 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
+from amber.lib.database.plans import with_own_plans
 from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
 from chats.models import MessageBlock
 from engine.context.blocks import Spoken, render
@@ -325,6 +326,7 @@ def _conversation(
     return Conversation(round(sum(len(block.lengths) for block in blocks) * scale), counts)
 
 
+@with_own_plans()
 def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
