@@ -151,8 +151,6 @@ def _owner() -> Any:
 
 
 def _measured(assistant: Any, size: int) -> dict[str, Any]:
-    from django.db import connection
-
     from chats.digest.blocks import seal
 
     told = facts(min(size // 50, 100))
@@ -160,7 +158,7 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
     began = time.monotonic()
     blocks = seal(chat.pk)
     sealed_seconds = time.monotonic() - began
-    connection.close()  # plans kept for an empty table are replaced by autovacuum within a minute; or so
+    _settle()
     chat.refresh_from_db()
     times, read = _times(chat, told)
     return {
@@ -171,6 +169,16 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
         "rows": read,
         "recalled": _recalled(chat, told),
     }
+
+
+def _settle() -> None:
+    """Do what autovacuum would do within a minute: tell the planner of the rows that were written at once."""
+    from django.db import connection
+
+    from amber.lib.database.tenant import across_tenants
+
+    with across_tenants(), connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE chats_chatmessage, chats_messageblock, chats_chat")
 
 
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:

@@ -433,7 +433,7 @@ class MessageBlock(TenantRow):
             ),
             models.Index(fields=["embedding_model_id"], name="block_embedded_by"),
             models.Index(fields=["index_version"], name="block_index_version"),
-            GinIndex(fields=["search"], name="block_search"),
+            GinIndex(fields=["search"], name="block_search", fastupdate=False),
         ]
 
     def __str__(self) -> str:

@@ -72,7 +72,7 @@ class Memory(TenantRow):
                 condition=Q(guest_id__isnull=False),
                 name="memory_guest",
             ),
-            GinIndex(fields=["search"], name="memory_search"),
+            GinIndex(fields=["search"], name="memory_search", fastupdate=False),
             models.Index(
                 fields=["embedding_model_id"],
                 condition=Q(valid_until__isnull=True),

@@ -259,16 +259,10 @@ def _files_left_out(used: Ingredients) -> Iterator[tuple[File, str]]:
 def _cacheable_share(used: Ingredients) -> float:
     """Return the share of the request, from its start, that the next one repeats: 0 to 1.
 
-    Counted in characters, up to the first text that differs from turn to turn.
+    Counted in characters, up to the first text that differs from turn to turn; they lie in the request in
+    their order.
     """
-    said = [str(message["content"]) for message in used.composed.messages]
-    varying = [text for text in volatile_of(used.found, used.form) if text]
-    stable_chars = 0
-    for content in said:
-        places = [place for text in varying if (place := content.find(text)) >= 0]
-        if places:
-            stable_chars += min(places)
-            break
-        stable_chars += len(content)
-    whole_chars = sum(map(len, said))
-    return round(stable_chars / whole_chars, 3) if whole_chars else 0.0
+    said = "".join(str(message["content"]) for message in used.composed.messages)
+    places = (said.find(text) for text in volatile_of(used.found, used.form) if text)
+    stable_chars = next((place for place in places if place >= 0), len(said))
+    return round(stable_chars / len(said), 3) if said else 0.0

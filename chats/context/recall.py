@@ -15,6 +15,7 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
+from amber.lib.database.cached_sql import raw_rows
 from amber.lib.database.plans import with_own_plans
 from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
 from chats.models import MessageBlock
@@ -148,8 +149,7 @@ def recall(
     for block_id, place in taken:
         chosen.setdefault(block_id, []).append(place)
     relevances = {key: ranking.evidence.coverage * share for key, share in worth.items()}
-    rows = MessageBlock.objects.only("pk", "full_content", "messages", "last_position")
-    found = sorted(rows.filter(pk__in=chosen), key=lambda row: row.last_position)
+    found = raw_rows(MessageBlock, _SHOWN_SQL, [list(chosen)])
     others = dict.fromkeys(block_id for block_id, _ in left_out if block_id not in chosen)
     return Recall(
         taken=[
@@ -333,6 +333,10 @@ def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
         rows: Sequence[Any] = cursor.fetchall()
         return rows
 
+
+_SHOWN_SQL: Final = """
+SELECT id, full_content, messages, last_position FROM chats_messageblock WHERE id = ANY(%s) ORDER BY last_position
+"""
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
 
