@@ -9,6 +9,7 @@ runs those roles only, on as many machines and containers as share the servers.
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -34,6 +35,14 @@ SERVER_PAUSE_SECONDS = 1  # before a server that died is started again: everythi
 SERVER_GRACE_SECONDS = 60  # Postgres writes its checkpoint; killing it only delays the next start
 
 
+COUNTS = {"chat": ("AMBER_CHAT_WORKERS", 1 / 2), "web": ("AMBER_WEB_PROCESSES", 1 / 4)}
+"""By role: the setting, and the share of the cores that gets a process: a turn costs a chat worker
+twice what it costs the web, and Postgres needs the rest."""
+MOST_BY_ITSELF = 4
+MOST_PROCESSES = 64
+MB_OF_THE_MACHINE = 1_000  # a process may grow to 250 MB, and each role takes a quarter at most
+
+
 class StartError(Exception):
     """Amber cannot run here; the message says why."""
 
@@ -47,12 +56,40 @@ def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
     web += ["--http", "httptools", "--ws", "none", "--no-access-log", "--log-level", "warning"]
     web += ["--no-server-header", "--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)]
     web.append("--no-proxy-headers")  # AMBER_TRUSTED_PROXIES alone says whom to believe
+    if (count := process_count("web", environ)) > 1:
+        web += ["--workers", str(count)]
     return {
         "bootstrap": [sys.executable, "manage.py", "bootstrap"],
         "web": [*python, "uvicorn", "amber.asgi:application", *web],
         "chat": [*chat, environ.get("AMBER_CHAT_CONCURRENCY") or "128"],
         "ingest": [*ingest, environ.get("AMBER_INGEST_CONCURRENCY") or "2"],
     }
+
+
+def process_count(role: str, environ: Mapping[str, str]) -> int:
+    """Return how many processes a role gets: what the setting says, else by cores and memory.
+
+    A chat worker and a web process fill one core each at most. Raises StartError for no number.
+    """
+    if role not in COUNTS:
+        return 1
+    setting, share_of_cores = COUNTS[role]
+    raw = environ.get(setting) or "0"
+    if not raw.isdecimal() or int(raw) > MOST_PROCESSES:
+        raise StartError(
+            f"{setting}={raw!r}: must be a number of processes up to {MOST_PROCESSES}."
+        )
+    fitting = min(_cores() * share_of_cores, _memory_mb() / MB_OF_THE_MACHINE)
+    return int(raw) or max(int(min(fitting, MOST_BY_ITSELF)), 1)
+
+
+def _cores() -> int:
+    """Return the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _memory_mb() -> float:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _host(environ: Mapping[str, str]) -> str:
@@ -114,10 +151,13 @@ def _run(
         if "bootstrap" in roles and not _bootstrap(supervisor, argv["bootstrap"], environ):
             return 0 if supervisor.stop_requests else 1
         environ.pop("AMBER_OWNER_DATABASE_URL", None)  # what answers requests never migrates
+        if "web" in roles and process_count("web", environ) > 1:
+            environ["PROMETHEUS_MULTIPROC_DIR"] = _empty_folder(var / "metrics")
         graces = {"web": WEB_GRACE_SECONDS, "chat": grace_seconds, "ingest": INGEST_GRACE_SECONDS}
         for role in (role for role in roles if role in graces):
             grace = graces[role] + MARGIN_SECONDS
-            supervisor.start(Child(role, argv[role], environ, grace_seconds=grace, cwd=HERE))
+            for _ in range(1 if role == "web" else process_count(role, environ)):
+                supervisor.start(Child(role, argv[role], environ, grace_seconds=grace, cwd=HERE))
         if "web" in roles and supervisor.wait_until(lambda: _is_healthy(environ)):
             supervisor.say(_banner(environ, var, time.monotonic() - began))
         supervisor.watch()
@@ -126,6 +166,12 @@ def _run(
     finally:
         for names in STOP_ORDER:
             supervisor.stop(*names)
+
+
+def _empty_folder(folder: Path) -> str:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return str(folder)
 
 
 @contextlib.contextmanager

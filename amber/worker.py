@@ -45,7 +45,7 @@ def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
     # JSON.
     warnings.simplefilter("ignore", SecurityWarning)
     worker = app.Worker(
-        hostname=f"{queue}@{socket.gethostname()}",
+        hostname=f"{queue}-{os.getpid()}@{socket.gethostname()}",
         pool_cls="threads" if threads else "prefork",
         concurrency=concurrency,
         queues=[queue],

@@ -55,8 +55,12 @@ class RunningAmber:
         children = self.supervisor.children()
         found = {"supervisor": [self.supervisor]}
         for role in ("web", "chat", "ingest"):
-            (main,) = (child for child in children if child.cmdline() == self.commands[role])
-            found[role] = [main, *main.children(recursive=True)]
+            found[role] = [
+                process
+                for child in children
+                if child.cmdline() == self.commands[role]
+                for process in (child, *child.children(recursive=True))
+            ]
         return found
 
     def cpu_seconds(self) -> dict[str, float]:

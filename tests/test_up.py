@@ -197,6 +197,77 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
 
 @pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_two_of_each_serve_one_address_and_count_together(home, tmp_path):
+    two_of_each = {"AMBER_WEB_PROCESSES": "2", "AMBER_CHAT_WORKERS": "2"}
+    with Up(home | two_of_each, tmp_path / "log") as running:
+        running.wait_for("Amber is ready")
+        assert "Duplicate" not in running.said, "Celery tells its workers apart"
+        ida = asker(home)
+        assistant = ida.post("assistants/", {"name": "Ida's"}).body["id"]
+        turns = [
+            ida.ask(
+                f"Question {n}?", chat_id=ida.post("chats/", {"assistant_id": assistant}).body["id"]
+            )
+            for n in range(QUESTIONS)
+        ]
+        assert all(ida.ended(turn.turn_id)["status"] == "completed" for turn in turns)
+        workers = web_processes(running.children()["uvicorn"])
+        assert len(workers) == 2
+
+        before = counted_requests(running.url)
+        for _ in range(20):
+            assert running.is_healthy()
+        assert counted_requests(running.url) == before + 21  # and the scrape before
+
+        os.kill(workers[0], signal.SIGKILL)
+        assert wait_until(
+            lambda: workers[0] not in web_processes(running.children()["uvicorn"]),
+            timeout_seconds=60,
+        )
+        assert wait_until(
+            lambda: len(web_processes(running.children()["uvicorn"])) == 2, timeout_seconds=60
+        )
+        assert wait_until(running.is_healthy, timeout_seconds=60)
+
+
+def web_processes(parent: int) -> list[int]:
+    """Return the processes below this one that serve, without the tracker of Python's own."""
+    pids = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(pid) for pid in pids if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def counted_requests(url: str) -> int:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:
+        lines = answer.read().decode().splitlines()
+    (counted,) = (
+        line
+        for line in lines
+        if line.startswith('amber_http_requests_total{method="GET",status="200"}')
+    )
+    return int(float(counted.rpartition(" ")[2]))
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_mb", "counts"),
+    [
+        (1, 500, (1, 1)),
+        (2, 24_000, (1, 1)),
+        (4, 16_000, (2, 1)),
+        (8, 16_000, (4, 2)),
+        (8, 3_000, (3, 2)),
+        (64, 256_000, (4, 4)),
+    ],
+)
+def test_starts_as_many_as_cores_and_memory_allow(monkeypatch, cores, memory_mb, counts):
+    monkeypatch.setattr(up, "_cores", lambda: cores)
+    monkeypatch.setattr(up, "_memory_mb", lambda: memory_mb)
+    assert tuple(up.process_count(role, {}) for role in ("chat", "web")) == counts
+    assert up.process_count("chat", {"AMBER_CHAT_WORKERS": "7"}) == 7
+    assert up.process_count("ingest", {}) == 1
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_backs_up_while_it_runs_and_restores_into_a_new_folder(home, tmp_path):
     """The embedded Postgres is started for a restore, which a running Amber refuses."""
     with Up(home, tmp_path / "one") as one:
@@ -245,7 +316,12 @@ def test_says_that_the_port_is_taken(home):
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("AMBER_PORT", "http"), ("AMBER_SHUTDOWN_GRACE_SECONDS", "soon")]
+    ("setting", "value"),
+    [
+        ("AMBER_PORT", "http"),
+        ("AMBER_SHUTDOWN_GRACE_SECONDS", "soon"),
+        ("AMBER_WEB_PROCESSES", "many"),
+    ],
 )
 def test_says_which_setting_is_wrong(home, setting, value):
     done = manage(home | {setting: value}, "up")

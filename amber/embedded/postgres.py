@@ -30,7 +30,7 @@ SOCKET_PATH_BYTES = 103
 # so fsync and synchronous_commit stay on.
 POSTGRES_SETTINGS = {
     "shared_buffers": "128MB",
-    "max_connections": "100",  # web 10 + chat 10 + ingest 4, twice (app, system), and more workers
+    "max_connections": "200",  # up to 4 web, 4 chat, 1 ingest: 10 each, twice (app, system); slots cost 16 KB
     "effective_cache_size": "1GB",
     "maintenance_work_mem": "256MB",  # an HNSW index that fits is built several times faster
     "random_page_cost": "1.1",  # SSD: the planner's 4.0 is for spinning disks

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
-import prometheus_client
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
 from amber.lib.database.tenant import NOBODY, as_tenant
+from amber.web.metrics import scrape
 from chats.events.viewers import are_followed
 from chats.models import Turn
 from operations.maintenance.heartbeats import consuming_queues
@@ -45,10 +46,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(
-        prometheus_client.generate_latest(),
-        content_type=prometheus_client.CONTENT_TYPE_LATEST,
-    )
+    return HttpResponse(scrape(), content_type=CONTENT_TYPE_LATEST)
 
 
 def _database_answers() -> bool:

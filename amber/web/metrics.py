@@ -5,14 +5,24 @@ two thread hops a request. Numbers of turns come from Postgres at scrape time, s
 of any web process sees all workers.
 """
 
+import os
 import time
 from collections.abc import Iterable, MutableMapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from django.db.models import Avg, Count, F, Min
 from django.utils import timezone
-from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+from prometheus_client import (
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
@@ -29,7 +39,11 @@ RECENT = timedelta(minutes=5)
 
 _REQUESTS = Counter("amber_http_requests", "Answered requests", ["method", "status"])
 _SECONDS = Histogram("amber_http_first_byte_seconds", "Request to first byte of the answer")
-_OPEN = Gauge("amber_http_open_responses", "Answers being sent, event streams among them")
+_OPEN = Gauge(
+    "amber_http_open_responses",
+    "Answers being sent, event streams among them",
+    multiprocess_mode="livesum",
+)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -53,6 +67,26 @@ def count_requests(application: Application) -> Application:
             await application(scope, receive, count)
 
     return answer
+
+
+def scrape() -> bytes:
+    """Return all metrics in Prometheus' text form, of every web process that `up` started beside this.
+
+    Several share a folder (PROMETHEUS_MULTIPROC_DIR), in which each keeps its numbers.
+    """
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if not folder:
+        return generate_latest()
+    for numbers in Path(folder).glob("gauge_live*_*.db"):
+        pid = int(numbers.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            multiprocess.mark_process_dead(pid, folder)
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, folder)
+    registry.register(TurnCollector())
+    return generate_latest(registry)
 
 
 class TurnCollector(Collector):
