@@ -38,6 +38,7 @@ class Memory(TenantRow):
     vector = HalfVectorField(null=True)
     embedding_model_id = models.UUIDField(null=True)
     search = TokenVectorField(null=True)
+    words_version = models.PositiveSmallIntegerField(default=0, db_default=0)
     evidence = ArrayField(models.UUIDField(), default=list, blank=True)
     confidence = models.FloatField(default=1.0)
     valid_from = models.DateTimeField()
@@ -73,6 +74,7 @@ class Memory(TenantRow):
                 name="memory_guest",
             ),
             GinIndex(fields=["search"], name="memory_search", fastupdate=False),
+            models.Index(fields=["words_version"], name="memory_words_version"),
             models.Index(
                 fields=["embedding_model_id"],
                 condition=Q(valid_until__isnull=True),

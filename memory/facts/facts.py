@@ -18,9 +18,9 @@ from pgvector.django import CosineDistance
 
 from amber.lib.errors import Invalid
 from amber.lib.ids import new_id
-from amber.lib.search.hybrid import index_text
 from memory.facts.fact_matching import NEAR_SAME, can_be_same, contradicts, fingerprint
 from memory.facts.own_words import adds_nothing
+from memory.facts.words import set_words
 from memory.models import Memory
 from memory.owner import Owner
 
@@ -191,7 +191,7 @@ def _new(owner: Owner, fact: Fact, embedded: EmbeddedText | None) -> Memory:
 
 def set_index(memory: Memory, owner: Owner, embedded: EmbeddedText | None) -> None:
     """Set the columns that the memory is found by."""
-    memory.search = index_text(memory.content, owner.word)
+    set_words(memory, owner)
     memory.vector = embedded.vector if embedded else None
     memory.embedding_model_id = embedded.model_id if embedded else None
 

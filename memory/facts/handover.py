@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from amber.lib.search.hybrid import index_text
 from memory.facts.facts import lock_owner, valid_of
+from memory.facts.words import set_words
 from memory.models import Memory
 from memory.owner import Owner
 
@@ -33,5 +33,5 @@ _COMPARED: Final = ("pk", "assistant_id", "content_md5")
 def _give(memory: Memory, taker: Owner) -> None:
     """Give one memory. It is indexed anew, since its index names the owner."""
     memory.user_id, memory.guest_id = taker.user_id, taker.guest_id
-    memory.search = index_text(memory.content, taker.word)
-    memory.save(update_fields=["user", "guest_id", "search", "updated_at"])
+    set_words(memory, taker)
+    memory.save(update_fields=["user", "guest_id", "search", "words_version", "updated_at"])

@@ -11,9 +11,11 @@ from django.utils import timezone
 
 from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import Conflict, Invalid, Missing
+from amber.lib.search.hybrid import index_text
 from engine.provider.embedding import OfflineEmbedder
 from memory.facts.fact_matching import fingerprint
 from memory.facts.facts import EmbeddedText, Fact, RememberResult, remember, valid_of
+from memory.facts.words import WORDS_VERSION, reindex_waiting
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall import recall as recalling
@@ -288,3 +290,14 @@ def test_ten_at_once_store_one(owner):
         list(pool.map(tell, range(10)))
     memory = valid_of(owner).get()
     assert len(memory.evidence) == 10
+
+
+def test_words_of_an_older_release_are_chosen_anew_and_kept_meanwhile(owner):
+    learn(owner, "Meine Katzen schlafen auf den alten Stühlen")
+    kept = Memory.objects.filter(**owner.fields)
+    words = kept.get().search
+    kept.update(search=index_text("Katzen", owner.word), words_version=0)
+    assert known(owner, "Was machen meine Katzen?")
+    with as_tenant(Tenant(owner.organization_id, "*")):
+        reindex_waiting()
+    assert (kept.get().search, kept.get().words_version) == (words, WORDS_VERSION)

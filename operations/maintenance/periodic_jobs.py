@@ -33,6 +33,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "digest_turns": Schedule(5, "chats.digest.digest.digest_turns"),
     "embed_waiting_blocks": Schedule(60, "chats.digest.blocks.embed_waiting"),
     "reindex_waiting_blocks": Schedule(60, "chats.digest.blocks.reindex_waiting"),
+    "reindex_waiting_memories": Schedule(60, "memory.facts.words.reindex_waiting"),
     "embed_waiting_memories": Schedule(60, "memory.recall.embedding.embed_waiting"),
     "expire_old_chats": Schedule(3_600, "operations.privacy.retention.expire_old_chats"),
     "remove_expired_chats": Schedule(60, "operations.privacy.retention.remove_expired_chats"),
