@@ -82,9 +82,9 @@ def scrape() -> bytes:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
-            multiprocess.mark_process_dead(pid, folder)
+            multiprocess.mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry, folder)
+    multiprocess.MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
     registry.register(TurnCollector())
     return generate_latest(registry)
 

@@ -40,7 +40,7 @@ def read_exposure(
     """
     is_posted = any(row.role == MessageRole.TOOL and row.step is None for row in rows)
     return exposure_of(
-        [as_engine_message(row, vision=False) for row in rows],
+        [as_engine_message(row, vision=False) for row in rows if row.role != MessageRole.ASSISTANT],
         prompts=prompts,
         more=[*_recalled_kinds(found), *([TOOL_RESULTS] if is_posted else ())],
         own_tools=own_words_names() if turn.chat_id else frozenset(),

@@ -21,6 +21,7 @@ from memory.owner import Owner
 from memory.recall import recall as recalling
 from memory.services import edit_memory, forget_all, forget_memory
 from tests.personas import Persona
+from tests.tenants import for_organization
 
 MODEL = UUID("01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f01")
 
@@ -298,6 +299,6 @@ def test_words_of_an_older_release_are_chosen_anew_and_kept_meanwhile(owner):
     words = kept.get().search
     kept.update(search=index_text("Katzen", owner.word), words_version=0)
     assert known(owner, "Was machen meine Katzen?")
-    with as_tenant(Tenant(owner.organization_id, "*")):
+    with for_organization(owner.organization_id):
         reindex_waiting()
     assert (kept.get().search, kept.get().words_version) == (words, WORDS_VERSION)

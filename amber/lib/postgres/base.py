@@ -21,13 +21,16 @@ import contextlib
 import select
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 from weakref import WeakKeyDictionary
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base, features, operations
-from psycopg import Connection, Cursor
-from psycopg.pq import TransactionStatus
+from psycopg import Connection, Cursor, adapters
+from psycopg.abc import AdaptContext
+from psycopg.adapt import Loader
+from psycopg.pq import Format, TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from amber.lib.database.plans import plans_each
@@ -133,6 +136,27 @@ class TenantCursor(Cursor[Any]):
         self.wrapper.note_tenant()
 
 
+class UtcLoader(Loader):
+    """Reads times by psycopg's loader, in C: 0.3 µs each. Django's takes 3 in Python, to give them its own time
+    zone: 2 ms for the context of a long chat. Connections are in UTC, as Django sees to."""
+
+    format = Format.TEXT
+    timezone = UTC
+    """What Django asks a loader for."""
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        self._load = _times_loader(oid, context).load
+
+    def load(self, data: Any) -> datetime:
+        return cast(datetime, self._load(data))
+
+
+_times_loader: Final = cast(
+    type[Loader], adapters.get_loader(adapters.types["timestamptz"].oid, Format.TEXT)
+)
+
+
 MAX_PARAMETERS: Final = 65_535
 """Of one statement, in Postgres' protocol."""
 
@@ -174,7 +198,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().pool
 
     def get_connection_params(self) -> dict[str, Any]:
-        return {**super().get_connection_params(), "cursor_factory": TenantCursor}
+        params = super().get_connection_params()
+        if self.timezone == UTC:
+            params["context"].register_loader("timestamptz", UtcLoader)
+        return {**params, "cursor_factory": TenantCursor}
 
     def create_cursor(self, name: str | None = None) -> Any:
         cursor = super().create_cursor(name)
