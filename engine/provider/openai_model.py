@@ -28,6 +28,7 @@ from engine.provider.model import (
     ModelProfile,
     ModelRequest,
     ProviderError,
+    ReasoningChunk,
     ReplyEnd,
     ReplyPart,
     TextChunk,
@@ -193,11 +194,20 @@ class OpenAIModel:
         ):
             while (batch := await _next(batches, gatherer)) is not None:
                 text, failure = gatherer.add_all(batch)
-                if text or gatherer.is_working:
+                if gatherer.reasoning:
+                    yield ReasoningChunk(gatherer.take_reasoning())
+                elif gatherer.is_working and not text:
+                    yield TextChunk("")
+                if text:
                     yield TextChunk(text)
                 if failure:
                     raise failure
         finish_reason = gatherer.finish()
+        rest = gatherer.end_text()
+        if gatherer.reasoning:
+            yield ReasoningChunk(gatherer.take_reasoning())
+        if rest:
+            yield TextChunk(rest)
         for call in gatherer.calls():
             yield CallChunk(call)
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
