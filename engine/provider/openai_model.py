@@ -204,6 +204,7 @@ class OpenAIModel:
         What a provider said of its failure goes into the log.
         """
         gatherer = ReplyGatherer(self._dialect.call_pieces)
+        text_filter = self._dialect.new_filter(request)
         try:
             response = await self._open(request)
             async with (
@@ -213,12 +214,17 @@ class OpenAIModel:
             ):
                 while (batch := await _next(batches, gatherer)) is not None:
                     text, failure = gatherer.add_all(batch)
+                    if text_filter is not None and text:
+                        text = text_filter.feed(text)
+                        gatherer.is_working = True
                     if text or gatherer.is_working:
                         yield TextChunk(text)
                     if failure:
                         raise failure
             finish_reason = gatherer.finish()
             calls = [*gatherer.calls()]
+            if text_filter is not None and (rest := text_filter.end(called=bool(calls))):
+                yield TextChunk(rest)
         except ProviderError as error:
             model = self._profile.upstream_id
             logger.warning("provider_failed", model=model, code=error.code, said=error.said)
