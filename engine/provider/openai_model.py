@@ -14,14 +14,24 @@ Why the body goes out through `client.post` and comes back as bytes, and not thr
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from engine.messages import ProviderMessage
-from engine.provider.chunks import EventLines, ReplyGatherer
+from engine.provider.chunks import ReplyGatherer
 from engine.provider.dialects import DIALECTS
+from engine.provider.event_lines import BYTE_ORDER_MARK, EventLines
 from engine.provider.faults import fault, fault_of_status
 from engine.provider.model import (
     CallChunk,
@@ -33,6 +43,7 @@ from engine.provider.model import (
     ReplyPart,
     TextChunk,
 )
+from engine.provider.parameters import refused_parameter, sent_parameters
 from engine.provider.request_body import as_json
 from engine.provider_fields import REASONING, with_reasoning, without_fields
 
@@ -40,12 +51,17 @@ if TYPE_CHECKING:
     import httpx2
     import openai
 
+logger = structlog.get_logger(__name__)
+
 CONNECT_SECONDS = 5.0
 KEEPALIVE_SECONDS = 60.0
 TAIL_SECONDS = 3.0
 """How long to wait for usage and [DONE] once the finish reason is there."""
 DRAIN_SECONDS = 0.1
 """How long to wait for the end of the body after [DONE]; it mostly came with it."""
+
+MAX_BODY_BYTES = 64_000_000
+"""The longest answer of a server that does not stream; one with pictures has a few million."""
 
 _ClientKey = tuple[str, str, float]
 _clients: dict[asyncio.AbstractEventLoop, dict[_ClientKey, "openai.AsyncOpenAI"]] = {}
@@ -184,69 +200,83 @@ class OpenAIModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
         """Stream as `engine.provider.model.Model` says. What arrives together is one TextChunk; an
-        empty one means that the model works without showing text (it writes a call, it thinks)."""
+        empty one means that the model works without showing text (it writes a call, it thinks).
+
+        What a provider said of its failure goes into the log.
+        """
         gatherer = ReplyGatherer(self._dialect.call_pieces)
-        response = await self._open(request)
-        async with (
-            response_errors(),
-            aclosing(response),
-            aclosing(_payloads(response)) as batches,
-        ):
-            while (batch := await _next(batches, gatherer)) is not None:
-                text, failure = gatherer.add_all(batch)
-                if gatherer.reasoning:
-                    yield ReasoningChunk(gatherer.take_reasoning())
-                elif gatherer.is_working and not text:
-                    yield TextChunk("")
-                if text:
-                    yield TextChunk(text)
-                if failure:
-                    raise failure
-        finish_reason = gatherer.finish()
-        rest = gatherer.end_text()
-        if gatherer.reasoning:
-            yield ReasoningChunk(gatherer.take_reasoning())
-        if rest:
-            yield TextChunk(rest)
-        for call in gatherer.calls():
+        text_filter = self._dialect.new_filter(request)
+        try:
+            response = await self._open(request)
+            async with (
+                response_errors(),
+                aclosing(response),
+                aclosing(_payloads(response)) as batches,
+            ):
+                while (batch := await _next(batches, gatherer)) is not None:
+                    text, failure = gatherer.add_all(batch)
+                    if text_filter is not None and text:
+                        text = text_filter.feed(text)
+                        gatherer.is_working = True
+                    if gatherer.reasoning:
+                        yield ReasoningChunk(gatherer.take_reasoning())
+                    elif gatherer.is_working and not text:
+                        yield TextChunk("")
+                    if text:
+                        yield TextChunk(text)
+                    if failure:
+                        raise failure
+            finish_reason = gatherer.finish()
+            rest = gatherer.end_text()
+            if gatherer.reasoning:
+                yield ReasoningChunk(gatherer.take_reasoning())
+            calls = [*gatherer.calls()]
+            if text_filter is not None:
+                rest = text_filter.feed(rest) + text_filter.end(called=bool(calls))
+            if rest:
+                yield TextChunk(rest)
+        except ProviderError as error:
+            model = self._profile.upstream_id
+            logger.warning("provider_failed", model=model, code=error.code, said=error.said)
+            raise
+        for call in calls:
             yield CallChunk(call)
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
 
     async def _open(self, request: ModelRequest) -> "httpx2.Response":
-        """Send the request; again without fields that the model refuses, and with or without
+        """Send the request; again without parameters that the model refuses, and with or without
         reasoning_content, as it demands."""
         client = await shared_client(
             self._base_url, self._api_key, connect_seconds=self._connect_seconds
         )
         key = (self._base_url, self._profile.upstream_id)
-        unknown = _unknown_fields.setdefault(key, set())
+        refused = _refused_parameters.setdefault(key, set())
         shape = _shapes.get(key)
         others = iter((with_reasoning, without_fields))
         while True:
             messages = shape(request.messages) if shape else request.messages
-            fields = self._fields(replace(request, messages=messages), unknown)
+            fields = self._fields(replace(request, messages=messages), refused)
             try:
                 response = await send(client, "/chat/completions", as_json(fields))
             except ProviderError as error:
-                field = _refused_field(error)
-                if field == REASONING and (other := next(others, None)):
+                if _names_reasoning(error) and (other := next(others, None)):
                     shape = other
-                elif field in fields:
-                    unknown.add(field)
-                else:
+                    continue
+                parameter = refused_parameter(error, fields, self._profile.parameters)
+                if parameter is None:
                     raise
+                refused.add(parameter)
+                logger.warning(
+                    "parameter_refused", model=self._profile.upstream_id, parameter=parameter
+                )
             else:
                 if shape:
                     _shapes[key] = shape
                 return response
 
-    def _fields(self, request: ModelRequest, unknown: set[str]) -> dict[str, Any]:
-        fields = dict(request.extra)
-        if not (self._dialect.allows_parallel_calls and request.tools):  # it would be refused
-            fields.pop("parallel_tool_calls", None)
-        fields |= self._dialect.request_fields(request)
-        fields |= {"model": self._profile.upstream_id, "stream": True}
-        optional = {
+    def _fields(self, request: ModelRequest, refused: Collection[str]) -> dict[str, Any]:
+        asked = {
+            **request.extra,
             "temperature": request.temperature,
             "top_p": request.top_p,
             "max_tokens": request.max_output_tokens,
@@ -255,39 +285,60 @@ class OpenAIModel:
             "response_format": request.response_format,
             "stream_options": {"include_usage": True},
         }
-        if "max_tokens" in unknown:
-            optional["max_completion_tokens"] = optional["max_tokens"]
-        return fields | {k: v for k, v in optional.items() if v is not None and k not in unknown}
+        fields = sent_parameters(asked, self._profile.parameters, refused)
+        if not (self._dialect.allows_parallel_calls and request.tools):  # it would be refused
+            fields.pop("parallel_tool_calls", None)
+        fields |= self._dialect.request_fields(request)
+        if "tool_choice" in refused and fields.get("tool_choice") == "auto":
+            del fields["tool_choice"]
+        return fields | {"model": self._profile.upstream_id, "stream": True}
 
 
-_unknown_fields: dict[tuple[str, str], set[str]] = {}
-"""(base URL, upstream id) -> fields that model refused, learnt by asking once per process."""
+_refused_parameters: dict[tuple[str, str], set[str]] = {}
+"""(base URL, upstream id) -> parameters that model refused, learnt by asking once per process."""
 
 _shapes: dict[tuple[str, str], Callable[[Sequence[ProviderMessage]], list[ProviderMessage]]] = {}
 """The same -> what messages must go through for that model: reasoning_content on every answer, or
 on none. Missing as long as it takes them as they are."""
 
 
-def _refused_field(error: ProviderError) -> str:
-    """Return which optional field the provider did not know, or missed, or ""."""
-    if error.code != "provider_rejected":
-        return ""
-    for name in ("stream_options", REASONING):
-        if name in error.message:
-            return name
-    return "max_tokens" if "max_completion_tokens" in error.message else ""
+def _names_reasoning(error: ProviderError) -> bool:
+    return error.code == "provider_rejected" and REASONING in error.message
 
 
 async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], None]:
-    """Yield the body's payloads as they come; one JSON object from servers that never stream."""
-    if response.headers.get("content-type", "").startswith("application/json"):
-        yield [await response.aread()]
-        return
-    lines = EventLines()
+    """Yield the body's payloads as they come; one JSON text from servers that do not stream.
+
+    Which of the two it is the body's beginning says: servers label either as the other.
+    """
     async with aclosing(response.aiter_bytes()) as blocks:
+        begun = b""
+        async for block in blocks:
+            begun += block
+            if first := begun.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]:
+                break
+        else:
+            return
+        if first in b"{[":
+            yield [await _rest_of(blocks, begun)]
+            return
+        if first == b"<":  # a page, mostly of a proxy, or where an address lacks its /v1
+            raise fault("provider_malformed", said="It answered with a page of HTML or XML.")
+        lines = EventLines()
+        yield lines.feed(begun)
         async for block in blocks:
             yield lines.feed(block)
-    yield lines.end()
+        yield lines.end()
+
+
+async def _rest_of(blocks: AsyncIterator[bytes], begun: bytes) -> bytes:
+    """Return a whole body, without a byte order mark. Raises ProviderError."""
+    body = bytearray(begun)
+    async for block in blocks:
+        body += block
+        if len(body) > MAX_BODY_BYTES:
+            raise fault("provider_malformed", said=f"It sent more than {MAX_BODY_BYTES} bytes.")
+    return bytes(body).removeprefix(BYTE_ORDER_MARK).strip()
 
 
 async def _next(
