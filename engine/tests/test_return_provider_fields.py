@@ -265,7 +265,7 @@ def test_the_thoughts_of_a_plain_answer_are_not_kept() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_model, "_shapes", {})
+    monkeypatch.setattr(openai_model, "_mends", {})
 
 
 def parts_of(provider: RunningProvider, upstream_id: str, messages: list[Any]) -> list[Any]:
