@@ -153,8 +153,9 @@ def test_a_model_that_wants_thoughts_takes_over_from_one_that_has_none(alice, ne
 
 @pytest.mark.parametrize("name", BOTH)
 def test_viewers_see_nothing_of_it(alice, new_model, name):
+    """What was thought is shown by itself (`test_show_reasoning`), unless the assistant hides it."""
     new_model(name)
-    turn = ask(alice, name, LOOP)
+    turn = ask(alice, name, LOOP, hide_reasoning=True)
     run(turn)
     assert any(fields_of("tool_call"))
     told = [
