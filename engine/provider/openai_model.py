@@ -38,6 +38,7 @@ from engine.provider.model import (
     ModelProfile,
     ModelRequest,
     ProviderError,
+    ReasoningChunk,
     ReplyEnd,
     ReplyPart,
     TextChunk,
@@ -217,13 +218,22 @@ class OpenAIModel:
                     if text_filter is not None and text:
                         text = text_filter.feed(text)
                         gatherer.is_working = True
-                    if text or gatherer.is_working:
+                    if gatherer.reasoning:
+                        yield ReasoningChunk(gatherer.take_reasoning())
+                    elif gatherer.is_working and not text:
+                        yield TextChunk("")
+                    if text:
                         yield TextChunk(text)
                     if failure:
                         raise failure
             finish_reason = gatherer.finish()
+            rest = gatherer.end_text()
+            if gatherer.reasoning:
+                yield ReasoningChunk(gatherer.take_reasoning())
             calls = [*gatherer.calls()]
-            if text_filter is not None and (rest := text_filter.end(called=bool(calls))):
+            if text_filter is not None:
+                rest = text_filter.feed(rest) + text_filter.end(called=bool(calls))
+            if rest:
                 yield TextChunk(rest)
         except ProviderError as error:
             model = self._profile.upstream_id
