@@ -212,7 +212,10 @@ HABITS = [
     Habit("cut-anywhere", "any, behind proxies", "is cut into pieces within characters", _cut_fine),
     Habit("gzip", "any, behind proxies", "is compressed", _gzip),
     Habit(
-        "half-characters", "servers that count in UTF-16", "sends half an emoji per event", _of_utf16
+        "half-characters",
+        "servers that count in UTF-16",
+        "sends half an emoji per event",
+        _of_utf16,
     ),
     Habit(
         "nul",
@@ -300,9 +303,7 @@ HABITS = [
         "ends in the chunk of its last text",
         sends([*texts(PIECES[:-1]), chunk({"content": PIECES[-1]}, "stop"), counted()]),
     ),
-    Habit(
-        "no-last-delta", "small servers", "ends with a choice without a delta", _no_deltas
-    ),
+    Habit("no-last-delta", "small servers", "ends with a choice without a delta", _no_deltas),
     Habit(
         "delta-and-message", "Perplexity", "sends the message so far beside each delta", _perplexity
     ),
