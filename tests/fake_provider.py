@@ -6,6 +6,8 @@ URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and ch
 
     GET  /v1/models              the names in tests.fake_behaviours
     POST /v1/chat/completions    stream or not; usage; tools, functions, chatglm3; JSON schema
+    POST /v1/messages            Anthropic's API (tests.fake_anthropic), strict
+    POST /v1/responses           OpenAI's newer API (tests.fake_responses), strict
     POST /v1/embeddings          unit vectors, float or base64, `dimensions` honoured
     POST /v1/audio/speech        bytes that begin as an MP3 does, then the text
     POST /v1/audio/transcriptions  the text behind those bytes
@@ -43,7 +45,7 @@ from urllib.parse import parse_qs
 import orjson
 import uvicorn
 
-from tests import fake_answers, fake_habits
+from tests import fake_answers, fake_anthropic, fake_habits, fake_responses
 from tests.fake_behaviours import BEHAVIOURS, Behaviour, behaviour_of
 from tests.fake_chat import HANG_SECONDS, ChatAnswer
 
@@ -77,6 +79,9 @@ class FakeProvider:
         method, path = scope["method"], scope["path"].rstrip("/")
         if method == "POST" and path.endswith("/chat/completions"):
             await self._chat(receive, send)
+        elif method == "POST" and path.endswith(("/messages", "/responses")):
+            vendor = fake_anthropic if path.endswith("/messages") else fake_responses
+            await self._answer_as(vendor, scope, receive, send)
         elif method == "POST" and path.endswith("/embeddings"):
             await self._embeddings(receive, send)
         elif method == "POST" and path.endswith("/audio/speech"):
@@ -176,6 +181,24 @@ class FakeProvider:
         async for tokens, chunk in answer.stream():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             self.stats["tokens"] += tokens
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _answer_as(self, vendor: Any, scope: Json, receive: Receive, send: Send) -> None:
+        body = await read_body(receive)
+        self.requests.append(body)
+        try:
+            whole, stream = vendor.answer(dict(scope["headers"]), body)
+        except vendor.Refused as error:
+            await send_json(send, error.body, error.status, ((b"retry-after", b"1.5"),))
+            return
+        if stream is None:
+            await send_json(send, whole)
+            return
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for start in range(0, len(stream), 700):  # cut anywhere, as networks do
+            piece = stream[start : start + 700]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
     async def _embeddings(self, receive: Receive, send: Send) -> None:
