@@ -219,6 +219,10 @@ class LanguageModelAdmin(OperatorAdmin):
         "tool_dialect": "Functions is the older form: one call at a time. See docs/providers.md.",
         "system_position": "First suits providers' caches; last suits models that follow the end "
         "of a prompt more closely.",
+        "allowed_parameters": "A list of names. Other optional parameters are not sent. Empty: all "
+        "are. max_completion_tokens without max_tokens sends the limit under that name.",
+        "extra_parameters": 'Sent unless the request says otherwise: {"reasoning_effort": "low"}.',
+        "forced_parameters": 'Sent whatever the request says: {"temperature": 1}. null: never sent.',
         "price_out": "Price of a million completion tokens.",
         "price_cached": "Price of a million cached prompt tokens. Empty: the same as price in.",
     }

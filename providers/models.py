@@ -16,6 +16,7 @@ from accounts.principal import Principal
 from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.rows import Row
 from engine.provider.dialects import DIALECTS
+from providers.parameter_checks import check_parameter_names, check_parameters
 from providers.presets import PRESETS
 
 OFFLINE_URL = "offline:"
@@ -63,7 +64,8 @@ class SystemPosition(models.TextChoices):
 class LanguageModel(Row):
     """A chat model under the alias that clients use. Prices are per million tokens.
 
-    With `price_cached` None, cached tokens cost as much as other prompt tokens.
+    With `price_cached` None, cached tokens cost as much as other prompt tokens. The columns of
+    parameters are `engine.provider.model.ParameterRules`.
     """
 
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="models")
@@ -81,6 +83,11 @@ class LanguageModel(Row):
     system_position = models.CharField(
         max_length=12, choices=SystemPosition.choices, default=SystemPosition.FIRST
     )
+    allowed_parameters = models.JSONField(
+        default=list, blank=True, validators=[check_parameter_names]
+    )
+    extra_parameters = models.JSONField(default=dict, blank=True, validators=[check_parameters])
+    forced_parameters = models.JSONField(default=dict, blank=True, validators=[check_parameters])
     price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     price_cached = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)

@@ -18,7 +18,7 @@ from django.db.models import Q, QuerySet
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Unavailable
 from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
-from engine.provider.model import Model, ModelProfile, SystemPosition, Usage
+from engine.provider.model import Model, ModelProfile, ParameterRules, SystemPosition, Usage
 from engine.provider.offline import OfflineModel
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy
@@ -54,6 +54,8 @@ class ListedModel:
     default: bool
     default_vision: bool
     offline: bool
+    allowed_parameters: list[str]
+    forced_parameters: list[str]
     created_at: datetime
 
 
@@ -134,6 +136,11 @@ def profile_of(row: LanguageModel) -> ModelProfile:
         tool_dialect=row.tool_dialect,
         system_position=cast(SystemPosition, row.system_position),
         sender=sender_of(row.provider.base_url, row.upstream_id),
+        parameters=ParameterRules(
+            allowed=frozenset(row.allowed_parameters),
+            extra=row.extra_parameters,
+            forced=row.forced_parameters,
+        ),
     )
 
 
@@ -237,6 +244,8 @@ def _list_model(row: LanguageModel) -> ListedModel:
         default=row.default,
         default_vision=row.default_vision,
         offline=row.provider.is_offline,
+        allowed_parameters=sorted(row.allowed_parameters),
+        forced_parameters=sorted(row.forced_parameters),
         created_at=row.created_at,
     )
 

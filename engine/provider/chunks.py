@@ -1,13 +1,11 @@
-"""Turn a provider's stream from bytes into a reply: lines of server-sent events, then the parts.
+"""Gather a reply from the events of a provider's stream (`engine.provider.event_lines`).
 
-Pure: no I/O and no client library. Formats: https://html.spec.whatwg.org/multipage/
-server-sent-events.html and https://platform.openai.com/docs/api-reference/chat-streaming. The
-compatible servers differ in small ways; what is tolerated is said where it is done, everything
+Pure: no I/O and no client library. Format:
+https://platform.openai.com/docs/api-reference/chat-streaming. The compatible servers differ in small ways; what is tolerated is said where it is done, everything
 else raises ProviderError("provider_malformed").
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,41 +14,13 @@ from uuid import uuid4
 import orjson
 
 from engine.messages import MessageFields
-from engine.provider.dialects.dialect import call_pieces
-from engine.provider.faults import fault, fault_of_event
+from engine.provider.dialects.dialect import Dialect, EventReader, call_pieces
+from engine.provider.event_lines import DONE
+from engine.provider.faults import fault, fault_of_event, fault_of_list
+from engine.provider.finish_reasons import read_reason
 from engine.provider.model import ProviderError, Usage
 from engine.provider_fields import MESSAGE_FIELDS, FieldGatherer
 from engine.tool_calls import CALL_FIELDS, ToolCall
-
-DONE = b"[DONE]"
-MAX_LINE_BYTES = 8_000_000
-"""The longest line. A whole answer in one event is far below."""
-
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-
-
-class EventLines:
-    """Cuts bytes into the data of server-sent events, one payload per `data:` line.
-
-    Every provider writes an event's JSON on one line, so lines are not joined; a server that
-    forgets the blank line between events is understood as well.
-    """
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the payloads completed by these bytes, in order. Raises ProviderError."""
-        text = self._rest + data
-        lines = _LINE_END.split(text) if b"\r" in text else text.split(b"\n")
-        self._rest = lines.pop()
-        if len(self._rest) > MAX_LINE_BYTES:
-            raise fault("provider_malformed")
-        return [line[5:].strip() for line in lines if line.startswith(b"data:")]
-
-    def end(self) -> list[bytes]:
-        """Return the payload of an incomplete last line."""
-        return self.feed(b"\n")
 
 
 @dataclass(slots=True)
@@ -124,21 +94,43 @@ class ReplyGatherer:
         that the provider put into the stream."""
         self.is_working = False
         if not isinstance(event, dict):
-            raise fault("provider_malformed")
+            raise fault_of_list(event) if isinstance(event, list) else fault("provider_malformed")
         if event.get("error"):
             raise fault_of_event(event["error"])
         if event.get("usage"):
             self.usage = usage_of(event["usage"]) or self.usage
         elif "choices" not in event:
-            raise fault("provider_malformed")
+            return self._add_without_choices(event)
         choices = event.get("choices") or []
         if not isinstance(choices, list):
             raise fault("provider_malformed")
-        return self._add_choice(choices[0]) if choices else ""
+        text = ""
+        for choice in choices:
+            text += self._add_choice(choice)
+        if choices and self.finish_reason:
+            self._find_usage(event, choices[0])
+        return text
+
+    def _add_without_choices(self, event: dict[str, Any]) -> str:
+        """Pass over a sign of life (`{"type": "ping"}`). Raises ProviderError for anything else."""
+        if event.get("object") == "error" or event.get("type") == "error":
+            raise fault_of_event(event)
+        if event.get("type") == "ping":
+            return ""
+        raise fault("provider_malformed")
+
+    def _find_usage(self, event: dict[str, Any], choice: dict[str, Any]) -> None:
+        """Take counts that stand where OpenAI has none: Groq's `x_groq`, Moonshot's choice."""
+        if self.usage is None:
+            x_groq = event.get("x_groq")
+            counts = x_groq.get("usage") if isinstance(x_groq, dict) else choice.get("usage")
+            self.usage = usage_of(counts)
 
     def _add_choice(self, choice: Any) -> str:
         if not isinstance(choice, dict):
             raise fault("provider_malformed")
+        if choice.get("index"):  # another answer: one was asked for
+            return ""
         delta = choice.get("delta")
         if delta is None:
             delta = choice.get("message") or {}
@@ -229,12 +221,40 @@ class ReplyGatherer:
 
     def finish(self) -> str:
         """Return the finish reason in today's words; "tool_calls" whenever a reply simply ends with
-        calls (servers say "stop" or "function_call"). Raises ProviderError if none came."""
+        calls (servers say "stop" or "function_call"). Raises ProviderError if none came, or if it says that
+        the reply was cut off."""
         if not self.finish_reason:
             raise fault("provider_lost")
-        if self._calls and self.finish_reason in ("stop", "function_call", "tool_calls"):
+        reason = read_reason(self.finish_reason)
+        if self._calls and reason in ("stop", "function_call", "tool_calls"):
             return "tool_calls"
-        return self.finish_reason
+        return reason
+
+
+class TranslatingGatherer(ReplyGatherer):
+    """Gathers a reply from events of another API, which a reader turns into chunks."""
+
+    def __init__(self, reader: EventReader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def add(self, event: Any) -> str:
+        """Take an event, or a whole answer. Raises ProviderError."""
+        if not isinstance(event, dict) or (event.get("error") and "output" not in event):
+            return super().add(event)
+        text, is_working = "", False
+        for chunk in self._reader.read(event):
+            text += super().add(chunk)
+            is_working = is_working or self.is_working
+        self.is_working = is_working
+        self.is_done = bool(self.finish_reason)  # nothing that matters comes after
+        return text
+
+
+def gatherer_of(dialect: Dialect) -> ReplyGatherer:
+    if dialect.new_reader is None:
+        return ReplyGatherer(dialect.call_pieces)
+    return TranslatingGatherer(dialect.new_reader())
 
 
 def _storable(text: str) -> str:

@@ -41,7 +41,8 @@ class ProviderError(Exception):
     """The provider failed. `code` is the decision a caller makes; the text is for people.
 
     The text never carries keys or bodies of other tenants. `retry_after_seconds` is what the
-    provider asked for, or None.
+    provider asked for, or None. `said` is what it said in its own words, for operators alone;
+    `parameter` which parameter of the request it named, "" for none.
     """
 
     def __init__(
@@ -50,15 +51,32 @@ class ProviderError(Exception):
         message: str,
         *,
         retry_after_seconds: float | None = None,
+        said: str = "",
+        parameter: str = "",
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.retry_after_seconds = retry_after_seconds
+        self.said = said
+        self.parameter = parameter
 
     @property
     def retryable(self) -> bool:
         return self.code in RETRYABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRules:
+    """What an operator says of one model's parameters.
+
+    Of sampling and vendors' parameters only `allowed` ones are sent, all if it is empty. `extra` are
+    sent unless the request says otherwise; `forced` whatever it says, None: not at all.
+    """
+
+    allowed: frozenset[str] = frozenset()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    forced: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +94,8 @@ class ModelProfile:
     system_position: SystemPosition = "first"
     sender: str = ""
     """Marks the fields that are to go back to it (`engine.provider_fields.sender_of`)."""
+
+    parameters: ParameterRules = field(default_factory=ParameterRules, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

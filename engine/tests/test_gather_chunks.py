@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.provider.chunks import EventLines, ReplyGatherer
+from engine.provider.chunks import ReplyGatherer
+from engine.provider.event_lines import EventLines
 from engine.provider.model import ProviderError, Usage
 
 
@@ -46,7 +47,7 @@ def test_lines_are_cut_wherever_the_bytes_are(wire: bytes) -> None:
 
 
 def test_an_endless_line_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.provider.chunks.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("engine.provider.event_lines.MAX_LINE_BYTES", 10)
     with pytest.raises(ProviderError) as caught:
         EventLines().feed(b"data: 0123456789")
     assert caught.value.code == "provider_malformed"

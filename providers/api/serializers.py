@@ -23,6 +23,14 @@ class ModelSerializer(serializers.Serializer[Any]):
     offline = serializers.BooleanField(
         help_text="The built-in model, which only quotes what it is given."
     )
+    allowed_parameters = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The only optional parameters of a request that it gets; empty: all of them.",
+    )
+    forced_parameters = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Parameters that are set for this model, whatever a request says.",
+    )
 
 
 class ModelPageSerializer(serializers.Serializer[Any]):

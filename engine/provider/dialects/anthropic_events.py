@@ -49,8 +49,6 @@ class EventReader:
                     yield from self._start(index, dict(block))
                     yield from self._stop(index)
                 yield self._end(event.get("stop_reason"))
-            case "error":
-                yield {"error": event["error"]}
 
     def _start(self, index: Any, block: Json) -> Iterator[Json]:
         self._blocks[index] = block

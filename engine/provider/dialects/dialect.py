@@ -39,13 +39,6 @@ class EventReader(Protocol):
         ...
 
 
-class ChunkReader:
-    """Reads events that are chunks already."""
-
-    def read(self, event: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-        return (event,)
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """`request_fields` returns the fields of a request that depend on the dialect, without empty
@@ -64,4 +57,4 @@ class Dialect:
     parameters: Callable[[Mapping[str, Any], ModelRequest, ModelProfile], Mapping[str, Any]] = (
         chat_parameters
     )
-    new_reader: Callable[[], EventReader] = ChunkReader
+    new_reader: Callable[[], EventReader] | None = None

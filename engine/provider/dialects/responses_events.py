@@ -50,7 +50,7 @@ class EventReader:
             case "response.completed" | "response.incomplete" | "response.failed":
                 yield _end(event["response"])
             case "error":
-                yield {"error": event.get("error") or event}
+                yield {"error": event}
 
     def _whole(self, response: Mapping[str, Any]) -> Iterator[Json]:
         for index, item in enumerate(response["output"]):
