@@ -23,7 +23,15 @@ Json = dict[str, Any]
 
 FIELDS = {
     *("model", "messages", "max_tokens", "system", "tools", "tool_choice", "stream", "thinking"),
-    *("stop_sequences", "temperature", "top_p", "top_k", "metadata", "service_tier", "output_config"),
+    *(
+        "stop_sequences",
+        "temperature",
+        "top_p",
+        "top_k",
+        "metadata",
+        "service_tier",
+        "output_config",
+    ),
 }
 IMAGE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 LOOKBACK_BLOCKS = 20
@@ -37,7 +45,9 @@ written_prefixes: set[str] = set()
 
 
 class Refused(Exception):
-    def __init__(self, message: str, kind: str = "invalid_request_error", status: int = 400) -> None:
+    def __init__(
+        self, message: str, kind: str = "invalid_request_error", status: int = 400
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.body = {"type": "error", "error": {"type": kind, "message": message}}
@@ -96,7 +106,9 @@ def _check(request: Json) -> None:
     for block in request.get("system", []):
         _demand(block["text"].strip(), "system: text content blocks must be non-empty")
     messages = request["messages"]
-    _demand(messages and messages[0]["role"] == "user", "messages: first message must use the user role")
+    _demand(
+        messages and messages[0]["role"] == "user", "messages: first message must use the user role"
+    )
     for number, message in enumerate(messages):
         _demand(message["role"] in ("user", "assistant"), f'Unexpected role "{message["role"]}"')
         _demand(message["content"], f"messages.{number}: all messages must have non-empty content")
@@ -104,22 +116,33 @@ def _check(request: Json) -> None:
             _check_block(block, message["role"], request)
     _check_calls(messages, {tool["name"] for tool in tools})
     marks = orjson.dumps(request).count(b'"cache_control"')
-    _demand(marks <= MAX_MARKS, f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
+    _demand(
+        marks <= MAX_MARKS,
+        f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.",
+    )
 
 
 def _check_parameters(request: Json) -> None:
     thinking = request.get("thinking", {"type": "disabled"})
     is_thinking = thinking["type"] != "disabled"
     if thinking["type"] == "adaptive":
-        _demand(request["model"] != "claude-older", "adaptive thinking is not supported on this model")
+        _demand(
+            request["model"] != "claude-older", "adaptive thinking is not supported on this model"
+        )
     if thinking["type"] == "enabled":
         _demand(thinking["budget_tokens"] >= 1024, "thinking.enabled.budget_tokens: at least 1024")
         enough = thinking["budget_tokens"] < request["max_tokens"]
         _demand(enough, "`max_tokens` must be greater than `thinking.budget_tokens`.")
     for name in ("temperature", "top_k", "top_p"):
-        _demand(not is_thinking or name not in request, f"`{name}` may not be set when thinking is enabled")
+        _demand(
+            not is_thinking or name not in request,
+            f"`{name}` may not be set when thinking is enabled",
+        )
     choice = request.get("tool_choice", {"type": "auto"})["type"]
-    _demand(not is_thinking or choice in ("auto", "none"), "Thinking may not be enabled when tool_choice forces tool use.")
+    _demand(
+        not is_thinking or choice in ("auto", "none"),
+        "Thinking may not be enabled when tool_choice forces tool use.",
+    )
     _demand(0 <= request.get("temperature", 1) <= 1, "temperature: range: 0..1")
     both = "temperature" in request and "top_p" in request
     _demand(not both, "`temperature` and `top_p` cannot both be specified for this model.")
@@ -130,9 +153,15 @@ def _check_parameters(request: Json) -> None:
 def _check_block(block: Json, role: str, request: Json) -> None:
     match block["type"]:
         case "text":
-            _demand(block["text"].strip(), "messages: text content blocks must contain non-whitespace text")
+            _demand(
+                block["text"].strip(),
+                "messages: text content blocks must contain non-whitespace text",
+            )
         case "thinking":
-            _demand("cache_control" not in block, "thinking: cache_control: Extra inputs are not permitted")
+            _demand(
+                "cache_control" not in block,
+                "thinking: cache_control: Extra inputs are not permitted",
+            )
             is_signed = block["signature"] == signature(block["thinking"])
             _demand(is_signed, "Invalid `signature` in `thinking` block")
         case "redacted_thinking":
@@ -140,16 +169,24 @@ def _check_block(block: Json, role: str, request: Json) -> None:
         case "image":
             source = block["source"]
             if source["type"] == "base64":
-                _demand(source["media_type"] in IMAGE_TYPES, "media_type: Input should be 'image/jpeg', …")
+                _demand(
+                    source["media_type"] in IMAGE_TYPES,
+                    "media_type: Input should be 'image/jpeg', …",
+                )
             else:
                 _demand(source["url"].startswith("https://"), "Only HTTPS URLs are supported.")
         case "tool_use":
             _demand(role == "assistant", "`tool_use` blocks can only be in `assistant` messages")
-            _demand(isinstance(block["input"], dict), "tool_use.input: Input should be a valid dictionary")
+            _demand(
+                isinstance(block["input"], dict),
+                "tool_use.input: Input should be a valid dictionary",
+            )
         case "tool_result":
             _demand(role == "user", "`tool_result` blocks can only be in `user` messages")
         case kind:
-            raise Refused(f"Input tag '{kind}' found using 'type' does not match any of the expected tags")
+            raise Refused(
+                f"Input tag '{kind}' found using 'type' does not match any of the expected tags"
+            )
 
 
 def _check_calls(messages: Sequence[Json], tools: set[str]) -> None:
@@ -160,14 +197,22 @@ def _check_calls(messages: Sequence[Json], tools: set[str]) -> None:
         results = [each["tool_use_id"] for each in blocks if each["type"] == "tool_result"]
         first = [each["type"] == "tool_result" for each in blocks[: len(results)]]
         is_answered = set(results) >= waiting and all(first)
-        _demand(is_answered, "`tool_use` ids were found without `tool_result` blocks immediately after")
+        _demand(
+            is_answered, "`tool_use` ids were found without `tool_result` blocks immediately after"
+        )
         is_known = set(results) <= waiting and len(results) == len(set(results))
         _demand(is_known, "unexpected `tool_use_id` found in `tool_result` blocks")
         waiting = set()
         for block in [each for each in blocks if each["type"] == "tool_use"]:
-            _demand(_ID.fullmatch(block["id"]), "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
+            _demand(
+                _ID.fullmatch(block["id"]),
+                "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+            )
             _demand(block["id"] not in seen, "`tool_use` ids must be unique")
-            _demand(block["name"] in tools, "Requests which include `tool_use` blocks must define tools.")
+            _demand(
+                block["name"] in tools,
+                "Requests which include `tool_use` blocks must define tools.",
+            )
             waiting.add(block["id"])
             seen.add(block["id"])
     _demand(not waiting, "`tool_use` ids were found without `tool_result` blocks immediately after")

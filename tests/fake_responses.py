@@ -23,7 +23,15 @@ Json = dict[str, Any]
 
 FIELDS = {
     *("model", "input", "instructions", "stream", "store", "include", "tools", "tool_choice"),
-    *("parallel_tool_calls", "max_output_tokens", "temperature", "top_p", "text", "reasoning", "user"),
+    *(
+        "parallel_tool_calls",
+        "max_output_tokens",
+        "temperature",
+        "top_p",
+        "text",
+        "reasoning",
+        "user",
+    ),
     *("metadata", "service_tier", "prompt_cache_key", "safety_identifier", "truncation"),
 }
 PARTS = {
@@ -35,7 +43,9 @@ PARTS = {
 
 
 class Refused(Exception):
-    def __init__(self, message: str, param: str | None = None, status: int = 400, code: str | None = None) -> None:
+    def __init__(
+        self, message: str, param: str | None = None, status: int = 400, code: str | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         kind = "invalid_request_error" if status == 400 else "requests"
@@ -74,15 +84,33 @@ def _check(request: Json) -> None:
     _demand(request.get("store") is False, "These tests store nothing.", "store")
     is_encrypted = "reasoning.encrypted_content" in request.get("include", [])
     is_plain = request["model"] == "gpt-plain"
-    _demand(not (is_encrypted and is_plain), "Encrypted content is not supported with this model.", "include")
+    _demand(
+        not (is_encrypted and is_plain),
+        "Encrypted content is not supported with this model.",
+        "include",
+    )
     limit = request.get("max_output_tokens", 16)
-    _demand(limit >= 16, "Invalid 'max_output_tokens': integer below minimum value.", "max_output_tokens")
+    _demand(
+        limit >= 16,
+        "Invalid 'max_output_tokens': integer below minimum value.",
+        "max_output_tokens",
+    )
     is_cool = request["model"] != "gpt-thinks" or "temperature" not in request
-    _demand(is_cool, "Unsupported parameter: 'temperature' is not supported with this model.", "temperature")
+    _demand(
+        is_cool,
+        "Unsupported parameter: 'temperature' is not supported with this model.",
+        "temperature",
+    )
     for tool in request.get("tools", []):
-        _demand(tool.keys() >= {"type", "name", "parameters", "strict"}, "Missing required parameter: 'tools[0].name'.")
+        _demand(
+            tool.keys() >= {"type", "name", "parameters", "strict"},
+            "Missing required parameter: 'tools[0].name'.",
+        )
         closed = tool["parameters"].get("additionalProperties") is False
-        _demand(closed or not tool["strict"], "Invalid schema for function: 'additionalProperties' is required")
+        _demand(
+            closed or not tool["strict"],
+            "Invalid schema for function: 'additionalProperties' is required",
+        )
     wanted = request.get("text", {}).get("format", {"type": "text"})
     is_named = wanted["type"] != "json_schema" or {"name", "schema"} <= wanted.keys()
     _demand(is_named, "Missing required parameter: 'text.format.name'.", "text.format.name")
@@ -96,20 +124,32 @@ def _check_input(items: Sequence[Json]) -> None:
             case "message":
                 content = item["content"]
                 kinds = {part["type"] for part in content} if isinstance(content, list) else set()
-                _demand(kinds <= PARTS[item["role"]], f"Invalid value: {kinds}.", f"input[{number}]")
+                _demand(
+                    kinds <= PARTS[item["role"]], f"Invalid value: {kinds}.", f"input[{number}]"
+                )
             case "function_call":
                 _demand(isinstance(item["arguments"], str), "Invalid type for 'arguments'.")
                 waiting.append(item["call_id"])
             case "function_call_output":
                 is_known = item["call_id"] in waiting
-                _demand(is_known, "No tool call found for function call output with call_id", "input")
+                _demand(
+                    is_known, "No tool call found for function call output with call_id", "input"
+                )
                 waiting.remove(item["call_id"])
             case "reasoning":
                 sealed = [encrypted(part["text"]) for part in item["summary"]]
-                _demand([item.get("encrypted_content")] == sealed, "The encrypted content could not be verified.")
+                _demand(
+                    [item.get("encrypted_content")] == sealed,
+                    "The encrypted content could not be verified.",
+                )
                 after = items[number + 1] if number + 1 < len(items) else {}
-                is_followed = after.get("type") == "function_call" or after.get("role") == "assistant"
-                _demand(is_followed, f"Item '{item['id']}' of type 'reasoning' was provided without its required following item.")
+                is_followed = (
+                    after.get("type") == "function_call" or after.get("role") == "assistant"
+                )
+                _demand(
+                    is_followed,
+                    f"Item '{item['id']}' of type 'reasoning' was provided without its required following item.",
+                )
             case kind:
                 raise Refused(f"Invalid value: '{kind}'.", f"input[{number}].type")
     _demand(not waiting, f"No tool output found for function call {waiting[:1]}.", "input")
@@ -145,12 +185,18 @@ def _response(request: Json) -> Json:
         output.append(reasoning | sealed)
     for number, tool in enumerate(tools[:2]):
         values = dict.fromkeys(tool["parameters"].get("properties", {}), "Ulm")
-        call = {"type": "function_call", "id": f"fc_{tag}{number}", "call_id": f"call_{tag}{number}"}
+        call = {
+            "type": "function_call",
+            "id": f"fc_{tag}{number}",
+            "call_id": f"call_{tag}{number}",
+        }
         output.append(call | {"name": tool["name"], "arguments": orjson.dumps(values).decode()})
     if not tools:
         said = " ".join(results) or "Hello from OpenAI."
         part = {"type": "output_text", "text": said, "annotations": []}
-        output.append({"type": "message", "id": f"msg_{tag}", "role": "assistant", "content": [part]})
+        output.append(
+            {"type": "message", "id": f"msg_{tag}", "role": "assistant", "content": [part]}
+        )
     response: Json = {
         "id": f"resp_{tag}",
         "object": "response",
@@ -199,19 +245,25 @@ def _item_events(index: int, item: Json) -> Iterator[bytes]:
             yield _event("response.output_item.added", {**at, "item": item | {"content": []}})
             text = item["content"][0]["text"]
             for delta in (text[:4], text[4:]):
-                yield _event("response.output_text.delta", {**at, "content_index": 0, "delta": delta})
+                yield _event(
+                    "response.output_text.delta", {**at, "content_index": 0, "delta": delta}
+                )
             yield _event("response.output_text.done", {**at, "content_index": 0, "text": text})
         case "function_call":
             yield _event("response.output_item.added", {**at, "item": item | {"arguments": ""}})
             for delta in (item["arguments"][:5], item["arguments"][5:]):
                 yield _event("response.function_call_arguments.delta", {**at, "delta": delta})
-            yield _event("response.function_call_arguments.done", {**at, "arguments": item["arguments"]})
+            yield _event(
+                "response.function_call_arguments.done", {**at, "arguments": item["arguments"]}
+            )
         case "reasoning":
             yield _event("response.output_item.added", {**at, "item": item | {"summary": []}})
             for number, part in enumerate(item["summary"]):
                 place = {**at, "summary_index": number}
                 yield _event("response.reasoning_summary_part.added", {**place, "part": part})
-                yield _event("response.reasoning_summary_text.delta", {**place, "delta": part["text"]})
+                yield _event(
+                    "response.reasoning_summary_text.delta", {**place, "delta": part["text"]}
+                )
     yield _event("response.output_item.done", {**at, "item": item})
 
 

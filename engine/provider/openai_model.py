@@ -137,7 +137,9 @@ async def send(
     """Return the provider's answer to this JSON, its status good, its body unread: the caller closes
     it. A header of None is not sent. Raises ProviderError.
     """
-    return await _ask(client.post, path, {"Content-Type": "application/json", **headers}, content=body)
+    return await _ask(
+        client.post, path, {"Content-Type": "application/json", **headers}, content=body
+    )
 
 
 async def fetch(

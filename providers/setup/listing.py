@@ -57,9 +57,7 @@ async def _entries(base_url: str, api_key: str, preset: Preset) -> list[Mapping[
     if path.startswith("//"):
         address = urlsplit(base_url)
         base_url, path = f"{address.scheme}://{address.netloc}", path[1:]
-    client = await shared_client(
-        base_url, api_key, connect_seconds=settings.AMBER_CONNECT_SECONDS
-    )
+    client = await shared_client(base_url, api_key, connect_seconds=settings.AMBER_CONNECT_SECONDS)
     headers = DIALECTS[preset.dialect].headers(api_key)
     try:
         async with asyncio.timeout(LIST_SECONDS):

@@ -43,7 +43,9 @@ class Command(BaseCommand):
             else:
                 self._check(provider, options["model"])
         except DecryptError:
-            raise CommandError("Its key cannot be decrypted. Enter it again in the admin.") from None
+            raise CommandError(
+                "Its key cannot be decrypted. Enter it again in the admin."
+            ) from None
         except (AmberError, ProviderError) as error:
             raise CommandError(error.message) from None
 
