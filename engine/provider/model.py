@@ -100,17 +100,22 @@ class ModelProfile:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply as the provider counted them (or as Amber estimated them)."""
+    """Tokens of one reply as the provider counted them (or as Amber estimated them).
+
+    `cached_tokens` are part of the prompt's, `reasoning_tokens` of the completion's.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     @property
@@ -140,6 +145,14 @@ class TextChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningChunk:
+    """What the model thinks, for people to read. What it wants back of that is in the
+    `provider_fields`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallChunk:
     """One whole tool call; models gather the pieces themselves. `reply_id` is None here."""
 
@@ -155,10 +168,10 @@ class ReplyEnd:
 
     finish_reason: str
     usage: Usage | None = None
-    provider_fields: MessageFields = field(default_factory=MessageFields)
+    provider_fields: MessageFields = field(default_factory=dict)
 
 
-ReplyPart = TextChunk | CallChunk | ReplyEnd
+ReplyPart = TextChunk | ReasoningChunk | CallChunk | ReplyEnd
 
 
 class Model(Protocol):
@@ -168,7 +181,8 @@ class Model(Protocol):
     def profile(self) -> ModelProfile: ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
-        """Yield one reply: text as it comes, then whole calls, then exactly one ReplyEnd.
+        """Yield one reply: text and reasoning as they come, then whole calls, then exactly one
+        ReplyEnd.
 
         Closing the generator or cancelling its task closes the upstream socket at once.
         Raises ProviderError; a stream that ends without a finish reason is `provider_lost`.

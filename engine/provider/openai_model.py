@@ -39,6 +39,7 @@ from engine.provider.model import (
     ModelProfile,
     ModelRequest,
     ProviderError,
+    ReasoningChunk,
     ReplyEnd,
     ReplyPart,
     TextChunk,
@@ -218,7 +219,7 @@ class OpenAIModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
         """Stream as `engine.provider.model.Model` says. What arrives together is one TextChunk; an
-        empty one means that the model works without showing text (it writes a call, it thinks).
+        empty one means that the model works without showing text (it writes a call).
 
         What a provider said of its failure goes into the log.
         """
@@ -232,16 +233,25 @@ class OpenAIModel:
             ):
                 while (batch := await _next(batches, gatherer)) is not None:
                     text, failure = gatherer.add_all(batch)
-                    if text or gatherer.is_working:
+                    if gatherer.reasoning:
+                        yield ReasoningChunk(gatherer.take_reasoning())
+                    elif gatherer.is_working and not text:
+                        yield TextChunk("")
+                    if text:
                         yield TextChunk(text)
                     if failure:
                         raise failure
             finish_reason = gatherer.finish()
+            rest = gatherer.end_text()
             calls = [*gatherer.calls()]
         except ProviderError as error:
             model = self._profile.upstream_id
             logger.warning("provider_failed", model=model, code=error.code, said=error.said)
             raise
+        if gatherer.reasoning:
+            yield ReasoningChunk(gatherer.take_reasoning())
+        if rest:
+            yield TextChunk(rest)
         for call in calls:
             yield CallChunk(call)
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())

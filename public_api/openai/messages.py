@@ -57,7 +57,7 @@ class RequestMessage:
     name: str = ""
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
-    provider_fields: MessageFields = field(default_factory=MessageFields)
+    provider_fields: MessageFields = field(default_factory=dict)
     sender: str = ""
 
     @property

@@ -15,6 +15,7 @@ from engine.tool_calls import ToolCall, item_form
 from engine.tools import ToolChoice, ToolSpec
 from public_api.completions.chunks import CUT_SHORT, DOCUMENT_ADDRESS
 from public_api.openai.growing_answer import AnswerShown, Citation
+from public_api.responses.items import OF_CALL
 from public_api.responses.names import RequestEcho
 
 Json = dict[str, Any]
@@ -130,9 +131,12 @@ def call_item(
 ) -> Json:
     """Return a call as an item. `fields` are those of the reply, which has no item of its own.
     `is_begun`: without its arguments, which are to follow."""
+    of_call = dict(call.provider_fields)
+    signed = {name: of_call.pop(name) for name in ("extra_content",) if name in of_call}
     return {
         **fields,
-        **call.provider_fields,
+        **signed,
+        **({OF_CALL: of_call} if of_call else {}),
         "id": f"fc_{form.key}_{number}",
         "type": "function_call",
         "status": status,
