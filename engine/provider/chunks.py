@@ -320,6 +320,7 @@ class TranslatingGatherer(ReplyGatherer):
 
     def __init__(self, reader: EventReader) -> None:
         super().__init__()
+        self._tags = None  # reasoning is told apart in these
         self._reader = reader
 
     def add(self, event: Any) -> str:

@@ -56,7 +56,7 @@ class EventReader:
             case "text":
                 yield self._say(block["text"])
             case "thinking" if block["thinking"]:
-                yield _chunk({"reasoning_content": block["thinking"]})
+                yield _thought(block["thinking"])
             case "tool_use":
                 self._places.count_call()
                 yield _call_piece(index, id=block["id"], name=block["name"])
@@ -71,7 +71,7 @@ class EventReader:
                 yield _call_piece(index, arguments=delta["partial_json"])
             case "thinking_delta":
                 block["thinking"] += delta["thinking"]
-                yield _chunk({"reasoning_content": delta["thinking"]})
+                yield _thought(delta["thinking"])
             case "signature_delta":
                 block["signature"] = block.get("signature", "") + delta["signature"]
 
@@ -100,6 +100,11 @@ class EventReader:
             "completion_tokens": self._usage["output_tokens"],
             "prompt_tokens_details": {"cached_tokens": cached},
         }
+
+
+def _thought(text: str) -> Json:
+    """Return a part of the content, so that it is shown and not kept: blocks keep it."""
+    return _chunk({"content": [{"type": "thinking", "thinking": text}]})
 
 
 def _chunk(delta: Json) -> Json:

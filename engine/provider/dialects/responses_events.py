@@ -37,9 +37,9 @@ class EventReader:
             case "response.output_text.delta" | "response.refusal.delta":
                 yield self._say(event["delta"])
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                yield _chunk({"reasoning_content": event["delta"]})
+                yield _thought(event["delta"])
             case "response.reasoning_summary_part.added" if event["summary_index"]:
-                yield _chunk({"reasoning_content": "\n\n"})
+                yield _thought("\n\n")
             case "response.output_item.added" if event["item"]["type"] == "function_call":
                 yield self._begin_call(event["output_index"], event["item"])
             case "response.function_call_arguments.delta":
@@ -60,7 +60,7 @@ class EventReader:
                         yield self._say(part.get("text") or part.get("refusal") or "")
                 case "reasoning":
                     thoughts = [part["text"] for part in item.get("summary") or ()]
-                    yield _chunk({"reasoning_content": "\n\n".join(thoughts)})
+                    yield _thought("\n\n".join(thoughts))
                 case "function_call":
                     yield self._begin_call(index, item)
             yield from self._finish(index, item)
@@ -100,6 +100,11 @@ def _end(response: Mapping[str, Any]) -> Json:
             "completion_tokens_details": usage.get("output_tokens_details"),
         }
     return chunk
+
+
+def _thought(text: str) -> Json:
+    """Return a part of the content, so that it is shown and not kept: blocks keep it."""
+    return _chunk({"content": [{"type": "thinking", "thinking": text}]})
 
 
 def _chunk(delta: Json) -> Json:
