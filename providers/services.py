@@ -109,19 +109,16 @@ def _is_offline(rows: QuerySet[LanguageModel] | QuerySet[EmbeddingModel]) -> boo
 def _add(provider: Provider, model: NamedModel) -> LanguageModel | EmbeddingModel | None:
     """Create the model's row, unless the provider has one of this name."""
     kind = EmbeddingModel if model.kind == "embedding" else LanguageModel
-    if kind.objects.filter(provider=provider, upstream_id=model.upstream_id).exists():
+    name = model.upstream_id
+    if kind.objects.filter(provider=provider, upstream_id=name).exists():
         return None
-    given = {"provider": provider, "upstream_id": model.upstream_id}
-    if kind is EmbeddingModel:
-        if "dimensions" not in model.fields:
-            raise Invalid(f"The length of the vectors of {model.upstream_id} is not known.")
-        row = EmbeddingModel(**given, **model.fields)
-    else:
+    fields = dict(model.fields)
+    if model.kind != "embedding":
         preset = preset_of(provider.preset)
-        row = LanguageModel(
-            **given, **({"tool_dialect": preset.dialect} | dict(preset.quirks) | dict(model.fields))
-        )
-    row.alias = _free_alias(kind, provider, model.upstream_id)
+        fields = {"tool_dialect": preset.dialect, **preset.quirks, **fields}
+    elif "dimensions" not in fields:
+        raise Invalid(f"The length of the vectors of {name} is not known.")
+    row = kind(provider=provider, upstream_id=name, alias=_free_alias(kind, provider, name), **fields)
     row.save()
     return row
 

@@ -92,8 +92,8 @@ def _content(content: Content) -> str | list[Json]:
 def parameters(asked: Mapping[str, Any], request: ModelRequest, profile: ModelProfile) -> Json:
     """Return what else is asked for in this API's words, which has none for stop words, seeds and
     penalties."""
-    fields = {name: value for name, value in asked.items() if name not in _IN_OTHER_WORDS}
-    fields = {"store": False, "include": ["reasoning.encrypted_content"]} | fields
+    others = {name: value for name, value in asked.items() if name not in _IN_OTHER_WORDS}
+    fields: Json = {"store": False, "include": ["reasoning.encrypted_content"]} | others
     if asked.get("reasoning_effort") is not None:
         fields["reasoning"] = {"effort": asked["reasoning_effort"]} | fields.get("reasoning", {})
     if wanted := asked.get("response_format"):

@@ -90,7 +90,7 @@ def _end(response: Mapping[str, Any]) -> Json:
     reason = "stop"
     if response["status"] == "incomplete":
         given = (response.get("incomplete_details") or {}).get("reason")
-        reason = _FINISH_REASONS.get(given, "length")
+        reason = _FINISH_REASONS.get(str(given), "length")
     chunk: Json = {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
     if usage := response.get("usage"):
         chunk["usage"] = {
