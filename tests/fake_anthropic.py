@@ -71,6 +71,14 @@ def answer(headers: dict[bytes, bytes], body: bytes) -> tuple[Json, bytes | None
     return message, None if is_whole else b"".join(_events(message, model == "claude-breaks"))
 
 
+def models() -> Json:
+    """The list of its models, with what each can do."""
+    able = {"image_input": {"supported": True}, "thinking": {"supported": True}}
+    sizes = {"max_input_tokens": 1_000_000, "max_tokens": 64_000}
+    card = {"type": "model", "id": "claude-calls", "display_name": "Claude", "capabilities": able}
+    return {"data": [card | sizes], "has_more": False, "first_id": "claude-calls"}
+
+
 def signature(thought: str) -> str:
     return "sig" + hashlib.sha256(thought.encode()).hexdigest()[:24]
 
@@ -254,7 +262,8 @@ def _message(request: Json) -> Json:
             call = {"type": "tool_use", "id": f"toolu_{tag}{number}", "name": tool["name"]}
             content.append(call | {"input": values})
     else:
-        said = " ".join(results) or "Hello from Claude."
+        sees = any(block["type"] == "image" for block in last)
+        said = " ".join(results) or ("Red." if sees else "Hello from Claude.")
         content.append({"type": "text", "text": said})
     return {
         "id": "msg_1",
@@ -313,13 +322,14 @@ def _events(message: Json, breaks: bool) -> Iterator[bytes]:
 
 
 def _block_events(index: int, block: Json) -> Iterator[bytes]:
-    empty, pieces = dict(block), []
+    empty: Json = dict(block)
+    pieces: list[Json] = []
     match block["type"]:
         case "text":
             empty["text"] = ""
             half = len(block["text"]) // 2
-            for text in (block["text"][:half], block["text"][half:]):
-                pieces.append({"type": "text_delta", "text": text})
+            halves = block["text"][:half], block["text"][half:]
+            pieces += [{"type": "text_delta", "text": text} for text in halves]
         case "thinking":
             empty |= {"thinking": "", "signature": ""}
             pieces.append({"type": "thinking_delta", "thinking": block["thinking"]})
@@ -327,8 +337,8 @@ def _block_events(index: int, block: Json) -> Iterator[bytes]:
         case "tool_use":
             empty["input"] = {}
             written = orjson.dumps(block["input"]).decode()
-            for text in ("", written[:3], written[3:]):
-                pieces.append({"type": "input_json_delta", "partial_json": text})
+            texts = "", written[:3], written[3:]
+            pieces += [{"type": "input_json_delta", "partial_json": text} for text in texts]
     yield _event("content_block_start", {"index": index, "content_block": empty})
     for piece in pieces:
         yield _event("content_block_delta", {"index": index, "delta": piece})

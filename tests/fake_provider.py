@@ -4,7 +4,7 @@ It is one raw ASGI application, so that it costs far less than whatever stands i
 Run it with `python -m tests.fake_provider --port 0 --ready-file PATH` (PATH then holds its base
 URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and checks no keys.
 
-    GET  /v1/models              the names in tests.fake_behaviours
+    GET  /v1/models              the names in tests.fake_behaviours; Anthropic's with its header
     POST /v1/chat/completions    stream or not; usage; tools, functions, chatglm3; JSON schema
     POST /v1/messages            Anthropic's API (tests.fake_anthropic), strict
     POST /v1/responses           OpenAI's newer API (tests.fake_responses), strict
@@ -57,6 +57,7 @@ DIMENSIONS = int(os.environ.get("FAKE_DIMS", "1536"))
 EMBED_MS = float(os.environ.get("FAKE_EMBED_MS", "0"))
 EMBED_MODE = os.environ.get("FAKE_EMBED", "hash")
 KEPT_REQUESTS = 50
+VENDORS: dict[str, Any] = {"messages": fake_anthropic, "responses": fake_responses}
 COUNTERS = (
     *("chat", "chat_stream", "tokens", "embed_requests", "embed_texts", "models", "other"),
     *("aborted", "active", "peak_active", "body_bytes", "max_messages"),
@@ -77,11 +78,11 @@ class FakeProvider:
             await self._lifespan(receive, send)
             return
         method, path = scope["method"], scope["path"].rstrip("/")
-        if method == "POST" and path.endswith("/chat/completions"):
-            await self._chat(receive, send)
-        elif method == "POST" and path.endswith(("/messages", "/responses")):
-            vendor = fake_anthropic if path.endswith("/messages") else fake_responses
+        vendor = VENDORS.get(path.rpartition("/")[2]) if method == "POST" else None
+        if vendor is not None:
             await self._answer_as(vendor, scope, receive, send)
+        elif method == "POST" and path.endswith("/chat/completions"):
+            await self._chat(receive, send)
         elif method == "POST" and path.endswith("/embeddings"):
             await self._embeddings(receive, send)
         elif method == "POST" and path.endswith("/audio/speech"):
@@ -90,9 +91,7 @@ class FakeProvider:
             await self._transcription(receive, send)
         elif path.endswith("/models"):
             self.stats["models"] += 1
-            names = [*BEHAVIOURS, "fake-embedding"]
-            cards = [{"id": n, "object": "model", "owned_by": "fake"} for n in names]
-            await send_json(send, {"object": "list", "data": cards})
+            await send_json(send, self._models(dict(scope["headers"])))
         elif path == "/stats":
             await send_json(send, self.stats)
             if method == "POST":
@@ -106,6 +105,13 @@ class FakeProvider:
         else:
             self.stats["other"] += 1
             await send_json(send, {"error": {"message": f"no {method} {path} here"}}, 404)
+
+    def _models(self, headers: dict[bytes, bytes]) -> Json:
+        if b"x-api-key" in headers:
+            return fake_anthropic.models()
+        names = [*BEHAVIOURS, "fake-embedding"]
+        cards = [{"id": name, "object": "model", "owned_by": "fake"} for name in names]
+        return {"object": "list", "data": cards}
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

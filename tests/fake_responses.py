@@ -192,7 +192,8 @@ def _response(request: Json) -> Json:
         }
         output.append(call | {"name": tool["name"], "arguments": orjson.dumps(values).decode()})
     if not tools:
-        said = " ".join(results) or "Hello from OpenAI."
+        sees = b"input_image" in orjson.dumps(items[-1:])
+        said = " ".join(results) or ("Red." if sees else "Hello from OpenAI.")
         part = {"type": "output_text", "text": said, "annotations": []}
         output.append(
             {"type": "message", "id": f"msg_{tag}", "role": "assistant", "content": [part]}

@@ -39,9 +39,18 @@ def test_what_is_sent(rules: Any, refused: Any, sent: Any) -> None:
 
 
 SENT = {
-    **{"temperature": 1, "top_p": 1, "stop": [], "seed": 1, "max_tokens": 5},
-    **{"presence_penalty": 1, "parallel_tool_calls": True, "reasoning_effort": "low"},
-    **{"stream_options": {}, "response_format": {}, "tool_choice": "auto", "messages": []},
+    "temperature": 1,
+    "top_p": 1,
+    "stop": [],
+    "seed": 1,
+    "max_tokens": 5,
+    "presence_penalty": 1,
+    "parallel_tool_calls": True,
+    "reasoning_effort": "low",
+    "stream_options": {},
+    "response_format": {},
+    "tool_choice": "auto",
+    "messages": [],
 }
 
 REFUSALS = [

@@ -129,7 +129,7 @@ async def _use_tool(model: Model) -> _Outcome:
     detail = _quote(replies[-1].text)
     if _SHOWN not in replies[-1].text.replace(",", ""):
         return _Outcome(False, f"It called the tool, but did not tell its result. {detail}")
-    return _Outcome(True, detail, replies[0].first_token_seconds)
+    return _Outcome(True, detail, replies[-1].first_token_seconds)
 
 
 async def _look(model: Model, *, is_marked: bool) -> _Outcome:

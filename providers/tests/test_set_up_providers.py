@@ -10,7 +10,7 @@ from django.test import Client
 
 from accounts.models import User
 from providers import keys, services
-from providers.known_models import NamedModel, read_entry
+from providers.known_models import NamedModel
 from providers.models import EmbeddingModel, LanguageModel, Provider
 from providers.presets import PRESETS
 from tests.fixtures_provider import RunningProvider, fake_provider
@@ -94,23 +94,117 @@ def test_a_provider_that_does_not_answer_is_explained(operator):
     assert "The model provider is unavailable." in page
 
 
+def test_sizes_are_filled_in_where_the_provider_says_them(operator, new_provider):
+    """Anthropic's list: another header, sizes and abilities in its own words."""
+    provider = new_provider(preset="anthropic")
+    operator.post(f"{PROVIDERS}{provider.pk}/models/", {"chosen": ["claude-calls"]})
+    model = LanguageModel.objects.get()
+    assert (model.tool_dialect, model.vision) == ("anthropic", True)
+    assert (model.context_tokens, model.max_output_tokens) == (1_000_000, 32_000)
+
+
+@pytest.fixture
+def with_models(new_provider):
+    """A provider that speaks this dialect, with a model for talking and one for vectors."""
+
+    def make(dialect: str, upstream_id: str, **fields) -> Provider:
+        provider = new_provider()
+        fields = {"upstream_id": upstream_id, "tool_dialect": dialect, "vision": True} | fields
+        LanguageModel.objects.create(provider=provider, alias="talk", **fields)
+        EmbeddingModel.objects.create(provider=provider, alias="vec", upstream_id="fake-embedding")
+        return provider
+
+    return make
+
+
+def lines_of(*arguments: str) -> list[str]:
+    said = StringIO()
+    call_command("check_provider", *arguments, stdout=said)
+    return said.getvalue().splitlines()
+
+
 @pytest.mark.parametrize(
-    ("preset", "upstream_id"), [("", "fake-obedient"), ("anthropic", "claude"), ("openai", "gpt")]
+    ("dialect", "upstream_id"), [("anthropic", "claude-thinks"), ("responses", "gpt-thinks")]
 )
-def test_the_test_asks_for_real(operator, new_provider, new_embedding_model, preset, upstream_id):
-    provider = new_provider(preset=preset)
-    dialect = {"": "tools", "openai": "responses"}.get(preset, preset)
-    fields = {"upstream_id": upstream_id, "alias": "m", "tool_dialect": dialect}
-    LanguageModel.objects.create(provider=provider, vision=True, **fields)
-    EmbeddingModel.objects.create(provider=provider, alias="e", upstream_id="fake-embedding")
+def test_all_of_a_provider_that_can_do_all_works(with_models, dialect, upstream_id):
+    with_models(dialect, upstream_id, extra_parameters={"reasoning_effort": "high"})
+    question, tool_round, image, embedding = lines_of("Fake")
+    for line in (question, tool_round, image):
+        assert " works  talk  (first token " in line
+    assert "The gauge shows 4711." in tool_round
+    assert "“Red.”" in image and "vision" not in image
+    assert "works  vec" in embedding and "A vector of 1,536 numbers." in embedding
+
+
+def test_the_page_shows_what_works_and_what_does_not(operator, with_models):
+    """The model says other things: it does not call, and does not see."""
+    provider = with_models("tools", "fake-model")
     address = f"{PROVIDERS}{provider.pk}/test/"
     assert "What works" not in operator.get(address).content.decode()
     page = operator.post(address, {"alias": ""}).content.decode()
-    for kind in ("question", "tool round", "image", "embedding"):
-        assert kind in page
-    assert "A vector of 1,536 numbers." in page
-    assert "The gauge shows 4711." in page or preset == ""
+    assert page.count("<td>works</td>") == 2  # the question, the embedding
+    assert page.count("does not work") == 2
+    assert "Untick “vision” of the model." in page
     assert "sk-secret" not in page
+    assert LogEntry.objects.filter(object_id=str(provider.pk), action_flag=2).exists()
+
+
+def test_one_model_may_be_tested(operator, with_models):
+    provider = with_models("tools", "fake-model")
+    page = operator.post(f"{PROVIDERS}{provider.pk}/test/", {"alias": "vec"}).content.decode()
+    assert "A vector of" in page
+    assert "It said" not in page
+
+
+@pytest.mark.parametrize(
+    ("upstream_id", "words"),
+    [
+        ("fake-401", "refused Amber's credentials"),
+        ("fake-400", "refused the request"),
+    ],
+)
+def test_the_command_fails_with_the_question(with_models, upstream_id, words):
+    with_models("tools", upstream_id)
+    said = StringIO()
+    with pytest.raises(CommandError, match=r"The question failed\."):
+        call_command("check_provider", "Fake", stdout=said)
+    first = said.getvalue().splitlines()[0]
+    assert first.startswith("question    FAILS") and words in first
+
+
+def test_the_command_lists_and_adds(new_provider):
+    new_provider()
+    assert any("fake-model" in line for line in lines_of("Fake", "--list"))
+    assert lines_of("Fake", "--add", "fake-model") == ["Added: fake-model"]
+    assert lines_of("Fake", "--add", "fake-model") == ["Added: none"]
+    with pytest.raises(CommandError, match="does not name made-up"):
+        lines_of("Fake", "--add", "made-up")
+
+
+def test_the_command_says_what_is_missing(new_provider):
+    new_provider()
+    with pytest.raises(CommandError, match="There is no provider 'Other', but: Fake"):
+        lines_of("Other")
+    with pytest.raises(CommandError, match="It has no such model"):
+        lines_of("Fake")
+
+
+def test_an_alias_that_is_taken_gets_the_providers_name(new_provider):
+    model = NamedModel("gpt", "chat")
+    aliases = [services.add_models(new_provider(name), [model])[0].alias for name in ("A", "B")]
+    assert aliases == ["gpt", "B/gpt"]
+
+
+def test_a_default_that_works_stays(new_provider):
+    services.add_models(new_provider("A"), [NamedModel("old", "chat")])
+    services.add_models(new_provider("B"), [NamedModel("new", "chat")])
+    assert LanguageModel.objects.get(default=True).alias == "old"
+
+
+def test_local_servers_get_one_system_message(new_provider):
+    services.add_models(new_provider(preset="ollama"), [NamedModel("llama", "chat")])
+    model = LanguageModel.objects.get()
+    assert (model.system_position, model.context_tokens) == ("only_first", 4_096)
 
 
 def test_only_operators_test(alice, new_provider):

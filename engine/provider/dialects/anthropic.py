@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import orjson
 
-from engine.messages import Content, Part, ProviderMessage, calls_in
+from engine.messages import Content, Part, ProviderMessage, calls_in, is_asked
 from engine.provider.dialects.anthropic_events import EventReader
 from engine.provider.dialects.dialect import Dialect
-from engine.provider.dialects.placed_blocks import in_order
+from engine.provider.dialects.placed_blocks import BLOCKS, in_order
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.tools import ToolSpec
 
@@ -53,7 +53,7 @@ def request_fields(request: ModelRequest) -> Json:
     opening = [*takewhile(lambda message: message["role"] == "system", request.messages)]
     system = [_text(str(message["content"])) for message in opening if message["content"]]
     if system:
-        system[-1]["cache_control"] = _CACHED  # tools stand in front of it, and are covered
+        system[0]["cache_control"] = _CACHED  # with the tools; what varies stands behind it
     if (request.response_format or {}).get("type") == "json_object":
         system.append(_text(_ONLY_JSON))
     messages = _messages(request.messages[len(opening) :])
@@ -203,7 +203,19 @@ def parameters(asked: Mapping[str, Any], request: ModelRequest, profile: ModelPr
     choice = _choice(asked, request)
     if choice != {"type": "auto"}:
         fields["tool_choice"] = choice
-    return _with_thinking(fields, is_forced=choice["type"] in ("any", "tool"))
+    may_think = choice["type"] in ("auto", "none") and not _has_thoughtless_round(request.messages)
+    return _with_thinking(fields, may_think=may_think)
+
+
+def _has_thoughtless_round(messages: Sequence[ProviderMessage]) -> bool:
+    """Return whether calls of the running turn were made without a thought, or it was dropped: the
+    model cannot begin to think in the middle."""
+    for message in reversed(messages):
+        if is_asked(message):
+            return False
+        if calls_in(message):
+            return not message.get(BLOCKS)
+    return False
 
 
 def _schema(wanted: Any) -> Mapping[str, Any] | None:
@@ -235,11 +247,11 @@ def _effort(asked: Mapping[str, Any]) -> Json:
     return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
 
 
-def _with_thinking(fields: Json, *, is_forced: bool) -> Json:
-    """Leave out what cannot be asked for at once: a model that thinks takes no sampling, and does
-    not think when it must call; newer models take one of the two ways to sample."""
+def _with_thinking(fields: Json, *, may_think: bool) -> Json:
+    """Leave out what cannot be asked for at once: a model that thinks takes no sampling, and newer
+    models take one of the two ways to sample."""
     thinking = fields.get("thinking")
-    if is_forced:
+    if not may_think:
         fields.pop("thinking", None)
     elif isinstance(thinking, Mapping) and thinking.get("type") != "disabled":
         budget = thinking.get("budget_tokens", 0)  # counts as output
