@@ -1,12 +1,13 @@
 """Read what providers list of their models, each in its own words."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from providers.known_models import NamedModel, read_entry
 
-ENTRIES = {
+ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "OpenAI, reasoning": (
         {"id": "gpt-5-mini", "object": "model"},
         {
@@ -86,7 +87,7 @@ ENTRIES = {
 @pytest.mark.parametrize("name", ENTRIES)
 def test_what_a_list_says(name):
     entry, fields = ENTRIES[name]
-    upstream_id = str(entry["id"]).removeprefix("models/")
+    upstream_id = entry["id"].removeprefix("models/")
     assert read_entry(entry, own_dialects=True) == NamedModel(upstream_id, "chat", fields)
 
 

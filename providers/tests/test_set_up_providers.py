@@ -13,7 +13,7 @@ from providers import keys, services
 from providers.known_models import NamedModel
 from providers.models import EmbeddingModel, LanguageModel, Provider
 from providers.presets import PRESETS
-from tests.fixtures_provider import RunningProvider, fake_provider
+from tests.fixtures_provider import fake_provider
 
 __all__ = ["fake_provider"]
 
@@ -30,8 +30,8 @@ def operator():
 
 
 @pytest.fixture
-def new_provider(fake_provider: RunningProvider):
-    def make(name: str = "Fake", preset: str = "") -> Provider:
+def new_provider(fake_provider):
+    def make(name="Fake", preset=""):
         row = Provider(name=name, preset=preset, base_url=fake_provider.base_url)
         keys.encrypt_api_key(row, "sk-secret")
         row.save()
@@ -40,7 +40,7 @@ def new_provider(fake_provider: RunningProvider):
     return make
 
 
-def ids_in(page: str) -> list[str]:
+def ids_in(page):
     return [part.partition('"')[0] for part in page.split('name="chosen" value="')[1:]]
 
 
@@ -107,7 +107,7 @@ def test_sizes_are_filled_in_where_the_provider_says_them(operator, new_provider
 def with_models(new_provider):
     """A provider that speaks this dialect, with a model for talking and one for vectors."""
 
-    def make(dialect: str, upstream_id: str, **fields) -> Provider:
+    def make(dialect, upstream_id, **fields):
         provider = new_provider()
         fields = {"upstream_id": upstream_id, "tool_dialect": dialect, "vision": True} | fields
         LanguageModel.objects.create(provider=provider, alias="talk", **fields)
@@ -117,7 +117,7 @@ def with_models(new_provider):
     return make
 
 
-def lines_of(*arguments: str) -> list[str]:
+def lines_of(*arguments):
     said = StringIO()
     call_command("check_provider", *arguments, stdout=said)
     return said.getvalue().splitlines()
