@@ -116,6 +116,14 @@ def is_known_alias(alias: str) -> bool:
     return is_auto(alias) or _enabled_models().filter(alias=alias).exists()
 
 
+def allowed_parameters(alias: str) -> list[str]:
+    """Return the parameters that are allowed for the model that the alias means now. One query."""
+    rows = _named_or_default(alias=alias)
+    row = next((row for row in rows if row.alias == alias), None)
+    row = row or _find_default(rows, wants_vision=False)
+    return list(row.allowed_parameters) if row else []
+
+
 def default_embedding_model() -> EmbeddingModel:
     """Return the model that new libraries use. One query. Raises Unavailable if none is enabled."""
     rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")

@@ -15,7 +15,8 @@ URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and ch
     GET  /requests               the last 50 bodies, oldest first; ?contains=TEXT picks some
     GET  /health
 
-Faults are chosen by the model's name (`tests.fake_behaviours`). Defaults by environment:
+Faults are chosen by the model's name (`tests.fake_behaviours`), habits of real servers likewise
+(`tests.habits`). Defaults by environment:
 FAKE_TOKENS (64 tokens in an answer), FAKE_TTFT_MS, FAKE_ITL_MS (0; pauses before the first and
 between tokens, on an absolute schedule), FAKE_DIMS (1536), FAKE_EMBED_MS (0), FAKE_EMBED (hash
 or words). The last "[[fake key=value ...]]" anywhere in the body wins over both:
@@ -47,7 +48,9 @@ import uvicorn
 
 from tests import fake_answers, fake_anthropic, fake_habits, fake_responses
 from tests.fake_behaviours import BEHAVIOURS, Behaviour, behaviour_of
-from tests.fake_chat import HANG_SECONDS, ChatAnswer
+from tests.fake_chat import HANG_SECONDS, ChatAnswer, CutError
+from tests.habits.habit import Exchange
+from tests.habits.table import HABITS
 
 Json = dict[str, Any]
 Receive = Callable[[], Awaitable[Json]]
@@ -72,6 +75,7 @@ class FakeProvider:
         self.requests: deque[bytes] = deque(maxlen=KEPT_REQUESTS)
         self.struck: set[bytes] = set()
         self.serial = 0
+        self.met: dict[bytes, int] = {}
 
     async def __call__(self, scope: Json, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -109,7 +113,7 @@ class FakeProvider:
     def _models(self, headers: dict[bytes, bytes]) -> Json:
         if b"x-api-key" in headers:
             return fake_anthropic.models()
-        names = [*BEHAVIOURS, "fake-embedding"]
+        names = [*BEHAVIOURS, *HABITS, "fake-embedding"]
         cards = [{"id": name, "object": "model", "owned_by": "fake"} for name in names]
         return {"object": "list", "data": cards}
 
@@ -133,6 +137,8 @@ class FakeProvider:
         if behaviour.status is not None:
             error = {"type": "fake", "code": None} | behaviour.error
             await send_json(send, {"error": error}, behaviour.status, behaviour.headers)
+        elif answer.model in HABITS:
+            await self._play(answer, send)
         elif behaviour.refused_field in answer.request:
             await send_json(send, {"error": refusal(str(behaviour.refused_field))}, 400)
         elif said := fake_habits.refused(behaviour.habit, answer.messages):
@@ -145,6 +151,19 @@ class FakeProvider:
             )
             self.stats["tokens"] += answer.pace.tokens
             await send_json(send, answer.whole())
+
+    async def _play(self, answer: ChatAnswer, send: Send) -> None:
+        """Answer as a real server with this habit; `serial` counts requests of one conversation."""
+        conversation = orjson.dumps([answer.model, answer.messages])
+        serial = self.met[conversation] = self.met.get(conversation, 0) + 1
+        played = HABITS[answer.model].play(Exchange(answer.request, serial))
+        head = [(b"content-type", played.content_type), *played.headers]
+        await send({"type": "http.response.start", "status": played.status, "headers": head})
+        for piece in played.pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if played.is_cut:
+            raise CutError("asked to cut")
+        await send({"type": "http.response.body", "body": b""})
 
     def _count(self, answer: ChatAnswer) -> None:
         self.requests.append(answer.body)

@@ -177,9 +177,9 @@ class ReplyGatherer:
             text = text.replace("\0", "")
         if len(delta) > 1 or not text:
             if _is_thought(delta):  # Gemini says so of its content
-                text = self._tagged(text)
-                self._think(text)
-                return ""
+                self._think(self._tagged(text))
+                delta = {n: v for n, v in delta.items() if n not in ("content", "extra_content")}
+                text = ""
             self._add_rest(delta)
         return self._tagged(text) if self._tags is not None and text else text
 
@@ -310,7 +310,8 @@ class ReplyGatherer:
         if not self.finish_reason:
             raise fault("provider_lost")
         reason = read_reason(self.finish_reason)
-        if self._calls and reason in ("stop", "function_call", "tool_calls"):
+        is_calling = any(call.name for call in self._calls)
+        if is_calling and reason in ("stop", "function_call", "tool_calls"):
             return "tool_calls"
         return reason
 

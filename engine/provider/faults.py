@@ -26,7 +26,9 @@ _CONTEXT_TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _SECRET = re.compile(
-    r"\b(sk|pk|xai|gsk|key|Bearer)[-_ ][\w*.-]{6,}|\bAIza[\w-]{10,}", re.IGNORECASE
+    r"\b(sk|pk|xai|gsk|Bearer)[-_ ][\w*.-]{6,}|\bAIza[\w-]{10,}"
+    r"|\bkey[-_: ]{1,2}(?=[\w.-]*[\d*])[\w*.-]{6,}",
+    re.IGNORECASE,
 )
 _WRONG_KEY = re.compile(
     # OpenAI, xAI · Gemini · DeepSeek, Mistral · OpenRouter · Zhipu, Moonshot, DashScope

@@ -224,6 +224,7 @@ class OpenAIModel:
         What a provider said of its failure goes into the log.
         """
         gatherer = gatherer_of(self._dialect)
+        text_filter = self._dialect.new_filter(request)
         try:
             response = await self._open(request)
             async with (
@@ -233,6 +234,9 @@ class OpenAIModel:
             ):
                 while (batch := await _next(batches, gatherer)) is not None:
                     text, failure = gatherer.add_all(batch)
+                    if text_filter is not None and text:
+                        text = text_filter.feed(text)
+                        gatherer.is_working = True
                     if gatherer.reasoning:
                         yield ReasoningChunk(gatherer.take_reasoning())
                     elif gatherer.is_working and not text:
@@ -243,15 +247,17 @@ class OpenAIModel:
                         raise failure
             finish_reason = gatherer.finish()
             rest = gatherer.end_text()
+            if gatherer.reasoning:
+                yield ReasoningChunk(gatherer.take_reasoning())
             calls = [*gatherer.calls()]
+            if text_filter is not None:
+                rest = text_filter.feed(rest) + text_filter.end(called=bool(calls))
+            if rest:
+                yield TextChunk(rest)
         except ProviderError as error:
             model = self._profile.upstream_id
             logger.warning("provider_failed", model=model, code=error.code, said=error.said)
             raise
-        if gatherer.reasoning:
-            yield ReasoningChunk(gatherer.take_reasoning())
-        if rest:
-            yield TextChunk(rest)
         for call in calls:
             yield CallChunk(call)
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())

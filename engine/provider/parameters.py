@@ -44,10 +44,11 @@ OPTIONAL: Final = (
 """What is left out when a model refuses it, besides the operator's own extra parameters."""
 
 _UNSUPPORTED = re.compile(
-    # OpenAI, Azure, DeepSeek · xAI, Groq · Mistral, Anthropic, vLLM · Bedrock · Gemini · Together
+    # OpenAI, Azure, DeepSeek · xAI, Groq · Mistral, Anthropic, vLLM · Bedrock · Gemini · Moonshot
     r"unsupported|(not|n't|cannot be) (support|allow|permit|accept)|unrecogni[sz]ed|not permitted"
     r"|extra (inputs|fields)|extraneous|unknown (name|parameter|field|argument)|unexpected"
-    r"|cannot find field|deprecated|no longer|cannot (both )?be (used|specified)|instead",
+    r"|cannot find field|deprecated|no longer|cannot (both )?be (used|specified)|instead"
+    r"|only \S+ is allowed",
     re.IGNORECASE,
 )
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
 from engine.tool_calls import ToolCall, chat_form, function_form
+from public_api.openai.chatglm3_functions import write_call
 from public_api.openai.growing_answer import (
     Citation,
     GrowingAnswer,
@@ -37,6 +38,7 @@ class CompletionFormat:
     model: str
     client_tools: frozenset[str] = frozenset()
     is_legacy: bool = False
+    writes_calls: bool = False
     includes_usage: bool = False
     root: str = ""
 
@@ -83,6 +85,7 @@ class Chunks:
         self._form = form
         self._answer = GrowingAnswer(form.client_tools)
         self._calls = 0
+        self._legacy_call: ToolCall | None = None
         self._has_begun = False
         self._has_told_fields = False
 
@@ -108,16 +111,25 @@ class Chunks:
         if not self._form.is_legacy:
             yield self._chunk({"tool_calls": [{"index": index, **chat_form(call)}]})
         elif index == 0:
-            yield self._chunk({"function_call": function_form(call)})
+            self._legacy_call = call
 
     def _end(self, event: TurnCompleted) -> Iterator[Json]:
         cited = citations(self._answer.messages)
         if cited:
             yield self._chunk({"annotations": [_annotation(self._form, each) for each in cited]})
-        yield self._chunk({}, _finish_reason(self._form, event.finish_reason, self._calls > 0))
+        last = self._with_legacy_call()
+        yield self._chunk(last, _finish_reason(self._form, event.finish_reason, self._calls > 0))
         if self._form.includes_usage:
             head = _head(self._form, "chat.completion.chunk")
             yield {**head, "choices": [], "usage": usage_object(event.usage)}
+
+    def _with_legacy_call(self) -> Json:
+        """Return the last delta: ChatGLM3's client looks for a call beside its finish reason only, and
+        OpenAI's finds it there, too."""
+        if self._legacy_call is None:
+            return {}
+        text = {"content": write_call(self._legacy_call)} if self._form.writes_calls else {}
+        return {**text, "function_call": function_form(self._legacy_call)}
 
     def _chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}

@@ -44,6 +44,15 @@ class NumberField(serializers.FloatField):
         return float(data)
 
 
+class AsWrittenField(NumberField):
+    """A finite number, passed on as it was written: a whole one stays whole."""
+
+    def to_internal_value(self, data: Any) -> float:
+        super().to_internal_value(data)
+        number: float = data
+        return number
+
+
 class WholeNumberField(serializers.IntegerField):
     default_error_messages = {"invalid_type": "Must be a whole number."}
 

@@ -39,11 +39,28 @@ class EventReader(Protocol):
         ...
 
 
+class TextFilter(Protocol):
+    """Holds back what is no text of one reply."""
+
+    def feed(self, text: str, /) -> str:
+        """Return what may be shown now."""
+        ...
+
+    def end(self, *, called: bool) -> str:
+        """Return what was held back and is text after all; `called`: the reply has calls."""
+        ...
+
+
+def no_filter(request: ModelRequest) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """`request_fields` returns the fields of a request that depend on the dialect, without empty
     ones, and changes no message. `call_pieces` returns the pieces of `tool_calls` that a chunk's
-    delta, or a whole message, holds; they are checked where they are joined.
+    delta, or a whole message, holds; they are checked where they are joined. `new_filter` makes what
+    the text of a reply goes through before it is shown, None for nothing.
 
     A dialect of an API of its own has an address below the provider's (`path`), `headers` beside or
     instead (None: without) of a bearer's, other names of OpenAI's `parameters`, and makes chunks of
@@ -58,3 +75,4 @@ class Dialect:
         chat_parameters
     )
     new_reader: Callable[[], EventReader] | None = None
+    new_filter: Callable[[ModelRequest], TextFilter | None] = no_filter
