@@ -44,7 +44,11 @@ PRESETS: Final[Mapping[str, Preset]] = {
     ),
     "gemini": Preset("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
     "deepseek": Preset("DeepSeek", "https://api.deepseek.com/v1"),
-    "mistral": Preset("Mistral", "https://api.mistral.ai/v1"),
+    "mistral": Preset(
+        "Mistral",
+        "https://api.mistral.ai/v1",
+        quirks={"forced_parameters": {"seed": None, "stream_options": None}},  # unknown to it
+    ),
     "groq": Preset("Groq", "https://api.groq.com/openai/v1"),
     "openrouter": Preset("OpenRouter", "https://openrouter.ai/api/v1"),
     "ollama": Preset(

@@ -79,10 +79,10 @@ def measure(provider: Provider, chosen: Iterable[NamedModel]) -> list[NamedModel
 
     Raises ProviderError, DecryptError, and Invalid for vectors that no index takes.
     """
-    return [_measured(provider, model) for model in chosen]
+    return [_with_dimensions(provider, model) for model in chosen]
 
 
-def _measured(provider: Provider, model: NamedModel) -> NamedModel:
+def _with_dimensions(provider: Provider, model: NamedModel) -> NamedModel:
     if model.kind != "embedding" or "dimensions" in model.fields:
         return model
     length = asyncio.run(

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from engine.messages import Content, Part, ProviderMessage, calls_in, is_asked
-from engine.provider.dialects.anthropic_events import EventReader
+from engine.provider.dialects.anthropic_events import AnthropicReader
 from engine.provider.dialects.dialect import Dialect
 from engine.provider.dialects.placed_blocks import BLOCKS, in_order
 from engine.provider.model import ModelProfile, ModelRequest
@@ -270,5 +270,5 @@ DIALECT: Final = Dialect(
     path="/messages",
     headers=headers,
     parameters=parameters,
-    new_reader=EventReader,
+    new_reader=AnthropicReader,
 )

@@ -9,19 +9,19 @@ from typing import Any
 
 import orjson
 
-from engine.provider.dialects.placed_blocks import Places
+from engine.provider.dialects.placed_blocks import BlockPlaces
 from engine.provider.faults import fault
 
 Json = dict[str, Any]
 
 
-class EventReader:
+class AnthropicReader:
     """Reads the events of one answer, or a whole answer of a server that does not stream."""
 
     def __init__(self) -> None:
         self._usage: Json = {}
         self._blocks: dict[Any, Json] = {}
-        self._places = Places()
+        self._places = BlockPlaces()
 
     def read(self, event: Mapping[str, Any]) -> Iterator[Json]:
         """Yield the chunks that the event is, often none. Raises ProviderError."""
@@ -89,9 +89,9 @@ class EventReader:
 
     def _end(self, reason: Any) -> Json:
         choice = {"index": 0, "delta": {}, "finish_reason": reason}
-        return {"choices": [choice], "usage": self._counted()}
+        return {"choices": [choice], "usage": self._usage_form()}
 
-    def _counted(self) -> Json:
+    def _usage_form(self) -> Json:
         """Return the usage in OpenAI's form, which counts what the cache had among the prompt."""
         cached = self._usage.get("cache_read_input_tokens") or 0
         written = self._usage.get("cache_creation_input_tokens") or 0

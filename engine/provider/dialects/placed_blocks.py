@@ -22,7 +22,7 @@ class PlacedBlock(TypedDict):
     block: Mapping[str, Any]
 
 
-class Places:
+class BlockPlaces:
     """Counts what a reply has said and called so far."""
 
     def __init__(self) -> None:

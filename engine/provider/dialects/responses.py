@@ -10,7 +10,7 @@ from typing import Any, Final
 from engine.messages import Content, ProviderMessage
 from engine.provider.dialects.dialect import Dialect
 from engine.provider.dialects.placed_blocks import in_order
-from engine.provider.dialects.responses_events import EventReader
+from engine.provider.dialects.responses_events import ResponsesReader
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.tool_calls import ChatToolCall
 from engine.tools import ToolChoice, ToolSpec
@@ -114,5 +114,5 @@ DIALECT: Final = Dialect(
     allows_parallel_calls=True,
     path="/responses",
     parameters=parameters,
-    new_reader=EventReader,
+    new_reader=ResponsesReader,
 )

@@ -7,7 +7,7 @@ that are not known are passed over.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from engine.provider.dialects.placed_blocks import Places
+from engine.provider.dialects.placed_blocks import BlockPlaces
 from engine.provider.faults import fault
 
 Json = dict[str, Any]
@@ -16,11 +16,11 @@ _FINISH_REASONS: Final = {"max_output_tokens": "length", "content_filter": "cont
 _REASONING_NAMES: Final = ("type", "id", "summary", "content", "encrypted_content")
 
 
-class EventReader:
+class ResponsesReader:
     """Reads the events of one answer, or a whole answer of a server that does not stream."""
 
     def __init__(self) -> None:
-        self._places = Places()
+        self._places = BlockPlaces()
         self._with_arguments: set[Any] = set()
 
     def read(self, event: Mapping[str, Any]) -> Iterator[Json]:
