@@ -1,7 +1,7 @@
 """Answer as Anthropic's Messages API does, and refuse what it refuses, in its words.
 
 Pure. `tests.fake_provider` serves it at /v1/messages. A model that is offered tools calls the first two of
-them at once, unless results came last; then it answers with what the results said. With `thinking`
+them at once, or what a marker says, unless results came last; then it answers with what they said. With `thinking`
 it thinks before each, and signs. Faults go by the model's name:
 
     claude-overloaded   529     claude-limited   429, retry after 1.5 s     claude-long   context too long
@@ -18,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
+
+from tests import fake_answers
 
 Json = dict[str, Any]
 
@@ -66,7 +68,7 @@ def answer(headers: dict[bytes, bytes], body: bytes) -> tuple[Json, bytes | None
     if model == "claude-long":
         raise Refused("prompt is too long: 208310 tokens > 200000 maximum")
     _check(request)
-    message = _message(request)
+    message = _message(request, fake_answers.markers(body))
     is_whole = model == "claude-whole" or not request.get("stream")
     return message, None if is_whole else b"".join(_events(message, model == "claude-breaks"))
 
@@ -238,13 +240,10 @@ def _check_thoughts(request: Json) -> None:
 # -- What it answers ------------------------------------------------------------------------------
 
 
-def _message(request: Json) -> Json:
+def _message(request: Json, mark: dict[str, str]) -> Json:
     last = request["messages"][-1]["content"]
     results = [block.get("content", "") for block in last if block["type"] == "tool_result"]
-    choice = request.get("tool_choice", {"type": "auto"})
-    tools = request.get("tools", []) if choice["type"] != "none" and not results else []
-    if choice.get("disable_parallel_tool_use"):
-        tools = tools[:1]
+    calls = _calls(request, mark)
     content: list[Json] = []
     if request.get("thinking", {"type": "disabled"})["type"] != "disabled":
         _check_thoughts(request)
@@ -253,14 +252,12 @@ def _message(request: Json) -> Json:
             {"type": "thinking", "thinking": thought, "signature": signature(thought)},
             {"type": "redacted_thinking", "data": "sealed"},
         ]
-    if tools:
+    if calls:
         content.append({"type": "text", "text": "Let me look."})
         tag = hashlib.sha256(orjson.dumps(request["messages"])).hexdigest()[:12]
-        for number, tool in enumerate(tools[:2]):
-            names = tool["input_schema"].get("properties", {})
-            values = dict.fromkeys(names, "Ulm")
-            call = {"type": "tool_use", "id": f"toolu_{tag}{number}", "name": tool["name"]}
-            content.append(call | {"input": values})
+        for number, (name, arguments) in enumerate(calls):
+            call = {"type": "tool_use", "id": f"toolu_{tag}{number}", "name": name}
+            content.append(call | {"input": orjson.loads(arguments)})
     else:
         sees = any(block["type"] == "image" for block in last)
         said = " ".join(results) or ("Red." if sees else "Hello from Claude.")
@@ -271,10 +268,24 @@ def _message(request: Json) -> Json:
         "role": "assistant",
         "model": request["model"],
         "content": content,
-        "stop_reason": "tool_use" if tools else "end_turn",
+        "stop_reason": "tool_use" if calls else "end_turn",
         "stop_sequence": None,
         "usage": {**_cache_usage(request), "output_tokens": 7},
     }
+
+
+def _calls(request: Json, mark: dict[str, str]) -> list[fake_answers.Call]:
+    choice = request.get("tool_choice", {"type": "auto"})
+    results = 0
+    for message in reversed(request["messages"]):
+        kinds = [block["type"] for block in message["content"]]
+        results += kinds.count("tool_result")
+        if message["role"] == "user" and "tool_result" not in kinds:
+            break
+    tools = {tool["name"]: tool["input_schema"] for tool in request.get("tools", [])}
+    is_asked = choice["type"] != "none"
+    calls = fake_answers.calls_of_vendor(tools if is_asked else {}, results, mark)
+    return calls[:1] if choice.get("disable_parallel_tool_use") else calls
 
 
 def _cache_usage(request: Json) -> Json:

@@ -1,7 +1,7 @@
 """Answer as OpenAI's Responses API does, and refuse what it refuses, in its words.
 
 Pure. `tests.fake_provider` serves it at /v1/responses. A model that is offered tools calls the first two of
-them, unless results came last; then it answers with what the results said. By the model's name:
+them, or what a marker says, unless results came last; then it answers with what they said. By the model's name:
 
     gpt-thinks     reasons before each of these, encrypted, and wants its items back with the calls
     gpt-plain      does not reason, and refuses to be asked for encrypted reasoning
@@ -18,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
+
+from tests import fake_answers
 
 Json = dict[str, Any]
 
@@ -61,7 +63,7 @@ def answer(headers: dict[bytes, bytes], body: bytes) -> tuple[Json, bytes | None
     if request["model"] == "gpt-limited":
         raise Refused("Rate limit reached", status=429, code="rate_limit_exceeded")
     _check(request)
-    response = _response(request)
+    response = _response(request, fake_answers.markers(body))
     is_whole = request["model"] == "gpt-whole" or not request.get("stream")
     return response, None if is_whole else b"".join(_events(response))
 
@@ -166,13 +168,11 @@ def _check_thoughts(items: Sequence[Json]) -> None:
 # -- What it answers ------------------------------------------------------------------------------
 
 
-def _response(request: Json) -> Json:
+def _response(request: Json, mark: dict[str, str]) -> Json:
     items = request["input"]
     model = request["model"]
     results = [items[n]["output"] for n in range(len(items)) if _is_last_result(items, n)]
-    tools = request.get("tools", []) if request.get("tool_choice") != "none" and not results else []
-    if request.get("parallel_tool_calls") is False:
-        tools = tools[:1]
+    calls = _calls(request, mark)
     tag = hashlib.sha256(orjson.dumps(items)).hexdigest()[:12]
     output: list[Json] = []
     if model == "gpt-thinks":
@@ -183,15 +183,10 @@ def _response(request: Json) -> Json:
         if request.get("include"):
             sealed["encrypted_content"] = encrypted(thought)  # type: ignore[assignment]
         output.append(reasoning | sealed)
-    for number, tool in enumerate(tools[:2]):
-        values = dict.fromkeys(tool["parameters"].get("properties", {}), "Ulm")
-        call = {
-            "type": "function_call",
-            "id": f"fc_{tag}{number}",
-            "call_id": f"call_{tag}{number}",
-        }
-        output.append(call | {"name": tool["name"], "arguments": orjson.dumps(values).decode()})
-    if not tools:
+    for number, (name, arguments) in enumerate(calls):
+        call = {"type": "function_call", "id": f"fc_{tag}{number}", "name": name}
+        output.append(call | {"call_id": f"call_{tag}{number}", "arguments": arguments})
+    if not calls:
         sees = b"input_image" in orjson.dumps(items[-1:])
         said = " ".join(results) or ("Red." if sees else "Hello from OpenAI.")
         part = {"type": "output_text", "text": said, "annotations": []}
@@ -220,6 +215,15 @@ def _response(request: Json) -> Json:
         error = {"code": "server_error", "message": "The model failed."}
         response |= {"status": "failed", "error": error, "usage": None}
     return response
+
+
+def _calls(request: Json, mark: dict[str, str]) -> list[fake_answers.Call]:
+    kinds = [item.get("type", item.get("role")) for item in request["input"]]
+    asked = max((n for n, kind in enumerate(kinds) if kind == "user"), default=0)
+    offered = request.get("tools", []) if request.get("tool_choice") != "none" else []
+    tools = {tool["name"]: tool["parameters"] for tool in offered}
+    calls = fake_answers.calls_of_vendor(tools, kinds[asked:].count("function_call_output"), mark)
+    return calls[:1] if request.get("parallel_tool_calls") is False else calls
 
 
 def _is_last_result(items: Sequence[Json], number: int) -> bool:

@@ -18,7 +18,7 @@ import pytest
 from engine import loop
 from engine.history.normaliser import HistoryProfile, normalise
 from engine.loop_events import Reply
-from engine.messages import ProviderMessage, ResultMessage
+from engine.messages import Message, ProviderMessage, ResultMessage
 from engine.provider.model import ModelProfile, ModelRequest, ParameterRules, ProviderError
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy
@@ -84,7 +84,7 @@ def test_what_goes_over_the_wire(
     mark = f" #{next(serial)}wire"
     model = model_of(fake_provider, name, forced=forced)
     messages = normalise(
-        stored_conversation(mark),
+        [*stored_conversation(mark)[:-1], Message("human", "And tomorrow?")],
         system_prompts=["You are Amber."],
         volatile=["Alice lives in Ulm."],
         profile=HistoryProfile(vision=True),
