@@ -76,6 +76,8 @@ MAX_FIELDS_BYTES: Final = 512_000
 """Of one row. The longest thought of a model (64,000 tokens) is some 300,000 bytes, a signature a
 few thousand."""
 
+MAX_REASONING_CHARS: Final = 300_000
+
 Fields = Mapping[str, Any]
 
 
@@ -189,6 +191,18 @@ def is_too_long(fields: Any) -> bool:
         return True
 
 
+def fitting_reasoning(text: str) -> str:
+    """Return as much of a thought as a row keeps for people to read, storable."""
+    return cast(str, storable(text[:MAX_REASONING_CHARS]))
+
+
+def reasoning_in(stored: Mapping[str, Any] | None) -> str:
+    """Return the thought that stands in the fields of a row, for people to read."""
+    message = (stored or {}).get("message")
+    thought = message.get(REASONING) if isinstance(message, Mapping) else None
+    return fitting_reasoning(thought) if isinstance(thought, str) else ""
+
+
 def stored_form(sender: str, *, message: MessageFields, call: CallFields) -> StoredFields | None:
     """Return what the row of a reply keeps, or None where there is nothing to keep."""
     if not message and not call:
@@ -199,6 +213,11 @@ def stored_form(sender: str, *, message: MessageFields, call: CallFields) -> Sto
     if call:
         stored["call"] = call
     return stored
+
+
+def hidden_reasoning(stored: StoredFields) -> StoredFields | None:
+    """Return the stored form without the fields of the message, where thoughts are readable."""
+    return stored_form(stored["sender"], message={}, call=stored.get("call", {}))
 
 
 def read_stored_form(given: Mapping[str, Any]) -> StoredFields | None:

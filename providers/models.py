@@ -188,6 +188,7 @@ class UsageRecord(TenantRow):
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     cached_tokens = models.PositiveIntegerField(default=0)
+    reasoning_tokens = models.PositiveIntegerField(default=0, db_default=0)
     estimated = models.BooleanField(
         default=False, help_text="The provider did not count; Amber did."
     )

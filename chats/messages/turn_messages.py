@@ -13,6 +13,7 @@ from chats.messages.transcript import attach_related, messages_to_wire
 from chats.messages.wire import MessageWire, turn_wire
 from chats.models import ChatMessage, Turn
 from engine.messages import MessageRole
+from engine.provider_fields import hidden_reasoning
 from engine.tool_calls import ToolCall
 
 
@@ -27,6 +28,21 @@ def entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
     Five queries at most, none for a stateless turn.
     """
     return with_provider_fields(messages_of_turn(turn), provider_fields_of(turn))
+
+
+def shown_entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
+    """Return `entries_of_turn` as a client may have them: with no thoughts that the assistant
+    hides."""
+    return with_provider_fields(messages_of_turn(turn), shown_fields_of(turn))
+
+
+def shown_fields_of(turn: Turn) -> dict[str, Any]:
+    """Return `provider_fields_of` as a client may have them."""
+    fields = provider_fields_of(turn)
+    if turn.assistant is None or not turn.assistant.hide_reasoning:
+        return fields
+    hidden = ((pk, hidden_reasoning(stored)) for pk, stored in fields.items())
+    return {pk: stored for pk, stored in hidden if stored}
 
 
 def provider_fields_of(turn: Turn) -> dict[str, Any]:

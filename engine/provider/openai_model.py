@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from engine.message_mends import MessageMends, known_mends
 from engine.messages import ProviderMessage
 from engine.provider.chunks import ReplyGatherer, gatherer_of
 from engine.provider.dialects import DIALECTS
@@ -46,7 +47,6 @@ from engine.provider.model import (
 )
 from engine.provider.parameters import refused_parameter, sent_parameters
 from engine.provider.request_body import as_json
-from engine.provider_fields import REASONING, with_reasoning, without_fields
 
 if TYPE_CHECKING:
     import httpx2
@@ -263,24 +263,23 @@ class OpenAIModel:
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
 
     async def _open(self, request: ModelRequest) -> "httpx2.Response":
-        """Send the request; again without parameters that the model refuses, and with or without
-        reasoning_content, as it demands."""
+        """Send the request; again without parameters that the model refuses, and with messages as it
+        wants them."""
         client = await shared_client(
             self._base_url, self._api_key, connect_seconds=self._connect_seconds
         )
         headers = self._dialect.headers(self._api_key)
         key = (self._base_url, self._profile.upstream_id)
         refused = _refused_parameters.setdefault(key, set())
-        shape = _shapes.get(key)
-        others = iter((with_reasoning, without_fields))
+        known = mends = _mends.get(key) or known_mends(*key)
         while True:
-            messages = shape(request.messages) if shape else request.messages
+            messages = mends.apply(request.messages)
             fields = self._fields(replace(request, messages=messages), refused)
             try:
                 response = await send(client, self._dialect.path, as_json(fields), headers)
             except ProviderError as error:
-                if _names_reasoning(error) and (other := next(others, None)):
-                    shape = other
+                if learnt := _learn_mends(mends, error, messages):
+                    mends = learnt
                     continue
                 parameter = refused_parameter(error, fields, self._profile.parameters)
                 if parameter is None:
@@ -290,8 +289,8 @@ class OpenAIModel:
                     "parameter_refused", model=self._profile.upstream_id, parameter=parameter
                 )
             else:
-                if shape:
-                    _shapes[key] = shape
+                if mends != known:
+                    _mends[key] = mends
                 return response
 
     def _fields(self, request: ModelRequest, refused: Collection[str]) -> dict[str, Any]:
@@ -319,13 +318,16 @@ class OpenAIModel:
 _refused_parameters: dict[tuple[str, str], set[str]] = {}
 """(base URL, upstream id) -> parameters that model refused, learnt by asking once per process."""
 
-_shapes: dict[tuple[str, str], Callable[[Sequence[ProviderMessage]], list[ProviderMessage]]] = {}
-"""The same -> what messages must go through for that model: reasoning_content on every answer, or
-on none. Missing as long as it takes them as they are."""
+_mends: dict[tuple[str, str], MessageMends] = {}
+"""The same -> what its messages go through, learnt in the same way."""
 
 
-def _names_reasoning(error: ProviderError) -> bool:
-    return error.code == "provider_rejected" and REASONING in error.message
+def _learn_mends(
+    mends: MessageMends, error: ProviderError, sent: Sequence[ProviderMessage]
+) -> MessageMends | None:
+    if error.code != "provider_rejected":
+        return None
+    return mends.after(f"{error.said} {error.message} {error.parameter}", sent)
 
 
 async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], None]:

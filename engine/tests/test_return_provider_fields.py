@@ -50,7 +50,7 @@ from engine.tests.scripted_model import ScriptedModel, calls, says
 from engine.text.tokens import count_message
 from engine.tool_calls import CALL_FORM, CallFields, ToolCall
 from engine.tools import ToolSpec
-from tests.fake_habits import signature, thought
+from tests.fake_habits import UNSIGNED, signature, thought
 from tests.fixtures_provider import RunningProvider
 
 SIGNED: CallFields = {"extra_content": {"google": {"thought_signature": "abc"}}}
@@ -265,7 +265,7 @@ def test_the_thoughts_of_a_plain_answer_are_not_kept() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_model, "_shapes", {})
+    monkeypatch.setattr(openai_model, "_mends", {})
 
 
 def parts_of(provider: RunningProvider, upstream_id: str, messages: list[Any]) -> list[Any]:
@@ -319,13 +319,39 @@ def test_thoughts_that_are_refused_are_left_out(fake_provider: RunningProvider) 
     assert parts_of(fake_provider, "fake-strict", messages)
     sent = fake_provider.requests("d1d1")
     assert [m["messages"][1].get("reasoning_content") for m in sent] == [
-        *["Let me see."] * 2,  # the second time with what was missing, which was nothing
+        "Let me see.",
         *[None] * 2,
     ]
 
 
+def test_an_unsigned_call_of_another_model_gets_the_mark_for_such(
+    fake_provider: RunningProvider,
+) -> None:
+    messages = [said("user", "d3d3 [[fake tokens=1]]"), calling("c1", "c2"), told("c1"), told("c2")]
+    assert parts_of(fake_provider, "fake-gemini", messages)
+    assert parts_of(fake_provider, "fake-gemini", messages)
+    sent = fake_provider.requests("d3d3")
+    signed = [[call.get("extra_content") for call in m["messages"][1]["tool_calls"]] for m in sent]
+    assert signed == [[None, None], [UNSIGNED, None], [UNSIGNED, None]]
+
+
+def test_ids_are_mended_for_a_model_that_wants_others(fake_provider: RunningProvider) -> None:
+    long = "x" * 41
+    messages = [said("user", "d4d4 [[fake tokens=1]]"), calling(long), told(long)]
+    assert parts_of(fake_provider, "fake-openai", messages)
+    ids = [m["messages"][2]["tool_call_id"] for m in fake_provider.requests("d4d4")]
+    assert ids[0] == long
+    assert len(ids[1]) == 9
+
+
+def test_what_is_known_of_a_model_is_not_asked(fake_provider: RunningProvider) -> None:
+    messages = [said("user", "d5d5 [[fake tokens=1]]"), calling("call_1"), told("call_1")]
+    assert parts_of(fake_provider, "fake-mistral", messages)
+    assert len(fake_provider.requests("d5d5")) == 1
+
+
 def test_a_refusal_for_other_reasons_stays_one(fake_provider: RunningProvider) -> None:
-    unsigned = [said("user", "d2d2"), calling("c1"), told("c1")]
+    unsigned = [said("user", "d2d2 [[fake status=400]]"), calling("c1"), told("c1")]
     with pytest.raises(ProviderError) as caught:
         parts_of(fake_provider, "fake-gemini", unsigned)
     assert caught.value.code == "provider_rejected"

@@ -58,6 +58,7 @@ class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
             "prompt_tokens",
             "completion_tokens",
             "cached_tokens",
+            "reasoning_tokens",
             "estimated",
             "cost",
             "first_token_ms",
@@ -81,4 +82,5 @@ class UsageGroupSerializer(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     cached_tokens = serializers.IntegerField()
+    reasoning_tokens = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=30, decimal_places=8)

@@ -35,7 +35,7 @@ FIELDS = {"extra_content", "reasoning_content"}
 @pytest.fixture(autouse=True)
 def model(new_model, monkeypatch):
     """A model that was asked twice would hide what got lost."""
-    monkeypatch.setattr(openai_model, "_shapes", {})
+    monkeypatch.setattr(openai_model, "_mends", {})
     for name in (*BOTH, "fake-json-gemini", "fake-json-deepseek", "fake-strict"):
         new_model(name)
 
@@ -43,7 +43,7 @@ def model(new_model, monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_was_learnt(model):
     yield
-    assert not openai_model._shapes
+    assert not openai_model._mends
 
 
 def whole(client: Any, messages: list[Any], **more: Any) -> Any:

@@ -14,6 +14,7 @@ from public_api.completions.request import CompletionRequest
 from public_api.completions.serializers import CompletionInput
 from public_api.openai.chatglm3_functions import read_call, write_call
 from public_api.openai.legacy_functions import as_tool_messages
+from tests.fake_answers import answer_text
 
 CITY = {"name": "city", "description": "Where", "type": "str", "required": True}
 DAYS = {"name": "days", "type": "list[int]", "required": False, "default": [1]}
@@ -158,3 +159,57 @@ def test_what_is_written_is_read(arguments: Any) -> None:
     call = ToolCall("c", "weather", json.dumps(arguments))
     said, function = read_call(f"Well.\n{write_call(call)}", "weather")
     assert (said, json.loads(function["arguments"])) == ("Well.", arguments)
+
+
+# -- Over the wire -------------------------------------------------------------------------------
+
+
+def conversation(client: Any, functions: Any) -> tuple[list[Any], str]:
+    """As ChatGLM3's `openai_api_request.py` streams it: the chunks with a call, and the answer."""
+    messages: list[Any] = [{"role": "user", "content": "[[fake tokens=6 call=weather]]"}]
+    calling: list[Any] = []
+    for _ in range(3):
+        output = ""
+        stream = client.chat.completions.create(
+            model="fake-model", messages=messages, functions=functions, stream=True
+        )
+        for chunk in stream:
+            output += chunk.choices[0].delta.content or ""
+            if chunk.choices[0].finish_reason == "stop":
+                return calling, output
+            if chunk.choices[0].finish_reason == "function_call":
+                call = chunk.choices[0].delta.function_call
+                calling.append(chunk.choices[0].delta.to_dict())
+                result = {"role": "function", "name": call.name, "content": "rain"}
+                messages += [{"role": "assistant", "content": output}, result]
+    raise AssertionError("it goes on calling")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("functions", [{"weather": WEATHER}, [WEATHER]])
+def test_a_conversation_of_its_streaming_client(client, model, fake_provider, functions) -> None:
+    (calling,), answer = conversation(client, functions)
+    assert answer == answer_text(6)
+    arguments = '{"city":"text"}'
+    assert calling["function_call"] == {"name": "weather", "arguments": arguments}
+    is_written = isinstance(functions, dict)
+    assert ("tool_call(" in (calling.get("content") or "")) == is_written
+    _, called, result = fake_provider.requests(contains="call=weather")[-1]["messages"]
+    (sent,) = called["tool_calls"]
+    assert sent["function"] == {"name": "weather", "arguments": arguments if is_written else "{}"}
+    assert result == {"role": "tool", "tool_call_id": sent["id"], "content": "rain"}
+    assert not called["content"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_openais_old_client_adds_up_the_same_stream(client, model) -> None:
+    stream = client.chat.completions.create(
+        model="fake-model",
+        messages=[{"role": "user", "content": "[[fake call=weather]]"}],
+        functions=[WEATHER],
+        stream=True,
+    )
+    deltas = [chunk.choices[0].delta for chunk in stream]
+    called = [delta.function_call for delta in deltas if delta.function_call]
+    assert "".join(call.arguments for call in called) == '{"city":"text"}'
+    assert "".join(call.name or "" for call in called) == "weather"

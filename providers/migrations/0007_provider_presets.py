@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('providers', '0005_model_parameters'),
+        ('providers', '0006_reasoning_tokens'),
     ]
 
     operations = [
