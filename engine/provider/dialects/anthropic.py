@@ -15,7 +15,7 @@ import orjson
 from engine.messages import Content, Part, ProviderMessage, calls_in, is_asked
 from engine.provider.dialects.anthropic_events import AnthropicReader
 from engine.provider.dialects.dialect import Dialect
-from engine.provider.dialects.placed_blocks import BLOCKS, in_order
+from engine.provider.dialects.placed_blocks import blocks_of, in_order
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.tools import ToolSpec
 
@@ -213,8 +213,8 @@ def _has_thoughtless_round(messages: Sequence[ProviderMessage]) -> bool:
     for message in reversed(messages):
         if is_asked(message):
             return False
-        if calls_in(message):
-            return not message.get(BLOCKS)
+        if message["role"] == "assistant" and calls_in(message):
+            return not any(blocks_of(message))
     return False
 
 

@@ -10,8 +10,7 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from engine.messages import AssistantMessage, calls_in
 
-BLOCKS: Final = "thinking_blocks"
-"""The field of a message that holds them."""
+_FIELD: Final = "thinking_blocks"
 
 
 class PlacedBlock(TypedDict):
@@ -38,7 +37,7 @@ class BlockPlaces:
     def field(self, block: Mapping[str, Any]) -> dict[str, list[PlacedBlock]]:
         """Return a delta that adds this block, which stands here."""
         placed: PlacedBlock = {"text_chars": self._text_chars, "calls": self._calls, "block": block}
-        return {BLOCKS: [placed]}
+        return {_FIELD: [placed]}
 
 
 def in_order(message: AssistantMessage) -> Iterator[tuple[Literal["text", "call", "block"], Any]]:
@@ -47,7 +46,7 @@ def in_order(message: AssistantMessage) -> Iterator[tuple[Literal["text", "call"
     A text that got longer or shorter since is cut elsewhere; the blocks keep their order.
     """
     text, said = message["content"] or "", 0
-    blocks = list(_blocks_of(message))
+    blocks = list(blocks_of(message))
     for placed in blocks:
         if not placed["calls"]:
             end = max(said, placed["text_chars"])
@@ -60,9 +59,9 @@ def in_order(message: AssistantMessage) -> Iterator[tuple[Literal["text", "call"
         yield "call", call
 
 
-def _blocks_of(message: AssistantMessage) -> Iterator[PlacedBlock]:
+def blocks_of(message: AssistantMessage) -> Iterator[PlacedBlock]:
     """Yield those that are in form: a client of `/v1` may have brought anything."""
-    given = message.get(BLOCKS)
+    given = message.get(_FIELD)
     for placed in given if isinstance(given, Sequence) else ():
         match placed:
             case {"text_chars": int(), "calls": int(), "block": {**block}} if block:
