@@ -17,6 +17,7 @@ from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.rows import Row
 from engine.provider.dialects import DIALECTS
 from providers.parameter_checks import check_parameter_names, check_parameters
+from providers.presets import PRESETS
 
 OFFLINE_URL = "offline:"
 """The `base_url` of the built-in provider, which needs no network."""
@@ -26,15 +27,22 @@ AUTO_ALIAS = "auto"
 
 
 class Provider(Row):
-    """An OpenAI-compatible service. The encrypted columns are bound to this row (`providers.keys`).
+    """A service that models are reached at. The encrypted columns are bound to this row
+    (`providers.keys`).
 
-    `environment_sealed` holds what the environment said when it last created or changed this row;
+    `preset` is a name in `providers.presets`, or blank. `environment_sealed` holds what the environment said when it last created or changed this row;
     it is blank for providers made by hand.
     """
 
     name = models.CharField(max_length=120, unique=True)
     base_url = models.CharField(
         max_length=500, help_text=f"For example https://api.example/v1, or {OFFLINE_URL}"
+    )
+    preset = models.CharField(
+        max_length=12,
+        blank=True,
+        default="",
+        choices=[(name, preset.label) for name, preset in PRESETS.items()],
     )
     api_key_sealed = models.TextField(blank=True, default="", editable=False)
     environment_sealed = models.TextField(blank=True, default="", editable=False)

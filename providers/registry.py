@@ -190,6 +190,11 @@ def engine_embedder(
     )
 
 
+def api_key_of(provider: Provider) -> str:
+    """Return the key to ask the provider itself with. Raises DecryptError."""
+    return decrypt_api_key(provider)
+
+
 def engine_speech() -> OpenAISpeech | None:
     """Return AMBER_TTS_MODEL at the environment's provider, else at the oldest; None without one.
 

@@ -4,8 +4,10 @@ It is one raw ASGI application, so that it costs far less than whatever stands i
 Run it with `python -m tests.fake_provider --port 0 --ready-file PATH` (PATH then holds its base
 URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and checks no keys.
 
-    GET  /v1/models              the names in tests.fake_behaviours
+    GET  /v1/models              the names in tests.fake_behaviours; Anthropic's with its header
     POST /v1/chat/completions    stream or not; usage; tools, functions, chatglm3; JSON schema
+    POST /v1/messages            Anthropic's API (tests.fake_anthropic), strict
+    POST /v1/responses           OpenAI's newer API (tests.fake_responses), strict
     POST /v1/embeddings          unit vectors, float or base64, `dimensions` honoured
     POST /v1/audio/speech        bytes that begin as an MP3 does, then the text
     POST /v1/audio/transcriptions  the text behind those bytes
@@ -44,7 +46,7 @@ from urllib.parse import parse_qs
 import orjson
 import uvicorn
 
-from tests import fake_answers, fake_habits
+from tests import fake_answers, fake_anthropic, fake_habits, fake_responses
 from tests.fake_behaviours import BEHAVIOURS, Behaviour, behaviour_of
 from tests.fake_chat import HANG_SECONDS, ChatAnswer, CutError
 from tests.habits.habit import Exchange
@@ -58,6 +60,7 @@ DIMENSIONS = int(os.environ.get("FAKE_DIMS", "1536"))
 EMBED_MS = float(os.environ.get("FAKE_EMBED_MS", "0"))
 EMBED_MODE = os.environ.get("FAKE_EMBED", "hash")
 KEPT_REQUESTS = 50
+VENDORS: dict[str, Any] = {"messages": fake_anthropic, "responses": fake_responses}
 COUNTERS = (
     *("chat", "chat_stream", "tokens", "embed_requests", "embed_texts", "models", "other"),
     *("aborted", "active", "peak_active", "body_bytes", "max_messages"),
@@ -79,7 +82,10 @@ class FakeProvider:
             await self._lifespan(receive, send)
             return
         method, path = scope["method"], scope["path"].rstrip("/")
-        if method == "POST" and path.endswith("/chat/completions"):
+        vendor = VENDORS.get(path.rpartition("/")[2]) if method == "POST" else None
+        if vendor is not None:
+            await self._answer_as(vendor, scope, receive, send)
+        elif method == "POST" and path.endswith("/chat/completions"):
             await self._chat(receive, send)
         elif method == "POST" and path.endswith("/embeddings"):
             await self._embeddings(receive, send)
@@ -89,9 +95,7 @@ class FakeProvider:
             await self._transcription(receive, send)
         elif path.endswith("/models"):
             self.stats["models"] += 1
-            names = [*BEHAVIOURS, *HABITS, "fake-embedding"]
-            cards = [{"id": n, "object": "model", "owned_by": "fake"} for n in names]
-            await send_json(send, {"object": "list", "data": cards})
+            await send_json(send, self._models(dict(scope["headers"])))
         elif path == "/stats":
             await send_json(send, self.stats)
             if method == "POST":
@@ -105,6 +109,13 @@ class FakeProvider:
         else:
             self.stats["other"] += 1
             await send_json(send, {"error": {"message": f"no {method} {path} here"}}, 404)
+
+    def _models(self, headers: dict[bytes, bytes]) -> Json:
+        if b"x-api-key" in headers:
+            return fake_anthropic.models()
+        names = [*BEHAVIOURS, *HABITS, "fake-embedding"]
+        cards = [{"id": name, "object": "model", "owned_by": "fake"} for name in names]
+        return {"object": "list", "data": cards}
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -195,6 +206,24 @@ class FakeProvider:
         async for tokens, chunk in answer.stream():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             self.stats["tokens"] += tokens
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _answer_as(self, vendor: Any, scope: Json, receive: Receive, send: Send) -> None:
+        body = await read_body(receive)
+        self.requests.append(body)
+        try:
+            whole, stream = vendor.answer(dict(scope["headers"]), body)
+        except vendor.Refused as error:
+            await send_json(send, error.body, error.status, ((b"retry-after", b"1.5"),))
+            return
+        if stream is None:
+            await send_json(send, whole)
+            return
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for start in range(0, len(stream), 700):  # cut anywhere, as networks do
+            piece = stream[start : start + 700]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
     async def _embeddings(self, receive: Receive, send: Send) -> None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 import orjson
 
 from engine.messages import MessageFields
-from engine.provider.dialects.dialect import call_pieces
+from engine.provider.dialects.dialect import Dialect, EventReader, call_pieces
 from engine.provider.event_lines import DONE
 from engine.provider.faults import fault, fault_of_event, fault_of_list
 from engine.provider.finish_reasons import read_reason
@@ -314,6 +314,33 @@ class ReplyGatherer:
         if is_calling and reason in ("stop", "function_call", "tool_calls"):
             return "tool_calls"
         return reason
+
+
+class TranslatingGatherer(ReplyGatherer):
+    """Gathers a reply from events of another API, which a reader turns into chunks."""
+
+    def __init__(self, reader: EventReader) -> None:
+        super().__init__()
+        self._tags = None  # reasoning is told apart in these
+        self._reader = reader
+
+    def add(self, event: Any) -> str:
+        """Take an event, or a whole answer. Raises ProviderError."""
+        if not isinstance(event, dict) or (event.get("error") and "output" not in event):
+            return super().add(event)
+        text, is_working = "", False
+        for chunk in self._reader.read(event):
+            text += super().add(chunk)
+            is_working = is_working or self.is_working
+        self.is_working = is_working
+        self.is_done = bool(self.finish_reason)  # nothing that matters comes after
+        return text
+
+
+def gatherer_of(dialect: Dialect) -> ReplyGatherer:
+    if dialect.new_reader is None:
+        return ReplyGatherer(dialect.call_pieces)
+    return TranslatingGatherer(dialect.new_reader())
 
 
 def _storable(text: str) -> str:

@@ -17,6 +17,8 @@ import asyncio
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Awaitable,
+    Callable,
     Collection,
     Mapping,
     Sequence,
@@ -29,7 +31,7 @@ import structlog
 
 from engine.message_mends import MessageMends, known_mends
 from engine.messages import ProviderMessage
-from engine.provider.chunks import ReplyGatherer
+from engine.provider.chunks import ReplyGatherer, gatherer_of
 from engine.provider.dialects import DIALECTS
 from engine.provider.event_lines import BYTE_ORDER_MARK, EventLines
 from engine.provider.faults import fault, fault_of_status
@@ -58,6 +60,8 @@ TAIL_SECONDS = 3.0
 """How long to wait for usage and [DONE] once the finish reason is there."""
 DRAIN_SECONDS = 0.1
 """How long to wait for the end of the body after [DONE]; it mostly came with it."""
+
+NO_HEADERS: Mapping[str, str | None] = {}
 
 MAX_BODY_BYTES = 64_000_000
 """The longest answer of a server that does not stream; one with pictures has a few million."""
@@ -125,11 +129,25 @@ async def close_clients() -> None:
         await client.close()
 
 
-async def send(client: "openai.AsyncOpenAI", path: str, body: bytes) -> "httpx2.Response":
+async def send(
+    client: "openai.AsyncOpenAI",
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str | None] = NO_HEADERS,
+) -> "httpx2.Response":
     """Return the provider's answer to this JSON, its status good, its body unread: the caller closes
-    it. Raises ProviderError.
+    it. A header of None is not sent. Raises ProviderError.
     """
-    return await _post(client, path, "application/json", content=body)
+    return await _ask(
+        client.post, path, {"Content-Type": "application/json", **headers}, content=body
+    )
+
+
+async def fetch(
+    client: "openai.AsyncOpenAI", path: str, headers: Mapping[str, str | None] = NO_HEADERS
+) -> "httpx2.Response":
+    """Return what the provider has at this path, as `send` does."""
+    return await _ask(client.get, path, headers)
 
 
 async def send_form(
@@ -139,20 +157,22 @@ async def send_form(
     file: tuple[str, bytes, str],
 ) -> "httpx2.Response":
     """Return the answer to a form, as `send` does. `file` is (name, bytes, MIME type)."""
-    return await _post(client, path, "multipart/form-data", body=fields, files=[("file", file)])
+    headers = {"Content-Type": "multipart/form-data"}
+    return await _ask(client.post, path, headers, body=fields, files=[("file", file)])
 
 
-async def _post(
-    client: "openai.AsyncOpenAI", path: str, content_type: str, **given: Any
+async def _ask(
+    verb: Callable[..., Awaitable[Any]], path: str, headers: Mapping[str, str | None], **given: Any
 ) -> "httpx2.Response":
     import httpx2
     import openai
 
+    omitted = {name: openai.Omit() if value is None else value for name, value in headers.items()}
     try:
-        response: httpx2.Response = await client.post(
+        response: httpx2.Response = await verb(
             path,
             cast_to=httpx2.Response,
-            options={"headers": {"Content-Type": content_type}},
+            options={"headers": omitted},
             stream=True,
             stream_cls=openai.AsyncStream[Any],
             **given,
@@ -199,11 +219,11 @@ class OpenAIModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
         """Stream as `engine.provider.model.Model` says. What arrives together is one TextChunk; an
-        empty one means that the model works without showing text (it writes a call, it thinks).
+        empty one means that the model works without showing text (it writes a call).
 
         What a provider said of its failure goes into the log.
         """
-        gatherer = ReplyGatherer(self._dialect.call_pieces)
+        gatherer = gatherer_of(self._dialect)
         text_filter = self._dialect.new_filter(request)
         try:
             response = await self._open(request)
@@ -248,6 +268,7 @@ class OpenAIModel:
         client = await shared_client(
             self._base_url, self._api_key, connect_seconds=self._connect_seconds
         )
+        headers = self._dialect.headers(self._api_key)
         key = (self._base_url, self._profile.upstream_id)
         refused = _refused_parameters.setdefault(key, set())
         known = mends = _mends.get(key) or known_mends(*key)
@@ -255,7 +276,7 @@ class OpenAIModel:
             messages = mends.apply(request.messages)
             fields = self._fields(replace(request, messages=messages), refused)
             try:
-                response = await send(client, "/chat/completions", as_json(fields))
+                response = await send(client, self._dialect.path, as_json(fields), headers)
             except ProviderError as error:
                 if learnt := _learn_mends(mends, error, messages):
                     mends = learnt
@@ -283,9 +304,11 @@ class OpenAIModel:
             "response_format": request.response_format,
             "stream_options": {"include_usage": True},
         }
-        fields = sent_parameters(asked, self._profile.parameters, refused)
+        sent = sent_parameters(asked, self._profile.parameters, refused)
         if not (self._dialect.allows_parallel_calls and request.tools):  # it would be refused
-            fields.pop("parallel_tool_calls", None)
+            sent.pop("parallel_tool_calls", None)
+        translated = self._dialect.parameters(sent, request, self._profile)
+        fields = {name: value for name, value in translated.items() if name not in refused}
         fields |= self._dialect.request_fields(request)
         if "tool_choice" in refused and fields.get("tool_choice") == "auto":
             del fields["tool_choice"]

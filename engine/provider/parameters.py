@@ -37,7 +37,10 @@ RESERVED: Final = frozenset(
 
 MAX_TOKENS: Final = "max_tokens"
 MAX_COMPLETION_TOKENS: Final = "max_completion_tokens"
-OPTIONAL: Final = SAMPLING | VENDOR | {MAX_TOKENS, MAX_COMPLETION_TOKENS, "stream_options"}
+_OF_DIALECTS: Final = frozenset({"include", "reasoning", "thinking"})
+OPTIONAL: Final = (
+    SAMPLING | VENDOR | _OF_DIALECTS | {MAX_TOKENS, MAX_COMPLETION_TOKENS, "stream_options"}
+)
 """What is left out when a model refuses it, besides the operator's own extra parameters."""
 
 _UNSUPPORTED = re.compile(

@@ -33,6 +33,8 @@ OURS = {
         for kind in ("ChatCompletionMessage", "ChoiceDelta", "ResponseFunctionToolCall")
         for name in ("amber_sender", "amber_sealed", "reasoning_content")
     ),
+    ("ChatCompletionMessage", "thinking_blocks"),
+    ("ChoiceDelta", "thinking_blocks"),
     ("ChatCompletionMessageFunctionToolCall", "extra_content"),
     ("ChoiceDeltaToolCall", "extra_content"),
     ("ResponseFunctionToolCall", "extra_content"),
