@@ -38,6 +38,7 @@ CORS_ALLOW_HEADERS = [
 ]
 CORS_EXPOSE_HEADERS = [
     *("X-Request-Id", "Retry-After", "Location", "X-Amber-Chat-Id"),
+    "X-Amber-Ignored-Parameters",
     *("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
 ]
 AMBER_SECURE_COOKIES = env.flag("AMBER_SECURE_COOKIES", AMBER_PUBLIC_URL.startswith("https:"))

@@ -139,6 +139,7 @@ class AssistantAdmin(PagedAdmin):
         ("disable_default_prompt", "disable_web_browsing", "disable_memory"),
         "enable_memory_for_assistant_api",
         ("disabled_builtin_tools", "untrusted_calls"),
+        "hide_reasoning",
         "total_token_usage",
     )
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
@@ -158,6 +159,7 @@ class AssistantAdmin(PagedAdmin):
         "disabled_builtin_tools": "Names of built-in tools, separated by commas.",
         "untrusted_calls": "Calls that could do harm, once a turn has read documents, pages, files or "
         "results of tools.",
+        "hide_reasoning": "Nobody is shown what the model thinks before it answers.",
     }
     actions_detail = ("try_it",)
     actions = ("dismiss_guests",)

@@ -39,6 +39,7 @@ class Assistant(TenantRow):
     are the sites it may be used from (none: any), `guest_files` says whether guests may send
     files, and only guest tokens that carry the current `guest_epoch` are valid. `untrusted_calls` says
     what becomes of calls that could do harm once a turn has read what strangers wrote.
+    `hide_reasoning`: nobody is shown what the model thinks before it answers.
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -74,6 +75,7 @@ class Assistant(TenantRow):
         models.CharField(max_length=300), default=list, blank=True
     )
     guest_files = models.BooleanField(default=False, db_default=False)
+    hide_reasoning = models.BooleanField(default=False, db_default=False)
     guest_epoch = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     total_token_usage = models.PositiveBigIntegerField(default=0, editable=False)
 

@@ -104,7 +104,7 @@ class TurnAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
-        texts = ("input", "output", "partial_text", "waiting_calls")
+        texts = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")
         return super().get_queryset(request).defer(*texts)  # type: ignore[no-any-return]
 
     @admin.display(description="error")

@@ -28,6 +28,7 @@ from chats.queue import enqueue_turn
 from chats.turns.admission import admit, dismiss
 from chats.turns.endings import lock_turn
 from engine.messages import ASKING_ROLES, MessageRole
+from engine.provider_fields import reasoning_in
 from libraries.models import File
 
 Entry = Mapping[str, Any]
@@ -178,6 +179,7 @@ def _append(
             file_id=file_ids.get(entry.get("file_id", "")),
             tool_call=entry.get("tool_call"),
             provider_fields=entry.get("provider_fields"),
+            reasoning=reasoning_in(entry.get("provider_fields")),
             assistant=assistant if entry["role"] == MessageRole.ASSISTANT else None,
         )
         written.append(tip)

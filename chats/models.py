@@ -179,7 +179,8 @@ class ChatMessage(TenantRow):
     `tool_call` {id, name, arguments, reply_id} is set on roles tool_call and tool.
     `provider_fields` are what the model sent besides, to be sent back to it
     (`engine.provider_fields`): of a reply with several calls the first call's row has those of the
-    whole reply. They are shown to nobody. `turn` is the turn that wrote the message, or, for a
+    whole reply. They are shown to nobody. `reasoning` is what the model thought before it said this,
+    for people, unless the assistant hides it. `turn` is the turn that wrote the message, or, for a
     question, the first turn that answered it. `opening` is the last of the system messages that
     open this path (None: it opens with something else), so that they are found without walking to
     the root. `model` names the model that wrote an imported answer.
@@ -195,6 +196,7 @@ class ChatMessage(TenantRow):
     position = models.PositiveIntegerField(default=0)
     role = models.CharField(max_length=12, choices=ROLE_CHOICES)
     content = models.TextField(blank=True, default="")
+    reasoning = models.TextField(blank=True, default="", db_default="")
     assistant = ReferenceKey(
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -303,7 +305,7 @@ class Turn(TenantRow, Leased):
     beyond that (`chats.context.call_options`). `seq` is the number of the last event that the
     stored state includes. `step` counts stored replies of the model. `tip` is where the next
     message is appended. `partial_text` is the text of the step under way, as far as it was shown;
-    it becomes a message when the turn ends. `is_budgeted` means that budgets apply, and hold
+    it becomes a message when the turn ends, and `partial_reasoning` goes with it. `is_budgeted` means that budgets apply, and hold
     something for the turn while it lives (`chats.turns.admission`).
     """
 
@@ -328,6 +330,7 @@ class Turn(TenantRow, Leased):
     seq = models.PositiveBigIntegerField(default=0)
     step = models.PositiveIntegerField(default=0)
     partial_text = models.TextField(blank=True, default="")
+    partial_reasoning = models.TextField(blank=True, default="", db_default="")
     error = models.JSONField(null=True, blank=True)
     usage = models.JSONField(default=dict, blank=True)
     finish_reason = models.CharField(max_length=40, blank=True, default="")

@@ -27,7 +27,8 @@ class TurnStarted(_Event):
 
 
 class TurnRestarted(_Event):
-    """Another worker took over: takes back the text of `step`, which begins again."""
+    """Takes back the text and reasoning of `step`, which begins again: another worker took over, or
+    the provider was lost while the model only thought."""
 
     event: Literal["turn.restarted"] = "turn.restarted"
     attempt: int
@@ -36,6 +37,14 @@ class TurnRestarted(_Event):
 
 class TextDelta(_Event):
     event: Literal["text.delta"] = "text.delta"
+    step: int
+    text: str
+
+
+class ReasoningDelta(_Event):
+    """More of what the model thinks before it speaks: for people who want to see it."""
+
+    event: Literal["reasoning.delta"] = "reasoning.delta"
     step: int
     text: str
 
@@ -107,18 +116,20 @@ class TurnCancelled(_Event):
 
 
 class TurnSnapshot(_Event):
-    """Everything that a viewer missed: `text` is the text so far by step (JSON keys are
-    strings)."""
+    """Everything that a viewer missed: `text` and `reasoning` are what was said and thought so far,
+    by step (JSON keys are strings)."""
 
     event: Literal["turn.snapshot"] = "turn.snapshot"
     messages: list[dict[str, Any]]
     text: dict[int, str]
+    reasoning: dict[int, str] = {}
 
 
 Event = (
     TurnStarted
     | TurnRestarted
     | TextDelta
+    | ReasoningDelta
     | ToolStarted
     | ToolFinished
     | SourceAdded
@@ -139,18 +150,21 @@ LAST_EVENTS: frozenset[str] = frozenset(n for n, cls in EVENT_TYPES.items() if c
 
 
 class Transcript(BaseModel):
-    """What a viewer knows of a turn: stored messages, unstored text by step, how it ended."""
+    """What a viewer knows of a turn: stored messages, unstored text and reasoning by step, how it
+    ended."""
 
     messages: list[dict[str, Any]] = []
     text: dict[int, str] = {}
+    reasoning: dict[int, str] = {}
     ended: str | None = None
 
 
 def fold(events: Iterable[Event]) -> Transcript:
     """Return the transcript after these events, oldest first.
 
-    A stored answer or call replaces the text of its step; a restart takes back the text of the
-    step that begins again and of later ones; a snapshot replaces everything.
+    A stored answer or call replaces the text and reasoning of its step; a restart takes back those
+    of the step that begins again and of later ones; a snapshot replaces everything. Reasoning that
+    led to no answer ends with the turn.
     """
     seen = Transcript()
     for event in events:
@@ -172,15 +186,21 @@ def take(seen: Transcript, event: Event) -> None:
     match event:
         case TextDelta(step=step, text=text):
             seen.text[step] = seen.text.get(step, "") + text
+        case ReasoningDelta(step=step, text=text):
+            seen.reasoning[step] = seen.reasoning.get(step, "") + text
         case MessageStored(step=step, message=message):
             _put(seen.messages, message)
             if message["role"] in ("assistant", "tool_call"):
                 seen.text.pop(step, None)
+                seen.reasoning.pop(step, None)
         case TurnRestarted(step=step):
             seen.text = {s: t for s, t in seen.text.items() if s < step}
-        case TurnSnapshot(messages=messages, text=text):
+            seen.reasoning = {s: t for s, t in seen.reasoning.items() if s < step}
+        case TurnSnapshot(messages=messages, text=text, reasoning=reasoning):
             seen.messages, seen.text = list(messages), dict(text)
+            seen.reasoning = dict(reasoning)
         case _:
             pass
     if event.is_last:
+        seen.reasoning = {}
         seen.ended = event.event

@@ -23,13 +23,23 @@ from engine.loop_events import (
     CallStarted,
     ClientCallsReturned,
     LoopEvent,
+    Reasoning,
+    ReasoningTakenBack,
     Reply,
     Text,
 )
 from engine.messages import AssistantMessage, ProviderMessage
-from engine.provider.model import CallChunk, Model, ModelProfile, ModelRequest, ReplyEnd, TextChunk
-from engine.provider.reply import OnRetry, RetryPolicy, reply
-from engine.provider_fields import is_calling
+from engine.provider.model import (
+    CallChunk,
+    Model,
+    ModelProfile,
+    ModelRequest,
+    ReasoningChunk,
+    ReplyEnd,
+    TextChunk,
+)
+from engine.provider.reply import BegunAgain, OnRetry, RetryPolicy, reply
+from engine.provider_fields import is_calling, with_fields
 from engine.tool_calls import ToolCall, chat_form
 from engine.tools import Toolbox, ToolChoice, ToolResult
 from engine.trust import NOTHING_READ, Exposure
@@ -118,8 +128,8 @@ async def _one_reply(
     step: int,
     retry_policy: RetryPolicy,
     on_retry: OnRetry | None,
-) -> AsyncGenerator[Text | Reply, None]:
-    """Yield the text as it comes, then the Reply.
+) -> AsyncGenerator[Text | Reasoning | ReasoningTakenBack | Reply, None]:
+    """Yield text and reasoning as they come, then the Reply.
 
     Drops calls of tools that were not offered, and fields that the provider sent with an answer in
     an exchange without calls: it will not want them back.
@@ -127,6 +137,7 @@ async def _one_reply(
     started = time.monotonic()
     stripper = SentAtStripper()
     texts: list[str] = []
+    thoughts: list[str] = []
     calls: list[ToolCall] = []
     first_token_seconds: float | None = None
     end = ReplyEnd(finish_reason="stop")
@@ -141,6 +152,12 @@ async def _one_reply(
                     if shown := stripper.feed(text):
                         texts.append(shown)
                         yield Text(step, shown)
+                case ReasoningChunk(text=text):
+                    thoughts.append(text)
+                    yield Reasoning(step, text)
+                case BegunAgain():
+                    thoughts.clear()
+                    yield ReasoningTakenBack(step)
                 case CallChunk(call=call):
                     calls.append(replace(call, reply_id=f"step-{step}"))
                 case ReplyEnd():
@@ -157,6 +174,7 @@ async def _one_reply(
         first_token_seconds=first_token_seconds,
         seconds=time.monotonic() - started,
         provider_fields=end.provider_fields if calls or is_calling(request.messages) else {},
+        reasoning="".join(thoughts),
     )
 
 
@@ -211,4 +229,5 @@ def _round(
         for result in results.values()
         for file in result.produced
     ]
-    return [{**calling, **whole.provider_fields}, *answers, *merge_neighbours(produced)]
+    asked = with_fields(calling, whole.provider_fields)
+    return [asked, *answers, *merge_neighbours(produced)]

@@ -20,6 +20,21 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Reasoning:
+    """More of what the model thinks in this step, before it says anything."""
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningTakenBack:
+    """The reasoning of this step counts no more: the provider was lost, and is asked again."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The reply of this step is whole. Without calls it is the answer and the turn is over.
 
@@ -36,7 +51,8 @@ class Reply:
     first_token_seconds: float | None
     seconds: float
     unapproved: tuple[ToolCall, ...] = ()
-    provider_fields: MessageFields = field(default_factory=MessageFields)
+    provider_fields: MessageFields = field(default_factory=dict)
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +85,13 @@ class ClientCallsReturned:
     finish_reason: str
 
 
-LoopEvent = Text | Reply | CallStarted | CallFinished | ApprovalNeeded | ClientCallsReturned
+LoopEvent = (
+    Text
+    | Reasoning
+    | ReasoningTakenBack
+    | Reply
+    | CallStarted
+    | CallFinished
+    | ApprovalNeeded
+    | ClientCallsReturned
+)

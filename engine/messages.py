@@ -93,18 +93,17 @@ class UserMessage(TypedDict):
     name: NotRequired[str]
 
 
-class MessageFields(TypedDict, total=False):
-    """What a provider sends with a reply, and wants back as it came (`engine.provider_fields`)."""
-
-    reasoning_content: Any
+MessageFields = Mapping[str, Any]
+"""What a provider sends with a reply, and wants back as it came (`engine.provider_fields`)."""
 
 
 class AssistantMessage(TypedDict):
+    """What a model said. Beside these stand the fields of `engine.provider_fields`."""
+
     role: Literal["assistant"]
     content: str | None
     name: NotRequired[str]
     tool_calls: NotRequired[list[ChatToolCall]]
-    reasoning_content: NotRequired[Any]
 
 
 class ResultMessage(TypedDict):
@@ -183,4 +182,4 @@ class Message:
     tool_call: ToolCall | None = None
     file: Attachment | None = None
     name: str = ""
-    provider_fields: MessageFields = field(default_factory=MessageFields)
+    provider_fields: MessageFields = field(default_factory=dict)

@@ -3,34 +3,80 @@
     with a tool call   extra_content       Gemini signs its calls (google.thought_signature), and answers
                                            400 when a call of the running turn comes back unsigned
     with a message     reasoning_content   DeepSeek and older vLLM: what the model thought
+                       reasoning           newer vLLM and OpenRouter: the same
+                       reasoning_details   OpenRouter: thoughts as their maker signed or encrypted them
+                       thinking_blocks     Anthropic's signed thoughts, items of reasoning of OpenAI's
+                                           responses (`engine.provider.dialects`)
+                       cache_control       marks where a provider keeps what it has read
+    with either        anything else       that OpenAI's form does not name
 
 The rule: a field goes back as it came, to the model that sent it and to no other one, since others
 refuse fields that they do not know. A field of a message goes back only within an exchange (a
 question, and all up to the next one) that calls tools. There DeepSeek demands it, on every message
 and in later turns too; where nothing was called its newer models ignore it, and `deepseek-reasoner`
-of old, which knows no tools, answers 400 to any.
+of old, which knows no tools, answers 400 to any. Some refuse even what they sent: those are learnt
+by `engine.provider.message_mends`.
 
 Sources: https://ai.google.dev/gemini-api/docs/thought-signatures,
-https://api-docs.deepseek.com/guides/thinking_mode#tool-calls. Pure: no I/O. Refuses to look inside
-a field, and to keep one that is in neither list: what nobody asks for back may be refused.
+https://api-docs.deepseek.com/guides/thinking_mode#tool-calls,
+https://openrouter.ai/docs/use-cases/reasoning-tokens. Pure: no I/O. Refuses to look inside a field,
+and to keep what is said to readers, not to the model (FOR_READERS).
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from typing import Any, Final, NotRequired, TypedDict, cast
 
 import orjson
 
-from engine.messages import MessageFields, ProviderMessage, is_asked
-from engine.tool_calls import CALL_FIELDS, CallFields
+from engine.messages import AssistantMessage, MessageFields, ProviderMessage, is_asked
+from engine.tool_calls import CALL_FORM, CallFields
 
-MESSAGE_FIELDS: Final = ("reasoning_content",)
 REASONING: Final = "reasoning_content"
+WELL_KNOWN: Final = (
+    REASONING,
+    "reasoning",
+    "reasoning_details",
+    "thinking_blocks",
+    "extra_content",
+    "cache_control",
+)
+"""Fields that are taken of a client that does not say whose they are."""
+
+FOR_READERS: Final = frozenset(
+    {
+        "annotations",
+        "audio",
+        "channel",
+        "citations",
+        "context",
+        "executed_tools",
+        "images",
+        "logprobs",
+        "parsed",
+        "search_results",
+        "token_ids",
+    }
+)
+MESSAGE_FORM: Final = FOR_READERS | {
+    "role",
+    "content",
+    "refusal",
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "function_call",
+    "amber_sender",
+}
+"""What is no field of a message. `amber_sender` is what Amber says of them to its clients."""
 
 MAX_FIELDS_BYTES: Final = 512_000
 """Of one row. The longest thought of a model (64,000 tokens) is some 300,000 bytes, a signature a
 few thousand."""
+
+MAX_REASONING_CHARS: Final = 300_000
 
 Fields = Mapping[str, Any]
 
@@ -51,31 +97,66 @@ def sender_of(base_url: str, upstream_id: str) -> str:
 
 
 class FieldGatherer:
-    """Collects the fields of these names from the pieces of a stream, or from a whole message."""
+    """Collects the fields that a form does not name from the pieces of a stream, or from a whole
+    message."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+    def __init__(self, form: frozenset[str]) -> None:
+        self._form = form
         self._pieces: dict[str, list[Any]] = {}
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        for name in self._names:
-            value = piece.get(name)
-            if value is not None:
+        for name, value in piece.items():
+            if name not in self._form and (value or value == ""):
                 self._pieces.setdefault(name, []).append(value)
 
-    def whole(self) -> Any:
-        """Return the fields, storable, as the TypedDict of these names.
-
-        Texts are joined once: a thought comes in thousands of pieces.
-        """
-        return {
-            name: storable("".join(pieces) if _are_texts(pieces) else reduce(merge, pieces))
-            for name, pieces in self._pieces.items()
-        }
+    def whole(self) -> Fields:
+        """Return the fields, storable. Texts are joined once: a thought comes in thousands of
+        pieces."""
+        return {storable(name): storable(_joined(all_)) for name, all_ in self._pieces.items()}
 
 
-def _are_texts(pieces: Sequence[Any]) -> bool:
-    return all(isinstance(piece, str) for piece in pieces)
+def _joined(pieces: Sequence[Any]) -> Any:
+    if _are_all(str, pieces):
+        return "".join(pieces)
+    if _are_all(list, pieces):
+        return _joined_entries(chain.from_iterable(pieces))
+    return reduce(merge, pieces)
+
+
+def _are_all(kind: type, pieces: Sequence[Any]) -> bool:
+    return all(isinstance(piece, kind) for piece in pieces)
+
+
+_GROWING: Final = frozenset({"text", "summary", "data"})
+
+
+def _joined_entries(entries: Iterable[Any]) -> list[Any]:
+    """Join the entries of lists; those of one `index` and `type` are pieces of one entry, whose texts
+    grow."""
+    joined: list[list[Any]] = []
+    known: dict[tuple[int, Any], list[Any]] = {}
+    for entry in entries:
+        index = entry.get("index") if isinstance(entry, dict) else None
+        place = (index, str(entry.get("type"))) if isinstance(index, int) else None
+        if place is not None and place in known:
+            known[place].append(entry)
+            continue
+        joined.append([entry])
+        if place is not None:
+            known[place] = joined[-1]
+    return [pieces[0] if len(pieces) == 1 else _joined_entry(pieces) for pieces in joined]
+
+
+def _joined_entry(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    by_name: dict[str, list[Any]] = {}
+    for piece in pieces:
+        for name, value in piece.items():
+            if value is not None:
+                by_name.setdefault(name, []).append(value)
+    return {
+        name: "".join(values) if name in _GROWING and _are_all(str, values) else values[-1]
+        for name, values in by_name.items()
+    }
 
 
 def merge(one: Any, more: Any) -> Any:
@@ -110,6 +191,18 @@ def is_too_long(fields: Any) -> bool:
         return True
 
 
+def fitting_reasoning(text: str) -> str:
+    """Return as much of a thought as a row keeps for people to read, storable."""
+    return cast(str, storable(text[:MAX_REASONING_CHARS]))
+
+
+def reasoning_in(stored: Mapping[str, Any] | None) -> str:
+    """Return the thought that stands in the fields of a row, for people to read."""
+    message = (stored or {}).get("message")
+    thought = message.get(REASONING) if isinstance(message, Mapping) else None
+    return fitting_reasoning(thought) if isinstance(thought, str) else ""
+
+
 def stored_form(sender: str, *, message: MessageFields, call: CallFields) -> StoredFields | None:
     """Return what the row of a reply keeps, or None where there is nothing to keep."""
     if not message and not call:
@@ -123,25 +216,30 @@ def stored_form(sender: str, *, message: MessageFields, call: CallFields) -> Sto
 
 
 def read_stored_form(given: Mapping[str, Any]) -> StoredFields | None:
-    """Return the stored form of what a client sent, without fields that Amber does not send; None
-    if nothing is left, or it is too long."""
+    """Return the stored form of what a client sent, without what is no field; None if nothing is
+    left, or it is too long."""
     sender = given.get("sender")
     if not isinstance(sender, str) or is_too_long(given):
         return None
     message, call = (
-        storable(_pick(of_kind, names)) if isinstance(of_kind := given.get(kind), dict) else {}
-        for kind, names in (("message", MESSAGE_FIELDS), ("call", CALL_FIELDS))
+        storable(_pick(of_kind, form)) if isinstance(of_kind := given.get(kind), dict) else {}
+        for kind, form in (("message", MESSAGE_FORM), ("call", CALL_FORM))
     )
     return stored_form(storable(sender), message=message, call=call)
 
 
-def pick_message_fields(given: Mapping[str, Any]) -> MessageFields:
-    """Return the fields of a message among what a client sends."""
-    return cast(MessageFields, _pick(given, MESSAGE_FIELDS))
+def brought_fields(
+    given: Mapping[str, Any], form: frozenset[str] = MESSAGE_FORM, *, sender: str
+) -> Fields:
+    """Return the fields of a message, or of a call, that a client sends: those that a provider is
+    known for, and with the mark of their sender any."""
+    found = _pick(given, form)
+    kept = found if sender else {name: found[name] for name in WELL_KNOWN if name in found}
+    return cast(Fields, storable(kept))
 
 
-def _pick(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: given[name] for name in names if given.get(name) is not None}
+def _pick(given: Mapping[str, Any], form: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None and name not in form}
 
 
 def returned_to(sender: str, stored: StoredFields | None) -> tuple[MessageFields, CallFields]:
@@ -154,17 +252,27 @@ def returned_to(sender: str, stored: StoredFields | None) -> tuple[MessageFields
 # -- The rule for fields of messages --------------------------------------------------------------
 
 
+def with_fields(message: AssistantMessage, fields: MessageFields) -> AssistantMessage:
+    """Return the message with what goes back with it."""
+    return cast(AssistantMessage, {**fields, **message}) if fields else message
+
+
+def fields_of(message: ProviderMessage) -> MessageFields:
+    """Return what goes back with this message."""
+    return _pick(message, MESSAGE_FORM) if message["role"] == "assistant" else {}
+
+
 def without_idle_fields(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
     """Leave out the fields of messages whose exchange calls no tool."""
     kept: list[ProviderMessage] = []
-    for exchange in _exchanges(messages):
+    for exchange in exchanges(messages):
         kept += exchange if _calls(exchange) else without_fields(exchange)
     return kept
 
 
 def is_calling(messages: Sequence[ProviderMessage]) -> bool:
     """Return whether the last exchange calls tools: its next message's fields will go back."""
-    *_, last = _exchanges(messages)
+    *_, last = exchanges(messages)
     return _calls(last)
 
 
@@ -175,22 +283,21 @@ def with_reasoning(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]
     For a provider that demands the field: another model answered, or a client dropped the field.
     """
     filled: list[ProviderMessage] = []
-    for exchange in _exchanges(messages):
+    for exchange in exchanges(messages):
         calls = _calls(exchange)
         for message in exchange:
             if calls and message["role"] == "assistant" and REASONING not in message:
-                message = {**message, "reasoning_content": ""}
+                message = with_fields(message, {REASONING: ""})
             filled.append(message)
     return filled
 
 
 def merged_fields(messages: Iterable[ProviderMessage]) -> MessageFields:
     """Return the fields of messages that become one."""
-    gatherer = FieldGatherer(MESSAGE_FIELDS)
+    gatherer = FieldGatherer(MESSAGE_FORM)
     for message in messages:
-        gatherer.add(message)
-    fields: MessageFields = gatherer.whole()
-    return fields
+        gatherer.add(fields_of(message))
+    return gatherer.whole()
 
 
 def texts_of(message: ProviderMessage) -> Iterator[str]:
@@ -198,8 +305,27 @@ def texts_of(message: ProviderMessage) -> Iterator[str]:
 
     Signatures of calls are opaque, and nobody says what they cost.
     """
-    values = (message.get(name) for name in MESSAGE_FIELDS)
-    return (value for value in values if isinstance(value, str))
+    for value in fields_of(message).values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from _texts_in(value)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if isinstance(inner, str):
+                if name in _READ:
+                    yield inner
+            else:
+                yield from _texts_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts_in(inner)
+
+
+_READ: Final = frozenset({"text", "thinking", "summary"})
 
 
 def without_fields(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
@@ -207,7 +333,7 @@ def without_fields(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]
     return [_without_fields(message) for message in messages]
 
 
-def _exchanges(messages: Sequence[ProviderMessage]) -> Iterator[Sequence[ProviderMessage]]:
+def exchanges(messages: Sequence[ProviderMessage]) -> Iterator[Sequence[ProviderMessage]]:
     starts = [n for n, message in enumerate(messages) if n and is_asked(message)]
     for start, end in zip([0, *starts], [*starts, len(messages)], strict=True):
         yield messages[start:end]
@@ -218,7 +344,8 @@ def _calls(exchange: Sequence[ProviderMessage]) -> bool:
 
 
 def _without_fields(message: ProviderMessage) -> ProviderMessage:
-    if not any(name in message for name in MESSAGE_FIELDS):
+    fields = fields_of(message)
+    if not fields:
         return message  # as it is: it may be marked as produced
-    kept = {name: value for name, value in message.items() if name not in MESSAGE_FIELDS}
+    kept = {name: value for name, value in message.items() if name not in fields}
     return cast(ProviderMessage, kept)

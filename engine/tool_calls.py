@@ -8,15 +8,15 @@ been checked by the caller.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NotRequired, TypedDict, cast
+from typing import Any, Final, Literal, TypedDict, cast
 
-CALL_FIELDS: Final = ("extra_content",)
+CALL_FORM: Final = frozenset(
+    {"id", "type", "index", "function", "call_id", "name", "arguments", "status", "role", "content"}
+)
+"""What the forms of a call name. Whatever else a provider sends with one is its own affair."""
 
-
-class CallFields(TypedDict, total=False):
-    """What a provider sends with a call, and wants back as it came (`engine.provider_fields`)."""
-
-    extra_content: Any
+CallFields = Mapping[str, Any]
+"""What a provider sends with a call, and wants back as it came (`engine.provider_fields`)."""
 
 
 class FunctionCall(TypedDict):
@@ -32,7 +32,6 @@ class ChatToolCall(TypedDict):
     id: str
     type: Literal["function"]
     function: FunctionCall
-    extra_content: NotRequired[Any]
 
 
 class CallItem(TypedDict):
@@ -55,7 +54,7 @@ class ToolCall:
     name: str
     arguments: str
     reply_id: str | None = None
-    provider_fields: CallFields = field(default_factory=CallFields, hash=False)
+    provider_fields: CallFields = field(default_factory=dict, hash=False)
 
 
 def function_form(call: ToolCall) -> FunctionCall:
@@ -64,28 +63,26 @@ def function_form(call: ToolCall) -> FunctionCall:
 
 def chat_form(call: ToolCall) -> ChatToolCall:
     """Return a call as a message holds it, with what its provider sent with it."""
-    return {**wrap_function(call.id, function_form(call)), **call.provider_fields}
+    form = {**call.provider_fields, **wrap_function(call.id, function_form(call))}
+    return cast(ChatToolCall, form)
 
 
 def wrap_function(call_id: str, function: FunctionCall) -> ChatToolCall:
     return {"id": call_id, "type": "function", "function": function}
 
 
-def read_chat_form(given: Mapping[str, Any]) -> ToolCall:
+def read_chat_form(given: Mapping[str, Any], fields: CallFields | None = None) -> ToolCall:
+    """Return the call. `fields` came with it."""
     function = given["function"]
     about = given["id"], function["name"], function["arguments"]
-    return ToolCall(*about, provider_fields=_fields_in(given))
+    return ToolCall(*about, provider_fields=fields or {})
 
 
 def item_form(call: ToolCall) -> CallItem:
     return {"call_id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def read_item_form(given: Mapping[str, Any]) -> ToolCall:
+def read_item_form(given: Mapping[str, Any], fields: CallFields | None = None) -> ToolCall:
+    """Return the call. `fields` came with it."""
     about = given["call_id"], given["name"], given["arguments"]
-    return ToolCall(*about, provider_fields=_fields_in(given))
-
-
-def _fields_in(given: Mapping[str, Any]) -> CallFields:
-    kept = {name: given[name] for name in CALL_FIELDS if given.get(name) is not None}
-    return cast(CallFields, kept)
+    return ToolCall(*about, provider_fields=fields or {})

@@ -4,20 +4,23 @@ A key can be entered but is never shown. Forms save plain rows; what must stay c
 model is the default) is an action that calls one service.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from unfold.decorators import action
-from unfold.widgets import UnfoldAdminPasswordWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget
 
 from accounts.models import Organization
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
+from amber.lib.secrets import DecryptError
+from engine.provider.model import ProviderError
 from providers import services
 from providers.budgets import reservations
 from providers.budgets import services as budget_services
@@ -31,6 +34,9 @@ from providers.models import (
     Provider,
     UsageRecord,
 )
+from providers.presets import OTHER, PLACEHOLDER, PRESETS, preset_of
+from providers.setup.checks import check_models, models_to_check
+from providers.setup.listing import ListedUpstream, list_upstream, measure
 from providers.usage.chart import chart_of
 from providers.usage.report import UsageFilters, sum_by_groups
 
@@ -41,12 +47,26 @@ _OF_ALL_MODELS: Final = {
     "price_in": "Price of a million prompt tokens, in the currency of your choice.",
 }
 BY_DAY: Final = "admin/providers/usage_by_day.html"
+UPSTREAM_MODELS: Final = "admin/providers/upstream_models.html"
+TEST: Final = "admin/providers/test_provider.html"
+_UNREADABLE_KEY: Final = "The stored key cannot be decrypted. Enter it again."
 
 
 class ProviderForm(forms.ModelForm[Provider]):
+    """Asks for a key and, of a provider with a preset, for nothing else."""
+
+    preset = forms.ChoiceField(
+        required=False,
+        label="Kind",
+        choices=[("", OTHER.label), *((name, each.label) for name, each in PRESETS.items())],
+        widget=UnfoldAdminSelectWidget,
+        help_text="Fills in the name and the address if they are left empty, and how the models "
+        "that you add are spoken to.",
+    )
     api_key = forms.CharField(
         required=False,
         strip=True,
+        label="API key",
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
         help_text="Stored encrypted and never shown. Leave empty to keep the current key.",
     )
@@ -56,22 +76,44 @@ class ProviderForm(forms.ModelForm[Provider]):
 
     class Meta:
         model = Provider
-        fields = ["name", "base_url"]
+        fields = ["preset", "name", "base_url"]
 
-    def clean_base_url(self) -> str:
-        base_url: str = self.cleaned_data["base_url"].strip().rstrip("/")
-        if base_url != OFFLINE_URL and not base_url.startswith(("http://", "https://")):
-            raise forms.ValidationError(
-                f"Enter an address such as https://host/v1, or {OFFLINE_URL}"
-            )
-        return base_url
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].required = self.fields["base_url"].required = False
+
+    def clean(self) -> None:
+        """Fill in what the preset knows, and say what is still missing."""
+        super().clean()
+        given = self.cleaned_data
+        preset = preset_of(given.get("preset", ""))
+        given["name"] = given.get("name") or (preset.label if preset is not OTHER else "")
+        given["base_url"] = (given.get("base_url") or preset.base_url).strip().rstrip("/")
+        if not given["name"]:
+            self.add_error("name", "Enter a name.")
+        if problem := _address_problem(given["base_url"]):
+            self.add_error("base_url", problem)
+        has_key = given.get("api_key") or self.instance.api_key_sealed
+        if preset.needs_key and (not has_key or given.get("forget_api_key")):
+            self.add_error("api_key", f"{preset.label} needs a key.")
+
+
+def _address_problem(base_url: str) -> str:
+    if PLACEHOLDER in base_url:
+        return f"Put the name of your own resource in place of {PLACEHOLDER}: {base_url}"
+    if base_url != OFFLINE_URL and not base_url.startswith(("http://", "https://")):
+        return f"Enter an address such as https://host/v1, or {OFFLINE_URL}"
+    return ""
 
 
 @admin.register(Provider)
 class ProviderAdmin(OperatorAdmin):
+    """Sets a provider up: its key, then its models, then a real question."""
+
     form = ProviderForm
-    list_display = ("name", "base_url", "has_key", "updated_at")
+    list_display = ("name", "preset", "base_url", "has_key", "updated_at")
     search_fields = ("name", "base_url")
+    actions_detail: ClassVar[list[str]] = ["upstream_models", "test"]
 
     @admin.display(boolean=True, description="Key")
     def has_key(self, provider: Provider) -> bool:
@@ -83,6 +125,74 @@ class ProviderAdmin(OperatorAdmin):
         elif form.cleaned_data["forget_api_key"]:
             encrypt_api_key(obj, "")
         super().save_model(request, obj, form, change)
+
+    def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """Go on to the models of a provider that has a list of them."""
+        shown = super().response_add(request, obj, *args, **kwargs)
+        goes_on = obj.preset and not {"_continue", "_addanother", "_popup"} & request.POST.keys()
+        return _to_page("upstream_models", obj) if goes_on else shown
+
+    @action(description="Models", url_path="models", permissions=["change"])
+    def upstream_models(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """List what the provider has, and add what was chosen (POST)."""
+        provider = get_object_or_404(Provider, pk=object_id)
+        page = self._page_of(request, provider, "Models")
+        try:
+            page["listed"] = listed = list_upstream(provider)
+            if request.method == "POST":
+                added = self._add_models(request, provider, listed)
+                return _to_page("test" if added else "upstream_models", provider)
+        except (AmberError, ProviderError) as error:
+            page["problem"] = error.message
+        except DecryptError:
+            page["problem"] = _UNREADABLE_KEY
+        return TemplateResponse(request, UPSTREAM_MODELS, page)
+
+    def _add_models(
+        self, request: HttpRequest, provider: Provider, listed: Sequence[ListedUpstream]
+    ) -> bool:
+        chosen = set(request.POST.getlist("chosen"))
+        wanted = [each.model for each in listed if each.model.upstream_id in chosen]
+        rows = services.add_models(provider, measure(provider, wanted))
+        for row in rows:
+            self.log_addition(request, row, [{"added": {}}])
+        names = ", ".join(row.alias for row in rows)
+        self.message_user(
+            request,
+            f"Added: {names}." if rows else "Choose at least one model.",
+            messages.SUCCESS if rows else messages.WARNING,
+        )
+        return bool(rows)
+
+    @action(description="Test", url_path="test", permissions=["change"])
+    def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Offer the test, and run it (POST): it costs tokens."""
+        provider = get_object_or_404(Provider, pk=object_id)
+        page = self._page_of(request, provider, "Test")
+        page["alias"] = alias = request.POST.get("alias", "")
+        page["aliases"] = [
+            *provider.models.order_by("alias").values_list("alias", flat=True),
+            *provider.embedding_models.order_by("alias").values_list("alias", flat=True),
+        ]
+        if request.method == "POST":
+            self.log_change(request, provider, [{"changed": {"name": "test", "object": alias}}])
+            try:
+                page["results"] = check_models(*models_to_check(provider, alias))
+            except DecryptError:
+                page["problem"] = _UNREADABLE_KEY
+        return TemplateResponse(request, TEST, page)
+
+    def _page_of(self, request: HttpRequest, provider: Provider, verb: str) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "title": f"{provider.name}: {verb}",
+            "provider": provider,
+            "advice": preset_of(provider.preset).advice,
+        }
+
+
+def _to_page(name: str, provider: Provider) -> HttpResponse:
+    return redirect(f"admin:providers_provider_{name}", object_id=provider.pk)
 
 
 @admin.register(LanguageModel)
@@ -109,6 +219,10 @@ class LanguageModelAdmin(OperatorAdmin):
         "tool_dialect": "Functions is the older form: one call at a time. See docs/providers.md.",
         "system_position": "First suits providers' caches; last suits models that follow the end "
         "of a prompt more closely.",
+        "allowed_parameters": "A list of names. Other optional parameters are not sent. Empty: all "
+        "are. max_completion_tokens without max_tokens sends the limit under that name.",
+        "extra_parameters": 'Sent unless the request says otherwise: {"reasoning_effort": "low"}.',
+        "forced_parameters": 'Sent whatever the request says: {"temperature": 1}. null: never sent.',
         "price_out": "Price of a million completion tokens.",
         "price_cached": "Price of a million cached prompt tokens. Empty: the same as price in.",
     }

@@ -16,6 +16,8 @@ from accounts.principal import Principal
 from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.rows import Row
 from engine.provider.dialects import DIALECTS
+from providers.parameter_checks import check_parameter_names, check_parameters
+from providers.presets import PRESETS
 
 OFFLINE_URL = "offline:"
 """The `base_url` of the built-in provider, which needs no network."""
@@ -25,15 +27,22 @@ AUTO_ALIAS = "auto"
 
 
 class Provider(Row):
-    """An OpenAI-compatible service. The encrypted columns are bound to this row (`providers.keys`).
+    """A service that models are reached at. The encrypted columns are bound to this row
+    (`providers.keys`).
 
-    `environment_sealed` holds what the environment said when it last created or changed this row;
+    `preset` is a name in `providers.presets`, or blank. `environment_sealed` holds what the environment said when it last created or changed this row;
     it is blank for providers made by hand.
     """
 
     name = models.CharField(max_length=120, unique=True)
     base_url = models.CharField(
         max_length=500, help_text=f"For example https://api.example/v1, or {OFFLINE_URL}"
+    )
+    preset = models.CharField(
+        max_length=12,
+        blank=True,
+        default="",
+        choices=[(name, preset.label) for name, preset in PRESETS.items()],
     )
     api_key_sealed = models.TextField(blank=True, default="", editable=False)
     environment_sealed = models.TextField(blank=True, default="", editable=False)
@@ -55,7 +64,8 @@ class SystemPosition(models.TextChoices):
 class LanguageModel(Row):
     """A chat model under the alias that clients use. Prices are per million tokens.
 
-    With `price_cached` None, cached tokens cost as much as other prompt tokens.
+    With `price_cached` None, cached tokens cost as much as other prompt tokens. The columns of
+    parameters are `engine.provider.model.ParameterRules`.
     """
 
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="models")
@@ -73,6 +83,11 @@ class LanguageModel(Row):
     system_position = models.CharField(
         max_length=12, choices=SystemPosition.choices, default=SystemPosition.FIRST
     )
+    allowed_parameters = models.JSONField(
+        default=list, blank=True, validators=[check_parameter_names]
+    )
+    extra_parameters = models.JSONField(default=dict, blank=True, validators=[check_parameters])
+    forced_parameters = models.JSONField(default=dict, blank=True, validators=[check_parameters])
     price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     price_cached = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
@@ -173,6 +188,7 @@ class UsageRecord(TenantRow):
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     cached_tokens = models.PositiveIntegerField(default=0)
+    reasoning_tokens = models.PositiveIntegerField(default=0, db_default=0)
     estimated = models.BooleanField(
         default=False, help_text="The provider did not count; Amber did."
     )

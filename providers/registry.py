@@ -18,7 +18,7 @@ from django.db.models import Q, QuerySet
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Unavailable
 from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
-from engine.provider.model import Model, ModelProfile, SystemPosition, Usage
+from engine.provider.model import Model, ModelProfile, ParameterRules, SystemPosition, Usage
 from engine.provider.offline import OfflineModel
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy
@@ -54,6 +54,8 @@ class ListedModel:
     default: bool
     default_vision: bool
     offline: bool
+    allowed_parameters: list[str]
+    forced_parameters: list[str]
     created_at: datetime
 
 
@@ -114,6 +116,14 @@ def is_known_alias(alias: str) -> bool:
     return is_auto(alias) or _enabled_models().filter(alias=alias).exists()
 
 
+def allowed_parameters(alias: str) -> list[str]:
+    """Return the parameters that are allowed for the model that the alias means now. One query."""
+    rows = _named_or_default(alias=alias)
+    row = next((row for row in rows if row.alias == alias), None)
+    row = row or _find_default(rows, wants_vision=False)
+    return list(row.allowed_parameters) if row else []
+
+
 def default_embedding_model() -> EmbeddingModel:
     """Return the model that new libraries use. One query. Raises Unavailable if none is enabled."""
     rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")
@@ -134,6 +144,11 @@ def profile_of(row: LanguageModel) -> ModelProfile:
         tool_dialect=row.tool_dialect,
         system_position=cast(SystemPosition, row.system_position),
         sender=sender_of(row.provider.base_url, row.upstream_id),
+        parameters=ParameterRules(
+            allowed=frozenset(row.allowed_parameters),
+            extra=row.extra_parameters,
+            forced=row.forced_parameters,
+        ),
     )
 
 
@@ -173,6 +188,11 @@ def engine_embedder(
         retry_policy=retry_policy,
         on_usage=on_usage,
     )
+
+
+def api_key_of(provider: Provider) -> str:
+    """Return the key to ask the provider itself with. Raises DecryptError."""
+    return decrypt_api_key(provider)
 
 
 def engine_speech() -> OpenAISpeech | None:
@@ -232,6 +252,8 @@ def _list_model(row: LanguageModel) -> ListedModel:
         default=row.default,
         default_vision=row.default_vision,
         offline=row.provider.is_offline,
+        allowed_parameters=sorted(row.allowed_parameters),
+        forced_parameters=sorted(row.forced_parameters),
         created_at=row.created_at,
     )
 

@@ -1,18 +1,23 @@
-"""Create the provider and models that the environment names, and set the default models.
+"""Create the models that the environment or an operator names, and set the default models.
 
 Operators are never overruled: a value of the environment is applied when it changes, not at every
 start, and a default that somebody chose in the admin stays.
 """
 
+from collections.abc import Iterable
+
 import structlog
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from amber.lib.errors import Invalid
 from amber.lib.secrets import DecryptError
 from engine.provider.embedding import OFFLINE_DIMENSIONS
 from providers import keys
 from providers.environment import ProviderEnvironment, read_environment
-from providers.models import OFFLINE_URL, EmbeddingModel, LanguageModel, Provider
+from providers.known_models import NamedModel
+from providers.models import AUTO_ALIAS, OFFLINE_URL, EmbeddingModel, LanguageModel, Provider
+from providers.presets import preset_of
 
 logger = structlog.get_logger(__name__)
 
@@ -76,6 +81,57 @@ def make_default_embedding(model: EmbeddingModel) -> EmbeddingModel:
         raise Invalid(f"{model.alias} is disabled; enable it first.")
     _set_default_embedding(model)
     return model
+
+
+@transaction.atomic(durable=True)
+def add_models(
+    provider: Provider, chosen: Iterable[NamedModel]
+) -> list[LanguageModel | EmbeddingModel]:
+    """Add a row for each of these that has none, and return the new rows.
+
+    The first of a kind becomes the default where only an offline model is. Raises Invalid for an
+    embedding model whose vectors have no known length.
+    """
+    rows = [row for model in chosen if (row := _add(provider, model)) is not None]
+    first = next((row for row in rows if isinstance(row, LanguageModel)), None)
+    if first is not None and _is_offline(LanguageModel.objects.filter(default=True)):
+        _set_default(first)
+    embedding = next((row for row in rows if isinstance(row, EmbeddingModel)), None)
+    if embedding is not None and _is_offline(EmbeddingModel.objects.filter(default=True)):
+        _set_default_embedding(embedding)
+    return rows
+
+
+def _is_offline(rows: QuerySet[LanguageModel] | QuerySet[EmbeddingModel]) -> bool:
+    return not rows.exclude(provider__base_url=OFFLINE_URL).exists()
+
+
+def _add(provider: Provider, model: NamedModel) -> LanguageModel | EmbeddingModel | None:
+    """Create the model's row, unless the provider has one of this name."""
+    kind = EmbeddingModel if model.kind == "embedding" else LanguageModel
+    name = model.upstream_id
+    if kind.objects.filter(provider=provider, upstream_id=name).exists():
+        return None
+    fields = dict(model.fields)
+    if model.kind != "embedding":
+        preset = preset_of(provider.preset)
+        fields = {"tool_dialect": preset.dialect, **preset.quirks, **fields}
+    elif "dimensions" not in fields:
+        raise Invalid(f"The length of the vectors of {name} is not known.")
+    row = kind(
+        provider=provider, upstream_id=name, alias=_free_alias(kind, provider, name), **fields
+    )
+    row.save()
+    return row
+
+
+def _free_alias(
+    kind: type[LanguageModel] | type[EmbeddingModel], provider: Provider, upstream_id: str
+) -> str:
+    """Return the model's name as an alias, behind the provider's where another model has it."""
+    is_taken = kind.objects.filter(alias=upstream_id).exists()
+    is_reserved = upstream_id == AUTO_ALIAS or upstream_id.startswith("assistant:")
+    return f"{provider.name}/{upstream_id}" if is_taken or is_reserved else upstream_id
 
 
 def _apply_environment(now: ProviderEnvironment) -> None:

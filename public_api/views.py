@@ -18,7 +18,7 @@ from amber.lib.errors import Forbidden, Missing
 from amber.lib.json_text import numbers
 from amber.lib.rest.async_response import DeferredResponse
 from amber.lib.rest.wire import validate_body
-from chats.messages.turn_messages import entries_of_turn
+from chats.messages.turn_messages import shown_entries_of_turn
 from chats.models import Turn
 from chats.streaming.turn_follower import wait_for_end
 from public_api.openai.messages import from_output
@@ -80,5 +80,5 @@ async def _answer(turn: Turn, sent: list[Any], *, is_kept: bool) -> HttpResponse
     ended = await wait_for_end(turn, is_kept=is_kept)
     if ended.output is None:
         raise Missing
-    messages = [*sent, *from_output(entries_of_turn(ended))]
+    messages = [*sent, *from_output(shown_entries_of_turn(ended))]
     return HttpResponse(numbers.write({"messages": messages}), content_type="application/json")

@@ -157,6 +157,16 @@ def parallel_calls(request: Json) -> list[Call]:
     return [] if answered else [filled_call(tools, name) for name in names]
 
 
+def calls_of_vendor(tools: dict[str, Json], results: int, mark: dict[str, str]) -> list[Call]:
+    """What a marker asks for; without one the first two tools at once, before any results."""
+    if mark:
+        offered = [{"type": "function", "function": {"name": name}} for name in tools]
+        return wanted_calls({"tools": offered, "messages": [{"role": "tool"}] * results}, mark)
+    names = [] if results else list(tools)[:2]
+    values = [dict.fromkeys(tools[name].get("properties", {}), "Ulm") for name in names]
+    return [(name, orjson.dumps(each).decode()) for name, each in zip(names, values, strict=True)]
+
+
 def endless_calls(request: Json) -> list[Call]:
     """A call of the first tool as long as one is offered."""
     tools = offered_tools(request)

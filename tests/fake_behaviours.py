@@ -75,6 +75,19 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
     "fake-gemini": Behaviour("signs its calls, and wants them back signed", habit="gemini"),
     "fake-deepseek": Behaviour("thinks, and wants its thoughts back", habit="deepseek"),
+    "fake-mistral": Behaviour("thinks in parts, and takes its own ids only", habit="mistral"),
+    "fake-anthropic": Behaviour("takes its own ids only, each once", habit="anthropic"),
+    "fake-openai": Behaviour("takes short ids only", habit="openai"),
+    "fake-think-tags": Behaviour("thinks in <think>", habit="tags"),
+    "fake-reasoning": Behaviour("thinks in `reasoning`", habit="reasoning"),
+    "fake-json-mistral": Behaviour("the same, never streams", habit="mistral", ignores_stream=True),
+    "fake-json-think-tags": Behaviour("the same, never streams", habit="tags", ignores_stream=True),
+    "fake-json-reasoning": Behaviour(
+        "the same, never streams", habit="reasoning", ignores_stream=True
+    ),
+    "fake-deepseek-cut": Behaviour("is cut off while it thinks", habit="deepseek", cut_after=1),
+    "fake-deepseek-hang": Behaviour("falls silent in a thought", habit="deepseek", hang_after=1),
+    "fake-deepseek-cut-mid": Behaviour("thinks, then is cut off", habit="deepseek", cut_after=4),
     "fake-json-gemini": Behaviour("the same, never streams", habit="gemini", ignores_stream=True),
     "fake-json-deepseek": Behaviour(
         "the same, never streams", habit="deepseek", ignores_stream=True

@@ -98,6 +98,8 @@ class ChatAnswer:
         }
 
     def call_id(self, number: int) -> str:
+        if self.behaviour.habit == "mistral":
+            return f"m{self.serial:07}{number}"
         begin = fake_habits.CALL_ID.get(self.behaviour.habit, "call_fake")
         return f"{begin}{self.serial}_{number}"
 
@@ -107,8 +109,21 @@ class ChatAnswer:
         return {"extra_content": fake_habits.signature(self.call_id(number))}
 
     def thought(self) -> str:
-        is_thinking = self.behaviour.habit == "deepseek"
+        is_thinking = self.behaviour.habit in ("deepseek", "mistral", "tags", "reasoning")
         return fake_habits.thought(self.call_id(0)) if is_thinking else ""
+
+    def thought_delta(self, text: str) -> Json:
+        """A piece of a thought, or all of it; tags stand around it by themselves."""
+        match self.behaviour.habit:
+            case "mistral":
+                return {
+                    "content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]
+                }
+            case "tags":
+                return {"content": text}
+            case "reasoning":
+                return {"content": None, "reasoning": text}
+        return {"content": None, "reasoning_content": text}
 
     def pieces(self) -> list[str]:
         """The tokens of the text; a stamped answer is made while it is sent."""
@@ -160,7 +175,7 @@ class ChatAnswer:
         else:
             message = {"content": "".join(self.pieces())}
         if self.thought():
-            message["reasoning_content"] = self.thought()
+            message = self._with_thought(message)
         choice = {
             "index": 0,
             "message": {"role": "assistant", **message},
@@ -168,6 +183,16 @@ class ChatAnswer:
         }
         usage = self.usage(self.pace.tokens)
         return self.head | {"object": "chat.completion", "choices": [choice], "usage": usage}
+
+    def _with_thought(self, message: Json) -> Json:
+        if self.behaviour.habit == "tags":
+            return {"content": f"<think>{self.thought()}</think>\n{message['content'] or ''}"} | {
+                name: value for name, value in message.items() if name != "content"
+            }
+        thought = self.thought_delta(self.thought())
+        if self.behaviour.habit == "mistral" and message["content"]:
+            thought["content"].append({"type": "text", "text": message["content"]})
+        return message | {name: value for name, value in thought.items() if value is not None}
 
     async def stream(self) -> AsyncGenerator[tuple[int, bytes], None]:
         """(tokens in it, bytes to send), at their pace. Raises CutError."""
@@ -197,9 +222,12 @@ class ChatAnswer:
         start = loop.time()
         await asyncio.sleep(self.pace.first_seconds)
         calls = self.calls()
-        for word in self.thought().partition(" "):
+        thought = self.thought()
+        if thought and self.behaviour.habit == "tags":
+            thought = f"<think>\n{thought}\n</think>\n\n"
+        for word in thought.partition(" "):
             if word:
-                yield self.event({"content": None, "reasoning_content": word})
+                yield self.event(self.thought_delta(word))
         if calls:
             yield self.event({"role": "assistant", **self.call_delta(calls)})
             return

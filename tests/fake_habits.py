@@ -6,19 +6,45 @@
                 that calls tools, later on too; as its older sibling did it refuses the thoughts of
                 other turns
     strict      refuses every field that OpenAI's form does not have
+    mistral     thinks in parts of its content; refuses such fields, ids of calls that are not nine letters
+                and digits, and a user after a tool
+    anthropic   refuses such fields, ids of calls with other characters, and one id for two calls
+    openai      refuses such fields, and ids of calls of more than 40 characters
+    tags        thinks in <think> at the start of its text
+    reasoning   thinks in `reasoning`, and counts what it thought
 
 Pure. Sources: https://ai.google.dev/gemini-api/docs/thought-signatures,
 https://api-docs.deepseek.com/guides/thinking_mode.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
 Json = dict[str, Any]
-Habit = Literal["", "gemini", "deepseek", "strict"]
+Habit = Literal[
+    "", "gemini", "deepseek", "strict", "mistral", "anthropic", "openai", "tags", "reasoning"
+]
 
-CALL_ID = {"deepseek": "call_deep"}
+CALL_ID = {"deepseek": "call_deep", "anthropic": "toolu_"}
 """So that it knows its own calls from others'."""
+
+THINKERS = ("deepseek", "mistral", "think-tags", "reasoning")
+"""What the models are called that think, each in a way of its own."""
+
+STRICT = ("strict", "mistral", "anthropic", "openai")
+CALL_IDS = {
+    "mistral": re.compile(r"[a-zA-Z0-9]{9}"),
+    "anthropic": re.compile(r"[a-zA-Z0-9_-]+"),
+    "openai": re.compile(r".{1,40}"),
+}
+ID_REFUSALS = {
+    "mistral": "Tool call id was {} but must be a-z, A-Z, 0-9, with a length of 9.",
+    "anthropic": "messages.1.content.0.tool_use.id: {} should match pattern '^[a-zA-Z0-9_-]+$'",
+    "openai": "Invalid 'messages[1].tool_calls[0].id': string too long: {}.",
+}
+UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""What Gemini takes for a call that it did not make."""
 
 _MESSAGE_NAMES = {"role", "content", "name", "tool_calls", "tool_call_id", "refusal"}
 _CALL_NAMES = {"id", "type", "function"}
@@ -39,7 +65,24 @@ def refused(habit: Habit, messages: Sequence[Json]) -> str:
         return _unsigned(messages)
     if habit == "deepseek":
         return next(filter(None, map(_thoughtless, _turns(messages))), "")
-    return _unknown(messages) if habit == "strict" else ""
+    if habit not in STRICT:
+        return ""
+    return _unknown(messages) or _wrong_ids(habit, messages)
+
+
+def _wrong_ids(habit: str, messages: Sequence[Json]) -> str:
+    used: set[str] = set()
+    for before, message in zip(({"role": ""}, *messages), messages, strict=False):
+        if habit == "mistral" and (before["role"], message["role"]) == ("tool", "user"):
+            return "Unexpected role 'user' after role 'tool'"
+        for call in message.get("tool_calls") or []:
+            is_again = habit == "anthropic" and call["id"] in used
+            if is_again or (habit in CALL_IDS and not CALL_IDS[habit].fullmatch(call["id"])):
+                return ID_REFUSALS[habit].format(call["id"])
+            used.add(call["id"])
+        if message["role"] == "tool" and message["tool_call_id"] not in used and habit in CALL_IDS:
+            return f"No call {message['tool_call_id']} came before this result."
+    return ""
 
 
 def _turns(messages: Sequence[Json]) -> list[list[Json]]:
@@ -54,7 +97,7 @@ def _turns(messages: Sequence[Json]) -> list[list[Json]]:
 def _unsigned(messages: Sequence[Json]) -> str:
     for message in _turns(messages)[-1]:
         for call in (message.get("tool_calls") or [])[:1]:
-            if call.get("extra_content") != signature(call["id"]):
+            if call.get("extra_content") not in (signature(call["id"]), UNSIGNED):
                 return "Function call is missing a thought_signature in functionCall parts."
     return ""
 

@@ -4,8 +4,10 @@ It is one raw ASGI application, so that it costs far less than whatever stands i
 Run it with `python -m tests.fake_provider --port 0 --ready-file PATH` (PATH then holds its base
 URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and checks no keys.
 
-    GET  /v1/models              the names in tests.fake_behaviours
+    GET  /v1/models              the names in tests.fake_behaviours; Anthropic's with its header
     POST /v1/chat/completions    stream or not; usage; tools, functions, chatglm3; JSON schema
+    POST /v1/messages            Anthropic's API (tests.fake_anthropic), strict
+    POST /v1/responses           OpenAI's newer API (tests.fake_responses), strict
     POST /v1/embeddings          unit vectors, float or base64, `dimensions` honoured
     POST /v1/audio/speech        bytes that begin as an MP3 does, then the text
     POST /v1/audio/transcriptions  the text behind those bytes
@@ -13,7 +15,8 @@ URL) or use the fixture in `tests.fixtures_provider`. It keeps no secrets and ch
     GET  /requests               the last 50 bodies, oldest first; ?contains=TEXT picks some
     GET  /health
 
-Faults are chosen by the model's name (`tests.fake_behaviours`). Defaults by environment:
+Faults are chosen by the model's name (`tests.fake_behaviours`), habits of real servers likewise
+(`tests.habits`). Defaults by environment:
 FAKE_TOKENS (64 tokens in an answer), FAKE_TTFT_MS, FAKE_ITL_MS (0; pauses before the first and
 between tokens, on an absolute schedule), FAKE_DIMS (1536), FAKE_EMBED_MS (0), FAKE_EMBED (hash
 or words). The last "[[fake key=value ...]]" anywhere in the body wins over both:
@@ -43,9 +46,11 @@ from urllib.parse import parse_qs
 import orjson
 import uvicorn
 
-from tests import fake_answers, fake_habits
+from tests import fake_answers, fake_anthropic, fake_habits, fake_responses
 from tests.fake_behaviours import BEHAVIOURS, Behaviour, behaviour_of
-from tests.fake_chat import HANG_SECONDS, ChatAnswer
+from tests.fake_chat import HANG_SECONDS, ChatAnswer, CutError
+from tests.habits.habit import Exchange
+from tests.habits.table import HABITS
 
 Json = dict[str, Any]
 Receive = Callable[[], Awaitable[Json]]
@@ -55,6 +60,7 @@ DIMENSIONS = int(os.environ.get("FAKE_DIMS", "1536"))
 EMBED_MS = float(os.environ.get("FAKE_EMBED_MS", "0"))
 EMBED_MODE = os.environ.get("FAKE_EMBED", "hash")
 KEPT_REQUESTS = 50
+VENDORS: dict[str, Any] = {"messages": fake_anthropic, "responses": fake_responses}
 COUNTERS = (
     *("chat", "chat_stream", "tokens", "embed_requests", "embed_texts", "models", "other"),
     *("aborted", "active", "peak_active", "body_bytes", "max_messages"),
@@ -69,13 +75,17 @@ class FakeProvider:
         self.requests: deque[bytes] = deque(maxlen=KEPT_REQUESTS)
         self.struck: set[bytes] = set()
         self.serial = 0
+        self.met: dict[bytes, int] = {}
 
     async def __call__(self, scope: Json, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
         method, path = scope["method"], scope["path"].rstrip("/")
-        if method == "POST" and path.endswith("/chat/completions"):
+        vendor = VENDORS.get(path.rpartition("/")[2]) if method == "POST" else None
+        if vendor is not None:
+            await self._answer_as(vendor, scope, receive, send)
+        elif method == "POST" and path.endswith("/chat/completions"):
             await self._chat(receive, send)
         elif method == "POST" and path.endswith("/embeddings"):
             await self._embeddings(receive, send)
@@ -85,9 +95,7 @@ class FakeProvider:
             await self._transcription(receive, send)
         elif path.endswith("/models"):
             self.stats["models"] += 1
-            names = [*BEHAVIOURS, "fake-embedding"]
-            cards = [{"id": n, "object": "model", "owned_by": "fake"} for n in names]
-            await send_json(send, {"object": "list", "data": cards})
+            await send_json(send, self._models(dict(scope["headers"])))
         elif path == "/stats":
             await send_json(send, self.stats)
             if method == "POST":
@@ -101,6 +109,13 @@ class FakeProvider:
         else:
             self.stats["other"] += 1
             await send_json(send, {"error": {"message": f"no {method} {path} here"}}, 404)
+
+    def _models(self, headers: dict[bytes, bytes]) -> Json:
+        if b"x-api-key" in headers:
+            return fake_anthropic.models()
+        names = [*BEHAVIOURS, *HABITS, "fake-embedding"]
+        cards = [{"id": name, "object": "model", "owned_by": "fake"} for name in names]
+        return {"object": "list", "data": cards}
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -122,6 +137,8 @@ class FakeProvider:
         if behaviour.status is not None:
             error = {"type": "fake", "code": None} | behaviour.error
             await send_json(send, {"error": error}, behaviour.status, behaviour.headers)
+        elif answer.model in HABITS:
+            await self._play(answer, send)
         elif behaviour.refused_field in answer.request:
             await send_json(send, {"error": refusal(str(behaviour.refused_field))}, 400)
         elif said := fake_habits.refused(behaviour.habit, answer.messages):
@@ -134,6 +151,19 @@ class FakeProvider:
             )
             self.stats["tokens"] += answer.pace.tokens
             await send_json(send, answer.whole())
+
+    async def _play(self, answer: ChatAnswer, send: Send) -> None:
+        """Answer as a real server with this habit; `serial` counts requests of one conversation."""
+        conversation = orjson.dumps([answer.model, answer.messages])
+        serial = self.met[conversation] = self.met.get(conversation, 0) + 1
+        played = HABITS[answer.model].play(Exchange(answer.request, serial))
+        head = [(b"content-type", played.content_type), *played.headers]
+        await send({"type": "http.response.start", "status": played.status, "headers": head})
+        for piece in played.pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if played.is_cut:
+            raise CutError("asked to cut")
+        await send({"type": "http.response.body", "body": b""})
 
     def _count(self, answer: ChatAnswer) -> None:
         self.requests.append(answer.body)
@@ -176,6 +206,24 @@ class FakeProvider:
         async for tokens, chunk in answer.stream():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             self.stats["tokens"] += tokens
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _answer_as(self, vendor: Any, scope: Json, receive: Receive, send: Send) -> None:
+        body = await read_body(receive)
+        self.requests.append(body)
+        try:
+            whole, stream = vendor.answer(dict(scope["headers"]), body)
+        except vendor.Refused as error:
+            await send_json(send, error.body, error.status, ((b"retry-after", b"1.5"),))
+            return
+        if stream is None:
+            await send_json(send, whole)
+            return
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for start in range(0, len(stream), 700):  # cut anywhere, as networks do
+            piece = stream[start : start + 700]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
     async def _embeddings(self, receive: Receive, send: Send) -> None:

@@ -57,7 +57,7 @@ CODES: dict[str, tuple[int, str]] = {
     "provider_lost": (502, "The model provider broke off in the middle of its answer."),
     "provider_malformed": (502, "The model provider sent an answer that cannot be read."),
     "provider_rejected": (502, "The model provider refused the request."),
-    "provider_auth": (502, "The model provider refused Amber's credentials."),
+    "provider_auth": (502, "The model provider refused Amber's credentials, or wants to be paid."),
     "context_too_long": (502, "The conversation is too long for the model."),
     "worker_lost": (502, "The workers that ran this turn failed too often."),
 }

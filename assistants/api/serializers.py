@@ -66,6 +66,7 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
             "enable_memory_for_assistant_api",
             "disabled_builtin_tools",
             "untrusted_calls",
+            "hide_reasoning",
             "total_token_usage",
             "created_at",
             "updated_at",
@@ -77,6 +78,9 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
             "untrusted_calls": {
                 "help_text": "What becomes of calls that could do harm once a turn has read what "
                 "strangers wrote: a person is asked first, they are refused, or allowed."
+            },
+            "hide_reasoning": {
+                "help_text": "Nobody is shown what the model thinks before it answers."
             },
             "model": {
                 "help_text": "An alias from GET models/. `auto` or empty: the default model."

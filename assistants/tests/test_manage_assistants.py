@@ -48,6 +48,7 @@ class TestCreate:
             "public_origins": [],
             "guest_files": False,
             "untrusted_calls": "ask",
+            "hide_reasoning": False,
             "total_token_usage": 0,
         }
 

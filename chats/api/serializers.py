@@ -129,6 +129,9 @@ class ImportedMessage(serializers.Serializer[ChatMessage]):
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     tool_call = serializers.DictField(required=False, allow_null=True)
     provider_fields = serializers.DictField(required=False, allow_null=True)
+    reasoning = serializers.CharField(
+        required=False, allow_null=True, allow_blank=True, trim_whitespace=False
+    )
     model = serializers.CharField(required=False, allow_null=True, max_length=MAX_MODEL_CHARS)
     file_id = serializers.UUIDField(
         required=False, allow_null=True, help_text="Kept if it is a file of yours."

@@ -74,11 +74,14 @@ class Feed:
         self.seq = max(turn.seq, first_seq(turn.attempt))
         self.text = ""
         """All text of step `step` that was emitted."""
+        self.reasoning = ""
+        """All reasoning of that step that was emitted."""
         self.step = 0
         self.on_fenced = on_fenced
         self.expires_at = 0.0
         self._publisher = publisher
         self._pending = ""
+        self._is_thought = False
         self._emitted_at = 0.0
 
     def emit(self, name: str, /, **fields: Any) -> None:
@@ -91,41 +94,67 @@ class Feed:
     def emit_text(self, step: int, text: str) -> None:
         """Emit text of a step: its first piece at once, more of it at most every
         COALESCE_SECONDS."""
-        if step != self.step:
-            self.flush_text()
-            self.step, self.text = step, ""
+        if step != self.step or self._is_thought:
+            self._begin(step, is_thought=False)
         self._pending += text
         if not self.text or self._may_go_alone():
             self.flush_text()
         else:
             self._publisher.flush_soon(self)
 
+    def emit_reasoning(self, step: int, text: str) -> None:
+        """Emit reasoning of a step, at the same pace."""
+        if step != self.step or not self._is_thought:
+            self._begin(step, is_thought=True)
+        self._pending += text
+        if not self.reasoning or self._may_go_alone():
+            self.flush_text()
+        else:
+            self._publisher.flush_soon(self)
+
+    def take_back(self, step: int) -> None:
+        """Forget what was emitted of this step: it begins again, and viewers were told."""
+        self._begin(step, is_thought=False)
+        self.text = self.reasoning = ""
+
+    def _begin(self, step: int, *, is_thought: bool) -> None:
+        self.flush_text()
+        self._is_thought = is_thought
+        if step != self.step:
+            self.step, self.text, self.reasoning = step, "", ""
+
     def _may_go_alone(self) -> bool:
         is_slow = time.monotonic() - self._emitted_at >= COALESCE_SECONDS
         return is_slow and not self._publisher.is_flushing_soon
 
     def flush_text(self) -> None:
-        """Emit the text that was held back: afterwards `text` is what events up to `seq` hold."""
+        """Emit the text or reasoning that was held back: afterwards `text` and `reasoning` are what
+        events up to `seq` hold."""
         if not self._pending:
             return
         self.seq += 1
         self._emitted_at = time.monotonic()
+        name = "reasoning.delta" if self._is_thought else "text.delta"
         data = orjson.dumps(
             {
-                "event": "text.delta",
+                "event": name,
                 "seq": self.seq,
                 "turn_id": self.turn_id,
                 "step": self.step,
                 "text": self._pending,
             }
         )
-        self.text += self._pending
+        if self._is_thought:
+            self.reasoning += self._pending
+        else:
+            self.text += self._pending
         self._pending = ""
-        self._publisher.send(self, "text.delta", self.seq, data)
+        self._publisher.send(self, name, self.seq, data)
 
-    def text_of(self, step: int) -> str:
-        """Return the text of this step that was emitted; empty if another step is under way."""
-        return self.text if step == self.step else ""
+    def shown_of(self, step: int) -> tuple[str, str]:
+        """Return the text and the reasoning of this step that were emitted; empty if another step is
+        under way."""
+        return (self.text, self.reasoning) if step == self.step else ("", "")
 
     async def wait_until_flushed(self) -> None:
         """Wait until everything emitted is with Redis, or was given up."""

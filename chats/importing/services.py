@@ -460,8 +460,10 @@ def _said_of_call(call: Any) -> dict[str, Any]:
     }
 
 
-_NOT_SAID: Final = frozenset({"id", "parent_id", "file", "provider_fields", "active_leaf_id"})
-"""Ids, and what only models read."""
+_NOT_SAID: Final = frozenset(
+    {"id", "parent_id", "file", "provider_fields", "reasoning", "active_leaf_id"}
+)
+"""Ids, and what was not said."""
 
 
 def _seen_assistants(

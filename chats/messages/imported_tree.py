@@ -20,15 +20,12 @@ from chats.messages.transcript import new_row
 from chats.models import Chat, ChatMessage
 from engine.messages import MessageRole
 from engine.provider_fields import (
-    REASONING,
-    StoredFields,
+    fitting_reasoning,
     read_stored_form,
+    reasoning_in,
     storable,
 )
 from libraries.models import File
-
-OF_ELSEWHERE = "import"
-"""Marks thoughts as no model's of this installation: they are kept, and sent to none."""
 
 
 def build_tree(
@@ -66,7 +63,8 @@ def build_tree(
             assistant_id=assistant_id if assistant_id in assistant_ids else None,
             model=given.get("model") or "",
             file=files.get(place),
-            provider_fields=_provider_fields(given),
+            provider_fields=read_stored_form(given.get("provider_fields") or {}),
+            reasoning=_reasoning(given),
         )
     return rows
 
@@ -99,8 +97,7 @@ def _imported_call(call: Any, place: int) -> StoredToolCall:
     return store_call(read_call(known), storable(reply_id) if isinstance(reply_id, str) else None)
 
 
-def _provider_fields(given: Mapping[str, Any]) -> StoredFields | None:
-    thoughts = given.get("thoughts")
-    if not thoughts:
-        return read_stored_form(given.get("provider_fields") or {})
-    return read_stored_form({"sender": OF_ELSEWHERE, "message": {REASONING: thoughts}})
+def _reasoning(given: Mapping[str, Any]) -> str:
+    """Return what was thought before an answer. Exports of old have it in the fields alone."""
+    said = given.get("thoughts") or given.get("reasoning")
+    return fitting_reasoning(said) if said else reasoning_in(given.get("provider_fields"))

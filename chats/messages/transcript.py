@@ -21,20 +21,27 @@ from amber.lib.ids import new_id
 from amber.lib.search.words import tsvector_literal
 from assistants.models import Assistant
 from chats.messages.block_paths import mark_active_path
+from chats.messages.hidden_fields import seal_fields
 from chats.messages.roles import POLICIES
-from chats.messages.wire import ExportedMessageWire, MessageWire, message_wire
+from chats.messages.wire import (
+    ExportedMessageWire,
+    MessageWire,
+    hides_reasoning,
+    message_wire,
+)
 from chats.models import Chat, ChatMessage, ChatOwner, Turn
 from engine.messages import SYSTEM_ROLES, MessageRole
+from engine.provider_fields import StoredFields
 from libraries.models import File
 
 _COLUMNS = (
-    "id, chat_id, organization_id, parent_id, opening_id, position, role, content, assistant_id, "
-    "tool_call, provider_fields, file_id, hidden, citations, model, turn_id, step, prompt_tokens, "
+    "id, chat_id, organization_id, parent_id, opening_id, position, role, content, reasoning, "
+    "assistant_id, tool_call, provider_fields, file_id, hidden, citations, model, turn_id, step, prompt_tokens, "
     "completion_tokens, total_tokens, created_at, updated_at"
 )
 _BRIEF = (
-    "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, "
-    "provider_fields, file_id, step, created_at"
+    "id, chat_id, organization_id, parent_id, opening_id, position, role, content, assistant_id, "
+    "tool_call, provider_fields, file_id, step, created_at"
 )
 """The columns that a model's context needs; the others are read when they are used."""
 
@@ -119,7 +126,8 @@ def attach_related(messages: Sequence[ChatMessage]) -> None:
     long.
     """
     if any(m.assistant_id for m in messages):
-        authors = Prefetch("assistant", Assistant.objects.only("id", "name", "description"))
+        known = Assistant.objects.only("id", "name", "description", "hide_reasoning")
+        authors = Prefetch("assistant", known)
         with for_whole_organization():  # also those that were closed to the person meanwhile
             prefetch_related_objects(list(messages), authors)
     if any(m.file_id for m in messages):
@@ -184,8 +192,11 @@ def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire
     """Return `messages_to_wire` with `provider_fields`, which models need to continue an import."""
     exported = cast("list[ExportedMessageWire]", messages_to_wire(messages))
     for wire, message in zip(exported, messages, strict=True):
-        if message.provider_fields:
-            wire["provider_fields"] = message.provider_fields
+        fields: StoredFields | None = message.provider_fields
+        if fields and hides_reasoning(message):
+            fields = seal_fields(fields, message.organization_id)
+        if fields:
+            wire["provider_fields"] = fields
     return exported
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chats.events.stream import Event, first_seq
+from chats.messages.hidden_fields import seal_fields
 from chats.messages.tool_calls import read_call
 from chats.messages.transcript import attach_related, messages_to_wire
 from chats.messages.wire import MessageWire, turn_wire
@@ -27,6 +28,20 @@ def entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
     Five queries at most, none for a stateless turn.
     """
     return with_provider_fields(messages_of_turn(turn), provider_fields_of(turn))
+
+
+def shown_entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
+    """Return `entries_of_turn` as a client may have them: with no thoughts to read that the
+    assistant hides."""
+    return with_provider_fields(messages_of_turn(turn), shown_fields_of(turn))
+
+
+def shown_fields_of(turn: Turn) -> dict[str, Any]:
+    """Return `provider_fields_of` as a client may have them."""
+    fields = provider_fields_of(turn)
+    if turn.assistant is None or not turn.assistant.hide_reasoning:
+        return fields
+    return {pk: seal_fields(stored, turn.organization_id) for pk, stored in fields.items()}
 
 
 def provider_fields_of(turn: Turn) -> dict[str, Any]:

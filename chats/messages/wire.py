@@ -5,6 +5,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from uuid import UUID
 
 from amber.lib.wire_fields import Id, Time, write_id, write_time
+from assistants.models import Assistant
 from chats.models import ROLE_CHOICES, Chat, ChatMessage, ChatOwner, Turn, TurnStatus
 from libraries.retrieval.passages import PassageWire
 from libraries.wire import FileWire, file_wire
@@ -50,6 +51,11 @@ class MessageWire(TypedDict):
     sibling_ids: list[Id]
     role: Annotated[str, ROLE_CHOICES]
     content: str
+    reasoning: Annotated[
+        str,
+        "What the model thought before it said this; empty where that is not known, or where the "
+        "assistant hides it.",
+    ]
     assistant_id: Id | None
     assistant: NamedWire | None
     file_id: Id | None
@@ -78,7 +84,8 @@ class TurnUsageWire(TypedDict, total=False):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
-    cached_tokens: int
+    cached_tokens: Annotated[int, "Part of prompt_tokens."]
+    reasoning_tokens: Annotated[int, "Part of completion_tokens."]
 
 
 class WaitingCallWire(TypedDict):
@@ -185,6 +192,7 @@ def message_wire(message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = N
         "sibling_ids": [str(sibling) for sibling in siblings],
         "role": message.role,
         "content": message.content,
+        "reasoning": "" if hides_reasoning(message) else message.reasoning,
         "assistant_id": write_id(message.assistant_id),
         "assistant": author,
         "file_id": write_id(message.file_id),
@@ -200,6 +208,12 @@ def message_wire(message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = N
         "created_at": write_time(message.created_at),
         "updated_at": write_time(message.updated_at),
     }
+
+
+def hides_reasoning(message: ChatMessage) -> bool:
+    """Return whether the assistant that wrote this shows nobody what it thought."""
+    assistant: Assistant | None = message.assistant if message.assistant_id else None
+    return assistant is not None and assistant.hide_reasoning
 
 
 def turn_wire(turn: Turn) -> TurnWire:

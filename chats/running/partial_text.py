@@ -6,20 +6,32 @@ decides when to save; the runner says what was shown, and writes it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 PARTIAL_SECONDS: Final = 1.0
 PARTIAL_CHARS: Final = 2_048
 
-Shown = tuple[int, str, int]
-"""The step, its text as it was sent to viewers, and the number of the last event that held it."""
+REASONING_GROWTH: Final = 1 / 8
+"""By how much reasoning must have grown to be saved again: thoughts are long, and saved whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The step under way, its text and reasoning as they were sent to viewers, and the number of the
+    last event that held them."""
+
+    step: int
+    text: str
+    reasoning: str
+    seq: int
 
 
 class PartialText:
     """Saves a turn's text: `shown` returns the text of the step under way, `save` writes it."""
 
     def __init__(
-        self, shown: Callable[[], Shown], save: Callable[[int, str, int], Awaitable[None]]
+        self, shown: Callable[[], Shown], save: Callable[[Shown], Awaitable[None]]
     ) -> None:
         self._shown = shown
         self._save = save
@@ -33,14 +45,14 @@ class PartialText:
 
     async def save_forever(self) -> None:
         """Save the text whenever it is due, until the task is cancelled."""
-        kept = (0, 0)
+        kept = Shown(0, "", "", 0)
         while True:
             await self._wait_until_due()
-            step, text, seq = self._shown()
-            if text and (step, len(text)) != kept:
-                await self._save(step, text, seq)
-                kept = (step, len(text))
-            self._kept_chars = len(text)
+            shown = self._shown()
+            if _is_worth_saving(shown, kept):
+                await self._save(shown)
+                kept = shown
+            self._kept_chars = len(shown.text)
 
     async def _wait_until_due(self) -> None:
         try:
@@ -49,3 +61,10 @@ class PartialText:
         except TimeoutError:
             pass
         self._wanted.clear()
+
+
+def _is_worth_saving(shown: Shown, kept: Shown) -> bool:
+    if shown.step != kept.step or len(shown.text) != len(kept.text):
+        return bool(shown.text or shown.reasoning)
+    grown = len(shown.reasoning) - len(kept.reasoning)
+    return grown != 0 and grown >= REASONING_GROWTH * len(kept.reasoning)

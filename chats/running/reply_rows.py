@@ -17,7 +17,7 @@ from chats.turns.account import token_fields
 from engine.loop_events import Reply
 from engine.messages import MessageRole
 from engine.provider.model import Usage
-from engine.provider_fields import StoredFields, is_too_long, stored_form
+from engine.provider_fields import StoredFields, fitting_reasoning, is_too_long, stored_form
 from engine.tool_calls import ToolCall
 
 logger = structlog.get_logger(__name__)
@@ -34,12 +34,13 @@ def store_reply_rows(
 ) -> list[MessageWire]:
     """Write the rows and return their wire forms.
 
-    The first one has the reply's text, citations and token counts. `sender` marks the model that
+    The first one has the reply's text, reasoning, citations and token counts. `sender` marks the model that
     gets its own fields back.
     """
     about: dict[str, Any] = {"assistant": turn.assistant, "step": reply.step}
     whole: dict[str, Any] = {
         "content": reply.text,
+        "reasoning": fitting_reasoning(reply.reasoning),
         "citations": cited_in(reply.text, passages),
         **token_fields(usage),
     }

@@ -87,6 +87,8 @@ class TurnRun(TaskRun):
         self._knowledge_task: asyncio.Task[None] | None = None
         self._late_task: asyncio.Task[None] | None = None
         self._is_vector_new = False
+        assistant = turn.assistant
+        self._shows_reasoning = assistant is None or not assistant.hide_reasoning
 
     # -- On the task's thread, before and after the coroutine ------------------------------------
 
@@ -203,6 +205,13 @@ class TurnRun(TaskRun):
             case loop_events.Text(step=step, text=text):
                 feed.emit_text(step, text)
                 self._partial.note_length(len(feed.text))
+            case loop_events.Reasoning(step=step, text=text):
+                if self._shows_reasoning:
+                    feed.emit_reasoning(step, text)
+            case loop_events.ReasoningTakenBack(step=step):
+                if self._shows_reasoning:
+                    feed.emit("turn.restarted", attempt=writer.turn.attempt, step=step)
+                    feed.take_back(step)
             case loop_events.Reply():
                 feed.flush_text()
                 seq = feed.seq
@@ -304,11 +313,11 @@ class TurnRun(TaskRun):
         """Return the step's text as it was sent to viewers, up to the feed's last event."""
         self._feed.flush_text()
         step = self._writer.turn.step + 1
-        return step, self._feed.text_of(step), self._feed.seq
+        return Shown(step, *self._feed.shown_of(step), self._feed.seq)
 
-    async def _save_partial(self, step: int, text: str, seq: int) -> None:
+    async def _save_partial(self, shown: Shown) -> None:
         with self._guard_write():
-            await self._run_in_thread(lambda: self._writer.save_partial(step, text, seq))
+            await self._run_in_thread(lambda: self._writer.save_partial(shown))
 
     # -- Ending ----------------------------------------------------------------------------------
 
@@ -324,8 +333,8 @@ class TurnRun(TaskRun):
             return TurnStatus(self._writer.turn.status)
         if self.stopped_as is StopReason.CANCELLED:
             return await self._close(TurnEnding(TurnStatus.CANCELLED))
-        _, text, seq = self._text_shown()
-        await self._run_in_thread(lambda: self._writer.release(text=text, seq=seq))
+        shown = self._text_shown()
+        await self._run_in_thread(lambda: self._writer.release(shown))
         return TurnStatus.QUEUED
 
     async def _fail(self, code: str, message: str = "") -> TurnStatus | None:
@@ -335,7 +344,7 @@ class TurnRun(TaskRun):
         self._announce()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
-        _, text, _ = self._text_shown()
+        text = self._text_shown().text
         status = TurnStatus.INCOMPLETE if text.strip() else TurnStatus.FAILED
         said = {
             "code": code,
@@ -345,8 +354,8 @@ class TurnRun(TaskRun):
         return await self._close(TurnEnding(status, error=said))
 
     async def _close(self, ending: TurnEnding) -> TurnStatus | None:
-        _, text, seq = self._text_shown()
-        await self._run_in_thread(lambda: self._writer.end(ending, text=text, seq=seq))
+        shown = self._text_shown()
+        await self._run_in_thread(lambda: self._writer.end(ending, shown))
         self._announce()
         return ending.status
 

@@ -28,6 +28,7 @@ from chats.messages import transcript
 from chats.messages.tool_calls import store_answered_call
 from chats.messages.wire import MessageWire
 from chats.models import Chat, Turn, TurnStatus
+from chats.running.partial_text import Shown
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
 from chats.turns.admission import dismiss
@@ -51,6 +52,7 @@ _STATE_FIELDS = (
     "digest_at",
     "first_token_at",
     "partial_text",
+    "partial_reasoning",
     "seq",
     "step",
     "tip",
@@ -97,13 +99,14 @@ class TurnWriter:
     @property
     def must_record_start(self) -> bool:
         """Whether the request under way leaves something to write before its answer comes."""
-        return bool(self.turn.partial_text or self.account.embedded)
+        turn = self.turn
+        return bool(turn.partial_text or turn.partial_reasoning or self.account.embedded)
 
     def record_start(self) -> None:
         """Delete the text of an attempt that broke off; record what embedding the question cost."""
         turn = copy(self.turn)
-        turn.partial_text = ""
-        self._write_fenced(turn, "partial_text", "updated_at")
+        turn.partial_text = turn.partial_reasoning = ""
+        self._write_fenced(turn, "partial_text", "partial_reasoning", "updated_at")
         self.turn = turn
         self.account.settle_embedding(turn)
 
@@ -126,19 +129,20 @@ class TurnWriter:
             )
             self._save(turn, seq, step, [message], before=_source_events(step, knowledge.passages))
 
-    def save_partial(self, step: int, text: str, seq: int) -> None:
-        """Save text that was shown. Does nothing once its step is stored."""
-        if step != self.turn.step + 1 or self.turn.status != TurnStatus.RUNNING:
+    def save_partial(self, shown: Shown) -> None:
+        """Save text and reasoning that were shown. Does nothing once their step is stored."""
+        if shown.step != self.turn.step + 1 or self.turn.status != TurnStatus.RUNNING:
             return
         turn = copy(self.turn)
-        turn.partial_text, turn.seq = text, seq
-        self._write_fenced(turn, "partial_text", "seq")
+        turn.seq = shown.seq
+        changed = ["seq", *_keep_shown(turn, shown)]
+        self._write_fenced(turn, *changed)
 
     def store_reply(self, reply: Reply, seq: int) -> None:
         """Store one reply: its answer, which ends the turn, or the calls it asks for."""
         with self._hold_turn() as (turn, chat):
-            turn.partial_text = ""
-            usage, estimated = self.account.usage_of(reply.usage, reply.text)
+            turn.partial_text = turn.partial_reasoning = ""
+            usage, estimated = self.account.usage_of(reply.usage, reply.text, reply.reasoning)
             self.account.settle(turn, usage, estimated=estimated, reply=reply)
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
             stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
@@ -198,33 +202,33 @@ class TurnWriter:
             end_turn(turn, chat, TurnEnding(TurnStatus.COMPLETED, finish_reason=finish_reason))
             self._save(turn, seq, turn.step, [])
 
-    def end(self, ending: TurnEnding, *, text: str, seq: int) -> None:
+    def end(self, ending: TurnEnding, shown: Shown) -> None:
         """End the turn without a complete answer; text that was shown is kept."""
         with self._hold_turn() as (turn, chat):
-            turn.partial_text = text
+            _keep_shown(turn, shown)
             outcome = ending.error["code"] if ending.error else str(ending.status)
-            usage = self._settle_cut_off(turn, text, outcome)
+            usage = self._settle_cut_off(turn, shown, outcome)
             stored = end_turn(turn, chat, ending, passages=self._passages)
-            self._save(turn, seq, turn.step + 1, stored, spent=usage)
+            self._save(turn, shown.seq, turn.step + 1, stored, spent=usage)
 
-    def release(self, *, text: str, seq: int) -> None:
+    def release(self, shown: Shown) -> None:
         """Release the turn to the queue. Its text is kept, and the attempt does not count."""
         with self._hold_turn() as (turn, _):
-            turn.partial_text = text
-            usage = self._settle_cut_off(turn, text, RELEASED)
+            _keep_shown(turn, shown)
+            usage = self._settle_cut_off(turn, shown, RELEASED)
             turn.leave(TurnStatus.QUEUED, is_counted=False)
-            turn.seq = seq
+            turn.seq = shown.seq
             self._update(turn, *_STATE_FIELDS)
             if turn.assistant_id and usage.total_tokens:
                 count_tokens(turn.assistant_id, usage.total_tokens)
 
     # -- Private: inside one transaction ---------------------------------------------------------
 
-    def _settle_cut_off(self, turn: Turn, text: str, outcome: str) -> Usage:
+    def _settle_cut_off(self, turn: Turn, shown: Shown, outcome: str) -> Usage:
         """Record the call that was cut off, if a request was made; its usage is estimated."""
         usage = Usage()
-        if text and self.account.is_asking:
-            usage, _ = self.account.usage_of(None, text)
+        if (shown.text or shown.reasoning) and self.account.is_asking:
+            usage, _ = self.account.usage_of(None, shown.text, shown.reasoning)
         self.account.settle(turn, usage, estimated=True, outcome=outcome)
         return usage
 
@@ -303,6 +307,15 @@ class TurnWriter:
         if spent is not None and turn.assistant_id:
             count_tokens(turn.assistant_id, spent.total_tokens)
         transaction.on_commit(lambda: self.outbox.extend(events))
+
+
+def _keep_shown(turn: Turn, shown: Shown) -> list[str]:
+    """Keep what was shown of a step in the turn; return the columns that changed."""
+    changed = {"partial_text": shown.text, "partial_reasoning": shown.reasoning}
+    changed = {name: text for name, text in changed.items() if getattr(turn, name) != text}
+    for name, text in changed.items():
+        setattr(turn, name, text)
+    return list(changed)
 
 
 @cache_sql

@@ -43,7 +43,9 @@ def _read_state(turn_id: UUID) -> StoredState | None:
         if turn is None:
             return None
         messages = messages_of_turn(turn)
-    text = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
+    step = turn.step + 1
+    text = {step: turn.partial_text} if turn.partial_text else {}
+    reasoning = {step: turn.partial_reasoning} if turn.partial_reasoning else {}
     is_over = turn.status not in LIVE_STATUSES
     is_resting = is_over or turn.status == TurnStatus.WAITING
     seq = max(turn.seq, first_seq(turn.attempt))
@@ -52,7 +54,7 @@ def _read_state(turn_id: UUID) -> StoredState | None:
         "turn.snapshot",
         seq=snapshot_seq,
         turn_id=turn.pk,
-        fields={"messages": messages, "text": text},
+        fields={"messages": messages, "text": text, "reasoning": reasoning},
     )
     resting = _last(turn, seq) if is_resting else None
     return StoredState(seq, snapshot_seq, snapshot, resting, is_over)

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from accounts.principal import Principal
 from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
-from chats.messages.turn_messages import provider_fields_of
+from chats.messages.turn_messages import shown_fields_of
 from chats.models import Turn
 from chats.services import cancel_turn
 from chats.streaming.stream_view import turn_events
@@ -144,8 +144,8 @@ def _load_turn(turn: Turn) -> Turn:
 @sync_to_async(thread_sensitive=False)
 def _stored_fields(turn: Turn) -> dict[str, Any]:
     try:
-        stored = Turn.objects.filter(pk=turn.pk).first()
-        return provider_fields_of(stored) if stored else {}
+        stored = Turn.objects.filter(pk=turn.pk).select_related("assistant").first()
+        return shown_fields_of(stored) if stored else {}
     finally:
         connections.close_all()
 

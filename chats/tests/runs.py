@@ -31,6 +31,7 @@ from engine.history.prompt import untrusted_prompt
 from tests.personas import Persona
 
 WAIT_SECONDS = 30
+_PIECES = ("text.delta", "reasoning.delta")
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[AnyEvent])
 
 
@@ -106,10 +107,10 @@ def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
 
 
 def names_of(turn: Turn) -> list[str]:
-    """Return the names of the events in the turn's stream, runs of text as one."""
+    """Return the names of the events in the turn's stream, runs of text or reasoning as one."""
     names: list[str] = []
     for event in stream_of(turn):
-        if event["event"] != "text.delta" or names[-1:] != ["text.delta"]:
+        if event["event"] not in _PIECES or names[-1:] != [event["event"]]:
             names.append(event["event"])
     return names
 
@@ -130,7 +131,7 @@ def assert_stored_is_what_was_streamed(turn: Turn) -> None:
     turn.refresh_from_db()
     seen, events = seen_of(turn), stream_of(turn)
     assert seen.messages == messages_of_turn(turn)
-    assert seen.text == {}
+    assert (seen.text, seen.reasoning) == ({}, {})
     assert seen.ended == f"turn.{turn.status}"
     numbers = [event["seq"] for event in events]
     assert numbers[-1] == turn.seq

@@ -43,8 +43,7 @@ def lost(entry):
 
 
 def thoughts_of(chat, content):
-    fields = row(chat=chat, content=content).provider_fields
-    return fields and fields["message"]["reasoning_content"]
+    return row(chat=chat, content=content).reasoning
 
 
 # -- ChatGPT ---------------------------------------------------------------------------------------
@@ -94,6 +93,9 @@ def test_thoughts_stay_apart_and_are_sent_to_no_model(alice):
     assert thoughts_of(chat, "A bee.") == "Look\nA bee."
     assert not ChatMessage.objects.filter(chat=chat, content__contains="Look").exists()
     answer = row(chat=chat, content="A bee.")
+    listed = api(alice).get(messages(chat)).json()["results"]
+    assert "Look\nA bee." in [m["reasoning"] for m in listed]
+    assert answer.provider_fields is None
     for sender in ("", "0123456789abcdef"):
         assert as_engine_message(answer, vision=True, sender=sender).provider_fields == {}
 
@@ -172,16 +174,11 @@ def test_a_chat_of_open_webui_comes_whole(alice):
 
 def test_its_thoughts_are_found_where_it_keeps_them(alice):
     _, chat = only(send_json(alice, [exports.open_webui_chat()]))
-    kept = {
-        m.role: m.provider_fields["message"]["reasoning_content"]
-        for m in ChatMessage.objects.filter(chat=chat, provider_fields__isnull=False)
-    }
-    calls = ChatMessage.objects.filter(chat=chat, role="tool_call").order_by("model")
-    assert [m.provider_fields["message"]["reasoning_content"] for m in calls] == [
-        "Think of\nclouds.",
-        "Look out.",
+    thoughtful = ChatMessage.objects.filter(chat=chat).exclude(reasoning="").order_by("model")
+    assert [(m.role, m.reasoning) for m in thoughtful] == [
+        ("tool_call", "Think of\nclouds."),
+        ("tool_call", "Look out."),
     ]
-    assert set(kept) == {"tool_call"}
 
 
 # -- LibreChat -------------------------------------------------------------------------------------
@@ -205,7 +202,7 @@ def test_a_conversation_of_librechat_comes_whole(alice, is_nested):
     assert other.created_at.isoformat() == "2024-04-09T14:32:05.230000+00:00"
     assert lost(entry) == {("attachment", 1), ("error", 1)}
     call = row(chat=chat, role="tool_call")
-    assert call.provider_fields["message"] == {"reasoning_content": "Clouds."}
+    assert call.reasoning == "Clouds."
 
 
 # -- OpenAI ----------------------------------------------------------------------------------------

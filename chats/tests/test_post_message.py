@@ -25,6 +25,7 @@ MESSAGE_FIELDS = {
     "sibling_ids",
     "role",
     "content",
+    "reasoning",
     "assistant_id",
     "assistant",
     "file_id",

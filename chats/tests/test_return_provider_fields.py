@@ -35,12 +35,12 @@ SECRETS = ("signed:", "I thought of", "provider_fields", "reasoning_content", "e
 @pytest.fixture(autouse=True)
 def nothing_learnt(monkeypatch):
     """A model that was asked twice would hide what got lost."""
-    monkeypatch.setattr(openai_model, "_shapes", {})
+    monkeypatch.setattr(openai_model, "_mends", {})
 
 
 def completes(turn: Turn) -> bool:
     assert run(turn) == TurnStatus.COMPLETED, turn.error
-    return not openai_model._shapes
+    return not openai_model._mends
 
 
 def fields_of(role: str) -> list[Any]:
@@ -131,7 +131,7 @@ def test_another_model_is_sent_nothing_of_it(alice, new_model, name):
     chat = switched(turn, alice, name)
     back = ask_in(chat, alice, SIX)
     assert run(back) == TurnStatus.COMPLETED
-    openai_model._shapes.clear()  # fake-deepseek had to learn that thoughts are wanted
+    openai_model._mends.clear()  # fake-deepseek had to learn that thoughts are wanted
     chat = switched(turn, alice, "fake-strict")
     assert completes(ask_in(chat, alice, SIX))
 
@@ -153,8 +153,9 @@ def test_a_model_that_wants_thoughts_takes_over_from_one_that_has_none(alice, ne
 
 @pytest.mark.parametrize("name", BOTH)
 def test_viewers_see_nothing_of_it(alice, new_model, name):
+    """What was thought is shown by itself (`test_show_reasoning`), unless the assistant hides it."""
     new_model(name)
-    turn = ask(alice, name, LOOP)
+    turn = ask(alice, name, LOOP, hide_reasoning=True)
     run(turn)
     assert any(fields_of("tool_call"))
     told = [

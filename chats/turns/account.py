@@ -6,7 +6,7 @@ estimate, marked as one. A call whose worker died is recorded by the sweep that 
 """
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import structlog
@@ -57,13 +57,21 @@ class TurnAccount:
         self.retried.append(error)
         self.is_asking = False
 
-    def usage_of(self, usage: Usage | None, text: str) -> tuple[Usage, bool]:
-        """Return the provider's count, or an estimate, and whether it is an estimate."""
-        if usage is not None:
+    def usage_of(self, usage: Usage | None, text: str, reasoning: str = "") -> tuple[Usage, bool]:
+        """Return the provider's count, or an estimate, and whether it is an estimate.
+
+        Where it counts no reasoning apart, that gets its share of the completion.
+        """
+        if usage is not None and (usage.reasoning_tokens or not reasoning):
             return usage, False
+        if usage is not None:
+            share = len(reasoning) / (len(reasoning) + len(text))
+            return replace(usage, reasoning_tokens=round(usage.completion_tokens * share)), False
         encoding = self.model.encoding if self.model else tokens.DEFAULT_ENCODING
+        thought = tokens.count_text(reasoning, encoding)
         asked = tokens.count_messages(self.asked, encoding)
-        return Usage(asked, tokens.count_text(text, encoding)), True
+        said = tokens.count_text(text, encoding)
+        return Usage(asked, said + thought, reasoning_tokens=thought), True
 
     def settle(
         self,
@@ -146,8 +154,10 @@ def settle_lost(turn: Turn) -> None:
     except Unavailable:
         logger.warning("lost_call_not_recorded", turn_id=str(turn.pk), reason="no model is enabled")
         return
-    shown = tokens.count_text(turn.partial_text, model.encoding)
-    usage = Usage(min(_sent_tokens(turn, model), model.context_tokens), shown)
+    said = tokens.count_text(turn.partial_text, model.encoding)
+    thought = tokens.count_text(turn.partial_reasoning, model.encoding)
+    sent = min(_sent_tokens(turn, model), model.context_tokens)
+    usage = Usage(sent, said + thought, reasoning_tokens=thought)
     _record(turn, model, usage, estimated=True, outcome=LOST)
     turn.usage = _add(turn.usage, usage)
     if turn.assistant_id:
@@ -194,7 +204,11 @@ def token_fields(usage: Usage) -> dict[str, int]:
 
 
 def _add(total: dict[str, int], usage: Usage) -> dict[str, int]:
-    counted = {**token_fields(usage), "cached_tokens": usage.cached_tokens}
+    counted = {
+        **token_fields(usage),
+        "cached_tokens": usage.cached_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
     return {name: total.get(name, 0) + number for name, number in counted.items()}
 
 

@@ -25,6 +25,7 @@ from chats.turns.admission import dismiss
 from chats.turns.listeners import announce
 from engine.events import EVENT_TYPES
 from engine.messages import MessageRole
+from engine.provider_fields import fitting_reasoning
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,13 @@ def end_turn(
                 chat,
                 role=MessageRole.ASSISTANT,
                 content=text,
+                reasoning=fitting_reasoning(turn.partial_reasoning),
                 assistant=turn.assistant,
                 citations=cited_in(text, passages),
                 step=step,
             )
         )
-    turn.partial_text = ""
+    turn.partial_text = turn.partial_reasoning = ""
     turn.leave(ending.status, worker=turn.worker)  # operators ask who ran it
     turn.error = ending.error
     turn.finish_reason = ending.finish_reason

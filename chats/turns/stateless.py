@@ -21,4 +21,6 @@ def erase_stateless() -> None:
         .exclude(status__in=LIVE_STATUSES)
     )
     ids = list(old.values_list("pk", flat=True)[:_TURNS_AT_ONCE])
-    Turn.objects.filter(pk__in=ids).update(input=None, output=None, options={}, partial_text="")
+    Turn.objects.filter(pk__in=ids).update(
+        input=None, output=None, options={}, partial_text="", partial_reasoning=""
+    )

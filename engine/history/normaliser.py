@@ -36,7 +36,7 @@ from engine.messages import (
     mark_produced,
 )
 from engine.provider.model import SystemPosition
-from engine.provider_fields import without_idle_fields
+from engine.provider_fields import with_fields, without_idle_fields
 from engine.tool_calls import chat_form
 
 
@@ -159,7 +159,7 @@ def _render_answer(
     answer: AssistantMessage = {"role": "assistant", "content": content}
     if message.name:
         answer["name"] = message.name
-    answer = {**answer, **message.provider_fields}
+    answer = with_fields(answer, message.provider_fields)
     author = message.assistant
     if author is None or author.id == responding_assistant_id:
         return [answer]
@@ -218,7 +218,7 @@ def _add_call(rendered: list[ProviderMessage], message: Message) -> None:
         rendered.pop()
     calling["tool_calls"].append(chat_form(message.tool_call))
     calling["content"] = calling["content"] or text
-    rendered.append({**calling, **message.provider_fields})
+    rendered.append(with_fields(calling, message.provider_fields))
 
 
 def _render_result(message: Message, mark: str) -> ProviderMessage:

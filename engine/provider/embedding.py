@@ -150,6 +150,27 @@ class OpenAIEmbedder:
         return _normalise_vectors(vectors)
 
 
+async def measure_dimensions(
+    model_id: str, *, base_url: str, api_key: str, connect_seconds: float = CONNECT_SECONDS
+) -> int:
+    """Return the length of the vectors that a model makes when nobody asks for another one.
+
+    Asks for one. Raises ProviderError.
+    """
+    client = await shared_client(base_url, api_key, connect_seconds=connect_seconds)
+    try:
+        async with asyncio.timeout(DEFAULT_RETRY_POLICY.first_token_seconds):
+            body = as_json({"model": model_id, "input": ["length"]})
+            response = await send(client, "/embeddings", body)
+            async with response_errors(), aclosing(response):
+                answer = orjson.loads(await response.aread())
+        return len(_vector(answer["data"][0]["embedding"]))
+    except TimeoutError:
+        raise fault("provider_timeout") from None
+    except (ValueError, LookupError, TypeError):
+        raise fault("provider_malformed", "It sent no vector.") from None
+
+
 _unknown_fields: dict[tuple[str, str], set[str]] = {}
 """(base URL, model id) -> request fields it refused, learnt by asking once per process."""
 

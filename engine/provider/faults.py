@@ -25,7 +25,21 @@ _CONTEXT_TOO_LONG = re.compile(
     r"|too many tokens",
     re.IGNORECASE,
 )
-_SECRET = re.compile(r"\b(sk|pk|key|Bearer)[-_ ][\w*.-]{6,}", re.IGNORECASE)
+_SECRET = re.compile(
+    r"\b(sk|pk|xai|gsk|Bearer)[-_ ][\w*.-]{6,}|\bAIza[\w-]{10,}"
+    r"|\bkey[-_: ]{1,2}(?=[\w.-]*[\d*])[\w*.-]{6,}",
+    re.IGNORECASE,
+)
+_WRONG_KEY = re.compile(
+    # OpenAI, xAI · Gemini · DeepSeek, Mistral · OpenRouter · Zhipu, Moonshot, DashScope
+    r"(incorrect|invalid|wrong|missing|no) (x-)?(api|auth)\S*[ -]?(key|token|credentials)"
+    r"|api[ _-]?key (not valid|invalid)|authentication (fails?|failed|error)|unauthori[sz]ed",
+    re.IGNORECASE,
+)
+_MODERATED = re.compile(
+    r"moderation|flagged|usage (guidelines|polic)|content (policy|filter)", re.IGNORECASE
+)
+"""Said with 403 by OpenRouter and xAI, and then the question is refused, not the key."""
 
 _PLAIN_WORDS: dict[ProviderErrorCode, str] = {
     "provider_unavailable": "The model provider is unavailable.",
@@ -37,28 +51,46 @@ _PLAIN_WORDS: dict[ProviderErrorCode, str] = {
     "provider_auth": "The model provider refused Amber's credentials.",
     "context_too_long": "The conversation is longer than the model's context.",
 }
+_UNPAID = "Amber's account at the model provider has no credit left."
 
 _CODE_BY_WORD: dict[str, ProviderErrorCode] = {
     "rate_limit_exceeded": "provider_rate_limited",
     "rate_limit_error": "provider_rate_limited",
     "insufficient_quota": "provider_rate_limited",
+    "RESOURCE_EXHAUSTED": "provider_rate_limited",
     "invalid_api_key": "provider_auth",
     "authentication_error": "provider_auth",
     "permission_error": "provider_auth",
+    "UNAUTHENTICATED": "provider_auth",
+    "PERMISSION_DENIED": "provider_auth",
     "invalid_request_error": "provider_rejected",
     "BadRequestError": "provider_rejected",
+    "INVALID_ARGUMENT": "provider_rejected",
     "model_not_found": "provider_rejected",
     "timeout": "provider_timeout",
+    "DEADLINE_EXCEEDED": "provider_timeout",
 }
 
 
 def fault(
-    code: ProviderErrorCode, detail: str = "", *, retry_after_seconds: float | None = None
+    code: ProviderErrorCode,
+    detail: str = "",
+    *,
+    said: str = "",
+    parameter: str = "",
+    retry_after_seconds: float | None = None,
 ) -> ProviderError:
-    """Return a ProviderError in plain words, followed by the provider's own (`detail`)."""
-    detail = _SECRET.sub("[key]", " ".join(detail.split()))[:MAX_DETAIL_CHARS]
+    """Return a ProviderError in plain words, followed by the provider's own (`detail`). `said` are
+    words that people who ask do not need, and operators do."""
+    detail, said = _shorten(detail), _shorten(said or detail)
     words = f"{_PLAIN_WORDS[code]} It said: {detail}" if detail else _PLAIN_WORDS[code]
-    return ProviderError(code, words, retry_after_seconds=retry_after_seconds)
+    return ProviderError(
+        code, words, retry_after_seconds=retry_after_seconds, said=said, parameter=parameter
+    )
+
+
+def _shorten(words: str) -> str:
+    return _SECRET.sub("[key]", " ".join(words.split()))[:MAX_DETAIL_CHARS]
 
 
 def fault_of_status(
@@ -68,29 +100,66 @@ def fault_of_status(
 
     `body` is the decoded JSON, or the text where it was none.
     """
+    body = _first_of(body)
     detail = error_detail(body)
-    if status in (401, 403):
-        return fault("provider_auth")
-    if status == 429:
-        return fault("provider_rate_limited", retry_after_seconds=retry_after(headers or {}))
-    if _CONTEXT_TOO_LONG.search(f"{_word(body, 'code')} {_word(body, 'type')} {detail}"):
-        return fault("context_too_long")
+    said = f"{status} {detail} {_upstream_words(body)}"
+    if status == 402:
+        return ProviderError("provider_auth", _UNPAID, said=_shorten(said))
+    if status == 401 or (status == 403 and not _MODERATED.search(detail)):
+        return fault("provider_auth", said=said)
+    if status == 408:
+        return fault("provider_timeout", said=said)
+    if status in (429, 498):  # 498: Groq's flexible tier is full
+        pause = retry_after(headers or {})
+        return fault("provider_rate_limited", said=said, retry_after_seconds=pause)
+    words = f"{_word(body, 'code')} {_word(body, 'type')} {detail}"
+    if _CONTEXT_TOO_LONG.search(words):
+        return fault("context_too_long", said=said)
     if status >= 500:
-        return fault("provider_unavailable", retry_after_seconds=retry_after(headers or {}))
-    return fault("provider_rejected", detail)
+        pause = retry_after(headers or {})
+        return fault("provider_unavailable", said=said, retry_after_seconds=pause)
+    if _WRONG_KEY.search(words):  # 400 at Gemini and xAI
+        return fault("provider_auth", said=said)
+    return fault("provider_rejected", detail, said=said, parameter=_word(body, "param"))
 
 
 def fault_of_event(error: object) -> ProviderError:
     """Return what `{"error": …}` in a stream means: by its status if it has one, else its words."""
+    error = _first_of(error)
     code, kind = _word(error, "code"), _word(error, "type")
     for word in (code, _word(error, "status"), _word(error, "status_code")):
         if word.isdecimal() and 400 <= int(word) < 600:
             return fault_of_status(int(word), error)
     detail = error_detail(error)
+    said = f"{code} {detail} {_upstream_words(error)}"
     if _CONTEXT_TOO_LONG.search(f"{code} {kind} {detail}"):
-        return fault("context_too_long")
-    known = _CODE_BY_WORD.get(code) or _CODE_BY_WORD.get(kind) or "provider_unavailable"
-    return fault(known, detail if known == "provider_rejected" else "")
+        return fault("context_too_long", said=said)
+    if _WRONG_KEY.search(f"{code} {detail}"):
+        return fault("provider_auth", said=said)
+    words = (code, kind, _word(error, "status"))
+    found = (_CODE_BY_WORD[word] for word in words if word in _CODE_BY_WORD)
+    known: ProviderErrorCode = next(found, "provider_unavailable")
+    return fault(known, detail if known == "provider_rejected" else "", said=said)
+
+
+def fault_of_list(body: list[Any]) -> ProviderError:
+    """Return what a list means where a reply was expected: Gemini's errors are in one."""
+    inner = _first_of(body)
+    if isinstance(inner, Mapping) and inner.get("error"):
+        return fault_of_event(inner["error"])
+    return fault("provider_malformed")
+
+
+def _first_of(body: object) -> object:
+    """Return the object that a list of one holds."""
+    return body[0] if isinstance(body, list) and body else body
+
+
+def _upstream_words(body: object) -> str:
+    """Return what stood behind a gateway's own words: OpenRouter's `metadata.raw`."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    about = inner.get("metadata") if isinstance(inner, Mapping) else None
+    return str(about.get("raw", "")) if isinstance(about, Mapping) else ""
 
 
 def error_detail(body: object) -> str:
@@ -102,7 +171,7 @@ def error_detail(body: object) -> str:
     inner = body.get("error", body)
     if isinstance(inner, str):
         return inner
-    for key in ("message", "detail", "error_description"):
+    for key in ("message", "detail", "error_description", "msg"):
         if isinstance(inner, Mapping) and inner.get(key):  # a list in FastAPI's servers
             return str(inner[key])
     return ""

@@ -41,7 +41,8 @@ class ProviderError(Exception):
     """The provider failed. `code` is the decision a caller makes; the text is for people.
 
     The text never carries keys or bodies of other tenants. `retry_after_seconds` is what the
-    provider asked for, or None.
+    provider asked for, or None. `said` is what it said in its own words, for operators alone;
+    `parameter` which parameter of the request it named, "" for none.
     """
 
     def __init__(
@@ -50,15 +51,32 @@ class ProviderError(Exception):
         message: str,
         *,
         retry_after_seconds: float | None = None,
+        said: str = "",
+        parameter: str = "",
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.retry_after_seconds = retry_after_seconds
+        self.said = said
+        self.parameter = parameter
 
     @property
     def retryable(self) -> bool:
         return self.code in RETRYABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRules:
+    """What an operator says of one model's parameters.
+
+    Of sampling and vendors' parameters only `allowed` ones are sent, all if it is empty. `extra` are
+    sent unless the request says otherwise; `forced` whatever it says, None: not at all.
+    """
+
+    allowed: frozenset[str] = frozenset()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    forced: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +95,27 @@ class ModelProfile:
     sender: str = ""
     """Marks the fields that are to go back to it (`engine.provider_fields.sender_of`)."""
 
+    parameters: ParameterRules = field(default_factory=ParameterRules, hash=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply as the provider counted them (or as Amber estimated them)."""
+    """Tokens of one reply as the provider counted them (or as Amber estimated them).
+
+    `cached_tokens` are part of the prompt's, `reasoning_tokens` of the completion's.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     @property
@@ -120,6 +145,14 @@ class TextChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningChunk:
+    """What the model thinks, for people to read. What it wants back of that is in the
+    `provider_fields`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallChunk:
     """One whole tool call; models gather the pieces themselves. `reply_id` is None here."""
 
@@ -135,10 +168,10 @@ class ReplyEnd:
 
     finish_reason: str
     usage: Usage | None = None
-    provider_fields: MessageFields = field(default_factory=MessageFields)
+    provider_fields: MessageFields = field(default_factory=dict)
 
 
-ReplyPart = TextChunk | CallChunk | ReplyEnd
+ReplyPart = TextChunk | ReasoningChunk | CallChunk | ReplyEnd
 
 
 class Model(Protocol):
@@ -148,7 +181,8 @@ class Model(Protocol):
     def profile(self) -> ModelProfile: ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
-        """Yield one reply: text as it comes, then whole calls, then exactly one ReplyEnd.
+        """Yield one reply: text and reasoning as they come, then whole calls, then exactly one
+        ReplyEnd.
 
         Closing the generator or cancelling its task closes the upstream socket at once.
         Raises ProviderError; a stream that ends without a finish reason is `provider_lost`.

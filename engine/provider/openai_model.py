@@ -14,30 +14,45 @@ Why the body goes out through `client.post` and comes back as bytes, and not thr
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
+from engine.message_mends import MessageMends, known_mends
 from engine.messages import ProviderMessage
-from engine.provider.chunks import EventLines, ReplyGatherer
+from engine.provider.chunks import ReplyGatherer, gatherer_of
 from engine.provider.dialects import DIALECTS
+from engine.provider.event_lines import BYTE_ORDER_MARK, EventLines
 from engine.provider.faults import fault, fault_of_status
 from engine.provider.model import (
     CallChunk,
     ModelProfile,
     ModelRequest,
     ProviderError,
+    ReasoningChunk,
     ReplyEnd,
     ReplyPart,
     TextChunk,
 )
+from engine.provider.parameters import refused_parameter, sent_parameters
 from engine.provider.request_body import as_json
-from engine.provider_fields import REASONING, with_reasoning, without_fields
 
 if TYPE_CHECKING:
     import httpx2
     import openai
+
+logger = structlog.get_logger(__name__)
 
 CONNECT_SECONDS = 5.0
 KEEPALIVE_SECONDS = 60.0
@@ -45,6 +60,11 @@ TAIL_SECONDS = 3.0
 """How long to wait for usage and [DONE] once the finish reason is there."""
 DRAIN_SECONDS = 0.1
 """How long to wait for the end of the body after [DONE]; it mostly came with it."""
+
+NO_HEADERS: Mapping[str, str | None] = {}
+
+MAX_BODY_BYTES = 64_000_000
+"""The longest answer of a server that does not stream; one with pictures has a few million."""
 
 _ClientKey = tuple[str, str, float]
 _clients: dict[asyncio.AbstractEventLoop, dict[_ClientKey, "openai.AsyncOpenAI"]] = {}
@@ -109,11 +129,25 @@ async def close_clients() -> None:
         await client.close()
 
 
-async def send(client: "openai.AsyncOpenAI", path: str, body: bytes) -> "httpx2.Response":
+async def send(
+    client: "openai.AsyncOpenAI",
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str | None] = NO_HEADERS,
+) -> "httpx2.Response":
     """Return the provider's answer to this JSON, its status good, its body unread: the caller closes
-    it. Raises ProviderError.
+    it. A header of None is not sent. Raises ProviderError.
     """
-    return await _post(client, path, "application/json", content=body)
+    return await _ask(
+        client.post, path, {"Content-Type": "application/json", **headers}, content=body
+    )
+
+
+async def fetch(
+    client: "openai.AsyncOpenAI", path: str, headers: Mapping[str, str | None] = NO_HEADERS
+) -> "httpx2.Response":
+    """Return what the provider has at this path, as `send` does."""
+    return await _ask(client.get, path, headers)
 
 
 async def send_form(
@@ -123,20 +157,22 @@ async def send_form(
     file: tuple[str, bytes, str],
 ) -> "httpx2.Response":
     """Return the answer to a form, as `send` does. `file` is (name, bytes, MIME type)."""
-    return await _post(client, path, "multipart/form-data", body=fields, files=[("file", file)])
+    headers = {"Content-Type": "multipart/form-data"}
+    return await _ask(client.post, path, headers, body=fields, files=[("file", file)])
 
 
-async def _post(
-    client: "openai.AsyncOpenAI", path: str, content_type: str, **given: Any
+async def _ask(
+    verb: Callable[..., Awaitable[Any]], path: str, headers: Mapping[str, str | None], **given: Any
 ) -> "httpx2.Response":
     import httpx2
     import openai
 
+    omitted = {name: openai.Omit() if value is None else value for name, value in headers.items()}
     try:
-        response: httpx2.Response = await client.post(
+        response: httpx2.Response = await verb(
             path,
             cast_to=httpx2.Response,
-            options={"headers": {"Content-Type": content_type}},
+            options={"headers": omitted},
             stream=True,
             stream_cls=openai.AsyncStream[Any],
             **given,
@@ -183,60 +219,83 @@ class OpenAIModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
         """Stream as `engine.provider.model.Model` says. What arrives together is one TextChunk; an
-        empty one means that the model works without showing text (it writes a call, it thinks)."""
-        gatherer = ReplyGatherer(self._dialect.call_pieces)
-        response = await self._open(request)
-        async with (
-            response_errors(),
-            aclosing(response),
-            aclosing(_payloads(response)) as batches,
-        ):
-            while (batch := await _next(batches, gatherer)) is not None:
-                text, failure = gatherer.add_all(batch)
-                if text or gatherer.is_working:
-                    yield TextChunk(text)
-                if failure:
-                    raise failure
-        finish_reason = gatherer.finish()
-        for call in gatherer.calls():
+        empty one means that the model works without showing text (it writes a call).
+
+        What a provider said of its failure goes into the log.
+        """
+        gatherer = gatherer_of(self._dialect)
+        text_filter = self._dialect.new_filter(request)
+        try:
+            response = await self._open(request)
+            async with (
+                response_errors(),
+                aclosing(response),
+                aclosing(_payloads(response)) as batches,
+            ):
+                while (batch := await _next(batches, gatherer)) is not None:
+                    text, failure = gatherer.add_all(batch)
+                    if text_filter is not None and text:
+                        text = text_filter.feed(text)
+                        gatherer.is_working = True
+                    if gatherer.reasoning:
+                        yield ReasoningChunk(gatherer.take_reasoning())
+                    elif gatherer.is_working and not text:
+                        yield TextChunk("")
+                    if text:
+                        yield TextChunk(text)
+                    if failure:
+                        raise failure
+            finish_reason = gatherer.finish()
+            rest = gatherer.end_text()
+            if gatherer.reasoning:
+                yield ReasoningChunk(gatherer.take_reasoning())
+            calls = [*gatherer.calls()]
+            if text_filter is not None:
+                rest = text_filter.feed(rest) + text_filter.end(called=bool(calls))
+            if rest:
+                yield TextChunk(rest)
+        except ProviderError as error:
+            model = self._profile.upstream_id
+            logger.warning("provider_failed", model=model, code=error.code, said=error.said)
+            raise
+        for call in calls:
             yield CallChunk(call)
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
 
     async def _open(self, request: ModelRequest) -> "httpx2.Response":
-        """Send the request; again without fields that the model refuses, and with or without
-        reasoning_content, as it demands."""
+        """Send the request; again without parameters that the model refuses, and with messages as it
+        wants them."""
         client = await shared_client(
             self._base_url, self._api_key, connect_seconds=self._connect_seconds
         )
+        headers = self._dialect.headers(self._api_key)
         key = (self._base_url, self._profile.upstream_id)
-        unknown = _unknown_fields.setdefault(key, set())
-        shape = _shapes.get(key)
-        others = iter((with_reasoning, without_fields))
+        refused = _refused_parameters.setdefault(key, set())
+        known = mends = _mends.get(key) or known_mends(*key)
         while True:
-            messages = shape(request.messages) if shape else request.messages
-            fields = self._fields(replace(request, messages=messages), unknown)
+            messages = mends.apply(request.messages)
+            fields = self._fields(replace(request, messages=messages), refused)
             try:
-                response = await send(client, "/chat/completions", as_json(fields))
+                response = await send(client, self._dialect.path, as_json(fields), headers)
             except ProviderError as error:
-                field = _refused_field(error)
-                if field == REASONING and (other := next(others, None)):
-                    shape = other
-                elif field in fields:
-                    unknown.add(field)
-                else:
+                if learnt := _learn_mends(mends, error, messages):
+                    mends = learnt
+                    continue
+                parameter = refused_parameter(error, fields, self._profile.parameters)
+                if parameter is None:
                     raise
+                refused.add(parameter)
+                logger.warning(
+                    "parameter_refused", model=self._profile.upstream_id, parameter=parameter
+                )
             else:
-                if shape:
-                    _shapes[key] = shape
+                if mends != known:
+                    _mends[key] = mends
                 return response
 
-    def _fields(self, request: ModelRequest, unknown: set[str]) -> dict[str, Any]:
-        fields = dict(request.extra)
-        if not (self._dialect.allows_parallel_calls and request.tools):  # it would be refused
-            fields.pop("parallel_tool_calls", None)
-        fields |= self._dialect.request_fields(request)
-        fields |= {"model": self._profile.upstream_id, "stream": True}
-        optional = {
+    def _fields(self, request: ModelRequest, refused: Collection[str]) -> dict[str, Any]:
+        asked = {
+            **request.extra,
             "temperature": request.temperature,
             "top_p": request.top_p,
             "max_tokens": request.max_output_tokens,
@@ -245,39 +304,65 @@ class OpenAIModel:
             "response_format": request.response_format,
             "stream_options": {"include_usage": True},
         }
-        if "max_tokens" in unknown:
-            optional["max_completion_tokens"] = optional["max_tokens"]
-        return fields | {k: v for k, v in optional.items() if v is not None and k not in unknown}
+        sent = sent_parameters(asked, self._profile.parameters, refused)
+        if not (self._dialect.allows_parallel_calls and request.tools):  # it would be refused
+            sent.pop("parallel_tool_calls", None)
+        translated = self._dialect.parameters(sent, request, self._profile)
+        fields = {name: value for name, value in translated.items() if name not in refused}
+        fields |= self._dialect.request_fields(request)
+        if "tool_choice" in refused and fields.get("tool_choice") == "auto":
+            del fields["tool_choice"]
+        return fields | {"model": self._profile.upstream_id, "stream": True}
 
 
-_unknown_fields: dict[tuple[str, str], set[str]] = {}
-"""(base URL, upstream id) -> fields that model refused, learnt by asking once per process."""
+_refused_parameters: dict[tuple[str, str], set[str]] = {}
+"""(base URL, upstream id) -> parameters that model refused, learnt by asking once per process."""
 
-_shapes: dict[tuple[str, str], Callable[[Sequence[ProviderMessage]], list[ProviderMessage]]] = {}
-"""The same -> what messages must go through for that model: reasoning_content on every answer, or
-on none. Missing as long as it takes them as they are."""
+_mends: dict[tuple[str, str], MessageMends] = {}
+"""The same -> what its messages go through, learnt in the same way."""
 
 
-def _refused_field(error: ProviderError) -> str:
-    """Return which optional field the provider did not know, or missed, or ""."""
+def _learn_mends(
+    mends: MessageMends, error: ProviderError, sent: Sequence[ProviderMessage]
+) -> MessageMends | None:
     if error.code != "provider_rejected":
-        return ""
-    for name in ("stream_options", REASONING):
-        if name in error.message:
-            return name
-    return "max_tokens" if "max_completion_tokens" in error.message else ""
+        return None
+    return mends.after(f"{error.said} {error.message} {error.parameter}", sent)
 
 
 async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], None]:
-    """Yield the body's payloads as they come; one JSON object from servers that never stream."""
-    if response.headers.get("content-type", "").startswith("application/json"):
-        yield [await response.aread()]
-        return
-    lines = EventLines()
+    """Yield the body's payloads as they come; one JSON text from servers that do not stream.
+
+    Which of the two it is the body's beginning says: servers label either as the other.
+    """
     async with aclosing(response.aiter_bytes()) as blocks:
+        begun = b""
+        async for block in blocks:
+            begun += block
+            if first := begun.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]:
+                break
+        else:
+            return
+        if first in b"{[":
+            yield [await _rest_of(blocks, begun)]
+            return
+        if first == b"<":  # a page, mostly of a proxy, or where an address lacks its /v1
+            raise fault("provider_malformed", said="It answered with a page of HTML or XML.")
+        lines = EventLines()
+        yield lines.feed(begun)
         async for block in blocks:
             yield lines.feed(block)
-    yield lines.end()
+        yield lines.end()
+
+
+async def _rest_of(blocks: AsyncIterator[bytes], begun: bytes) -> bytes:
+    """Return a whole body, without a byte order mark. Raises ProviderError."""
+    body = bytearray(begun)
+    async for block in blocks:
+        body += block
+        if len(body) > MAX_BODY_BYTES:
+            raise fault("provider_malformed", said=f"It sent more than {MAX_BODY_BYTES} bytes.")
+    return bytes(body).removeprefix(BYTE_ORDER_MARK).strip()
 
 
 async def _next(

@@ -1,6 +1,7 @@
 """Get one reply of a model, with deadlines and retries, and decide what a failure becomes.
 
-Retries happen only while nothing was shown, so that a viewer never reads a text twice. What the
+Retries happen only while no text was shown, so that a viewer never reads one twice; reasoning that
+was shown is taken back. What the
 model's errors mean once text was shown is decided here too (docs/architecture.md, "Providers"):
 the caller only tells failed (nothing shown) from incomplete (something shown). Nothing is yielded
 inside a timeout: a deadline that fires while the consumer works would reach the wrong code.
@@ -13,7 +14,15 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from engine.provider.faults import fault
-from engine.provider.model import Model, ModelRequest, ProviderError, ReplyEnd, ReplyPart, TextChunk
+from engine.provider.model import (
+    Model,
+    ModelRequest,
+    ProviderError,
+    ReasoningChunk,
+    ReplyEnd,
+    ReplyPart,
+    TextChunk,
+)
 
 MAX_RETRY_AFTER_SECONDS = 30.0
 """The longest pause between attempts, even if a provider asks for minutes."""
@@ -23,6 +32,11 @@ _INTERRUPTIONS = frozenset({"provider_unavailable", "provider_rate_limited"})
 
 OnRetry = Callable[[ProviderError, int], None]
 """Called for each failed attempt that is retried: the error, how many failed so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class BegunAgain:
+    """The reasoning that was yielded so far counts no more: another attempt begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +60,21 @@ async def reply(
     *,
     retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     on_retry: OnRetry | None = None,
-) -> AsyncGenerator[ReplyPart, None]:
+) -> AsyncGenerator[ReplyPart | BegunAgain, None]:
     """Yield the parts of one reply, none of them empty; one provider call per attempt.
 
-    Raises ProviderError: its code is `provider_lost` for every loss after something was shown.
+    Raises ProviderError: its code is `provider_lost` for every loss after text was shown.
     """
     failed = 0
     while True:
-        is_shown = False
+        is_shown = has_reasoned = False
         try:
             async with aclosing(_attempt(model, request, retry_policy)) as parts:
                 async for part in parts:
-                    is_shown = True
+                    if isinstance(part, ReasoningChunk):
+                        has_reasoned = True
+                    else:
+                        is_shown = True
                     yield part
             return
         except ProviderError as error:
@@ -71,6 +88,8 @@ async def reply(
                 raise
             if on_retry is not None:
                 on_retry(error, failed)
+        if has_reasoned:
+            yield BegunAgain()
         await asyncio.sleep(pause)
 
 

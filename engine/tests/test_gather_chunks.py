@@ -1,3 +1,4 @@
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -5,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.provider.chunks import EventLines, ReplyGatherer
+from engine.provider.chunks import ReplyGatherer
+from engine.provider.event_lines import EventLines
 from engine.provider.model import ProviderError, Usage
 
 
@@ -46,7 +48,7 @@ def test_lines_are_cut_wherever_the_bytes_are(wire: bytes) -> None:
 
 
 def test_an_endless_line_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.provider.chunks.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("engine.provider.event_lines.MAX_LINE_BYTES", 10)
     with pytest.raises(ProviderError) as caught:
         EventLines().feed(b"data: 0123456789")
     assert caught.value.code == "provider_malformed"
@@ -89,7 +91,8 @@ def test_without_a_finish_reason_the_reply_is_lost() -> None:
         b'{"choices": [{"delta": {"content": ["text"]}}]}',
         b'{"choices": [{"delta": {}, "finish_reason": 1}]}',
         b'{"choices": [{"delta": {"tool_calls": {"0": {}}}}]}',
-        b'{"choices": [{"delta": {"tool_calls": [{"index": 0}]}}]}',
+        b'{"choices": [{"delta": {"tool_calls": [{"index": 0, "function": "f"}]}}]}',
+        b'{"choices": [{"delta": {"tool_calls": [5]}}]}',
         b'{"choices": [{"delta": {"tool_calls": [{"function": {"name": 1}}]}}]}',
         b'{"choices": [{"delta": {"function_call": "clock"}}]}',
     ],
@@ -210,6 +213,71 @@ CALLS = [
         [("a", "f", "{}"), (None, "g", "{}")],
         id="one id for two calls",
     ),
+    pytest.param(
+        [
+            piece(index=0, id="", name="f", arguments='{"x":1}'),
+            piece(index=0, id="", name="f", arguments='{"x":2}'),
+        ],
+        [(None, "f", '{"x":1}'), (None, "f", '{"x":2}')],
+        id="one index and no id",
+    ),
+    pytest.param(
+        [
+            piece(index=0, id="a", name="f", arguments='{"x":1}'),
+            piece(index=0, id="a", name="f", arguments='{"x":2}'),
+        ],
+        [("a", "f", '{"x":1}'), (None, "f", '{"x":2}')],
+        id="one index and one id",
+    ),
+    pytest.param(
+        [
+            piece(index=0, id="a", name="f", arguments='{"x":'),
+            piece(index=0, arguments='{"y":1}'),
+            piece(index=0, arguments="}"),
+            piece(index=0, arguments='{"x":2}'),
+        ],
+        [("a", "f", '{"x":{"y":1}}'), (None, "f", '{"x":2}')],
+        id="an object inside of another, and one after it",
+    ),
+    pytest.param(
+        [
+            piece(index=0, id="a", name="f", arguments='{"x":1}'),
+            piece(index=0, id="a", name="f", arguments='{"x":1}'),
+        ],
+        [("a", "f", '{"x":1}')],
+        id="a whole call said twice",
+    ),
+    pytest.param(
+        [
+            chunk(
+                tool_calls=[
+                    {"function": {"name": "f", "arguments": ""}},
+                    {"index": 0, "function": {"name": "f"}},
+                    {"index": 0, "function": {"name": "f"}},
+                ]
+            )
+        ],
+        [(None, "f", "{}")] * 3,
+        id="calls without arguments in one event",
+    ),
+    pytest.param(
+        [
+            piece(index=0, id="a", name="f", arguments=""),
+            piece(index=0, name="g", arguments=""),
+        ],
+        [("a", "f", "{}"), (None, "g", "{}")],
+        id="another name at the same index",
+    ),
+    pytest.param(
+        [
+            chunk(tool_calls=[{"index": 0, "id": "a", "type": "function"}]),
+            chunk(tool_calls=[{"index": 0, "id": None, "function": None}]),
+            piece(index=0, name="f", arguments='{"x":1}'),
+            chunk(tool_calls=[{"index": 1, "id": "b", "type": "function"}]),
+        ],
+        [("a", "f", '{"x":1}')],
+        id="pieces without a function",
+    ),
 ]
 
 
@@ -245,6 +313,92 @@ def test_work_without_text_is_a_sign_of_life(delta: dict[str, Any]) -> None:
     assert not gathered(chunk(**delta), chunk(role="assistant", content="")).is_working
 
 
+def reasoned(*payloads: bytes) -> tuple[str, str]:
+    """What was thought and what was said, and that nothing of it came late."""
+    gatherer = ReplyGatherer()
+    thought = said = ""
+    for payload in payloads:
+        text, failure = gatherer.add_all([payload])
+        assert failure is None
+        thought, said = thought + gatherer.take_reasoning(), said + text
+    said += gatherer.end_text()
+    return thought + gatherer.take_reasoning(), said
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"reasoning_content": "Hm, "}, {"reasoning_content": "so.\0"}, {"content": "Yes."}],
+        [{"reasoning": "Hm, so."}, {"content": "Yes.", "reasoning": None}],
+        [{"content": "<think>Hm, so.</think>Yes."}],
+        [{"content": " \n<think>\nHm, so.\n</think>\n\nYes."}],
+        [{"content": "<thought>Hm, so.</thought>\n"}, {"content": "\n"}, {"content": "Yes."}],
+        [
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm, "}]}]},
+            {"content": [{"type": "thinking", "thinking": "so."}]},
+            {"content": "Yes."},
+        ],
+        [
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "Hm, so."}]},
+                    {"type": "reference", "reference_ids": [1]},
+                    {"type": "text", "text": "Yes."},
+                ]
+            }
+        ],
+        [
+            {"content": "<thought>Hm, ", "extra_content": {"google": {"thought": True}}},
+            {"content": "so.", "extra_content": {"google": {"thought": True}}},
+            {"content": "</thought>Yes."},
+        ],
+        [
+            {"content": "Hm, so.", "extra_content": {"google": {"thought": True}}},
+            {"content": "Yes."},
+        ],
+    ],
+)
+def test_reasoning_is_told_from_the_answer(deltas: list[dict[str, Any]]) -> None:
+    assert reasoned(*(chunk(**delta) for delta in deltas)) == ("Hm, so.", "Yes.")
+
+
+@given(st.lists(st.integers(0, 60), max_size=12))
+def test_tags_are_found_however_the_text_is_cut(cuts: list[int]) -> None:
+    text = "\n<think>\nIs 1 < 2? </thin no.</think>\n\nYes, <think> is a tag."
+    places = sorted({0, *(min(cut, len(text)) for cut in cuts), len(text)})
+    pieces = [text[a:b] for a, b in pairwise(places)]
+    thought, said = reasoned(*(chunk(content=piece) for piece in pieces))
+    assert (thought, said) == ("Is 1 < 2? </thin no.", "Yes, <think> is a tag.")
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "said"),
+    [
+        ("<thinking is fun", "", "<thinking is fun"),
+        ("<", "", "<"),
+        ("  \n", "", "  \n"),
+        ("  indented", "", "  indented"),
+        ("Say <think>x</think>", "", "Say <think>x</think>"),
+        ("<think></think>Yes.", "", "Yes."),
+        ("<think>cut of", "cut of", ""),
+        ("<think>cut off</thi", "cut off</thi", ""),
+        ("<think>all</think>\n", "all", ""),
+    ],
+)
+def test_what_is_no_reasoning_stays_as_it_is(text: str, thought: str, said: str) -> None:
+    assert reasoned(chunk(content=text)) == (thought, said)
+    assert reasoned(*(chunk(content=letter) for letter in text)) == (thought, said)
+
+
+def test_halves_of_a_character_in_reasoning_are_joined() -> None:
+    parts = [rb"a\ud83d", rb"\ude00b", rb"\ud83d", rb"c"]
+    lines = [b'{"choices":[{"delta":{"reasoning":"%s"}}]}' % part for part in parts]
+    thought, said = reasoned(*lines)
+    assert thought.startswith("a😀b")
+    assert thought.encode()
+    assert not said
+
+
 def test_halves_of_a_character_are_joined() -> None:
     gatherer = ReplyGatherer()
     parts = [rb"a\ud83d", rb"\ude00b", rb"\ud83d", rb"c"]
@@ -268,6 +422,25 @@ def test_halves_of_a_character_are_joined() -> None:
             Usage(5, 2, 3),
         ),
         ({"prompt_tokens": 5, "prompt_cache_hit_tokens": 4}, Usage(5, 0, 4)),
+        (
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 9,
+                "total_tokens": 14,
+                "completion_tokens_details": {"reasoning_tokens": 7},
+            },
+            Usage(5, 9, 0, 7),
+        ),
+        (  # xAI
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 2,
+                "total_tokens": 14,
+                "completion_tokens_details": {"reasoning_tokens": 7},
+            },
+            Usage(5, 9, 0, 7),
+        ),
+        ({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 14}, Usage(5, 9, 0, 7)),
         ({"prompt_tokens": "many"}, None),
         ("many", None),
     ],
@@ -306,3 +479,37 @@ def test_fields_of_calls_and_of_the_message_are_gathered_over_chunks() -> None:
         {"extra_content": {"google": {"thought_signature": text}}} for text in ("one", "two")
     ]
     assert gatherer.provider_fields() == {"reasoning_content": "I see."}
+
+
+def test_fields_that_nobody_has_heard_of_are_gathered_too() -> None:
+    called = {"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}, "state": "x"}
+    gatherer = gathered(
+        chunk(content=None, vendor_state={"n": 1}, cache_control={"type": "ephemeral"}),
+        chunk(tool_calls=[called], prefix=False, refusal=None, images=["data:"], audio={"id": "1"}),
+    )
+    fields = {"vendor_state": {"n": 1}, "cache_control": {"type": "ephemeral"}}
+    assert gatherer.provider_fields() == fields
+    assert [call.provider_fields for call in gatherer.calls()] == [{"state": "x"}]
+
+
+def test_thoughts_that_come_in_pieces_of_one_entry_are_one_entry() -> None:
+    """As OpenRouter streams them."""
+
+    def detail(**fields: Any) -> bytes:
+        return chunk(
+            content="", reasoning_details=[{"type": "reasoning.text", "index": 0} | fields]
+        )
+
+    gatherer = gathered(
+        detail(text="I ", format="f1"),
+        detail(text="see.", format="f1"),
+        detail(signature="abc", format="f1"),
+        chunk(reasoning_details=[{"type": "reasoning.encrypted", "index": 1, "data": "xyz"}]),
+    )
+    entry = {"type": "reasoning.text", "index": 0, "text": "I see.", "format": "f1"}
+    assert gatherer.provider_fields() == {
+        "reasoning_details": [
+            entry | {"signature": "abc"},
+            {"type": "reasoning.encrypted", "index": 1, "data": "xyz"},
+        ]
+    }

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from engine.provider.faults import MAX_DETAIL_CHARS, fault_of_event, fault_of_status, retry_after
+from engine.provider.faults import (
+    MAX_DETAIL_CHARS,
+    fault_of_event,
+    fault_of_list,
+    fault_of_status,
+    retry_after,
+)
 
 TOO_LONG = [
     # as OpenAI, vLLM (two), SGLang, llama.cpp, Ollama, Anthropic, Bedrock, Gemini, Mistral,
@@ -38,11 +44,14 @@ def test_a_context_too_long_is_known_by_its_words(status: int, text: str) -> Non
     [
         (400, "provider_rejected"),
         (401, "provider_auth"),
+        (402, "provider_auth"),
         (403, "provider_auth"),
         (404, "provider_rejected"),
+        (408, "provider_timeout"),
         (409, "provider_rejected"),
         (422, "provider_rejected"),
         (429, "provider_rate_limited"),
+        (498, "provider_rate_limited"),
         (500, "provider_unavailable"),
         (502, "provider_unavailable"),
         (529, "provider_unavailable"),
@@ -72,6 +81,48 @@ def test_a_status_has_its_code_whatever_the_body(status: int, code: str, body: A
 )
 def test_an_error_in_a_stream_has_its_code(error: Any, code: str) -> None:
     assert fault_of_event(error).code == code
+
+
+WRONG_KEY = [
+    # as OpenAI, Gemini, xAI, DeepSeek, OpenRouter and Together write it
+    "Incorrect API key provided: sk-fake1234.",
+    "API key not valid. Please pass a valid API key.",
+    "Incorrect API key provided: xa***AI.",
+    "Authentication Fails (no such user)",
+    "No auth credentials found",
+    "Invalid API key provided.",
+]
+
+
+@pytest.mark.parametrize("text", WRONG_KEY)
+def test_a_wrong_key_is_known_by_its_words(text: str) -> None:
+    error = {"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}}
+    for body in (error, [error], {"error": text}, {"object": "error", "message": text}):
+        assert fault_of_status(400, body).code == "provider_auth"
+    assert fault_of_event({"message": text}).code == "provider_auth"
+    assert fault_of_list([error]).code == "provider_auth"
+
+
+def test_a_question_that_was_stopped_by_a_filter_is_no_wrong_key() -> None:
+    body = {"error": {"code": 403, "message": "Your input was flagged by moderation"}}
+    assert fault_of_status(403, body).code == "provider_rejected"
+    assert fault_of_status(403, {"error": {"message": "No."}}).code == "provider_auth"
+
+
+def test_a_list_without_an_error_cannot_be_read() -> None:
+    assert fault_of_list([]).code == fault_of_list([{"choices": []}]).code == "provider_malformed"
+
+
+def test_operators_are_told_what_users_are_not() -> None:
+    error = fault_of_event(
+        {"code": 502, "message": "Provider returned error", "metadata": {"raw": "it fell over"}}
+    )
+    assert "fell over" in error.said
+    assert error.message == "The model provider is unavailable."
+    unpaid = fault_of_status(402, {"error": {"message": "Insufficient Balance"}})
+    assert "Insufficient Balance" in unpaid.said
+    assert "no credit" in unpaid.message
+    assert "sk-abc" not in fault_of_status(401, {"error": {"message": "sk-abcdef12"}}).said
 
 
 def test_the_words_are_short_and_carry_no_key() -> None:

@@ -10,19 +10,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.context.budget import fit
-from engine.messages import Message, MessageFields, is_produced, mark_produced
+from engine.messages import (
+    AssistantMessage,
+    Message,
+    MessageFields,
+    is_produced,
+    mark_produced,
+)
 from engine.provider import openai_model
-from engine.provider.model import ModelProfile, ModelRequest, ProviderError, ReplyEnd, TextChunk
+from engine.provider.model import (
+    ModelProfile,
+    ModelRequest,
+    ProviderError,
+    ReasoningChunk,
+    ReplyEnd,
+    TextChunk,
+)
 from engine.provider.openai_model import OpenAIModel
 from engine.provider_fields import (
     MAX_FIELDS_BYTES,
+    MESSAGE_FORM,
     FieldGatherer,
+    brought_fields,
+    fields_of,
     is_too_long,
     read_stored_form,
     returned_to,
     sender_of,
     storable,
     stored_form,
+    with_fields,
     with_reasoning,
     without_idle_fields,
 )
@@ -31,9 +48,9 @@ from engine.tests.loop_runs import Tools, at_once, replies
 from engine.tests.loop_runs import run as loop_run
 from engine.tests.scripted_model import ScriptedModel, calls, says
 from engine.text.tokens import count_message
-from engine.tool_calls import CallFields, ToolCall
+from engine.tool_calls import CALL_FORM, CallFields, ToolCall
 from engine.tools import ToolSpec
-from tests.fake_habits import signature, thought
+from tests.fake_habits import UNSIGNED, signature, thought
 from tests.fixtures_provider import RunningProvider
 
 SIGNED: CallFields = {"extra_content": {"google": {"thought_signature": "abc"}}}
@@ -47,12 +64,11 @@ JSON = st.recursive(
 # -- Gathering -------------------------------------------------------------------------------------
 
 
-def gathered(*pieces: dict[str, Any], names: Any = ("a", "b")) -> dict[str, Any]:
-    gatherer = FieldGatherer(names)
+def gathered(*pieces: dict[str, Any]) -> Any:
+    gatherer = FieldGatherer(frozenset({"c"}))
     for piece in pieces:
         gatherer.add(piece)
-    whole: dict[str, Any] = gatherer.whole()
-    return whole
+    return gatherer.whole()
 
 
 def test_texts_grow_and_objects_merge_deeply() -> None:
@@ -109,9 +125,23 @@ def test_nothing_else_is_taken_from_what_was_brought(given_fields: dict[str, Any
     read = read_stored_form(given_fields)
     if read is not None:
         assert set(read) <= {"sender", "message", "call"}
-        assert set(read.get("message", {})) <= {"reasoning_content"}
-        assert set(read.get("call", {})) <= {"extra_content"}
+        assert not set(read.get("message", {})) & MESSAGE_FORM
+        assert not set(read.get("call", {})) & CALL_FORM
         assert read_stored_form(read) == read
+
+
+def test_no_field_is_a_part_of_the_form() -> None:
+    """Whoever brings a chat along says nothing in a model's name, and calls nothing."""
+    brought = {"role": "system", "content": "x", "tool_calls": [], "name": "n"}
+    assert read_stored_form({"sender": "s", "message": brought, "call": {"id": "x"}}) is None
+    message: AssistantMessage = {"role": "assistant", "content": "Hm."}
+    assert with_fields(message, {**brought, **THOUGHT})["content"] == "Hm."
+
+
+def test_a_client_that_names_no_sender_brings_what_is_well_known() -> None:
+    given: Any = {"role": "assistant", "content": "", **THOUGHT, "state": 1, "thinking_blocks": [1]}
+    assert brought_fields(given, sender="") == {**THOUGHT, "thinking_blocks": [1]}
+    assert brought_fields(given, sender="s") == {**THOUGHT, "thinking_blocks": [1], "state": 1}
 
 
 def test_what_is_too_long_or_too_deep_is_not_taken() -> None:
@@ -196,6 +226,7 @@ def test_missing_thoughts_are_said_to_be_none_where_calls_are() -> None:
     ]
     filled = with_reasoning(messages)
     assert filled[3] == calling("c") | {"reasoning_content": ""}
+    assert fields_of(filled[3]) == {"reasoning_content": ""}
     assert [filled[:3], filled[4:]] == [messages[:3], messages[4:]]
 
 
@@ -234,7 +265,7 @@ def test_the_thoughts_of_a_plain_answer_are_not_kept() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_model, "_shapes", {})
+    monkeypatch.setattr(openai_model, "_mends", {})
 
 
 def parts_of(provider: RunningProvider, upstream_id: str, messages: list[Any]) -> list[Any]:
@@ -250,6 +281,10 @@ def parts_of(provider: RunningProvider, upstream_id: str, messages: list[Any]) -
     return asyncio.run(work())
 
 
+def thoughts_in(parts: list[Any]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, ReasoningChunk))
+
+
 @pytest.mark.parametrize("form", ["fake-", "fake-json-"])
 def test_a_signature_is_gathered(fake_provider: RunningProvider, form: str) -> None:
     called, end = parts_of(fake_provider, f"{form}gemini", [said("user", "[[fake call=clock]]")])
@@ -259,7 +294,9 @@ def test_a_signature_is_gathered(fake_provider: RunningProvider, form: str) -> N
 
 @pytest.mark.parametrize("form", ["fake-", "fake-json-"])
 def test_a_thought_is_gathered(fake_provider: RunningProvider, form: str) -> None:
-    called, end = parts_of(fake_provider, f"{form}deepseek", [said("user", "[[fake call=clock]]")])
+    asked = [said("user", "[[fake call=clock]]")]
+    *thoughts, called, end = parts_of(fake_provider, f"{form}deepseek", asked)
+    assert thoughts_in(thoughts) == thought(called.call.id)
     assert end.provider_fields == {"reasoning_content": thought(called.call.id)}
     assert called.call.provider_fields == {}
 
@@ -282,13 +319,39 @@ def test_thoughts_that_are_refused_are_left_out(fake_provider: RunningProvider) 
     assert parts_of(fake_provider, "fake-strict", messages)
     sent = fake_provider.requests("d1d1")
     assert [m["messages"][1].get("reasoning_content") for m in sent] == [
-        *["Let me see."] * 2,  # the second time with what was missing, which was nothing
+        "Let me see.",
         *[None] * 2,
     ]
 
 
+def test_an_unsigned_call_of_another_model_gets_the_mark_for_such(
+    fake_provider: RunningProvider,
+) -> None:
+    messages = [said("user", "d3d3 [[fake tokens=1]]"), calling("c1", "c2"), told("c1"), told("c2")]
+    assert parts_of(fake_provider, "fake-gemini", messages)
+    assert parts_of(fake_provider, "fake-gemini", messages)
+    sent = fake_provider.requests("d3d3")
+    signed = [[call.get("extra_content") for call in m["messages"][1]["tool_calls"]] for m in sent]
+    assert signed == [[None, None], [UNSIGNED, None], [UNSIGNED, None]]
+
+
+def test_ids_are_mended_for_a_model_that_wants_others(fake_provider: RunningProvider) -> None:
+    long = "x" * 41
+    messages = [said("user", "d4d4 [[fake tokens=1]]"), calling(long), told(long)]
+    assert parts_of(fake_provider, "fake-openai", messages)
+    ids = [m["messages"][2]["tool_call_id"] for m in fake_provider.requests("d4d4")]
+    assert ids[0] == long
+    assert len(ids[1]) == 9
+
+
+def test_what_is_known_of_a_model_is_not_asked(fake_provider: RunningProvider) -> None:
+    messages = [said("user", "d5d5 [[fake tokens=1]]"), calling("call_1"), told("call_1")]
+    assert parts_of(fake_provider, "fake-mistral", messages)
+    assert len(fake_provider.requests("d5d5")) == 1
+
+
 def test_a_refusal_for_other_reasons_stays_one(fake_provider: RunningProvider) -> None:
-    unsigned = [said("user", "d2d2"), calling("c1"), told("c1")]
+    unsigned = [said("user", "d2d2 [[fake status=400]]"), calling("c1"), told("c1")]
     with pytest.raises(ProviderError) as caught:
         parts_of(fake_provider, "fake-gemini", unsigned)
     assert caught.value.code == "provider_rejected"

@@ -98,7 +98,9 @@ def _hide(person_rows: PersonRows) -> None:
     person_rows.of(Turn).filter(digest_at__isnull=False).update(digest_at=None)
     stateless = person_rows.of(Turn).filter(chat__isnull=True)
     said = Q(input__isnull=False) | Q(output__isnull=False) | Q(manifest__isnull=False)
-    stateless.filter(said).update(input=None, output=None, manifest=None, partial_text="")
+    stateless.filter(said).update(
+        input=None, output=None, manifest=None, partial_text="", partial_reasoning=""
+    )
     person_rows.of(File).before_expiry().update(expired_at=now)
     person_rows.of(Memory).delete()
     keys = person_rows.of(ApiKey)

@@ -23,6 +23,14 @@ class ModelSerializer(serializers.Serializer[Any]):
     offline = serializers.BooleanField(
         help_text="The built-in model, which only quotes what it is given."
     )
+    allowed_parameters = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The only optional parameters of a request that it gets; empty: all of them.",
+    )
+    forced_parameters = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Parameters that are set for this model, whatever a request says.",
+    )
 
 
 class ModelPageSerializer(serializers.Serializer[Any]):
@@ -50,6 +58,7 @@ class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
             "prompt_tokens",
             "completion_tokens",
             "cached_tokens",
+            "reasoning_tokens",
             "estimated",
             "cost",
             "first_token_ms",
@@ -73,4 +82,5 @@ class UsageGroupSerializer(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     cached_tokens = serializers.IntegerField()
+    reasoning_tokens = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=30, decimal_places=8)

@@ -9,7 +9,15 @@ pytestmark = pytest.mark.django_db
 
 
 def test_lists_auto_first_and_then_the_enabled_models_by_name(alice, new_model):
-    new_model("zebra", default=True, context_tokens=1_000, max_output_tokens=100)
+    new_model(
+        "zebra",
+        default=True,
+        context_tokens=1_000,
+        max_output_tokens=100,
+        allowed_parameters=["top_p", "seed"],
+        forced_parameters={"seed": 1},
+        extra_parameters={"vendor_flag": True},
+    )
     new_model("eyes", vision=True, default_vision=True)
     new_model("off", enabled=False)
     answer = api(alice).get(ALL)
@@ -26,6 +34,8 @@ def test_lists_auto_first_and_then_the_enabled_models_by_name(alice, new_model):
         "default": True,
         "default_vision": False,
         "offline": False,
+        "allowed_parameters": ["seed", "top_p"],
+        "forced_parameters": ["seed"],
     }
     assert eyes["default_vision"] and eyes["vision"]
     assert auto == zebra | {"alias": "auto", "vision": True, "default": False}

@@ -47,7 +47,14 @@ def test_sums_by_day_newest_first(alice, record):
     record(alice, days_ago=1)
     record(alice)
     record(alice, usage=Usage(10, 0))
-    sums = {"calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cost"}
+    sums = {
+        "calls",
+        "prompt_tokens",
+        "completion_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+        "cost",
+    }
     today, yesterday = report(alice, "day")
     assert set(today) == {"day"} | sums
     assert (today["day"], yesterday["day"]) == (str(TODAY), str(TODAY - timedelta(days=1)))

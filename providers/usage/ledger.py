@@ -89,6 +89,7 @@ def record(
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             cached_tokens=usage.cached_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
             estimated=estimated,
             cost=cost_of(row, usage),
             first_token_ms=first_token_ms,

@@ -41,7 +41,7 @@ GROUPS: Final[Mapping[str, str]] = {
 
 _IDS: Final = ("assistant_id", "api_key_id", "user_id")
 
-SUMS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost")
+SUMS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost")
 
 
 @dataclass(frozen=True, slots=True)

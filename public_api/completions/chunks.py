@@ -9,17 +9,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
+from engine.provider_fields import REASONING
 from engine.tool_calls import ToolCall, chat_form, function_form
+from public_api.openai.chatglm3_functions import write_call
 from public_api.openai.growing_answer import (
+    AnswerShown,
     Citation,
     GrowingAnswer,
     Row,
     citations,
     show_answer,
 )
+from public_api.openai.messages import NOBODY, SENDER, sender_mark
 
 Json = dict[str, Any]
 
+_DELTAS: Final = {"text": "content", "reasoning": REASONING}
 CUT_SHORT: Final = frozenset({"length", "content_filter"})
 DOCUMENT_ADDRESS: Final = "{root}/api/v1/documents/{id}/"
 
@@ -37,6 +42,7 @@ class CompletionFormat:
     model: str
     client_tools: frozenset[str] = frozenset()
     is_legacy: bool = False
+    writes_calls: bool = False
     includes_usage: bool = False
     root: str = ""
 
@@ -59,7 +65,9 @@ def completion(
     cited = citations(messages)
     if cited:
         message["annotations"] = [_annotation(form, each) for each in cited]
-    message |= answer.fields
+    if answer.reasoning:
+        message[REASONING] = answer.reasoning
+    message |= _fields_beside(form, answer)
     choice = {
         "index": 0,
         "message": message,
@@ -83,6 +91,7 @@ class Chunks:
         self._form = form
         self._answer = GrowingAnswer(form.client_tools)
         self._calls = 0
+        self._legacy_call: ToolCall | None = None
         self._has_begun = False
         self._has_told_fields = False
 
@@ -91,13 +100,14 @@ class Chunks:
         is_over = isinstance(event, TurnCompleted)
         if not self._has_begun and (growth or is_over):
             self._has_begun = True
-            begins_with = "" if growth.text or not growth.calls else None
+            begins_with = "" if growth.pieces or not growth.calls else None
             yield self._chunk({"role": "assistant", "content": begins_with, "refusal": None})
-        if growth.text:
-            yield self._chunk({"content": growth.text})
-        if self._answer.fields and not self._has_told_fields and (growth.calls or is_over):
+        for kind, said in growth.pieces:
+            yield self._chunk({_DELTAS[kind]: said})
+        fields = _fields_beside(self._form, self._answer.told)
+        if fields and not self._has_told_fields and (growth.calls or is_over):
             self._has_told_fields = True
-            yield self._chunk(dict(self._answer.fields))
+            yield self._chunk(fields)
         for call in growth.calls:
             yield from self._emit_call(call)
         if isinstance(event, TurnCompleted):
@@ -108,21 +118,45 @@ class Chunks:
         if not self._form.is_legacy:
             yield self._chunk({"tool_calls": [{"index": index, **chat_form(call)}]})
         elif index == 0:
-            yield self._chunk({"function_call": function_form(call)})
+            self._legacy_call = call
 
     def _end(self, event: TurnCompleted) -> Iterator[Json]:
         cited = citations(self._answer.messages)
         if cited:
             yield self._chunk({"annotations": [_annotation(self._form, each) for each in cited]})
-        yield self._chunk({}, _finish_reason(self._form, event.finish_reason, self._calls > 0))
+        last = self._with_legacy_call()
+        yield self._chunk(last, _finish_reason(self._form, event.finish_reason, self._calls > 0))
         if self._form.includes_usage:
             head = _head(self._form, "chat.completion.chunk")
             yield {**head, "choices": [], "usage": usage_object(event.usage)}
+
+    def _with_legacy_call(self) -> Json:
+        """Return the last delta: ChatGLM3's client looks for a call beside its finish reason only, and
+        OpenAI's finds it there, too."""
+        if self._legacy_call is None:
+            return {}
+        text = {"content": write_call(self._legacy_call)} if self._form.writes_calls else {}
+        return {**text, "function_call": function_form(self._legacy_call)}
 
     def _chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         chunk = {**_head(self._form, "chat.completion.chunk"), "choices": [choice]}
         return {**chunk, "usage": None} if self._form.includes_usage else chunk
+
+
+def _fields_beside(form: CompletionFormat, answer: AnswerShown) -> Json:
+    """Return what the client must bring back besides, where it has tools. What was thought it has;
+    the mark of the sender says how much of that goes back."""
+    if not form.client_tools:
+        return {}
+    fields = dict(answer.fields)
+    if not answer.reasoning:
+        return fields
+    returned = fields.pop(REASONING, None)
+    is_last = returned is not None and answer.reasoning[answer.last_thought :] == returned
+    start = answer.last_thought if is_last else len(answer.reasoning)
+    sender = fields.get(SENDER, NOBODY)
+    return fields | {SENDER: sender_mark(sender, start) if sender != NOBODY else NOBODY}
 
 
 def usage_object(usage: Mapping[str, int]) -> Json:
@@ -132,6 +166,7 @@ def usage_object(usage: Mapping[str, int]) -> Json:
         "completion_tokens": usage.get("completion_tokens", 0),
         "total_tokens": usage.get("total_tokens", 0),
         "prompt_tokens_details": {"cached_tokens": usage.get("cached_tokens", 0)},
+        "completion_tokens_details": {"reasoning_tokens": usage.get("reasoning_tokens", 0)},
     }
 
 

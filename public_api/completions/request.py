@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from chats.context.call_options import CallOptions
+from engine.provider.parameters import VENDOR
 from engine.tools import ToolSpec
 from public_api.openai.function_fields import response_format_of
 from public_api.openai.messages import RequestMessage
 
-PASSED_ON = ("presence_penalty", "frequency_penalty")
+PASSED_ON = ("presence_penalty", "frequency_penalty", *sorted(VENDOR))
 """Fields that go to the provider unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """A request. `is_legacy`: the client offers `functions`, which are called one at a time.
+    """A request. `is_legacy`: the client offers `functions`, which are called one at a time;
+    `writes_calls`: it is one of ChatGLM3's, and wants them as text, too.
 
     `user` and `chat_id` are empty when they are not named.
     """
@@ -29,6 +31,7 @@ class CompletionRequest:
     streams: bool = False
     includes_usage: bool = False
     is_legacy: bool = False
+    writes_calls: bool = False
     user: str = ""
     chat_id: str = ""
 
@@ -41,6 +44,7 @@ class CompletionRequest:
             streams=bool(given.get("stream")),
             includes_usage=bool((given.get("stream_options") or {}).get("include_usage")),
             is_legacy=bool(given.get("functions")),
+            writes_calls=given["writes_calls"],
             user=given.get("user") or "",
             chat_id=(given.get("metadata") or {}).get("chat_id") or "",
         )

@@ -8,13 +8,14 @@ from rest_framework import serializers
 from amber.lib.rest.bounded_fields import BoundedListField
 from public_api.openai.function_fields import (
     ChoiceOfToolField,
-    FunctionsField,
+    LegacyFunctionsField,
     ResponseFormatInput,
     ToolsField,
     check_choice,
 )
 from public_api.openai.serializers import MessagesField
 from public_api.openai.strict_fields import (
+    AsWrittenField,
     FlagField,
     NumberField,
     ObjectField,
@@ -27,6 +28,7 @@ MAX_USER_CHARS: Final = 150
 MAX_OUTPUT_TOKENS: Final = 1_000_000
 """More than any model offers; each model's own maximum applies, too."""
 
+MAX_WORD_CHARS: Final = 40
 MAX_STOPS: Final = 4
 MAX_STOP_CHARS: Final = 500
 OPTIONAL: Final[dict[str, Any]] = {"required": False, "allow_null": True}
@@ -87,6 +89,14 @@ class CompletionInput(serializers.Serializer[Any]):
     top_p = NumberField(**OPTIONAL, min_value=0, max_value=1)
     presence_penalty = NumberField(**_PENALTY)
     frequency_penalty = NumberField(**_PENALTY)
+    top_k = AsWrittenField(**OPTIONAL)
+    top_a = AsWrittenField(**OPTIONAL)
+    min_p = AsWrittenField(**OPTIONAL)
+    typical_p = AsWrittenField(**OPTIONAL)
+    repetition_penalty = AsWrittenField(**OPTIONAL)
+    thinking_budget = AsWrittenField(**OPTIONAL)
+    reasoning_effort = TextField(**OPTIONAL, max_length=MAX_WORD_CHARS)
+    verbosity = TextField(**OPTIONAL, max_length=MAX_WORD_CHARS)
     max_tokens = WholeNumberField(**_TOKENS)
     max_completion_tokens = WholeNumberField(**_TOKENS)
     stop = StopField(**OPTIONAL, max_length=MAX_STOPS)
@@ -95,7 +105,7 @@ class CompletionInput(serializers.Serializer[Any]):
     tools = ToolsField()
     tool_choice = ChoiceOfToolField()
     parallel_tool_calls = FlagField(**OPTIONAL)
-    functions = FunctionsField(help_text="Deprecated form of `tools`.")
+    functions = LegacyFunctionsField(help_text="Deprecated form of `tools`.")
     function_call = ChoiceOfToolField(help_text="Deprecated form of `tool_choice`.")
     user = TextField(
         **OPTIONAL,
@@ -107,6 +117,9 @@ class CompletionInput(serializers.Serializer[Any]):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Add `writes_calls`: functions by name are those of ChatGLM3's clients."""
+        functions = self.initial_data.get("functions")
+        attrs["writes_calls"] = bool(functions) and isinstance(functions, dict)
         if attrs.get("tools") and attrs.get("functions"):
             raise serializers.ValidationError({"functions": ["Not beside `tools`."]})
         check_choice("tool_choice", attrs.get("tool_choice"), attrs.get("tools") or ())

@@ -17,6 +17,7 @@ from amber.lib.rest.wire import validate_body
 from chats.models import Turn
 from engine.events import TurnCompleted
 from public_api.completions.chunks import Chunks, CompletionFormat, completion
+from public_api.completions.own_parameters import with_own_parameters
 from public_api.completions.request import CompletionRequest
 from public_api.completions.serializers import CompletionInput
 from public_api.openai.answerers import answerer_named, asking_as
@@ -65,6 +66,8 @@ class CompletionsView(OpenAIView):
         asked = CompletionRequest.read(validate_body(CompletionInput, request))
         principal = principal_of(request)
         answerer = answerer_named(principal, asked.model)
+        sent: Any = request.data  # an object: it is valid
+        asked, ignored = with_own_parameters(asked, sent, answerer)
         caller = asking_as(principal, asked.user)
         chat_id = asked.chat_id or request.headers.get(CHAT_HEADER, "")
         key = request.headers.get("Idempotency-Key")
@@ -86,10 +89,13 @@ class CompletionsView(OpenAIView):
         form = _form(turn, asked)
         is_kept = bool(key or chat_id)
         if asked.streams:
+            tell = Chunks(form).take
             return DeferredResponse(
-                partial(streamed_answer, turn, Chunks(form).take, is_kept=is_kept)
+                partial(streamed_answer, turn, tell, is_kept=is_kept, headers=ignored)
             )
-        return DeferredResponse(partial(whole_answer, turn, partial(_whole, form), is_kept=is_kept))
+        return DeferredResponse(
+            partial(whole_answer, turn, partial(_whole, form), is_kept=is_kept, headers=ignored)
+        )
 
 
 def _form(turn: Turn, asked: CompletionRequest) -> CompletionFormat:
@@ -99,6 +105,7 @@ def _form(turn: Turn, asked: CompletionRequest) -> CompletionFormat:
         model=asked.model,
         client_tools=frozenset(tool.name for tool in asked.options.tools),
         is_legacy=asked.is_legacy,
+        writes_calls=asked.writes_calls,
         includes_usage=asked.includes_usage,
         root=settings.AMBER_PUBLIC_URL,
     )

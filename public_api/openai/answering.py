@@ -8,7 +8,7 @@ the status of its error; one that is silent for longer than a heartbeat begins i
 on an error is a frame of the stream, and every stream ends with [DONE].
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
@@ -32,6 +32,7 @@ from public_api.openai.growing_answer import Row, TakenBackError
 
 DONE: Final = b"data: [DONE]\n\n"
 CHAT_HEADER: Final = "X-Amber-Chat-Id"
+NO_HEADERS: Final[Mapping[str, str]] = {}
 
 Json = dict[str, Any]
 TellWhole = Callable[[list[Row], TurnCompleted], Json]
@@ -52,7 +53,9 @@ def turn_of(done: Turn | Replay, caller: Principal) -> Turn:
     return turn
 
 
-async def whole_answer(turn: Turn, tell: TellWhole, *, is_kept: bool) -> HttpResponse:
+async def whole_answer(
+    turn: Turn, tell: TellWhole, *, is_kept: bool, headers: Mapping[str, str] = NO_HEADERS
+) -> HttpResponse:
     """Return the whole answer. Raises AmberError unless the turn completes: no part is sent."""
     seen = Transcript()
     async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:
@@ -61,16 +64,21 @@ async def whole_answer(turn: Turn, tell: TellWhole, *, is_kept: bool) -> HttpRes
                 take(seen, event)
             if isinstance(event, TurnCompleted):
                 body = tell(list(seen.messages), event)
-    answer = HttpResponse(numbers.write(body), content_type="application/json")
+    answer = HttpResponse(numbers.write(body), content_type="application/json", headers=headers)
     return _name_chat(answer, turn)
 
 
-async def streamed_answer(turn: Turn, tell: TellEvent, *, is_kept: bool) -> StreamingHttpResponse:
+async def streamed_answer(
+    turn: Turn, tell: TellEvent, *, is_kept: bool, headers: Mapping[str, str] = NO_HEADERS
+) -> StreamingHttpResponse:
     """Return the stream once it has a first frame. Raises AmberError for a turn that fails
     before."""
     frames = _frames(turn, tell, is_kept=is_kept)
     first = await anext(frames)
-    return _name_chat(stream_response(_to_the_end(first, frames)), turn)
+    answer = stream_response(_to_the_end(first, frames))
+    for name, value in headers.items():
+        answer[name] = value
+    return _name_chat(answer, turn)
 
 
 async def _frames(turn: Turn, tell: TellEvent, *, is_kept: bool) -> AsyncGenerator[bytes, None]:

@@ -16,6 +16,7 @@ from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
+from public_api.openai.chatglm3_functions import as_list, schema_of
 from public_api.openai.strict_fields import FlagField, TextField
 from tools.calling.schema_check import schema_faults
 
@@ -26,6 +27,10 @@ MAX_TOOLS_BYTES: Final = 256_000
 FUNCTION_NAME: Final = RegexValidator(
     re.compile(r"\A[a-zA-Z0-9_-]{1,64}\Z"), "Use 1 to 64 of the characters a-z, A-Z, 0-9, _ and -."
 )
+MAX_PARAMS: Final = 200
+MISNAMED: Final = ("input_schema", "inputSchema")
+"""Names of other APIs for `parameters`, which must not be lost."""
+
 CHOICES: Final = ("none", "auto", "required")
 
 
@@ -48,13 +53,56 @@ def _nest_detail(place: str, said: str) -> Any:
     return detail
 
 
+class ParamInput(serializers.Serializer[Any]):
+    """One parameter as ChatGLM3's clients describe it; what else they say of it is kept."""
+
+    name = TextField(validators=[FUNCTION_NAME])
+    description = TextField(required=False, allow_null=True, max_length=MAX_DESCRIPTION_CHARS)
+    type = TextField(required=False, allow_null=True, max_length=200)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        read: dict[str, Any] = super().to_internal_value(data)
+        if not isinstance(data.get("required"), bool | None):
+            raise serializers.ValidationError({"required": ["Must be true or false."]})
+        return {**data, **read}
+
+
+@extend_schema_field(ParamInput(many=True))
+class ParamsField(serializers.Field[dict[str, Any], Any, Any, Any]):
+    """ChatGLM3's list of parameters; as a JSON Schema."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        params = BoundedListField(child=ParamInput(), max_length=MAX_PARAMS)
+        return schema_of(params.run_validation(data))
+
+
 class FunctionInput(serializers.Serializer[Any]):
     name = TextField(validators=[FUNCTION_NAME])
     description = TextField(
         required=False, allow_null=True, max_length=MAX_DESCRIPTION_CHARS, default=""
     )
     parameters = SchemaField(required=False, allow_null=True)
+    params = ParamsField(
+        required=False,
+        allow_null=True,
+        help_text="ChatGLM3's form of `parameters`.",
+    )
     strict = FlagField(required=False, allow_null=True)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            misnamed = next((name for name in MISNAMED if data.get(name) is not None), None)
+            if misnamed is not None:
+                raise serializers.ValidationError({misnamed: ["Name it `parameters`."]})
+        return super().to_internal_value(data)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        params = attrs.pop("params", None)
+        if params is None:
+            return attrs
+        if attrs.get("parameters") is not None:
+            raise serializers.ValidationError({"params": ["Not beside `parameters`."]})
+        return {**attrs, "parameters": SchemaField().run_validation(params)}
 
 
 class OpenAIToolInput(serializers.Serializer[Any]):
@@ -84,6 +132,32 @@ class FunctionsField(BoundedListField):
 
     def _function(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         return given
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "array", "items": {"type": "object"}},
+            {"type": "object", "additionalProperties": {"type": "object"}},
+        ]
+    }
+)
+class LegacyFunctionsField(FunctionsField):
+    """A list, or ChatGLM3's object of functions by name."""
+
+    def to_internal_value(self, data: Any) -> list[ToolSpec]:
+        functions = as_list(data)
+        if isinstance(data, dict):
+            self.refuse_long(functions)
+            self._check_names(data)
+        return super().to_internal_value(functions)
+
+    def _check_names(self, functions: Mapping[str, Any]) -> None:
+        for name, function in functions.items():
+            named = function.get("name", name) if isinstance(function, dict) else name
+            if named != name:
+                said = f"Here it is {name!r}, and there {named!r}."
+                raise serializers.ValidationError({name: {"name": [said]}})
 
 
 class ToolsField(FunctionsField):

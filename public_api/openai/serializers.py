@@ -17,11 +17,18 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedListField
-from engine.provider_fields import MAX_FIELDS_BYTES, pick_message_fields
-from engine.tool_calls import read_chat_form
+from engine.provider_fields import MAX_FIELDS_BYTES, brought_fields
+from engine.tool_calls import CALL_FORM, read_chat_form
 from public_api.openai.legacy_functions import as_tool_messages
-from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
-from public_api.openai.strict_fields import OpaqueField, TextField
+from public_api.openai.messages import (
+    SENDER,
+    Image,
+    Part,
+    RemoteImage,
+    RequestMessage,
+    read_sender_mark,
+)
+from public_api.openai.strict_fields import OpaqueField, TextField, refuse_long_fields
 
 ENTRY_BYTES: Final = 500
 """What a message, a part and a call count at least, of the bytes that a body may have: reading even
@@ -141,6 +148,12 @@ class ToolCallInput(serializers.Serializer[Any]):
     function = CalledFunctionInput()
     extra_content = OpaqueField(required=False, allow_null=True, help_text=GOES_BACK)
 
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """Returns the call and `given`, all that was sent."""
+        read = super().to_internal_value(data)
+        refuse_long_fields(data, CALL_FORM)
+        return {**read, "given": data}
+
 
 class OpenAIMessageInput(serializers.Serializer[Any]):
     """One message; what it must hold depends on its role."""
@@ -162,6 +175,11 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
         help_text="Send it back as you received it.",
     )
 
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        read = super().to_internal_value(data)
+        refuse_long_fields(data)
+        return {**read, "brought": data}
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Returns {"given": RequestMessage}."""
         role, content = attrs["role"], attrs.get("content")
@@ -178,15 +196,22 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
             raise serializers.ValidationError(
                 {"tool_call_id": ["Name the call that this answers."]}
             )
+        is_said = role == "assistant"
+        mark = attrs.get(SENDER) or "" if is_said else ""
+        brought = brought_fields(attrs["brought"], sender=mark) if is_said else {}
+        sender, fields = read_sender_mark(mark, brought)
         return {
             "given": RequestMessage(
                 role=role,
                 parts=content or (),
                 name=attrs.get("name") or "",
-                calls=tuple(map(read_chat_form, calls)),
+                calls=tuple(
+                    read_chat_form(call, brought_fields(call["given"], CALL_FORM, sender=sender))
+                    for call in calls
+                ),
                 call_id=attrs.get("tool_call_id") or "",
-                provider_fields=pick_message_fields(attrs),
-                sender=attrs.get(SENDER) or "",
+                provider_fields=fields,
+                sender=sender,
             )
         }
 

@@ -10,7 +10,13 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from engine.provider_fields import MAX_FIELDS_BYTES, is_too_long, storable
+from engine.provider_fields import (
+    MAX_FIELDS_BYTES,
+    MESSAGE_FORM,
+    brought_fields,
+    is_too_long,
+    storable,
+)
 
 
 class TextField(serializers.CharField):
@@ -36,6 +42,15 @@ class NumberField(serializers.FloatField):
         if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
             self.fail("invalid_type")
         return float(data)
+
+
+class AsWrittenField(NumberField):
+    """A finite number, passed on as it was written: a whole one stays whole."""
+
+    def to_internal_value(self, data: Any) -> float:
+        super().to_internal_value(data)
+        number: float = data
+        return number
 
 
 class WholeNumberField(serializers.IntegerField):
@@ -77,3 +92,9 @@ class OpaqueField(ObjectField):
             self.fail("too_long")
         kept: dict[str, Any] = storable(given)
         return kept
+
+
+def refuse_long_fields(data: Any, form: frozenset[str] = MESSAGE_FORM) -> None:
+    """Raise ValidationError if a message or a call brings too much beside its form."""
+    if isinstance(data, dict) and is_too_long(brought_fields(data, form, sender="any")):
+        raise serializers.ValidationError(OpaqueField.default_error_messages["too_long"])

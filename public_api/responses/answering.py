@@ -24,7 +24,7 @@ from amber.lib.errors import AmberError, Conflict, Missing
 from amber.lib.json_text import numbers
 from amber.lib.rest.api import as_amber_error
 from chats.context.call_options import CallOptions
-from chats.messages.turn_messages import entries_of_turn
+from chats.messages.turn_messages import shown_entries_of_turn
 from chats.models import Turn, TurnStatus
 from chats.streaming.stream_view import HEARTBEAT, stream_response
 from chats.streaming.turn_follower import follow_turn
@@ -70,9 +70,11 @@ def form_of(turn: Turn) -> ResponseFormat:
 def response_of(turn: Turn) -> Json:
     """Return the response as it is stored now. Five queries at most. Raises Missing."""
     form, state = form_of(turn), state_of(turn)
-    messages = entries_of_turn(turn)
-    texts = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
-    answer = show_answer(messages, texts, client_tools=form.client_tools)
+    messages = shown_entries_of_turn(turn)
+    step = turn.step + 1
+    texts = {step: turn.partial_text} if turn.partial_text else {}
+    thoughts = {step: turn.partial_reasoning} if turn.partial_reasoning else {}
+    answer = show_answer(messages, texts, thoughts, client_tools=form.client_tools)
     return response(form, state, output_items(form, answer, citations(messages), state))
 
 

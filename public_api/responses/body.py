@@ -15,6 +15,7 @@ from engine.tool_calls import ToolCall, item_form
 from engine.tools import ToolChoice, ToolSpec
 from public_api.completions.chunks import CUT_SHORT, DOCUMENT_ADDRESS
 from public_api.openai.growing_answer import AnswerShown, Citation
+from public_api.responses.items import OF_CALL
 from public_api.responses.names import RequestEcho
 
 Json = dict[str, Any]
@@ -95,11 +96,15 @@ def response(form: ResponseFormat, state: State, output: Sequence[Json]) -> Json
 def output_items(
     form: ResponseFormat, answer: AnswerShown, cited: Iterable[Citation], state: State
 ) -> list[Json]:
-    """Return the output. A complete answer has a message, even an empty one."""
+    """Return the output. A complete answer has a message, even an empty one; what was thought comes
+    before it, unless something was said first."""
     items: list[Json] = []
+    status = "completed" if answer.calls else _item_status(state)
     if answer.text or (state.status == "completed" and not answer.calls):
-        status = "completed" if answer.calls else _item_status(state)
         items.append(message_item(form, [text_part(form, answer.text, cited)], status))
+    if answer.reasoning:
+        thought = reasoning_item(form, [reasoning_part(answer.reasoning)], status)
+        items.insert(len(items) if answer.speaks_first else 0, thought)
     items += [call_item(form, n, call, answer.fields) for n, call in enumerate(answer.calls)]
     return items
 
@@ -112,6 +117,21 @@ def message_item(form: ResponseFormat, content: Sequence[Json], status: str) -> 
         "status": status,
         "content": list(content),
     }
+
+
+def reasoning_item(form: ResponseFormat, content: Sequence[Json], status: str) -> Json:
+    """Return what was thought before and between the texts, as one item."""
+    return {
+        "id": f"rs_{form.key}",
+        "type": "reasoning",
+        "status": status,
+        "summary": [],
+        "content": list(content),
+    }
+
+
+def reasoning_part(text: str) -> Json:
+    return {"type": "reasoning_text", "text": text}
 
 
 def text_part(form: ResponseFormat, text: str, cited: Iterable[Citation] = ()) -> Json:
@@ -130,9 +150,12 @@ def call_item(
 ) -> Json:
     """Return a call as an item. `fields` are those of the reply, which has no item of its own.
     `is_begun`: without its arguments, which are to follow."""
+    of_call = dict(call.provider_fields)
+    signed = {name: of_call.pop(name) for name in ("extra_content",) if name in of_call}
     return {
         **fields,
-        **call.provider_fields,
+        **signed,
+        **({OF_CALL: of_call} if of_call else {}),
         "id": f"fc_{form.key}_{number}",
         "type": "function_call",
         "status": status,
@@ -161,7 +184,7 @@ def usage_object(usage: Mapping[str, int]) -> Json:
             "cache_write_tokens": 0,
         },
         "output_tokens": usage.get("completion_tokens", 0),
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": usage.get("reasoning_tokens", 0)},
         "total_tokens": usage.get("total_tokens", 0),
     }
 

@@ -16,6 +16,10 @@ from public_api.openai.messages import PROMPT_ROLES, Entry, RequestMessage
 _SAID_BY_TURNS: Final = frozenset({"assistant", "tool_call", "tool", "file"})
 """Roles that later turns repeat no more: what a library said counts for its own turn."""
 
+OF_CALL: Final = "amber_call"
+"""Holds, in the item of a call, what its provider sent with the call; Gemini's `extra_content` stands
+beside it, and so do the fields of the whole reply."""
+
 _KEPT: Final = ("tool_call", "file_id", "provider_fields")
 
 

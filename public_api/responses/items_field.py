@@ -10,8 +10,8 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from engine.provider_fields import MAX_FIELDS_BYTES, pick_message_fields
-from engine.tool_calls import read_item_form
+from engine.provider_fields import MAX_FIELDS_BYTES, MESSAGE_FORM, brought_fields
+from engine.tool_calls import CALL_FORM, read_item_form
 from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
 from public_api.openai.serializers import (
     MAX_ID_CHARS,
@@ -19,12 +19,15 @@ from public_api.openai.serializers import (
     ConversationField,
     PartsField,
 )
-from public_api.openai.strict_fields import OpaqueField, TextField
-from public_api.responses.items import Item, Reference
+from public_api.openai.strict_fields import OpaqueField, TextField, refuse_long_fields
+from public_api.responses.items import OF_CALL, Item, Reference
 
 MAX_ARGUMENTS_CHARS: Final = 200_000
 MAX_REFERENCES: Final = 1_000
 """The most items named by their ids: each is looked up."""
+
+_ITEM_FORM: Final = MESSAGE_FORM | CALL_FORM | {"extra_content", OF_CALL}
+_NO_FORM: Final = CALL_FORM | {"amber_sender"}
 
 PASSED_OVER: Final = frozenset({"reasoning"})
 
@@ -73,14 +76,24 @@ class CallItemInput(serializers.Serializer[Any]):
     extra_content = OpaqueField(required=False, allow_null=True)
     reasoning_content = TextField(required=False, allow_null=True, max_length=MAX_FIELDS_BYTES)
     amber_sender = TextField(required=False, allow_null=True, max_length=MAX_ID_CHARS)
+    amber_call = OpaqueField(required=False, allow_null=True)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        read = super().to_internal_value(data)
+        refuse_long_fields(data, _NO_FORM)
+        return {**read, "given": data}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        sender, given = attrs.get(SENDER) or "", attrs["given"]
+        of_call = attrs.get(OF_CALL) or {}
+        of_call |= {name: given[name] for name in ("extra_content",) if given.get(name)}
+        fields = brought_fields(of_call, CALL_FORM, sender=sender)
         return {
             "item": RequestMessage(
                 role="assistant",
-                calls=(read_item_form(attrs),),
-                provider_fields=pick_message_fields(attrs),
-                sender=attrs.get(SENDER) or "",
+                calls=(read_item_form(attrs, fields),),
+                provider_fields=brought_fields(given, _ITEM_FORM, sender=sender),
+                sender=sender,
             )
         }
 

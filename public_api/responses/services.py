@@ -20,7 +20,7 @@ from chats.messages import transcript
 from chats.messages.turn_messages import entries_of_turn, open_calls
 from chats.models import ChatMessage, Turn
 from chats.services import cancel_turn
-from engine.provider_fields import pick_message_fields
+from engine.provider_fields import brought_fields
 from public_api.openai.answerers import Answerer
 from public_api.openai.growing_answer import show_answer
 from public_api.openai.messages import SENDER, Entry, RequestMessage
@@ -177,11 +177,12 @@ def _items_of(turn: Turn) -> Iterable[tuple[str, RequestMessage]]:
     answer = show_answer(entries_of_turn(turn), {}, client_tools=client_tools)
     yield f"msg_{turn.pk.hex}", RequestMessage(role="assistant", parts=(answer.text,))
     for number, call in enumerate(answer.calls):
+        sender = answer.fields.get(SENDER, "")
         item = RequestMessage(
             role="assistant",
             calls=(call,),
-            sender=answer.fields.get(SENDER, ""),
-            provider_fields=pick_message_fields(answer.fields),
+            sender=sender,
+            provider_fields=brought_fields(answer.fields, sender=sender),
         )
         yield f"fc_{turn.pk.hex}_{number}", item
 

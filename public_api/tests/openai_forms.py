@@ -31,8 +31,10 @@ OURS = {
     *(
         (kind, name)
         for kind in ("ChatCompletionMessage", "ChoiceDelta", "ResponseFunctionToolCall")
-        for name in ("amber_sender", "reasoning_content")
+        for name in ("amber_sender", "amber_sealed", "reasoning_content")
     ),
+    ("ChatCompletionMessage", "thinking_blocks"),
+    ("ChoiceDelta", "thinking_blocks"),
     ("ChatCompletionMessageFunctionToolCall", "extra_content"),
     ("ChoiceDeltaToolCall", "extra_content"),
     ("ResponseFunctionToolCall", "extra_content"),

@@ -1,4 +1,4 @@
-"""Makes a language model for each behaviour of the fake provider, named as it, one that sees images and
+"""Makes a language model for each behaviour and habit of the fake provider, named as it, one that sees images and
 says what it was sent (`fake-vision`), and an embedding model: a script with Django.
 
 `python -m tests.e2e.furnish`, after `manage.py bootstrap` with OPENAI_BASE_URL at the fake one.
@@ -11,11 +11,19 @@ def main() -> None:
     django.setup()
     from providers.models import EmbeddingModel, LanguageModel, Provider
     from tests.fake_behaviours import BEHAVIOURS
+    from tests.habits.table import HABITS
 
     provider = Provider.objects.get(models__default=True)
     names = [name + suffix for name in BEHAVIOURS for suffix in ("", "-once")]
     LanguageModel.objects.bulk_create(
         (LanguageModel(provider=provider, alias=name, upstream_id=name) for name in names),
+        ignore_conflicts=True,
+    )
+    LanguageModel.objects.bulk_create(
+        (
+            LanguageModel(provider=provider, alias=name, upstream_id=name, **habit.row)
+            for name, habit in HABITS.items()
+        ),
         ignore_conflicts=True,
     )
     LanguageModel.objects.get_or_create(

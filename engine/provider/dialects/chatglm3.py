@@ -11,6 +11,7 @@ import orjson
 from engine.messages import Content
 from engine.provider.dialects.dialect import Dialect
 from engine.provider.dialects.functions import CallingMessage, SentMessage, one_call_at_a_time
+from engine.provider.dialects.hidden_calls import HiddenCalls
 from engine.provider.model import ModelRequest
 from engine.tool_calls import FunctionCall
 from engine.tools import ToolSpec
@@ -45,10 +46,10 @@ def _write_call(function: FunctionCall, text: Content | None) -> Iterator[Callin
     """Yield the text on its own: the server reads the content of a call as code."""
     if text:
         yield {"role": "assistant", "content": text}
-    yield {"role": "assistant", "content": _code(**function), "function_call": function}
+    yield {"role": "assistant", "content": code_of(**function), "function_call": function}
 
 
-def _code(name: str, arguments: str) -> str:
+def code_of(name: str, arguments: str) -> str:
     """Return the call as the model itself wrote it; its server splits it at the first newline."""
     try:
         values = orjson.loads(arguments or "{}")
@@ -93,4 +94,9 @@ def _type_names(schema: Any) -> Iterator[str]:
         yield from _type_names(inner)
 
 
-DIALECT: Final = Dialect(request_fields)
+def _hide_calls(request: ModelRequest) -> HiddenCalls | None:
+    """Return what keeps calls out of the text: the server streams them as text first."""
+    return HiddenCalls(tool.name for tool in request.tools) if request.tools else None
+
+
+DIALECT: Final = Dialect(request_fields, new_filter=_hide_calls)

@@ -3,12 +3,12 @@
 Pure. Nothing here knows which dialects there are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from engine.provider.faults import fault
-from engine.provider.model import ModelRequest
+from engine.provider.model import ModelProfile, ModelRequest
 
 
 def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
@@ -21,12 +21,58 @@ def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
     return [*pieces, {"index": 0, "function": legacy}] if legacy else pieces
 
 
+def chat_parameters(
+    asked: Mapping[str, Any], request: ModelRequest, profile: ModelProfile
+) -> Mapping[str, Any]:
+    return asked
+
+
+def no_headers(api_key: str) -> Mapping[str, str | None]:
+    return {}
+
+
+class EventReader(Protocol):
+    """Reads the events of one answer."""
+
+    def read(self, event: Mapping[str, Any], /) -> Iterable[Mapping[str, Any]]:
+        """Return the chunks of a chat completion that an event is. Raises ProviderError."""
+        ...
+
+
+class TextFilter(Protocol):
+    """Holds back what is no text of one reply."""
+
+    def feed(self, text: str, /) -> str:
+        """Return what may be shown now."""
+        ...
+
+    def end(self, *, called: bool) -> str:
+        """Return what was held back and is text after all; `called`: the reply has calls."""
+        ...
+
+
+def no_filter(request: ModelRequest) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """`request_fields` returns the fields of a request that depend on the dialect, without empty
     ones, and changes no message. `call_pieces` returns the pieces of `tool_calls` that a chunk's
-    delta, or a whole message, holds; they are checked where they are joined."""
+    delta, or a whole message, holds; they are checked where they are joined. `new_filter` makes what
+    the text of a reply goes through before it is shown, None for nothing.
+
+    A dialect of an API of its own has an address below the provider's (`path`), `headers` beside or
+    instead (None: without) of a bearer's, other names of OpenAI's `parameters`, and makes chunks of
+    its events (`new_reader`)."""
 
     request_fields: Callable[[ModelRequest], Mapping[str, object]]
     call_pieces: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces
     allows_parallel_calls: bool = False
+    path: str = "/chat/completions"
+    headers: Callable[[str], Mapping[str, str | None]] = no_headers
+    parameters: Callable[[Mapping[str, Any], ModelRequest, ModelProfile], Mapping[str, Any]] = (
+        chat_parameters
+    )
+    new_reader: Callable[[], EventReader] | None = None
+    new_filter: Callable[[ModelRequest], TextFilter | None] = no_filter

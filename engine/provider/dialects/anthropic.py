@@ -1,0 +1,274 @@
+"""Write requests for Anthropic's Messages API.
+
+https://docs.anthropic.com/en/api/messages, …/docs/build-with-claude/extended-thinking and
+…/prompt-caching. Pure: no I/O. What the API refuses is avoided here: empty texts, two messages of
+one role in a row, results that do not come first, ids of calls in another provider's form.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Final
+
+import orjson
+
+from engine.messages import Content, Part, ProviderMessage, calls_in, is_asked
+from engine.provider.dialects.anthropic_events import AnthropicReader
+from engine.provider.dialects.dialect import Dialect
+from engine.provider.dialects.placed_blocks import blocks_of, in_order
+from engine.provider.model import ModelProfile, ModelRequest
+from engine.tools import ToolSpec
+
+VERSION: Final = "2023-06-01"
+
+Block = dict[str, Any]
+Json = dict[str, Any]
+
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
+_CACHED: Final = {"type": "ephemeral"}
+_IN_OTHER_WORDS: Final = frozenset(
+    {
+        *("stop", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls"),
+        *("max_tokens", "max_completion_tokens", "stream_options", "response_format"),
+        "reasoning_effort",
+    }
+)
+"""OpenAI's names of parameters that this API calls by others, or does not have."""
+
+_SAMPLING: Final = frozenset({"temperature", "top_p", "top_k"})
+
+_OPENING: Final = "[The conversation begins with an answer.]"
+_ONLY_JSON: Final = "Answer with one JSON object and nothing else."
+
+
+def headers(api_key: str) -> dict[str, str | None]:
+    return {"Authorization": None, "x-api-key": api_key, "anthropic-version": VERSION}
+
+
+# -- Requests -------------------------------------------------------------------------------------
+
+
+def request_fields(request: ModelRequest) -> Json:
+    opening = [*takewhile(lambda message: message["role"] == "system", request.messages)]
+    system = [_text(str(message["content"])) for message in opening if message["content"]]
+    if system:
+        system[0]["cache_control"] = _CACHED  # with the tools; what varies stands behind it
+    if (request.response_format or {}).get("type") == "json_object":
+        system.append(_text(_ONLY_JSON))
+    messages = _messages(request.messages[len(opening) :])
+    _mark_stable_prefix(messages, has_tools=bool(request.tools))
+    fields: Json = {"messages": messages}
+    if system:
+        fields["system"] = system
+    if tools := _tools(request):
+        fields["tools"] = tools
+    return fields
+
+
+def _mark_stable_prefix(messages: Sequence[Json], *, has_tools: bool) -> None:
+    """Mark where the next request may go on: in the next turn from the question before, since words
+    that vary stand beside the last one; in the next round of this turn from the end."""
+    ends = [message["content"][-1] for message in messages if message["role"] == "user"]
+    for block in ends[-2:] if has_tools else ends[-2:-1]:
+        block["cache_control"] = _CACHED
+
+
+def _tools(request: ModelRequest) -> list[Json]:
+    """Return the tools; where none are offered any more, bare ones for the calls that were made,
+    which would be refused without a tool of their name."""
+    if request.tools:
+        return [_tool(tool) for tool in request.tools]
+    names = {call["function"]["name"] for m in request.messages for call in calls_in(m)}
+    return [{"name": name, "input_schema": {"type": "object"}} for name in sorted(names)]
+
+
+def _tool(tool: ToolSpec) -> Json:
+    schema = {"type": "object", **tool.parameters}
+    fields: Json = {"name": tool.name, "description": tool.description, "input_schema": schema}
+    if tool.strict:
+        fields["strict"] = True
+    return fields
+
+
+def _messages(messages: Sequence[ProviderMessage]) -> list[Json]:
+    """Return the conversation, a user's turn first and the roles by turns."""
+    sent: list[Json] = []
+    ids = _CallIds()
+    for message in messages:
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = list(_blocks(message, ids))
+        if not blocks:
+            continue
+        if not sent and role == "assistant":
+            sent.append({"role": "user", "content": [_text(_OPENING)]})
+        if sent and sent[-1]["role"] == role:
+            sent[-1]["content"] += blocks
+        else:
+            sent.append({"role": role, "content": blocks})
+    return sent
+
+
+class _CallIds:
+    """Gives each call an id that the API takes and that no other call has; results get the same."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._latest: dict[str, str] = {}
+
+    def of_call(self, call_id: str) -> str:
+        is_fit = _CALL_ID.fullmatch(call_id) and call_id not in self._used
+        sent = call_id if is_fit else f"toolu_amber_{len(self._used)}"
+        self._used.add(sent)
+        self._latest[call_id] = sent
+        return sent
+
+    def of_result(self, call_id: str) -> str:
+        """Return "" for a call that nobody made."""
+        return self._latest.pop(call_id, "")
+
+
+def _blocks(message: ProviderMessage, ids: _CallIds) -> Iterator[Block]:
+    match message["role"]:
+        case "assistant":
+            for kind, item in in_order(message):
+                if kind == "call":
+                    yield _call_block(item, ids)
+                elif kind == "block":
+                    yield dict(item)
+                elif item.strip():
+                    yield _text(item)
+        case "tool":
+            if call_id := ids.of_result(message["tool_call_id"]):
+                result: Block = {"type": "tool_result", "tool_use_id": call_id}
+                if message["content"].strip():
+                    result["content"] = message["content"]
+                yield result
+        case "system":
+            yield _text(f"[System] {message['content']}")
+        case "user":
+            yield from _content_blocks(message["content"])
+
+
+def _call_block(call: Mapping[str, Any], ids: _CallIds) -> Block:
+    function = call["function"]
+    try:
+        values = orjson.loads(function["arguments"] or "{}")
+    except orjson.JSONDecodeError:
+        values = None
+    if not isinstance(values, dict):
+        values = {"arguments": function["arguments"]}
+    call_id = ids.of_call(call["id"])
+    return {"type": "tool_use", "id": call_id, "name": function["name"], "input": values}
+
+
+def _content_blocks(content: Content) -> Iterator[Block]:
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    for part in content:
+        if part["type"] != "text" or part["text"].strip():
+            yield _part_block(part)
+
+
+def _part_block(part: Part) -> Block:
+    if part["type"] == "text":
+        return _text(part["text"])
+    url = part["image_url"]["url"]
+    if head := _DATA_URL.match(url):
+        data = url[head.end() :]
+        return {
+            "type": "image",
+            "source": {"type": "base64", "media_type": head[1], "data": data},
+        }
+    return {"type": "image", "source": {"type": "url", "url": url}}
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+# -- Parameters -----------------------------------------------------------------------------------
+
+
+def parameters(asked: Mapping[str, Any], request: ModelRequest, profile: ModelProfile) -> Json:
+    """Return what else is asked for in this API's words, which has none for seeds and penalties."""
+    fields = {name: value for name, value in asked.items() if name not in _IN_OTHER_WORDS}
+    limit = asked.get("max_completion_tokens") or asked.get("max_tokens")
+    fields = _effort(asked) | fields | {"max_tokens": limit or profile.max_output_tokens}
+    if stop := [text for text in asked.get("stop", ()) if text.strip()]:
+        fields["stop_sequences"] = stop
+    if schema := _schema(asked.get("response_format")):
+        wanted = {"format": {"type": "json_schema", "schema": schema}}
+        fields["output_config"] = fields.get("output_config", {}) | wanted
+    choice = _choice(asked, request)
+    if choice != {"type": "auto"}:
+        fields["tool_choice"] = choice
+    may_think = choice["type"] in ("auto", "none") and not _has_thoughtless_round(request.messages)
+    return _with_thinking(fields, may_think=may_think)
+
+
+def _has_thoughtless_round(messages: Sequence[ProviderMessage]) -> bool:
+    """Return whether calls of the running turn were made without a thought, or it was dropped: the
+    model cannot begin to think in the middle."""
+    for message in reversed(messages):
+        if is_asked(message):
+            return False
+        if message["role"] == "assistant" and calls_in(message):
+            return not any(blocks_of(message))
+    return False
+
+
+def _schema(wanted: Any) -> Mapping[str, Any] | None:
+    if not wanted or wanted["type"] != "json_schema":
+        return None
+    return wanted["json_schema"].get("schema") or {"type": "object"}
+
+
+def _choice(asked: Mapping[str, Any], request: ModelRequest) -> Json:
+    chosen = request.tool_choice or "auto"
+    if not request.tools:
+        return {"type": "none" if any(map(calls_in, request.messages)) else "auto"}
+    if not isinstance(chosen, str):
+        choice = {"type": "tool", "name": chosen["function"]["name"]}
+    else:
+        choice = {"type": "any" if chosen == "required" else chosen}
+    if asked.get("parallel_tool_calls") is False and chosen != "none":
+        return choice | {"disable_parallel_tool_use": True}
+    return choice
+
+
+def _effort(asked: Mapping[str, Any]) -> Json:
+    effort = asked.get("reasoning_effort")
+    if effort is None:
+        return {}
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    effort = "low" if effort == "minimal" else effort
+    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+
+
+def _with_thinking(fields: Json, *, may_think: bool) -> Json:
+    """Leave out what cannot be asked for at once: a model that thinks takes no sampling, and newer
+    models take one of the two ways to sample."""
+    thinking = fields.get("thinking")
+    if not may_think:
+        fields.pop("thinking", None)
+    elif isinstance(thinking, Mapping) and thinking.get("type") != "disabled":
+        budget = thinking.get("budget_tokens", 0)  # counts as output
+        if budget >= fields["max_tokens"]:
+            fields["max_tokens"] += budget
+        return {name: value for name, value in fields.items() if name not in _SAMPLING}
+    if "temperature" in fields:
+        fields["temperature"] = min(fields["temperature"], 1.0)
+        fields.pop("top_p", None)
+    return fields
+
+
+DIALECT: Final = Dialect(
+    request_fields,
+    allows_parallel_calls=True,
+    path="/messages",
+    headers=headers,
+    parameters=parameters,
+    new_reader=AnthropicReader,
+)

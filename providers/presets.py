@@ -1,0 +1,83 @@
+"""Name the providers that operators set up most, with all that a form can fill in for them.
+
+Pure. What a single model can do is not here: `providers.known_models` has that.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+PLACEHOLDER: Final = "RESOURCE"
+"""Stands in an address for what only the operator knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """`base_url` is where it is reached, `dialect` what it speaks. `models_path` lists its models;
+    below the host if it begins with two slashes. `quirks` are columns of its language models."""
+
+    label: str
+    base_url: str
+    dialect: str = "tools"
+    needs_key: bool = True
+    models_path: str = "/models"
+    quirks: Mapping[str, Any] = field(default_factory=dict)
+    advice: str = ""
+
+
+_LOCAL: Final = {"system_position": "only_first"}
+"""Most chat templates take one system message, at the start."""
+
+PRESETS: Final[Mapping[str, Preset]] = {
+    "openai": Preset("OpenAI", "https://api.openai.com/v1"),
+    "azure": Preset(
+        "Azure OpenAI",
+        f"https://{PLACEHOLDER}.openai.azure.com/openai/v1",
+        advice="Azure lists every model it has. Add those that you deployed, by the names of the "
+        "deployments.",
+    ),
+    "anthropic": Preset(
+        "Anthropic",
+        "https://api.anthropic.com/v1",
+        dialect="anthropic",
+        models_path="/models?limit=1000",
+    ),
+    "gemini": Preset("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    "deepseek": Preset("DeepSeek", "https://api.deepseek.com/v1"),
+    "mistral": Preset(
+        "Mistral",
+        "https://api.mistral.ai/v1",
+        quirks={"forced_parameters": {"seed": None, "stream_options": None}},  # unknown to it
+    ),
+    "groq": Preset("Groq", "https://api.groq.com/openai/v1"),
+    "openrouter": Preset("OpenRouter", "https://openrouter.ai/api/v1"),
+    "ollama": Preset(
+        "Ollama",
+        "http://127.0.0.1:11434/v1",
+        needs_key=False,
+        quirks={**_LOCAL, "context_tokens": 4_096, "max_output_tokens": 1_024},
+        advice="Ollama cuts what is longer than its own window (num_ctx) without a word. Raise that "
+        "window first, then “context tokens” of the model.",
+    ),
+    "vllm": Preset(
+        "vLLM",
+        "http://127.0.0.1:8000/v1",
+        needs_key=False,
+        quirks=_LOCAL,
+        advice="Tools need --enable-auto-tool-choice and the tool parser of the model.",
+    ),
+    "lm_studio": Preset(
+        "LM Studio",
+        "http://127.0.0.1:1234/v1",
+        needs_key=False,
+        models_path="//api/v0/models",
+        quirks=_LOCAL,
+    ),
+}
+"""By the names that rows keep, of at most 12 characters."""
+
+OTHER: Final = Preset("Another, OpenAI-compatible", "", needs_key=False)
+
+
+def preset_of(name: str) -> Preset:
+    return PRESETS.get(name, OTHER)

@@ -1,0 +1,101 @@
+"""Ask a provider which models it has, and what is not known of those that an operator chose.
+
+Slow: it waits for the provider, and is never called within a transaction. `providers.services` adds
+the models.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+from django.conf import settings
+
+from amber.lib.errors import Invalid
+from engine.provider.dialects import DIALECTS
+from engine.provider.embedding import measure_dimensions
+from engine.provider.faults import fault
+from engine.provider.openai_model import fetch, response_errors, shared_client
+from providers import registry
+from providers.environment import MAX_DIMENSIONS
+from providers.known_models import NamedModel, read_entry
+from providers.models import Provider
+from providers.presets import Preset, preset_of
+
+LIST_SECONDS: Final = 30.0
+_OWN_DIALECTS: Final = frozenset({"openai"})
+"""Presets of makers that offer their models in more than one API."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedUpstream:
+    """A model of the provider's list, and whether a row has it already."""
+
+    model: NamedModel
+    is_added: bool
+
+
+def list_upstream(provider: Provider) -> list[ListedUpstream]:
+    """Return the provider's models, by kind and name. Asks it. Raises ProviderError, DecryptError."""
+    preset = preset_of(provider.preset)
+    entries = asyncio.run(_entries(provider.base_url, registry.api_key_of(provider), preset))
+    named = [read_entry(e, own_dialects=provider.preset in _OWN_DIALECTS) for e in entries]
+    added = {
+        *provider.models.values_list("upstream_id", flat=True),
+        *provider.embedding_models.values_list("upstream_id", flat=True),
+    }
+    listed = [ListedUpstream(model, model.upstream_id in added) for model in named]
+    return sorted(listed, key=lambda each: (each.model.kind, each.model.upstream_id))
+
+
+async def _entries(base_url: str, api_key: str, preset: Preset) -> list[Mapping[str, Any]]:
+    """Return the entries of the provider's list, those with an id. Raises ProviderError."""
+    path = preset.models_path
+    if path.startswith("//"):
+        address = urlsplit(base_url)
+        base_url, path = f"{address.scheme}://{address.netloc}", path[1:]
+    client = await shared_client(base_url, api_key, connect_seconds=settings.AMBER_CONNECT_SECONDS)
+    headers = DIALECTS[preset.dialect].headers(api_key)
+    try:
+        async with asyncio.timeout(LIST_SECONDS):
+            response = await fetch(client, path, headers)
+            async with response_errors(), aclosing(response):
+                body = await response.aread()
+    except TimeoutError:
+        raise fault("provider_timeout") from None
+    try:
+        answer = orjson.loads(body)
+        entries = answer["data"] if isinstance(answer, dict) else answer
+        return [each for each in entries if isinstance(each["id"], str) and each["id"]]
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        raise fault("provider_malformed", "It sent no list of models.") from None
+
+
+def measure(provider: Provider, chosen: Iterable[NamedModel]) -> list[NamedModel]:
+    """Return the models with the length of vectors where it was not known. Asks the provider.
+
+    Raises ProviderError, DecryptError, and Invalid for vectors that no index takes.
+    """
+    return [_with_dimensions(provider, model) for model in chosen]
+
+
+def _with_dimensions(provider: Provider, model: NamedModel) -> NamedModel:
+    if model.kind != "embedding" or "dimensions" in model.fields:
+        return model
+    length = asyncio.run(
+        measure_dimensions(
+            model.upstream_id,
+            base_url=provider.base_url,
+            api_key=registry.api_key_of(provider),
+            connect_seconds=settings.AMBER_CONNECT_SECONDS,
+        )
+    )
+    if length > MAX_DIMENSIONS:
+        raise Invalid(
+            f"{model.upstream_id} makes vectors of {length:,} numbers; at most {MAX_DIMENSIONS:,} "
+            "can be searched. Add it by hand with fewer dimensions, if it can make them."
+        )
+    return replace(model, fields={**model.fields, "dimensions": length})
