@@ -20,10 +20,11 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -185,6 +186,16 @@ async def _ask(
         raise fault("provider_unavailable") from error
 
 
+@contextmanager
+def log_failures(model: str) -> Iterator[None]:
+    """Tell operators what a provider said of its failure; people who ask are told less."""
+    try:
+        yield
+    except ProviderError as error:
+        logger.warning("provider_failed", model=model, code=error.code, said=error.said)
+        raise
+
+
 @asynccontextmanager
 async def response_errors() -> AsyncIterator[None]:
     """Turn what fails while a body is read into a ProviderError."""
@@ -225,7 +236,7 @@ class OpenAIModel:
         """
         gatherer = gatherer_of(self._dialect)
         text_filter = self._dialect.new_filter(request)
-        try:
+        with log_failures(self._profile.upstream_id):
             response = await self._open(request)
             async with (
                 response_errors(),
@@ -254,10 +265,6 @@ class OpenAIModel:
                 rest = text_filter.feed(rest) + text_filter.end(called=bool(calls))
             if rest:
                 yield TextChunk(rest)
-        except ProviderError as error:
-            model = self._profile.upstream_id
-            logger.warning("provider_failed", model=model, code=error.code, said=error.said)
-            raise
         for call in calls:
             yield CallChunk(call)
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())

@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.events import Event, TurnCompleted
+from engine.provider_fields import REASONING
 from engine.tool_calls import ToolCall, chat_form, function_form
 from public_api.openai.chatglm3_functions import write_call
 from public_api.openai.growing_answer import (
+    AnswerShown,
     Citation,
     GrowingAnswer,
     Row,
     citations,
     show_answer,
 )
+from public_api.openai.messages import NOBODY, SENDER, sender_mark
 
 Json = dict[str, Any]
 
+_DELTAS: Final = {"text": "content", "reasoning": REASONING}
 CUT_SHORT: Final = frozenset({"length", "content_filter"})
 DOCUMENT_ADDRESS: Final = "{root}/api/v1/documents/{id}/"
 
@@ -61,7 +65,9 @@ def completion(
     cited = citations(messages)
     if cited:
         message["annotations"] = [_annotation(form, each) for each in cited]
-    message |= answer.fields
+    if answer.reasoning:
+        message[REASONING] = answer.reasoning
+    message |= _fields_beside(form, answer)
     choice = {
         "index": 0,
         "message": message,
@@ -94,13 +100,14 @@ class Chunks:
         is_over = isinstance(event, TurnCompleted)
         if not self._has_begun and (growth or is_over):
             self._has_begun = True
-            begins_with = "" if growth.text or not growth.calls else None
+            begins_with = "" if growth.pieces or not growth.calls else None
             yield self._chunk({"role": "assistant", "content": begins_with, "refusal": None})
-        if growth.text:
-            yield self._chunk({"content": growth.text})
-        if self._answer.fields and not self._has_told_fields and (growth.calls or is_over):
+        for kind, said in growth.pieces:
+            yield self._chunk({_DELTAS[kind]: said})
+        fields = _fields_beside(self._form, self._answer.told)
+        if fields and not self._has_told_fields and (growth.calls or is_over):
             self._has_told_fields = True
-            yield self._chunk(dict(self._answer.fields))
+            yield self._chunk(fields)
         for call in growth.calls:
             yield from self._emit_call(call)
         if isinstance(event, TurnCompleted):
@@ -137,6 +144,21 @@ class Chunks:
         return {**chunk, "usage": None} if self._form.includes_usage else chunk
 
 
+def _fields_beside(form: CompletionFormat, answer: AnswerShown) -> Json:
+    """Return what the client must bring back besides, where it has tools. What was thought it has;
+    the mark of the sender says how much of that goes back."""
+    if not form.client_tools:
+        return {}
+    fields = dict(answer.fields)
+    if not answer.reasoning:
+        return fields
+    returned = fields.pop(REASONING, None)
+    is_last = returned is not None and answer.reasoning[answer.last_thought :] == returned
+    start = answer.last_thought if is_last else len(answer.reasoning)
+    sender = fields.get(SENDER, NOBODY)
+    return fields | {SENDER: sender_mark(sender, start) if sender != NOBODY else NOBODY}
+
+
 def usage_object(usage: Mapping[str, int]) -> Json:
     """Return the usage of a turn, all its steps together."""
     return {
@@ -144,6 +166,7 @@ def usage_object(usage: Mapping[str, int]) -> Json:
         "completion_tokens": usage.get("completion_tokens", 0),
         "total_tokens": usage.get("total_tokens", 0),
         "prompt_tokens_details": {"cached_tokens": usage.get("cached_tokens", 0)},
+        "completion_tokens_details": {"reasoning_tokens": usage.get("reasoning_tokens", 0)},
     }
 
 

@@ -1,16 +1,17 @@
-"""Derive what a client sees of a turn: its text, the calls of client tools, its citations.
+"""Derive what a client sees of a turn: its text and reasoning, the calls of client tools, its citations.
 
 The turn's own calls and their results are not shown. The texts of its steps follow each other, with
 an empty line between them, in whole answers and in growing ones: a stream adds up to the whole
-answer. Pure; knows no wire form but Amber's own.
+answer. Reasoning is alike. Pure; knows no wire form but Amber's own.
 
 What was shown cannot be taken back here: if a worker died and its text is not said again, the
-answer breaks off (`TakenBackError`).
+answer breaks off (`TakenBackError`). Reasoning that was taken back stands, and what comes instead
+follows it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from engine.events import Event, Transcript, take
 from engine.provider_fields import Fields
@@ -19,6 +20,10 @@ from engine.tool_calls import ToolCall
 from public_api.openai.messages import call_in, message_fields
 
 BETWEEN_STEPS: Final = "\n\n"
+
+NOTHING: Final[Mapping[int, str]] = {}
+
+Piece = tuple[Literal["reasoning", "text"], str]
 
 Row = Mapping[str, Any]
 """A message in its wire form."""
@@ -39,35 +44,49 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class AnswerShown:
-    """`fields` are what the client must bring back with the last reply."""
+    """`fields` are what the client must bring back with the last reply, whose reasoning begins at
+    `last_thought` of all `reasoning`. `speaks_first`: some text comes before all reasoning."""
 
     text: str = ""
+    reasoning: str = ""
+    last_thought: int = 0
+    speaks_first: bool = False
     calls: tuple[ToolCall, ...] = ()
     fields: Fields = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What an event added."""
+    """What an event added: pieces of reasoning and text, in the order of their steps, then calls."""
 
-    text: str = ""
+    pieces: tuple[Piece, ...] = ()
     calls: tuple[ToolCall, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.text or self.calls)
+        return bool(self.pieces or self.calls)
 
 
 def show_answer(
-    messages: Sequence[Row], texts: Mapping[int, str], *, client_tools: frozenset[str]
+    messages: Sequence[Row],
+    texts: Mapping[int, str],
+    thoughts: Mapping[int, str] = NOTHING,
+    *,
+    client_tools: frozenset[str],
 ) -> AnswerShown:
-    """Return the answer in stored messages and in the text of steps that are not stored yet.
+    """Return the answer in stored messages, and in text and reasoning of steps that are not stored
+    yet.
 
     `client_tools` are the names of the client's functions.
     """
-    pieces = [*_texts(messages), *(texts[step] for step in sorted(texts))]
+    pieces = _pieces(messages, texts, thoughts)
     calls = (call_in(row) for row in messages if row["role"] == "tool_call")
+    reasoning = _join(pieces, "reasoning")
+    last = [said for kind, said in pieces if kind == "reasoning"][-1:]
     return AnswerShown(
-        BETWEEN_STEPS.join(piece for piece in pieces if piece),
+        _join(pieces, "text"),
+        reasoning,
+        len(reasoning) - sum(map(len, last)),
+        bool(pieces) and pieces[0][0] == "text",
         tuple(call for call in calls if call.name in client_tools),
         _fields_of_last_reply(messages),
     )
@@ -99,18 +118,25 @@ class GrowingAnswer:
         return self._seen.messages
 
     @property
-    def fields(self) -> Fields:
-        """Return what the client must send back with the last reply, as far as it is stored."""
-        return self._told.fields
+    def told(self) -> AnswerShown:
+        """Return the answer so far. What the client must send back is known once it is stored."""
+        return self._told
 
     def take(self, event: Event) -> Growth:
         """Take an event, and return what it adds. Raises TakenBackError."""
         take(self._seen, event)
-        now = show_answer(self._seen.messages, self._seen.text, client_tools=self._client_tools)
+        seen = self._seen
+        tools = self._client_tools
+        now = show_answer(seen.messages, seen.text, seen.reasoning, client_tools=tools)
         before, self._told = self._told, now
         if not now.text.startswith(before.text) or now.calls[: len(before.calls)] != before.calls:
             raise TakenBackError
-        return Growth(now.text[len(before.text) :], now.calls[len(before.calls) :])
+        known = len(before.reasoning)
+        if not now.reasoning.startswith(before.reasoning):
+            known = len(now.reasoning)
+        pieces = _pieces(seen.messages, seen.text, seen.reasoning)
+        new = _beyond(pieces, {"text": len(before.text), "reasoning": known})
+        return Growth(tuple(new), now.calls[len(before.calls) :])
 
 
 def _fields_of_last_reply(messages: Sequence[Row]) -> Fields:
@@ -128,8 +154,31 @@ def _fields_of_last_reply(messages: Sequence[Row]) -> Fields:
     return fields
 
 
-def _texts(messages: Sequence[Row]) -> Iterator[str]:
-    return (row["content"] for row in messages if row["role"] in ("assistant", "tool_call"))
+def _pieces(
+    messages: Sequence[Row], texts: Mapping[int, str], thoughts: Mapping[int, str]
+) -> list[Piece]:
+    """Return reasoning and text of each step, in order; none is empty."""
+    said: list[Piece] = []
+    for row in messages:
+        if row["role"] in ("assistant", "tool_call"):
+            said += [("reasoning", row.get("reasoning", "")), ("text", row["content"])]
+    for step in sorted({*texts, *thoughts}):
+        said += [("reasoning", thoughts.get(step, "")), ("text", texts.get(step, ""))]
+    return [piece for piece in said if piece[1]]
+
+
+def _join(pieces: Sequence[Piece], wanted: str) -> str:
+    return BETWEEN_STEPS.join(said for kind, said in pieces if kind == wanted)
+
+
+def _beyond(pieces: Sequence[Piece], known: Mapping[str, int]) -> Iterator[Piece]:
+    """Yield what pieces hold behind so many characters of their kind, with what stands between."""
+    ends = dict.fromkeys(known, 0)
+    for kind, said in pieces:
+        whole = BETWEEN_STEPS + said if ends[kind] else said
+        start, ends[kind] = ends[kind], ends[kind] + len(whole)
+        if new := whole[max(known[kind] - start, 0) :]:
+            yield kind, new
 
 
 def _marks(text: str, passages: Sequence[Row], offset: int) -> Iterator[Citation]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from chats.messages.tool_calls import read_call, store_answered_call, store_call
 from engine.messages import MessageFields
-from engine.provider_fields import Fields, stored_form
+from engine.provider_fields import REASONING, Fields, stored_form
 from engine.tool_calls import ToolCall, chat_form
 
 Entry = dict[str, Any]
@@ -26,6 +26,11 @@ SENDER: Final = "amber_sender"
 """Stands in a message beside what a provider wants back, and marks who sent it. A client that
 brings it along may go on with another model; without it the fields go to whichever model
 answers."""
+
+NOBODY: Final = "none"
+"""The mark of reasoning that goes back to no model: it came in no field of its own."""
+
+_MAX_START_DIGITS: Final = 9
 
 PROMPT_ROLES = frozenset({"system", "developer"})
 
@@ -82,6 +87,22 @@ def images_of(
         for position, part in enumerate(message.parts)
         if not isinstance(part, str)
     }
+
+
+def sender_mark(sender: str, start: int) -> str:
+    """Return the mark that a client brings back; from this character on its reasoning goes back."""
+    return f"{sender}+{start}" if start else sender
+
+
+def read_sender_mark(mark: str, fields: MessageFields) -> tuple[str, MessageFields]:
+    """Return the sender, and the fields as they came from it."""
+    sender, _, start = mark.partition("+")
+    thought = fields.get(REASONING)
+    if not start.isdecimal() or not isinstance(thought, str) or len(start) > _MAX_START_DIGITS:
+        return sender, fields
+    kept = {name: value for name, value in fields.items() if name != REASONING}
+    own = thought[int(start) :]
+    return sender, {**kept, REASONING: own} if own else kept
 
 
 def to_input(
@@ -167,20 +188,29 @@ def from_output(written: Sequence[Mapping[str, Any]]) -> list[OpenAIMessage]:
         elif row["role"] == "file":
             _add_file(messages, row)
         else:
-            messages.append({"role": "assistant", "content": row["content"], **message_fields(row)})
+            messages.append({"role": "assistant", "content": row["content"], **_beside(row)})
     return messages
 
 
 def _add_call(message: OpenAIMessage, row: Mapping[str, Any]) -> None:
     message["tool_calls"].append(chat_form(call_in(row)))
     message["content"] = message["content"] or row["content"] or None
-    message |= message_fields(row)
+    message |= _beside(row)
 
 
 def message_fields(row: Mapping[str, Any]) -> Fields:
     """Return what a client must send back with this row's message, and the mark of its sender."""
     stored = row.get("provider_fields")
     return {**stored.get("message", {}), SENDER: stored["sender"]} if stored else {}
+
+
+def _beside(row: Mapping[str, Any]) -> OpenAIMessage:
+    """Return what stands beside the form: what was thought, and what a client must send back."""
+    fields, thought = dict(message_fields(row)), row.get("reasoning")
+    if not thought or REASONING in fields:
+        return fields
+    sender = sender_mark(fields[SENDER], len(thought)) if fields else NOBODY
+    return {**fields, REASONING: thought, SENDER: sender}
 
 
 def call_in(row: Mapping[str, Any]) -> ToolCall:

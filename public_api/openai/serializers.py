@@ -20,7 +20,14 @@ from amber.lib.rest.bounded_fields import BoundedListField
 from engine.provider_fields import MAX_FIELDS_BYTES, brought_fields
 from engine.tool_calls import CALL_FORM, read_chat_form
 from public_api.openai.legacy_functions import as_tool_messages
-from public_api.openai.messages import SENDER, Image, Part, RemoteImage, RequestMessage
+from public_api.openai.messages import (
+    SENDER,
+    Image,
+    Part,
+    RemoteImage,
+    RequestMessage,
+    read_sender_mark,
+)
 from public_api.openai.strict_fields import OpaqueField, TextField, refuse_long_fields
 
 ENTRY_BYTES: Final = 500
@@ -189,8 +196,10 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
             raise serializers.ValidationError(
                 {"tool_call_id": ["Name the call that this answers."]}
             )
-        sender = attrs.get(SENDER) or ""
         is_said = role == "assistant"
+        mark = attrs.get(SENDER) or "" if is_said else ""
+        brought = brought_fields(attrs["brought"], sender=mark) if is_said else {}
+        sender, fields = read_sender_mark(mark, brought)
         return {
             "given": RequestMessage(
                 role=role,
@@ -201,8 +210,8 @@ class OpenAIMessageInput(serializers.Serializer[Any]):
                     for call in calls
                 ),
                 call_id=attrs.get("tool_call_id") or "",
-                provider_fields=brought_fields(attrs["brought"], sender=sender) if is_said else {},
-                sender=sender if is_said else "",
+                provider_fields=fields,
+                sender=sender,
             )
         }
 

@@ -71,8 +71,10 @@ def response_of(turn: Turn) -> Json:
     """Return the response as it is stored now. Five queries at most. Raises Missing."""
     form, state = form_of(turn), state_of(turn)
     messages = shown_entries_of_turn(turn)
-    texts = {turn.step + 1: turn.partial_text} if turn.partial_text else {}
-    answer = show_answer(messages, texts, client_tools=form.client_tools)
+    step = turn.step + 1
+    texts = {step: turn.partial_text} if turn.partial_text else {}
+    thoughts = {step: turn.partial_reasoning} if turn.partial_reasoning else {}
+    answer = show_answer(messages, texts, thoughts, client_tools=form.client_tools)
     return response(form, state, output_items(form, answer, citations(messages), state))
 
 

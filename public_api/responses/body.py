@@ -96,11 +96,15 @@ def response(form: ResponseFormat, state: State, output: Sequence[Json]) -> Json
 def output_items(
     form: ResponseFormat, answer: AnswerShown, cited: Iterable[Citation], state: State
 ) -> list[Json]:
-    """Return the output. A complete answer has a message, even an empty one."""
+    """Return the output. A complete answer has a message, even an empty one; what was thought comes
+    before it, unless something was said first."""
     items: list[Json] = []
+    status = "completed" if answer.calls else _item_status(state)
     if answer.text or (state.status == "completed" and not answer.calls):
-        status = "completed" if answer.calls else _item_status(state)
         items.append(message_item(form, [text_part(form, answer.text, cited)], status))
+    if answer.reasoning:
+        thought = reasoning_item(form, [reasoning_part(answer.reasoning)], status)
+        items.insert(len(items) if answer.speaks_first else 0, thought)
     items += [call_item(form, n, call, answer.fields) for n, call in enumerate(answer.calls)]
     return items
 
@@ -113,6 +117,21 @@ def message_item(form: ResponseFormat, content: Sequence[Json], status: str) -> 
         "status": status,
         "content": list(content),
     }
+
+
+def reasoning_item(form: ResponseFormat, content: Sequence[Json], status: str) -> Json:
+    """Return what was thought before and between the texts, as one item."""
+    return {
+        "id": f"rs_{form.key}",
+        "type": "reasoning",
+        "status": status,
+        "summary": [],
+        "content": list(content),
+    }
+
+
+def reasoning_part(text: str) -> Json:
+    return {"type": "reasoning_text", "text": text}
 
 
 def text_part(form: ResponseFormat, text: str, cited: Iterable[Citation] = ()) -> Json:
@@ -165,7 +184,7 @@ def usage_object(usage: Mapping[str, int]) -> Json:
             "cache_write_tokens": 0,
         },
         "output_tokens": usage.get("completion_tokens", 0),
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": usage.get("reasoning_tokens", 0)},
         "total_tokens": usage.get("total_tokens", 0),
     }
 
@@ -174,6 +193,14 @@ def _item_status(state: State) -> str:
     if not state.is_over:
         return "in_progress"
     return "completed" if state.status == "completed" else "incomplete"
+
+
+def _reasoning(effort: str | None) -> Json | None:
+    return None if effort is None else {"effort": effort, "summary": None}
+
+
+def _verbosity(extra: Mapping[str, Any]) -> Json:
+    return {"verbosity": extra["verbosity"]} if "verbosity" in extra else {}
 
 
 def _request_fields(form: ResponseFormat) -> Json:
@@ -192,11 +219,11 @@ def _request_fields(form: ResponseFormat) -> Json:
         "metadata": dict(asked.metadata),
         "parallel_tool_calls": bool(options.extra.get("parallel_tool_calls", True)),
         "previous_response_id": asked.previous,
-        "reasoning": None,
+        "reasoning": _reasoning(options.extra.get("reasoning_effort")),
         "service_tier": "default",
         "store": asked.is_stored,
         "temperature": options.temperature,
-        "text": {"format": _format(options.response_format)},
+        "text": {"format": _format(options.response_format), **_verbosity(options.extra)},
         "tool_choice": _choice(options.tool_choice),
         "tools": [_tool(tool) for tool in options.tools],
         "top_logprobs": 0,

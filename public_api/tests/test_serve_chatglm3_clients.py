@@ -187,7 +187,7 @@ def conversation(client: Any, functions: Any) -> tuple[list[Any], str]:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("functions", [{"weather": WEATHER}, [WEATHER]])
-def test_a_conversation_of_its_streaming_client(client, model, fake_provider, functions) -> None:
+def test_a_conversation_of_its_streaming_client(client, model, fake_provider, functions):
     (calling,), answer = conversation(client, functions)
     assert answer == answer_text(6)
     arguments = '{"city":"text"}'
@@ -202,7 +202,7 @@ def test_a_conversation_of_its_streaming_client(client, model, fake_provider, fu
 
 
 @pytest.mark.django_db(transaction=True)
-def test_openais_old_client_adds_up_the_same_stream(client, model) -> None:
+def test_openais_old_client_adds_up_the_same_stream(client, model):
     stream = client.chat.completions.create(
         model="fake-model",
         messages=[{"role": "user", "content": "[[fake call=weather]]"}],

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.e2e.client import Client, Connection
+from tests.e2e.client import Asked, Client, Connection
 from tests.e2e.transcripts import check_stored
 from tests.habits.habit import ARGUMENTS, COMPLETION_TOKENS, PROMPT_TOKENS, Expected, Habit, Json
+from tests.habits.table import HABITS
 
 OWN_TOOLS: Final = ("calculate", "current_time")
 CLIENT_TOOLS: Final = ("weather", "clock")
@@ -45,9 +46,37 @@ class Met:
     reasoning: str = ""
 
 
+HISTORY: Final[list[Json]] = [
+    {"role": "user", "content": "What was the weather?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "reasoning_content": "I shall ask.",
+        "tool_calls": [
+            {
+                "id": "call_00",
+                "type": "function",
+                "extra_content": {"another": {"vendor": 1}},
+                "function": {"name": "weather", "arguments": '{"city": "Bonn"}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "call_00", "content": "Rain."},
+    {"role": "assistant", "content": "It rained."},
+]
+"""What another model said before, as a client brings it along that keeps all it was sent."""
+
+BEFORE: Final = "habit-thoughts-back"
+"""The model that answers first in a stored chat."""
+
+
 def by_rest(client: Client, model: str) -> Met:
     """Watch the turn, then read its rows: both must say the same."""
-    asked = client.ask("What is amber? (REST)", model=model)
+    asked = (
+        _asked_later(client, model)
+        if HABITS[model].comes_after
+        else client.ask("What is amber? (REST)", model=model)
+    )
     viewer = client.watch(asked)
     viewer.to_the_end()
     stored = check_stored(client, asked, viewer.events)
@@ -64,16 +93,32 @@ def by_rest(client: Client, model: str) -> Met:
         [(call["name"], json.loads(call["arguments"])) for call in called],
         turn["usage"],
         steps=1 + len({call["reply_id"] for call in called}),
+        reasoning="".join(row["reasoning"] for row in stored if row["role"] == "assistant"),
     )
+
+
+def _asked_later(client: Client, model: str) -> Asked:
+    """Ask in a chat in which another model called tools before."""
+    first = client.ask("What was the weather? (REST)", model=BEFORE)
+    assert client.ended(first.turn_id)["status"] == "completed"
+    body = {"content": "What is amber? (REST)", "assistant_id": client.assistant(model)}
+    posted = client.post(f"chats/{first.chat_id}/messages/", body)
+    assert posted.status == 201, posted
+    return Asked(first.chat_id, posted.body["message"]["id"], posted.body["turn"]["id"])
+
+
+def _before(model: str) -> list[Json]:
+    return HISTORY if HABITS[model].comes_after else []
 
 
 def by_chat(client: Client, model: str) -> Met:
     question = {"role": "user", "content": "What is amber? (/chat)"}
-    body = {"messages": [question], "model": model}
+    sent = [*_before(model), question]
+    body = {"messages": sent, "model": model}
     answer = client.post("/chat", body, is_checked=False)
     if answer.status != 200:
         return Met(code=answer.error["code"], message=answer.error["message"])
-    said = answer.body["messages"][1:]
+    said = answer.body["messages"][len(sent) :]
     called = [call["function"] for m in said for call in m.get("tool_calls") or ()]
     return Met(
         said[-1]["content"],
@@ -84,7 +129,7 @@ def by_chat(client: Client, model: str) -> Met:
 def by_v1(client: Client, model: str, *, streams: bool, chat_id: str = "") -> Met:
     """Ask as OpenAI's clients do, and run the tools until the model answers."""
     how = f"/v1 {'streamed' if streams else 'whole'} {chat_id}"
-    messages: list[Json] = [{"role": "user", "content": f"What is amber? ({how})"}]
+    messages = [*_before(model), {"role": "user", "content": f"What is amber? ({how})"}]
     calls: list[tuple[str, Any]] = []
     for rounds in range(1, MAX_ROUNDS + 1):
         body: Json = {"model": model, "messages": messages, "tools": TOOLS, "stream": streams}
@@ -185,6 +230,8 @@ def verdict(way: str, habit: Habit, met: Met) -> str:
     ]
     if not wanted.message and wanted.said and wanted.said.split()[-1] in met.message:
         faults.append(f"tells {met.message!r}")
+    if way == "REST" and wanted.reasoning:
+        faults.append(_differs("reasoning", met.reasoning, wanted.reasoning))
     if way != "/chat" and not wanted.code:
         faults += [_differs("reason", met.finish_reason, _reason(way, wanted)), _count(met, wanted)]
     return "; ".join(filter(None, faults))

@@ -19,6 +19,7 @@ from tests.habits.habit import (
     refused,
     streamed,
     whole,
+    written,
 )
 
 Call = tuple[str, Json]
@@ -45,23 +46,19 @@ def _piece(name: str | None, arguments: Any, **more: Any) -> Json:
     return {**more, "function": function}
 
 
-def _written(values: Json) -> str:
-    return orjson.dumps(values).decode()
-
-
 def _in_pieces(x: Exchange, calls: list[Call]) -> list[Json]:
     """As OpenAI: head first, then arguments letter by letter."""
     events = [chunk({"role": "assistant", "content": None})]
     for i, (name, values) in enumerate(calls):
         head = _piece(name, "", index=i, id=f"call_{x.serial}_{i}", type="function")
         events.append(chunk({"tool_calls": [head]}))
-        events += [chunk({"tool_calls": [_piece(None, c, index=i)]}) for c in _written(values)]
+        events += [chunk({"tool_calls": [_piece(None, c, index=i)]}) for c in written(values)]
     return events
 
 
 def _interleaved(x: Exchange, calls: list[Call]) -> list[Json]:
     heads = [_piece(n, "", index=i, id=f"call_{x.serial}_{i}") for i, (n, _) in enumerate(calls)]
-    rests = [_piece(None, _written(values), index=i) for i, (_, values) in enumerate(calls)]
+    rests = [_piece(None, written(values), index=i) for i, (_, values) in enumerate(calls)]
     return [chunk({"tool_calls": heads}), chunk({"tool_calls": rests})]
 
 
@@ -71,7 +68,7 @@ def _whole(x: Exchange, calls: list[Call], **more: Any) -> list[Json]:
             {
                 "tool_calls": [
                     _piece(
-                        name, _written(values), id=f"call_{x.serial}_{i}", type="function", **more
+                        name, written(values), id=f"call_{x.serial}_{i}", type="function", **more
                     )
                 ]
             }
@@ -86,14 +83,14 @@ def _index_0(x: Exchange, calls: list[Call]) -> list[Json]:
 
 def _no_ids(x: Exchange, calls: list[Call]) -> list[Json]:
     pieces = [
-        _piece(name, _written(values), index=i, id="") for i, (name, values) in enumerate(calls)
+        _piece(name, written(values), index=i, id="") for i, (name, values) in enumerate(calls)
     ]
     return [chunk({"tool_calls": pieces})]
 
 
 def _one_id(x: Exchange, calls: list[Call]) -> list[Json]:
     pieces = [
-        _piece(n, _written(values), index=i, id="call_0") for i, (n, values) in enumerate(calls)
+        _piece(n, written(values), index=i, id="call_0") for i, (n, values) in enumerate(calls)
     ]
     return [chunk({"tool_calls": pieces})]
 
@@ -102,7 +99,7 @@ def _named_again(x: Exchange, calls: list[Call]) -> list[Json]:
     """Id and name with every piece, and an empty name (LM Studio) or null type in others."""
     events = []
     for i, (name, values) in enumerate(calls):
-        for part in ("", *_written(values)):
+        for part in ("", *written(values)):
             piece = _piece(name, part, index=i, id=f"call_{x.serial}_{i}", type=None)
             events.append(chunk({"content": "", "tool_calls": [piece]}))
     return events
@@ -124,7 +121,7 @@ def _with_reason(x: Exchange) -> Played:
     if not calls:
         return streamed(answer())
     pieces = [
-        _piece(n, _written(v), index=i, id=f"call_{x.serial}_{i}") for i, (n, v) in enumerate(calls)
+        _piece(n, written(v), index=i, id=f"call_{x.serial}_{i}") for i, (n, v) in enumerate(calls)
     ]
     return streamed([chunk({"role": "assistant", "tool_calls": pieces}, "tool_calls"), counted()])
 
@@ -134,7 +131,7 @@ def _never_streams(x: Exchange) -> Played:
     if not calls:
         return streamed(answer())
     pieces = [
-        _piece(n, _written(v), id=f"call_{x.serial}_{i}", type="function")
+        _piece(n, written(v), id=f"call_{x.serial}_{i}", type="function")
         for i, (n, v) in enumerate(calls)
     ]
     body = whole({"content": None, "tool_calls": pieces}, "tool_calls")
@@ -150,7 +147,7 @@ def _function_call(x: Exchange) -> Played:
     head = chunk(
         {"role": "assistant", "content": None, "function_call": {"name": name, "arguments": ""}}
     )
-    rest = [chunk({"function_call": {"arguments": c}}) for c in _written(values)]
+    rest = [chunk({"function_call": {"arguments": c}}) for c in written(values)]
     return streamed([head, *rest, chunk({}, "function_call"), counted()])
 
 
@@ -167,7 +164,7 @@ def _chatglm3(x: Exchange) -> Played:
     events = [
         chunk({"role": "assistant", "content": text[i : i + 3]}) for i in range(0, len(text), 3)
     ]
-    call = {"name": name, "arguments": _written(values)}
+    call = {"name": name, "arguments": written(values)}
     last = chunk({"role": "assistant", "content": "", "function_call": call}, "function_call")
     return Played([*map(event, [*events, last, chunk({}, "stop"), counted()]), b"data: [DONE]\n\n"])
 

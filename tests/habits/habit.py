@@ -96,7 +96,8 @@ class Expected:
 @dataclass(frozen=True, slots=True)
 class Habit:
     """A model's name at the fake provider, whose habit it is, what it does (for the page), the answer,
-    and what comes of it. `row` are fields of the model's row other than the usual."""
+    and what comes of it. `row` are fields of the model's row other than the usual. `comes_after`:
+    the conversation was begun by another model, which called tools."""
 
     name: str
     servers: str
@@ -104,6 +105,7 @@ class Habit:
     play: Callable[[Exchange], Played]
     expected: Expected = field(default_factory=Expected)
     row: Mapping[str, Any] = field(default_factory=dict)
+    comes_after: bool = False
 
 
 # -- Parts of answers --------------------------------------------------------------------------------
@@ -134,6 +136,10 @@ def answer(finish_reason: str = "stop") -> list[Json]:
 
 def event(value: Json) -> bytes:
     return b"data: " + orjson.dumps(value) + b"\n\n"
+
+
+def written(values: Json) -> str:
+    return orjson.dumps(values).decode()
 
 
 DONE = b"data: [DONE]\n\n"

@@ -64,7 +64,7 @@ def _of_utf16(_: Exchange) -> Played:
     def half(escaped: bytes) -> bytes:
         return b'data: {"choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n' % escaped
 
-    before, _, after = ANSWER.partition("🌲")
+    before, after = ANSWER.split("🌲")
     return Played(
         [
             event(chunk({"content": before})),

@@ -7,7 +7,7 @@ without it the test compares the page with what was found.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.habits import calls, errors, parameters, streams
+from tests.habits import calls, errors, parameters, streams, thoughts
 from tests.habits.habit import Habit
 
 PAGE = Path(__file__).parents[2] / "docs" / "providers.md"
@@ -18,6 +18,7 @@ GROUPS: Mapping[str, Sequence[Habit]] = {
     "Errors": errors.HABITS,
     "Parameters": parameters.HABITS,
     "Calls": calls.HABITS,
+    "Thoughts and fields": thoughts.HABITS,
 }
 HABITS: Mapping[str, Habit] = {
     f"habit-{habit.name}": habit for habits in GROUPS.values() for habit in habits
