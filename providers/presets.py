@@ -81,3 +81,9 @@ OTHER: Final = Preset("Another, OpenAI-compatible", "", needs_key=False)
 
 def preset_of(name: str) -> Preset:
     return PRESETS.get(name, OTHER)
+
+
+def preset_at(base_url: str) -> str:
+    """Return the name of the preset with this address, or ""."""
+    address = base_url.rstrip("/")
+    return next((name for name, each in PRESETS.items() if each.base_url == address), "")

@@ -17,7 +17,7 @@ from providers import keys
 from providers.environment import ProviderEnvironment, read_environment
 from providers.known_models import NamedModel
 from providers.models import AUTO_ALIAS, OFFLINE_URL, EmbeddingModel, LanguageModel, Provider
-from providers.presets import preset_of
+from providers.presets import preset_at, preset_of
 
 logger = structlog.get_logger(__name__)
 
@@ -138,6 +138,7 @@ def _apply_environment(now: ProviderEnvironment) -> None:
     provider, before = _environment_provider()
     if now.base_url != before.base_url:
         provider.base_url = now.base_url
+        provider.preset = preset_at(now.base_url)
     if now.api_key != before.api_key:
         keys.encrypt_api_key(provider, now.api_key)
     keys.encrypt_environment(provider, now.as_text())
@@ -202,9 +203,12 @@ def _apply_embedding_model(
 
 
 def _language_model(provider: Provider, name: str, *, vision: bool) -> LanguageModel:
-    """Return the row of this alias, whoever made it; a new one gets the columns' defaults."""
+    """Return the row of this alias, whoever made it; a new one gets the columns' defaults, and
+    speaks as its provider does."""
+    dialect = preset_of(provider.preset).dialect
+    fields = {"upstream_id": name, "vision": vision, "tool_dialect": dialect}
     model, _ = LanguageModel.objects.get_or_create(
-        alias=name, defaults={"provider": provider, "upstream_id": name, "vision": vision}
+        alias=name, defaults={"provider": provider, **fields}
     )
     return model
 

@@ -82,6 +82,13 @@ def test_models_are_listed_and_the_chosen_ones_added(operator, new_provider):
     assert LogEntry.objects.filter(object_repr="fake-model", action_flag=1).exists()
 
 
+def test_the_page_of_a_provider_leads_to_both(operator, new_provider):
+    address = f"{PROVIDERS}{new_provider().pk}/"
+    page = operator.get(f"{address}change/").content.decode()
+    assert f'href="{address}models/"' in page
+    assert f'href="{address}test/"' in page
+
+
 def test_nothing_chosen_adds_nothing(operator, new_provider):
     answer = operator.post(f"{PROVIDERS}{new_provider().pk}/models/", {}, follow=True)
     assert "Choose at least one model." in answer.content.decode()
