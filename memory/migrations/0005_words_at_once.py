@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """Put words into their index at once, as those of chunks and blocks (chats/migrations/0014)."""
+    """Put words into their index at once, as those of chunks and blocks (chats/migrations/0015)."""
 
     dependencies = [("memory", "0004_counts")]
 
