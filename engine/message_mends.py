@@ -59,8 +59,8 @@ class MessageMends:
         if self.fills_reasoning:
             mended = with_reasoning(mended)
         if self.signs_calls:
-            mended = _signed(mended)
-        return list(_bridged(mended)) if self.has_bridges else mended
+            mended = _sign(mended)
+        return list(_bridge(mended)) if self.has_bridges else mended
 
     def after(self, refusal: str, sent: Messages) -> "MessageMends | None":
         """Return what to try next, after the model refused these messages in these words; None if
@@ -83,7 +83,10 @@ class MessageMends:
 
 def known_mends(base_url: str, upstream_id: str) -> MessageMends:
     """Return what is known of a model without asking it."""
-    return MessageMends(has_short_ids=bool(_OF_MISTRAL.search(f"{base_url} {upstream_id}")))
+    return MessageMends(
+        has_short_ids=bool(_OF_MISTRAL.search(f"{base_url} {upstream_id}")),
+        fills_reasoning="api.deepseek.com" in base_url,
+    )
 
 
 # -- Ids -------------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ def _call_without(call: Mapping[str, Any], names: frozenset[str]) -> dict[str, A
     return {name: value for name, value in call.items() if name not in names}
 
 
-def _signed(messages: Messages) -> list[ProviderMessage]:
+def _sign(messages: Messages) -> list[ProviderMessage]:
     """Sign the first call of each reply in the last exchange that is not signed."""
     *earlier, last = exchanges(messages)
     signed = [message for exchange in earlier for message in exchange]
@@ -175,7 +178,7 @@ def _signed(messages: Messages) -> list[ProviderMessage]:
     return signed
 
 
-def _bridged(messages: Messages) -> Iterator[ProviderMessage]:
+def _bridge(messages: Messages) -> Iterator[ProviderMessage]:
     before = ""
     for message in messages:
         if before == "tool" and message["role"] == "user":

@@ -55,8 +55,8 @@ def test_any_ids_become_short_and_different(replies: list[list[str]]) -> None:
     messages: list[Any] = [ASKED]
     for ids in replies:
         messages += [calling(*ids), *map(told, ids)]
-    mended = SHORT.apply(messages)
-    called = [call["id"] for m in mended for call in m.get("tool_calls", ())]  # type: ignore[union-attr]
+    mended: list[Any] = SHORT.apply(messages)
+    called = [call["id"] for m in mended for call in m.get("tool_calls", ())]
     assert len({*called}) == len(called)
     assert all(len(each) == 9 and each.isascii() and each.isalnum() for each in called)
     assert sorted(m["tool_call_id"] for m in mended if m["role"] == "tool") == sorted(called)
@@ -120,6 +120,11 @@ def test_fields_of_calls_are_left_out_as_well() -> None:
     learnt = PLAIN.after('Unknown name "state"', [ASKED, signed, told("a")])
     assert learnt is not None
     assert learnt.apply([ASKED, signed, told("a")]) == [ASKED, calling("a"), told("a")]
+
+
+def test_deepseek_is_known_by_its_address() -> None:
+    assert known_mends("https://api.deepseek.com/v1", "deepseek-chat").fills_reasoning
+    assert not known_mends("https://vllm.example.com/v1", "deepseek-v3").fills_reasoning
 
 
 @pytest.mark.parametrize(
