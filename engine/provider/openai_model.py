@@ -292,7 +292,7 @@ class OpenAIModel:
                 if learnt := _learn_mends(mends, error, messages):
                     mends = learnt
                     continue
-                parameter = self._refused(error, request, fields)
+                parameter = self._find_refused(error, request, fields)
                 if parameter is None or parameter in refused:
                     raise
                 refused.add(parameter)
@@ -304,7 +304,7 @@ class OpenAIModel:
                     _mends[key] = mends
                 return response
 
-    def _refused(
+    def _find_refused(
         self, error: ProviderError, request: ModelRequest, fields: Mapping[str, Any]
     ) -> str | None:
         rules = self._profile.parameters
