@@ -4,6 +4,7 @@ Operators are never overruled: a value of the environment is applied when it cha
 start, and a default that somebody chose in the admin stays.
 """
 
+import itertools
 from collections.abc import Iterable
 
 import structlog
@@ -27,6 +28,8 @@ OFFLINE_EMBEDDING_ALIAS = "offline-embedding"
 
 OFFLINE_CONTEXT_TOKENS = 32_000
 """The offline model has no limit of its own; this one is that of a small model."""
+
+MAX_ALIAS_CHARS = 120
 
 _BOOTSTRAP_LOCK = 0x616D6272_70726F76
 """Any 64-bit number that nothing else locks: "ambrprov"."""
@@ -129,9 +132,15 @@ def _free_alias(
     kind: type[LanguageModel] | type[EmbeddingModel], provider: Provider, upstream_id: str
 ) -> str:
     """Return the model's name as an alias, behind the provider's where another model has it."""
-    is_taken = kind.objects.filter(alias=upstream_id).exists()
-    is_reserved = upstream_id == AUTO_ALIAS or upstream_id.startswith("assistant:")
-    return f"{provider.name}/{upstream_id}" if is_taken or is_reserved else upstream_id
+    full = f"{provider.name}/{upstream_id}"
+    for alias in itertools.chain(
+        [upstream_id], [full], (f"{n}/{full}" for n in itertools.count(2))
+    ):
+        alias = alias[:MAX_ALIAS_CHARS]
+        is_reserved = alias == AUTO_ALIAS or alias.startswith("assistant:")
+        if not is_reserved and not kind.objects.filter(alias=alias).exists():
+            return alias
+    raise AssertionError("there is always another number")
 
 
 def _apply_environment(now: ProviderEnvironment) -> None:

@@ -202,6 +202,28 @@ def test_an_alias_that_is_taken_gets_the_providers_name(new_provider):
     assert aliases == ["gpt", "B/gpt"]
 
 
+def test_long_and_reserved_names_get_an_alias(new_provider):
+    provider = new_provider("P")
+    names = ["x" * 200, "x" * 130, "auto"]
+    rows = services.add_models(provider, [NamedModel(name, "chat") for name in names])
+    assert [row.alias for row in rows] == ["x" * 120, f"P/{'x' * 118}", "P/auto"]
+    assert [row.upstream_id for row in rows] == names
+
+
+def test_an_older_lm_studio_is_asked_for_its_other_list(operator, new_provider):
+    """The server has no /api/v0/models."""
+    provider = new_provider(preset="lm_studio")
+    assert "fake-model" in ids_in(
+        operator.get(f"{PROVIDERS}{provider.pk}/models/").content.decode()
+    )
+
+
+def test_the_offline_provider_has_no_list(operator):
+    provider = Provider.objects.create(name="offline", base_url="offline:")
+    page = operator.get(f"{PROVIDERS}{provider.pk}/models/").content.decode()
+    assert "It names no models." in page
+
+
 def test_a_default_that_works_stays(new_provider):
     services.add_models(new_provider("A"), [NamedModel("old", "chat")])
     services.add_models(new_provider("B"), [NamedModel("new", "chat")])
