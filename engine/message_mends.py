@@ -83,7 +83,10 @@ class MessageMends:
 
 def known_mends(base_url: str, upstream_id: str) -> MessageMends:
     """Return what is known of a model without asking it."""
-    return MessageMends(has_short_ids=bool(_OF_MISTRAL.search(f"{base_url} {upstream_id}")))
+    return MessageMends(
+        has_short_ids=bool(_OF_MISTRAL.search(f"{base_url} {upstream_id}")),
+        fills_reasoning="api.deepseek.com" in base_url,
+    )
 
 
 # -- Ids -------------------------------------------------------------------------------------------

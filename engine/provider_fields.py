@@ -215,11 +215,6 @@ def stored_form(sender: str, *, message: MessageFields, call: CallFields) -> Sto
     return stored
 
 
-def hidden_reasoning(stored: StoredFields) -> StoredFields | None:
-    """Return the stored form without the fields of the message, where thoughts are readable."""
-    return stored_form(stored["sender"], message={}, call=stored.get("call", {}))
-
-
 def read_stored_form(given: Mapping[str, Any]) -> StoredFields | None:
     """Return the stored form of what a client sent, without what is no field; None if nothing is
     left, or it is too long."""

@@ -77,6 +77,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-deepseek": Behaviour("thinks, and wants its thoughts back", habit="deepseek"),
     "fake-mistral": Behaviour("thinks in parts, and takes its own ids only", habit="mistral"),
     "fake-anthropic": Behaviour("takes its own ids only, each once", habit="anthropic"),
+    "fake-chatglm3": Behaviour("knows roles, texts and one call", habit="chatglm3"),
     "fake-openai": Behaviour("takes short ids only", habit="openai"),
     "fake-think-tags": Behaviour("thinks in <think>", habit="tags"),
     "fake-reasoning": Behaviour("thinks in `reasoning`", habit="reasoning"),

@@ -10,6 +10,7 @@
                 and digits, and a user after a tool
     anthropic   refuses such fields, ids of calls with other characters, and one id for two calls
     openai      refuses such fields, and ids of calls of more than 40 characters
+    chatglm3    refuses every name that its own server does not know, and texts that are none
     tags        thinks in <think> at the start of its text
     reasoning   thinks in `reasoning`, and counts what it thought
 
@@ -23,7 +24,16 @@ from typing import Any, Literal
 
 Json = dict[str, Any]
 Habit = Literal[
-    "", "gemini", "deepseek", "strict", "mistral", "anthropic", "openai", "tags", "reasoning"
+    "",
+    "gemini",
+    "deepseek",
+    "strict",
+    "mistral",
+    "anthropic",
+    "openai",
+    "chatglm3",
+    "tags",
+    "reasoning",
 ]
 
 CALL_ID = {"deepseek": "call_deep", "anthropic": "toolu_"}
@@ -65,6 +75,8 @@ def refused(habit: Habit, messages: Sequence[Json]) -> str:
         return _unsigned(messages)
     if habit == "deepseek":
         return next(filter(None, map(_thoughtless, _turns(messages))), "")
+    if habit == "chatglm3":
+        return _not_of_chatglm3(messages)
     if habit not in STRICT:
         return ""
     return _unknown(messages) or _wrong_ids(habit, messages)
@@ -82,6 +94,17 @@ def _wrong_ids(habit: str, messages: Sequence[Json]) -> str:
             used.add(call["id"])
         if message["role"] == "tool" and message["tool_call_id"] not in used and habit in CALL_IDS:
             return f"No call {message['tool_call_id']} came before this result."
+    return ""
+
+
+def _not_of_chatglm3(messages: Sequence[Json]) -> str:
+    """Its `ChatMessage`: https://github.com/THUDM/ChatGLM3/blob/main/openai_api_demo/api_server.py."""
+    for message in messages:
+        unknown = {*message} - {"role", "content", "name", "function_call"}
+        if unknown or message["role"] not in ("user", "assistant", "system", "function"):
+            return f"Invalid request: {sorted(unknown)}, {message['role']}"
+        if not isinstance(message["content"], str):
+            return "Input should be a valid string"
     return ""
 
 

@@ -13,6 +13,7 @@ from django.conf import settings
 
 from chats.messages import transcript
 from chats.messages.block_paths import newest_blocks
+from chats.messages.hidden_fields import open_fields
 from chats.messages.tool_calls import read_call
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import ChatMessage, Turn
@@ -105,6 +106,7 @@ def _stateless_messages(turn: Turn) -> list[ChatMessage]:
     messages = []
     for m in [*given, *written]:
         message = ChatMessage(
+            organization_id=turn.organization_id,
             role=m["role"],
             content=m["content"],
             tool_call=m.get("tool_call"),
@@ -129,7 +131,8 @@ def as_engine_message(
     """Convert a row. `sender` marks the answering model, which only gets its own fields back;
     `shorten` cuts the text of a file."""
     call = message.tool_call
-    of_message, of_call = returned_to(sender, message.provider_fields)
+    kept = open_fields(message.provider_fields, message.organization_id)
+    of_message, of_call = returned_to(sender, kept)
     return Message(
         role=message.role,
         content=message.content,

@@ -21,6 +21,7 @@ from amber.lib.ids import new_id
 from amber.lib.search.words import tsvector_literal
 from assistants.models import Assistant
 from chats.messages.block_paths import mark_active_path
+from chats.messages.hidden_fields import seal_fields
 from chats.messages.roles import POLICIES
 from chats.messages.wire import (
     ExportedMessageWire,
@@ -30,7 +31,7 @@ from chats.messages.wire import (
 )
 from chats.models import Chat, ChatMessage, ChatOwner, Turn
 from engine.messages import SYSTEM_ROLES, MessageRole
-from engine.provider_fields import StoredFields, hidden_reasoning
+from engine.provider_fields import StoredFields
 from libraries.models import File
 
 _COLUMNS = (
@@ -39,8 +40,8 @@ _COLUMNS = (
     "completion_tokens, total_tokens, created_at, updated_at"
 )
 _BRIEF = (
-    "id, chat_id, parent_id, opening_id, position, role, content, assistant_id, tool_call, "
-    "provider_fields, file_id, step, created_at"
+    "id, chat_id, organization_id, parent_id, opening_id, position, role, content, assistant_id, "
+    "tool_call, provider_fields, file_id, step, created_at"
 )
 """The columns that a model's context needs; the others are read when they are used."""
 
@@ -193,7 +194,7 @@ def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire
     for wire, message in zip(exported, messages, strict=True):
         fields: StoredFields | None = message.provider_fields
         if fields and hides_reasoning(message):
-            fields = hidden_reasoning(fields)
+            fields = seal_fields(fields, message.organization_id)
         if fields:
             wire["provider_fields"] = fields
     return exported

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chats.events.stream import Event, first_seq
+from chats.messages.hidden_fields import seal_fields
 from chats.messages.tool_calls import read_call
 from chats.messages.transcript import attach_related, messages_to_wire
 from chats.messages.wire import MessageWire, turn_wire
 from chats.models import ChatMessage, Turn
 from engine.messages import MessageRole
-from engine.provider_fields import hidden_reasoning
 from engine.tool_calls import ToolCall
 
 
@@ -31,8 +31,8 @@ def entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
 
 
 def shown_entries_of_turn(turn: Turn) -> list[dict[str, Any]]:
-    """Return `entries_of_turn` as a client may have them: with no thoughts that the assistant
-    hides."""
+    """Return `entries_of_turn` as a client may have them: with no thoughts to read that the
+    assistant hides."""
     return with_provider_fields(messages_of_turn(turn), shown_fields_of(turn))
 
 
@@ -41,8 +41,7 @@ def shown_fields_of(turn: Turn) -> dict[str, Any]:
     fields = provider_fields_of(turn)
     if turn.assistant is None or not turn.assistant.hide_reasoning:
         return fields
-    hidden = ((pk, hidden_reasoning(stored)) for pk, stored in fields.items())
-    return {pk: stored for pk, stored in hidden if stored}
+    return {pk: seal_fields(stored, turn.organization_id) for pk, stored in fields.items()}
 
 
 def provider_fields_of(turn: Turn) -> dict[str, Any]:

@@ -122,6 +122,11 @@ def test_fields_of_calls_are_left_out_as_well() -> None:
     assert learnt.apply([ASKED, signed, told("a")]) == [ASKED, calling("a"), told("a")]
 
 
+def test_deepseek_is_known_by_its_address() -> None:
+    assert known_mends("https://api.deepseek.com/v1", "deepseek-chat").fills_reasoning
+    assert not known_mends("https://vllm.example.com/v1", "deepseek-v3").fills_reasoning
+
+
 @pytest.mark.parametrize(
     ("base_url", "upstream_id", "has_short_ids"),
     [

@@ -23,7 +23,7 @@
 		en: {
 			open: (name) => `Chat with ${name}`, close: "Close", log: "Conversation", ask: "Your message",
 			placeholder: "Ask something…", send: "Send", stop: "Stop", restart: "Start anew", you: "You",
-			hello: (name) => `Hello! I am ${name}. What would you like to know?`, answering: "Answering…",
+			hello: (name) => `Hello! I am ${name}. What would you like to know?`, answering: "Answering…", thinking: "Thinking…", thoughts: "Thoughts",
 			tool: (name) => `Looking it up (${name})…`, sources: "Sources", page: (n) => `p. ${n}`,
 			again: "Try again", stopped: "Stopped.",
 			lost: "The connection was lost. Trying again…", foot: "Answers can be wrong.",
@@ -33,7 +33,7 @@
 		zh: {
 			open: (name) => `与${name}对话`, close: "关闭", log: "对话", ask: "您的消息",
 			placeholder: "请输入问题…", send: "发送", stop: "停止", restart: "重新开始", you: "您",
-			hello: (name) => `您好！我是${name}，请问有什么可以帮您？`, answering: "正在回答…",
+			hello: (name) => `您好！我是${name}，请问有什么可以帮您？`, answering: "正在回答…", thinking: "正在思考…", thoughts: "思考过程",
 			tool: (name) => `正在查询（${name}）…`, sources: "来源", page: (n) => `第 ${n} 页`,
 			again: "重试", stopped: "已停止。",
 			lost: "连接已断开，正在重新连接…", foot: "回答可能有误，请注意核实。",
@@ -278,17 +278,19 @@
 		}
 	}
 
-	/* The fold of docs/stream-protocol.md: stored messages in order, unstored text by step. */
+	/* The fold of docs/stream-protocol.md: stored messages in order, unstored text and reasoning by step. */
 	function fold(state, event) {
-		const { messages, text } = state;
+		const { messages, text, reasoning } = state;
 		if (event.event === "text.delta") text[event.step] = (text[event.step] ?? "") + event.text;
+		else if (event.event === "reasoning.delta") reasoning[event.step] = (reasoning[event.step] ?? "") + event.text;
 		else if (event.event === "message.stored") {
 			const place = messages.findIndex((message) => message.id === event.message.id);
 			messages.splice(place < 0 ? messages.length : place, 1, event.message);
-			if (["assistant", "tool_call"].includes(event.message.role)) delete text[event.step];
+			if (["assistant", "tool_call"].includes(event.message.role)) for (const said of [text, reasoning]) delete said[event.step];
 		} else if (event.event === "turn.restarted") {
-			for (const step of Object.keys(text)) if (step >= event.step) delete text[step];
-		} else if (event.event === "turn.snapshot") Object.assign(state, { messages: event.messages, text: { ...event.text } });
+			for (const said of [text, reasoning]) for (const step of Object.keys(said)) if (step >= event.step) delete said[step];
+		} else if (event.event === "turn.snapshot")
+			Object.assign(state, { messages: event.messages, text: { ...event.text }, reasoning: { ...event.reasoning } });
 		if (event.event === "tool.started") state.tool = event.name;
 		else if (["tool.finished", "text.delta", "turn.restarted"].includes(event.event)) state.tool = "";
 	}
@@ -332,6 +334,9 @@ pre{background:var(--soft);border-radius:8px;padding:10px 12px;overflow-x:auto}
 pre code{padding:0;white-space:pre}
 blockquote{border-left:3px solid var(--line);padding-left:12px;color:var(--dim)}
 hr{border:0;border-top:1px solid var(--line)}
+.thoughts{margin:0 0 10px;font-size:13px;color:var(--dim)}
+.thoughts[open]{border-left:3px solid var(--line);padding-left:12px}
+summary{cursor:pointer;width:fit-content}
 .sources{border-top:1px solid var(--line);padding-top:8px;font-size:13px;color:var(--dim)}
 .sources ul{list-style:none;padding:0;margin:0}
 .note{color:var(--dim);font-size:13px;margin:0 0 16px;display:flex;align-items:center;gap:8px}
@@ -462,7 +467,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		}
 
 		async function watch(id, questionId) {
-			const ours = (turn = { id, state: { messages: [], text: {}, tool: "" }, place: el("div"), isDrawn: true });
+			const ours = (turn = { id, state: { messages: [], text: {}, reasoning: {}, tool: "" }, unfolded: new Set(), place: el("div"), isDrawn: true });
 			keep({ turn: id });
 			busy(true);
 			log.append(ours.place);
@@ -487,6 +492,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 			turn = null;
 			keep({ turn: null });
 			over.isOver = true;
+			over.state.reasoning = {}; // what led to no answer
 			draw(over);
 			busy(false);
 			status.textContent = over.place.textContent;
@@ -515,19 +521,22 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 
 		// Drawing
 
-		function draw({ state: { messages, text, tool }, place, isLost, isOver }) {
+		function draw({ state: { messages, text, reasoning, tool }, unfolded, place, isLost, isOver }) {
 			if (turn) turn.isDrawn = true;
 			const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
-			const steps = Object.keys(text).sort((a, b) => a - b).map((step) => said("", markdown(text[step])));
-			const waiting = isLost ? words.lost : tool ? words.tool(tool) : steps.length ? "" : words.answering;
+			const under = Object.keys({ ...text, ...reasoning }).sort((a, b) => a - b);
+			const steps = under.map((step) => said("", thoughts(reasoning[step], step, unfolded), text[step] ? markdown(text[step]) : null));
+			const isThinking = under.some((step) => !text[step]);
+			const waiting = isLost ? words.lost : tool ? words.tool(tool) : isThinking ? words.thinking : steps.length ? "" : words.answering;
 			const note = waiting && !isOver ? [el("p", { className: "note dots" }, waiting)] : [];
-			place.replaceChildren(...messages.flatMap(shownMessage), ...steps, ...note);
+			place.replaceChildren(...messages.flatMap((message) => shownMessage(message, unfolded)), ...steps, ...note);
 			if (isAtEnd) toEnd();
 		}
 
-		function shownMessage({ role, content, citations, file }) {
+		function shownMessage({ id, role, content, reasoning, citations, file }, unfolded = new Set()) {
 			if (role === "human") return [said("you", content)];
-			if (role === "assistant" || (role === "tool_call" && content)) return [said("", markdown(content), sources(citations))];
+			if (role === "assistant" || (role === "tool_call" && (content || reasoning)))
+				return [said("", thoughts(reasoning, id, unfolded), markdown(content), sources(citations))];
 			if (!file) return [];
 			return [el("p", { className: "note" }, el("button", { type: "button", className: "again", onclick: () => download(file) }, file.name))];
 		}
@@ -535,6 +544,14 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		function said(who, ...children) {
 			const by = el("span", { className: "unseen" }, `${who ? words.you : card.name}: `);
 			return el("div", { className: `said ${who}` }, by, ...children);
+		}
+
+		/* What the model thought, folded until somebody wants to read it, and then over all redraws. */
+		function thoughts(text, key, unfolded) {
+			if (!text) return null;
+			const folded = el("details", { className: "thoughts", open: unfolded.has(key) }, el("summary", {}, words.thoughts), markdown(text));
+			folded.addEventListener("toggle", () => (folded.open ? unfolded.add(key) : unfolded.delete(key)));
+			return folded;
 		}
 
 		function sources(citations) {

@@ -31,7 +31,7 @@ OURS = {
     *(
         (kind, name)
         for kind in ("ChatCompletionMessage", "ChoiceDelta", "ResponseFunctionToolCall")
-        for name in ("amber_sender", "reasoning_content")
+        for name in ("amber_sender", "amber_sealed", "reasoning_content")
     ),
     ("ChatCompletionMessage", "thinking_blocks"),
     ("ChoiceDelta", "thinking_blocks"),

@@ -30,6 +30,7 @@ SIX = "[[fake tokens=6]]"
 OWN_LOOP = f"{marker('calculate', {'expression': '9+6'})[:-2]} rounds=2]]"
 THEIR_LOOP = f"{marker('weather', {'city': 'Oslo'})[:-2]} rounds=2]]"
 FIELDS = {"extra_content", "reasoning_content"}
+THOUGHT = "I thought of"
 
 
 @pytest.fixture(autouse=True)
@@ -120,14 +121,14 @@ def test_fields_of_an_unnamed_sender_go_to_whoever_answers(client, fake_provider
     ],
 )
 def test_fields_of_another_form_are_named(address, alice, message, param):
-    answer = _post(alice, "/v1/chat/completions", [said("?"), {"role": "assistant", **message}])
+    answer = post(alice, "/v1/chat/completions", [said("?"), {"role": "assistant", **message}])
     assert (answer.status, answer.error["param"]) == (400, param)
 
 
 def test_fields_that_are_too_long_are_refused(address, alice):
     called = {"id": "c", "function": {"name": "f", "arguments": ""}}
     called["extra_content"] = {"google": {"thought_signature": "x" * 600_000}}
-    answer = _post(
+    answer = post(
         alice, "/v1/chat/completions", [said("?"), {"role": "assistant", "tool_calls": [called]}]
     )
     assert answer.status == 400
@@ -140,7 +141,7 @@ def test_an_assistants_own_tools_are_run_here_and_not_shown(client, alice, name,
     new_assistant(alice, model=name, slug="ada")
     message = answered(client, [said(OWN_LOOP)], model="assistant:ada")
     assert message["content"] == answer_text(6)
-    assert not FIELDS & set(message)
+    assert not {*FIELDS, "amber_sender"} & {*message} - {"reasoning_content"}
 
 
 def answered_without_fields(message: Any) -> list[Any]:
@@ -212,8 +213,8 @@ def test_items_bring_it_back_too(client, name, streams):
     items: list[Any] = [{"role": "user", "content": THEIR_LOOP}]
     for _ in range(2):
         response = respond(client, streams, model=name, input=items, store=False)
-        [call] = [item.to_dict() for item in response.output]
-        items += [call, output_of(call["call_id"])]
+        *_, call = shown = [item.to_dict() for item in response.output]
+        items += [*shown, output_of(call["call_id"])]
     last = respond(client, streams, model=name, input=items, store=False)
     assert last.output_text == answer_text(6)
     items.append({"role": "user", "content": SIX})
@@ -224,7 +225,7 @@ def test_items_bring_it_back_too(client, name, streams):
 # -- /chat -----------------------------------------------------------------------------------------
 
 
-def _post(alice: Any, path: str, messages: list[Any], **more: Any) -> Any:
+def post(alice: Any, path: str, messages: list[Any], **more: Any) -> Any:
     secret = alice.new_key(scopes=["public"])[1]
     body = {"model": "fake-gemini", "messages": messages} | more
     return request("POST", path, body=body, headers={"authorization": f"Bearer {secret}"})
@@ -232,21 +233,28 @@ def _post(alice: Any, path: str, messages: list[Any], **more: Any) -> Any:
 
 @pytest.mark.parametrize("name", BOTH)
 def test_chat_gives_it_and_takes_it_back(alice, worker, name):
-    messages = _post(alice, "/chat", [said(OWN_LOOP)], model=name).json()["messages"]
+    messages = post(alice, "/chat", [said(OWN_LOOP)], model=name).json()["messages"]
     assert [m["role"] for m in messages] == ["user", *["assistant", "tool"] * 2, "assistant"]
     assert FIELDS & {*messages[1], *messages[1]["tool_calls"][0]}
     for question in (SIX, OWN_LOOP):
-        answer = _post(alice, "/chat", [*messages, said(question)], model=name)
+        answer = post(alice, "/chat", [*messages, said(question)], model=name)
         assert answer.status == 200, answer.body
-    moved = _post(alice, "/chat", [*messages, said(SIX)], model="fake-strict")
+    moved = post(alice, "/chat", [*messages, said(SIX)], model="fake-strict")
     assert moved.status == 200, moved.body
 
 
 def test_chat_says_nothing_of_a_turn_without_calls(alice, worker):
-    answer = _post(alice, "/chat", [said(SIX)], model="fake-deepseek").json()
-    assert answer["messages"][1] == {"role": "assistant", "content": answer_text(6)}
+    """Nothing goes back to the model, whoever sends it."""
+    answer = post(alice, "/chat", [said(SIX)], model="fake-deepseek").json()
+    shown = answer["messages"][1]
+    assert shown.pop("reasoning_content").startswith(THOUGHT)
+    assert shown == {
+        "role": "assistant",
+        "content": answer_text(6),
+        "amber_sender": "none",
+    }
     [turn] = Turn.objects.all()
-    assert "thought" not in json.dumps(turn.output)
+    assert "provider_fields" not in turn.output
 
 
 # -- Guests ----------------------------------------------------------------------------------------
@@ -254,7 +262,7 @@ def test_chat_says_nothing_of_a_turn_without_calls(alice, worker):
 
 @pytest.mark.parametrize("name", BOTH)
 def test_a_guest_sees_nothing_of_it(guest, worker, name):
-    Assistant.objects.filter(pk=guest.assistant.pk).update(model=name)
+    Assistant.objects.filter(pk=guest.assistant.pk).update(model=name, hide_reasoning=True)
     chat = open_chat(guest)
     for question in (OWN_LOOP, SIX):
         visitor_asks(guest, chat, question)

@@ -11,13 +11,13 @@ from engine.provider import openai_model
 from engine.provider_fields import REASONING
 from public_api.openai.messages import NOBODY, SENDER, read_sender_mark, sender_mark
 from public_api.tests.completions import WEATHER, ask, deltas, said, streamed
-from public_api.tests.exchange import request
 from public_api.tests.test_return_provider_fields import (
     OWN_LOOP,
     THEIR_LOOP,
     answered_without_fields,
     grown,
     output_of,
+    post,
     whole,
 )
 from tests.fake_answers import answer_text
@@ -98,10 +98,14 @@ def test_an_assistant_hides_it(client, alice, answered):
     new_assistant(alice, model="fake-deepseek", slug="ada", hide_reasoning=True)
     message = answered(client, [said(THEIR_LOOP)], model="assistant:ada", tools=[WEATHER])
     assert REASONING not in message
-    assert SENDER not in message
-    history = [said(THEIR_LOOP), *answered_without_fields(message)]
-    answer = answered(client, history, model="assistant:ada", tools=[WEATHER])
-    assert answer.get("content") or answer.get("tool_calls")
+    assert "I thought of" not in str(message)
+    history: list[Any] = [said(THEIR_LOOP)]
+    for _ in range(2):  # the client has no word of it, and its model all
+        _, result = answered_without_fields(message)
+        history += [message, result]
+        message = answered(client, history, model="assistant:ada", tools=[WEATHER])
+    assert message["content"] == answer_text(6)
+    assert not openai_model._mends
 
 
 def test_marks_say_where_what_goes_back_begins():
@@ -113,14 +117,14 @@ def test_marks_say_where_what_goes_back_begins():
     assert read_sender_mark("s+-1", fields) == ("s", fields)
 
 
-def test_the_proxy_has_it_in_every_message(address, alice):
-    answer = request(alice, "/chat", {"messages": [said(OWN_LOOP)], "model": "fake-deepseek"})
+def test_the_proxy_has_it_in_every_message(alice, worker):
+    answer = post(alice, "/chat", [said(OWN_LOOP)], model="fake-deepseek")
     assert answer.status == 200
-    replies = [m for m in answer.body["messages"] if m["role"] == "assistant"]
+    messages = answer.json()["messages"]
+    replies = [m for m in messages if m["role"] == "assistant"]
     assert len(replies) == 3
     assert all(m[REASONING].startswith("I thought of ") for m in replies)
-    again = [*answer.body["messages"], said(SIX)]
-    answer = request(alice, "/chat", {"messages": again, "model": "fake-deepseek"})
+    answer = post(alice, "/chat", [*messages, said(SIX)], model="fake-deepseek")
     assert answer.status == 200
     assert not openai_model._mends
 

@@ -85,7 +85,7 @@ def published(value: Any) -> Any:
         return [published(each) for each in value]
     if not isinstance(value, dict):
         return value
-    ours = {"amber_sender", "extra_content", "reasoning_content"}
+    ours = {"amber_sealed", "amber_sender", "extra_content", "reasoning_content"}
     ours |= {"document"} if "url_citation" in value else set()
     match value.get("object", value.get("type")):
         case "model":

