@@ -112,6 +112,10 @@ def _check(request: Json) -> None:
     for tool in tools:
         _demand(_TOOL_NAME.fullmatch(tool["name"]), "tools.0.name: String should match pattern")
         _demand(tool["input_schema"].get("type") == "object", "input_schema.type: Field required")
+        has_one_form = not {"anyOf", "oneOf", "allOf"} & tool["input_schema"].keys()
+        _demand(
+            has_one_form, "input_schema does not support oneOf, allOf, or anyOf at the top level"
+        )
     _demand("tool_choice" not in request or tools, "tool_choice may only be specified with tools")
     for block in request.get("system", []):
         _demand(block["text"].strip(), "system: text content blocks must be non-empty")

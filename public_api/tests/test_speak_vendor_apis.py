@@ -68,7 +68,7 @@ def test_thoughts_that_were_changed_are_refused_by_their_maker(client, name):
     first["thinking" if "thinking" in first else "encrypted_content"] = "Something else."
     (call,) = message["tool_calls"]
     history += [message, {"role": "tool", "tool_call_id": call["id"], "content": "Rain"}]
-    with pytest.raises(Exception, match="could not be verified|Invalid `signature`"):
+    with pytest.raises(Exception, match=r"could not be verified|Invalid `signature`"):
         whole(client, history, name)
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from engine.messages import Content, Part, ProviderMessage, calls_in, is_asked
 from engine.provider.dialects.anthropic_events import AnthropicReader
-from engine.provider.dialects.dialect import Dialect
+from engine.provider.dialects.dialect import Dialect, plain_schema
 from engine.provider.dialects.placed_blocks import blocks_of, in_order
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.tools import ToolSpec
@@ -84,8 +84,9 @@ def _tools(request: ModelRequest) -> list[Json]:
 
 
 def _tool(tool: ToolSpec) -> Json:
-    schema = {"type": "object", **tool.parameters}
-    fields: Json = {"name": tool.name, "description": tool.description, "input_schema": schema}
+    fields: Json = {"name": tool.name, "input_schema": plain_schema(tool)}
+    if tool.description:
+        fields["description"] = tool.description
     if tool.strict:
         fields["strict"] = True
     return fields

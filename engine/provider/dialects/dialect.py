@@ -5,10 +5,13 @@ Pure. Nothing here knows which dialects there are.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from engine.provider.faults import fault
 from engine.provider.model import ModelProfile, ModelRequest
+from engine.tools import ToolSpec
+
+_ALTERNATIVES: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
 
 
 def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
@@ -19,6 +22,12 @@ def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
         raise fault("provider_malformed")
     legacy = delta.get("function_call")
     return [*pieces, {"index": 0, "function": legacy}] if legacy else pieces
+
+
+def plain_schema(tool: ToolSpec) -> dict[str, Any]:
+    """Return the schema of a tool's arguments as an object, without alternatives at its top: APIs
+    refuse those, and arguments are held to the whole schema before a tool is called."""
+    return {"type": "object"} | {k: v for k, v in tool.parameters.items() if k not in _ALTERNATIVES}
 
 
 def chat_parameters(

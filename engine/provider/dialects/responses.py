@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from engine.messages import Content, ProviderMessage
-from engine.provider.dialects.dialect import Dialect
+from engine.provider.dialects.dialect import Dialect, plain_schema
 from engine.provider.dialects.placed_blocks import in_order
 from engine.provider.dialects.responses_events import ResponsesReader
 from engine.provider.model import ModelProfile, ModelRequest
@@ -43,7 +43,7 @@ def _tool(tool: ToolSpec) -> Json:
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters,
+        "parameters": plain_schema(tool),
         "strict": bool(tool.strict),  # left out it would mean true
     }
 
