@@ -59,8 +59,8 @@ class MessageMends:
         if self.fills_reasoning:
             mended = with_reasoning(mended)
         if self.signs_calls:
-            mended = _signed(mended)
-        return list(_bridged(mended)) if self.has_bridges else mended
+            mended = _sign(mended)
+        return list(_bridge(mended)) if self.has_bridges else mended
 
     def after(self, refusal: str, sent: Messages) -> "MessageMends | None":
         """Return what to try next, after the model refused these messages in these words; None if
@@ -165,7 +165,7 @@ def _call_without(call: Mapping[str, Any], names: frozenset[str]) -> dict[str, A
     return {name: value for name, value in call.items() if name not in names}
 
 
-def _signed(messages: Messages) -> list[ProviderMessage]:
+def _sign(messages: Messages) -> list[ProviderMessage]:
     """Sign the first call of each reply in the last exchange that is not signed."""
     *earlier, last = exchanges(messages)
     signed = [message for exchange in earlier for message in exchange]
@@ -178,7 +178,7 @@ def _signed(messages: Messages) -> list[ProviderMessage]:
     return signed
 
 
-def _bridged(messages: Messages) -> Iterator[ProviderMessage]:
+def _bridge(messages: Messages) -> Iterator[ProviderMessage]:
     before = ""
     for message in messages:
         if before == "tool" and message["role"] == "user":

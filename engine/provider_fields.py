@@ -112,14 +112,14 @@ class FieldGatherer:
     def whole(self) -> Fields:
         """Return the fields, storable. Texts are joined once: a thought comes in thousands of
         pieces."""
-        return {storable(name): storable(_joined(all_)) for name, all_ in self._pieces.items()}
+        return {storable(name): storable(_join(all_)) for name, all_ in self._pieces.items()}
 
 
-def _joined(pieces: Sequence[Any]) -> Any:
+def _join(pieces: Sequence[Any]) -> Any:
     if _are_all(str, pieces):
         return "".join(pieces)
     if _are_all(list, pieces):
-        return _joined_entries(chain.from_iterable(pieces))
+        return _join_entries(chain.from_iterable(pieces))
     return reduce(merge, pieces)
 
 
@@ -130,7 +130,7 @@ def _are_all(kind: type, pieces: Sequence[Any]) -> bool:
 _GROWING: Final = frozenset({"text", "summary", "data"})
 
 
-def _joined_entries(entries: Iterable[Any]) -> list[Any]:
+def _join_entries(entries: Iterable[Any]) -> list[Any]:
     """Join the entries of lists; those of one `index` and `type` are pieces of one entry, whose texts
     grow."""
     joined: list[list[Any]] = []
@@ -144,10 +144,10 @@ def _joined_entries(entries: Iterable[Any]) -> list[Any]:
         joined.append([entry])
         if place is not None:
             known[place] = joined[-1]
-    return [pieces[0] if len(pieces) == 1 else _joined_entry(pieces) for pieces in joined]
+    return [pieces[0] if len(pieces) == 1 else _join_entry(pieces) for pieces in joined]
 
 
-def _joined_entry(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _join_entry(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     by_name: dict[str, list[Any]] = {}
     for piece in pieces:
         for name, value in piece.items():

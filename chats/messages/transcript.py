@@ -196,7 +196,7 @@ def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire
         if fields and hides_reasoning(message):
             fields = seal_fields(fields, message.organization_id)
         if fields:
-            wire["provider_fields"] = fields
+            wire["provider_fields"] = dict(fields)
     return exported
 
 

@@ -177,11 +177,11 @@ class ReplyGatherer:
             text = text.replace("\0", "")
         if len(delta) > 1 or not text:
             if _is_thought(delta):  # Gemini says so of its content
-                self._think(self._tagged(text))
+                self._think(self._untag(text))
                 delta = {n: v for n, v in delta.items() if n not in ("content", "extra_content")}
                 text = ""
             self._add_rest(delta)
-        return self._tagged(text) if self._tags is not None and text else text
+        return self._untag(text) if self._tags is not None and text else text
 
     def _text_in(self, content: Any) -> str:
         """Return what is said in a content that is a list of parts. Raises ProviderError."""
@@ -191,7 +191,7 @@ class ReplyGatherer:
         self._think(thought)
         return said
 
-    def _tagged(self, text: str) -> str:
+    def _untag(self, text: str) -> str:
         """Return what is said of this text while it may begin with reasoning in tags."""
         if self._tags is None:
             return text

@@ -55,8 +55,8 @@ def test_any_ids_become_short_and_different(replies: list[list[str]]) -> None:
     messages: list[Any] = [ASKED]
     for ids in replies:
         messages += [calling(*ids), *map(told, ids)]
-    mended = SHORT.apply(messages)
-    called = [call["id"] for m in mended for call in m.get("tool_calls", ())]  # type: ignore[union-attr]
+    mended: list[Any] = SHORT.apply(messages)
+    called = [call["id"] for m in mended for call in m.get("tool_calls", ())]
     assert len({*called}) == len(called)
     assert all(len(each) == 9 and each.isascii() and each.isalnum() for each in called)
     assert sorted(m["tool_call_id"] for m in mended if m["role"] == "tool") == sorted(called)
