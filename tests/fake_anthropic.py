@@ -7,7 +7,7 @@ it thinks before each, and signs. Faults go by the model's name:
     claude-overloaded   529     claude-limited   429, retry after 1.5 s     claude-long   context too long
     claude-breaks       an error event after the first words
     claude-whole        one JSON object, whatever is asked for
-    claude-older        refuses adaptive thinking
+    claude-older        refuses adaptive thinking, and effort;  claude-old-effort  only that
 
 https://docs.anthropic.com/en/api/messages, …/errors, …/docs/build-with-claude/streaming.
 """
@@ -143,6 +143,9 @@ def _check_parameters(request: Json) -> None:
         _demand(
             request["model"] != "claude-older", "adaptive thinking is not supported on this model"
         )
+    is_old = request["model"] in ("claude-older", "claude-old-effort")
+    has_effort = "effort" in request.get("output_config", {})
+    _demand(not (is_old and has_effort), "This model does not support the effort parameter.")
     if thinking["type"] == "enabled":
         _demand(thinking["budget_tokens"] >= 1024, "thinking.enabled.budget_tokens: at least 1024")
         enough = thinking["budget_tokens"] < request["max_tokens"]

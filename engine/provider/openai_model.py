@@ -46,7 +46,11 @@ from engine.provider.model import (
     ReplyPart,
     TextChunk,
 )
-from engine.provider.parameters import refused_parameter, sent_parameters
+from engine.provider.parameters import (
+    refused_by_another_name,
+    refused_parameter,
+    sent_parameters,
+)
 from engine.provider.request_body import as_json
 
 if TYPE_CHECKING:
@@ -288,8 +292,8 @@ class OpenAIModel:
                 if learnt := _learn_mends(mends, error, messages):
                     mends = learnt
                     continue
-                parameter = refused_parameter(error, fields, self._profile.parameters)
-                if parameter is None:
+                parameter = self._find_refused(error, request, fields)
+                if parameter is None or parameter in refused:
                     raise
                 refused.add(parameter)
                 logger.warning(
@@ -299,6 +303,14 @@ class OpenAIModel:
                 if mends != known:
                     _mends[key] = mends
                 return response
+
+    def _find_refused(
+        self, error: ProviderError, request: ModelRequest, fields: Mapping[str, Any]
+    ) -> str | None:
+        rules = self._profile.parameters
+        asked = {*request.extra, *rules.extra, *rules.forced}
+        by_name = refused_by_another_name(error, asked, self._dialect.other_names)
+        return by_name or refused_parameter(error, fields, rules)
 
     def _fields(self, request: ModelRequest, refused: Collection[str]) -> dict[str, Any]:
         asked = {

@@ -9,7 +9,7 @@ from engine.messages import AssistantMessage
 from engine.provider.chunks import ReplyGatherer, gatherer_of
 from engine.provider.dialects import DIALECTS
 from engine.provider.dialects.placed_blocks import in_order
-from engine.provider.model import ModelRequest, ProviderError
+from engine.provider.model import ModelProfile, ModelRequest, ProviderError
 from engine.tools import ToolSpec
 
 
@@ -197,6 +197,31 @@ def test_a_schema_goes_without_alternatives_at_its_top(dialect):
     (tool,) = fields["tools"]
     name = "input_schema" if dialect == "anthropic" else "parameters"
     assert tool[name] == {"type": "object", "properties": {"a": {"anyOf": [{}]}}}
+
+
+def test_parameters_in_words_of_the_responses():
+    asked = {
+        "verbosity": "low",
+        "reasoning_effort": "high",
+        "max_tokens": 5,
+        "top_p": 0.5,
+        "seed": 1,
+    }
+    sent = DIALECTS["responses"].parameters(asked, ModelRequest([]), ModelProfile("gpt"))
+    assert sent == {
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "text": {"verbosity": "low"},
+        "reasoning": {"effort": "high"},
+        "max_output_tokens": 16,
+        "top_p": 0.5,
+    }
+
+
+def test_parameters_in_words_of_the_messages():
+    asked = {"verbosity": "low", "temperature": 1.5, "top_p": 0.5, "stop": ["a", " "], "top_k": 3}
+    sent = DIALECTS["anthropic"].parameters(asked, ModelRequest([]), ModelProfile("claude"))
+    assert sent == {"max_tokens": 4_096, "temperature": 1.0, "stop_sequences": ["a"], "top_k": 3}
 
 
 def test_ids_are_fit_and_given_once():

@@ -31,7 +31,7 @@ _IN_OTHER_WORDS: Final = frozenset(
     {
         *("stop", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls"),
         *("max_tokens", "max_completion_tokens", "stream_options", "response_format"),
-        "reasoning_effort",
+        *("reasoning_effort", "verbosity"),
     }
 )
 """OpenAI's names of parameters that this API calls by others, or does not have."""
@@ -271,5 +271,6 @@ DIALECT: Final = Dialect(
     path="/messages",
     headers=headers,
     parameters=parameters,
+    other_names={"adaptive": "reasoning_effort", "effort": "reasoning_effort"},
     new_reader=AnthropicReader,
 )

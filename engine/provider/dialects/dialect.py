@@ -4,7 +4,7 @@ Pure. Nothing here knows which dialects there are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from engine.provider.faults import fault
@@ -73,7 +73,8 @@ class Dialect:
 
     A dialect of an API of its own has an address below the provider's (`path`), `headers` beside or
     instead (None: without) of a bearer's, other names of OpenAI's `parameters`, and makes chunks of
-    its events (`new_reader`)."""
+    its events (`new_reader`). `other_names` are words of its refusals, and which of OpenAI's
+    parameters each is about."""
 
     request_fields: Callable[[ModelRequest], Mapping[str, object]]
     call_pieces: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces
@@ -83,5 +84,6 @@ class Dialect:
     parameters: Callable[[Mapping[str, Any], ModelRequest, ModelProfile], Mapping[str, Any]] = (
         chat_parameters
     )
+    other_names: Mapping[str, str] = field(default_factory=dict)
     new_reader: Callable[[], EventReader] | None = None
     new_filter: Callable[[ModelRequest], TextFilter | None] = no_filter
