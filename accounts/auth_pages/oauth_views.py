@@ -31,13 +31,16 @@ from amber.lib.errors import Invalid
 from amber.lib.rest.wire import parse_object
 
 MAX_BODY_BYTES: Final = 64_000
+MAX_DIGITS: Final = 20
+"""Python refuses to read numbers of thousands of digits."""
 
 
 class BoundedBodyMixin:
     """Refuses bodies that cannot be stored, before allauth reads them."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if len(request.body) > MAX_BODY_BYTES:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdigit() or len(length) > MAX_DIGITS or int(length) > MAX_BODY_BYTES:
             return _refuse("invalid_request", "The body is too large.", status=413)
         if any("\0" in text for values in request.POST.lists() for text in (values[0], *values[1])):
             return _refuse("invalid_request", "The body holds a NUL.")
@@ -66,6 +69,8 @@ class RegistrationView(BoundedBodyMixin, views.ClientRegistrationView):  # type:
     """Registers an application by what it says of itself (RFC 7591)."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if len(request.body) > MAX_BODY_BYTES:  # its length may have been left out
+            return _refuse("invalid_client_metadata", "The body is too large.", status=413)
         try:
             parse_object(request.body)
         except Invalid as error:

@@ -11,8 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, Final
 
-from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
@@ -103,7 +102,20 @@ class _Run:
             await self._messages.put(message)
 
 
-def scope_of(request: Any) -> Any:
-    """Return the request's ASGI scope, for an application of its own."""
-    assert isinstance(request, ASGIRequest)
-    return request.scope
+def scope_of(request: HttpRequest) -> Any:
+    """Return an ASGI scope of the request, with what an application of HTTP looks at."""
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": request.scheme,
+        "path": request.path_info,
+        "raw_path": request.path_info.encode(),
+        "root_path": "",
+        "query_string": request.META.get("QUERY_STRING", "").encode(),
+        "headers": [
+            (name.lower().encode(), value.encode("latin-1", "replace"))
+            for name, value in request.headers.items()
+        ],
+    }

@@ -20,6 +20,7 @@ from tests.personas import Persona
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MODES = ("auto", "legacy")
+SILENT = "[[fake ttft=60000]]"
 QUESTION = "How is the pump bled?"
 PUMP = "The pump is bled by opening the valve on its left side until no air comes out."
 NAMES = [
@@ -346,7 +347,7 @@ def test_whoever_cuts_the_connection_stops_the_turn(
     address, alice, key, new_model, worker, fake_provider
 ):
     """The model never says anything; the client goes away while it waits."""
-    new_assistant(alice, model=new_model("silent").alias, slug="slow")
+    new_assistant(alice, model=new_model().alias, slug="slow")
 
     def ask() -> None:
         async def run() -> None:
@@ -358,10 +359,11 @@ def test_whoever_cuts_the_connection_stops_the_turn(
                 streams = streamable_http_client(f"{address}/mcp", http_client=http)
                 async with Client(streams) as client:
                     asking = asyncio.ensure_future(
-                        client.call_tool("ask_assistant", {"assistant": "slow", "question": "?"})
+                        client.call_tool("ask_assistant", {"assistant": "slow", "question": SILENT})
                     )
                     while not await asyncio.to_thread(_runs):  # noqa: ASYNC110
                         await asyncio.sleep(0.05)
+                    await asyncio.sleep(1)
                     asking.cancel()
                     await asyncio.wait({asking})
 
@@ -384,8 +386,8 @@ def _runs() -> bool:
 
 
 def test_a_socket_that_breaks_stops_the_turn(address, alice, key, new_model, worker, fake_provider):
-    new_assistant(alice, model=new_model("silent").alias, slug="slow")
-    params = {"name": "ask_assistant", "arguments": {"assistant": "slow", "question": "?"}}
+    new_assistant(alice, model=new_model().alias, slug="slow")
+    params = {"name": "ask_assistant", "arguments": {"assistant": "slow", "question": SILENT}}
     message = {**LIST, "method": "tools/call", "params": params}
     headers = {**ACCEPT, "Authorization": f"Bearer {key}"}
     with (
@@ -393,5 +395,5 @@ def test_a_socket_that_breaks_stops_the_turn(address, alice, key, new_model, wor
         http.stream("POST", f"{address}/mcp", json=message, headers=headers),
     ):
         until(_runs)
-        time.sleep(0.1)
+        time.sleep(1)
     until(lambda: Turn.objects.get().status == TurnStatus.CANCELLED)
