@@ -299,7 +299,7 @@ HEADLESS_FRONTEND_URLS = {
         "socialaccount_login_error": "login-error",
     }.items()
 }
-# Applications that people let in by OAuth (accounts/auth_pages/oauth_views.py): each registers itself.
+# Applications that people let in by OAuth (accounts/auth_pages/oauth_pages.py): each registers itself.
 IDP_OIDC_ADAPTER = "accounts.auth_pages.oauth_adapter.OAuthAdapter"
 IDP_OIDC_DCR_ENABLED = True
 IDP_OIDC_DCR_REQUIRES_INITIAL_ACCESS_TOKEN = False

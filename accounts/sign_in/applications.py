@@ -1,6 +1,6 @@
 """Let applications act for people by OAuth: each stands behind an API key that nobody knows.
 
-A person lets an application in on a page (`accounts.auth_pages.oauth_views`), in the organization
+A person lets an application in on a page (`accounts.auth_pages.oauth_pages`), in the organization
 that is active there. That makes a key with the scope `mcp`; the application's tokens act as this
 key. So it is listed, budgeted, limited and revoked as any key, and ends with the membership. Tokens
 are allauth's rows, which hold hashes.

@@ -22,7 +22,7 @@ _NOT_PASSED_ON: Final = frozenset({"connection", "content-length", "transfer-enc
 
 async def answer_by(application: Application, scope: Any, body: bytes) -> HttpResponseBase:
     """Return the application's answer: whole, or a stream of events as they come."""
-    run = _Run(application, scope, body)
+    run = _ApplicationRun(application, scope, body)
     try:
         start = await run.next_message()
         headers = {
@@ -47,7 +47,7 @@ async def answer_by(application: Application, scope: Any, body: bytes) -> HttpRe
     return response
 
 
-async def _stream(run: "_Run") -> AsyncGenerator[bytes, None]:
+async def _stream(run: "_ApplicationRun") -> AsyncGenerator[bytes, None]:
     try:
         while True:
             message = await run.next_message()
@@ -59,7 +59,7 @@ async def _stream(run: "_Run") -> AsyncGenerator[bytes, None]:
         await run.end()
 
 
-class _Run:
+class _ApplicationRun:
     """One run of an application. Its messages are taken one by one: it waits for whoever reads."""
 
     def __init__(self, application: Application, scope: Any, body: bytes) -> None:

@@ -66,7 +66,7 @@ def _search(principal: Principal, arguments: Json) -> ToolAnswer:
     query = arguments["query"].strip()
     if not query:
         raise Invalid("The query is empty.", fields={"query": ["This is empty."]})
-    libraries = _searched(principal, arguments.get("library_ids"))
+    libraries = _libraries_to_search(principal, arguments.get("library_ids"))
     count = arguments.get("count", DEFAULT_COUNT)
     found = search(libraries, query, k=count, user_id=principal.user_id)
     passages = [passage_wire(each) for each in found.relevant]
@@ -87,7 +87,7 @@ def _search(principal: Principal, arguments: Json) -> ToolAnswer:
     )
 
 
-def _searched(principal: Principal, ids: list[str] | None) -> list[Library]:
+def _libraries_to_search(principal: Principal, ids: list[str] | None) -> list[Library]:
     """Return the libraries to search: those named, or else the newest that the caller sees."""
     rows = Library.objects.visible_to(principal).select_related("embedding_model__provider")
     if ids is None:

@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest, JsonResponse
 
-from accounts.auth_pages.oauth_views import public_json
+from accounts.auth_pages.oauth_pages import public_json
 from accounts.sign_in.applications import RESOURCE_PATH, SCOPE, root_of
 
 ADDRESS = f"/.well-known/oauth-protected-resource{RESOURCE_PATH}"

@@ -90,11 +90,16 @@ async def _call_tool(
     principal = context.request.scope[PRINCIPAL_IN_SCOPE]
     try:
         await asyncio.to_thread(check_arguments, arguments, tool.parameters)
-        answer = await _alone(tool.run(principal, arguments, partial(_report, context, [0])))
+        answer: ToolAnswer = await _alone(
+            tool.run(principal, arguments, partial(_report, context, [0]))
+        )
     except ArgumentsError as error:
         return _refusal(str(error))
     except (AmberError, OperationalError, InterfaceError, RedisError) as error:
-        return _refusal(_told(as_amber_error(error)))
+        return _refusal(_in_words(as_amber_error(error)))
+    except Exception:
+        logger.exception("mcp_tool_failed", tool=tool.name)
+        return _refusal(AmberError().message)
     return _result(answer)
 
 
@@ -119,7 +124,7 @@ async def _report(context: Context, count: list[int], words: str) -> None:
     await context.session.report_progress(count[0], message=words)
 
 
-def _told(error: AmberError) -> str:
+def _in_words(error: AmberError) -> str:
     """Return an error in words: its message, and what is wrong with which argument."""
     said = [f"{name}: {text}" for name, texts in (error.fields or {}).items() for text in texts]
     waits = error.retry_after_seconds

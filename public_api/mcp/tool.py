@@ -3,7 +3,7 @@
 Plain values: the official SDK is known to `public_api.mcp.server` alone.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ class McpTool:
     description: str
     parameters: Mapping[str, Any]
     returns: Mapping[str, Any]
-    run: Callable[[Principal, Json, Report], Awaitable[ToolAnswer]] = field(repr=False)
+    run: Callable[[Principal, Json, Report], Coroutine[Any, Any, ToolAnswer]] = field(repr=False)
     reads_only: bool = True
 
 

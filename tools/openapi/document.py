@@ -42,13 +42,14 @@ def read_document(content: bytes) -> dict[str, Any]:
         raise DocumentError(f"It is larger than {MAX_DOCUMENT_BYTES // 1_000_000} MB.")
     content = content.removeprefix(b"\xef\xbb\xbf")
     is_json = content.lstrip()[:1] == b"{"
-    document = _read_json(content) if is_json else _read_yaml(content)
+    document: Any = _read_json(content) if is_json else _read_yaml(content)
     if not isinstance(document, dict):
         raise DocumentError("It is neither a JSON nor a YAML object.")
     if document.get("swagger") in ("2.0", 2.0) and "openapi" not in document:
         document = swagger_as_openapi(document, partial(resolve_reference, document))
     _check(document)
-    return document
+    found: dict[str, Any] = document
+    return found
 
 
 def _read_json(content: bytes) -> Any:

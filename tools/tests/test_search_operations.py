@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ KEY = "secret-of-the-shop"
 
 
 def document(count, **operation):
-    paths = {}
+    paths: dict[str, Any] = {}
     for number in range(count):
         paths[f"/things{number}/{{id}}"] = {
             "get": {"operationId": f"getThing{number}", "summary": f"Reads thing {number}."}
@@ -57,7 +58,7 @@ def call(context):
 def test_without_the_search_the_refusal_names_it(discover):
     with pytest.raises(DiscoveryError) as caught:
         discover(document(300))
-    assert '"search"' in caught.value.fields["options.operations"][0]
+    assert '"search"' in str(caught.value.fields)
 
 
 def test_three_functions_stand_for_all(discover):
@@ -124,7 +125,7 @@ def test_a_document_that_only_reads_has_nothing_to_change(discover):
 def test_even_a_search_has_an_end(discover):
     with pytest.raises(DiscoveryError) as caught:
         discover(document(1_000), search=True)
-    assert "at most 1,000" in caught.value.fields["options.operations"][0]
+    assert "at most 1,000" in str(caught.value.fields)
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None, []])

@@ -128,7 +128,7 @@ def _style(parameter: Json) -> Json:
 
 
 def _schema(parameter: Json) -> Json:
-    schema = {name: parameter[name] for name in _OF_SCHEMA if name in parameter}
+    schema: Json = {name: parameter[name] for name in _OF_SCHEMA if name in parameter}
     if schema.get("type") == "file":
         return {"type": "string", "format": "binary"}
     return schema

@@ -56,11 +56,11 @@ def _refuse(code: str, words: str, *, status: int = 400) -> JsonResponse:
     return JsonResponse({"error": code, "error_description": words}, status=status)
 
 
-class TokenView(BoundedBodyMixin, views.TokenView):  # type: ignore[misc]  # allauth has no types
+class OAuthTokenView(BoundedBodyMixin, views.TokenView):  # type: ignore[misc]  # allauth has no types
     """Gives tokens for a code, or for an older refresh token."""
 
 
-class RevokeView(BoundedBodyMixin, views.RevokeView):  # type: ignore[misc]
+class OAuthRevocationView(BoundedBodyMixin, views.RevokeView):  # type: ignore[misc]
     """Ends a token."""
 
 
