@@ -17,12 +17,12 @@ from chats.context.call_options import CallOptions
 from chats.models import Turn
 from chats.streaming.turn_follower import follow_turn
 from engine.events import Event, TextDelta, ToolStarted, Transcript, take
-from public_api.mcp.in_thread import in_thread
 from public_api.mcp.tool import Json, McpTool, Report, ToolAnswer, object_of, one_line
 from public_api.openai.answerers import NEW_CHAT, assistant_named
 from public_api.openai.growing_answer import Row, citations, show_answer
 from public_api.openai.messages import RequestMessage
 from public_api.services import start_turn
+from tools.calling.in_thread import in_thread
 
 MAX_LISTED: Final = 200
 MAX_QUESTION_CHARS: Final = 100_000
