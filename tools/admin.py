@@ -135,11 +135,13 @@ class ToolAdmin(ReadOnlyAdmin):
             name="tools_tool_call",
         )
         back = path(
-            "connected/", self.admin_site.admin_view(self.connected), name="tools_tool_connected"
+            "connected/",
+            self.admin_site.admin_view(self.finish_connecting),
+            name="tools_tool_connected",
         )
         return [page, back, *super().get_urls()]
 
-    def connected(self, request: HttpRequest) -> HttpResponse:
+    def finish_connecting(self, request: HttpRequest) -> HttpResponse:
         """Take the operator back from a server's page, and connect the tool."""
         if not self.has_operate_permission(request):
             return HttpResponse(status=403)

@@ -21,7 +21,7 @@ _NEVER: Final = frozenset(
 )
 
 
-class OAuthAdapter(DefaultOIDCAdapter):  # type: ignore[misc]  # allauth has no types
+class OAuthAdapter(DefaultOIDCAdapter):
     scope_display = {SCOPE: "Search your libraries and ask your assistants"}
 
     def get_issuer(self) -> str:

@@ -56,16 +56,16 @@ def _refuse(code: str, words: str, *, status: int = 400) -> JsonResponse:
     return JsonResponse({"error": code, "error_description": words}, status=status)
 
 
-class OAuthTokenView(BoundedBodyMixin, views.TokenView):  # type: ignore[misc]  # allauth has no types
+class OAuthTokenView(BoundedBodyMixin, views.TokenView):
     """Gives tokens for a code, or for an older refresh token."""
 
 
-class OAuthRevocationView(BoundedBodyMixin, views.RevokeView):  # type: ignore[misc]
+class OAuthRevocationView(BoundedBodyMixin, views.RevokeView):
     """Ends a token."""
 
 
 @method_decorator(csrf_exempt, name="dispatch")
-class RegistrationView(BoundedBodyMixin, views.ClientRegistrationView):  # type: ignore[misc]
+class RegistrationView(BoundedBodyMixin, views.ClientRegistrationView):
     """Registers an application by what it says of itself (RFC 7591)."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -79,7 +79,7 @@ class RegistrationView(BoundedBodyMixin, views.ClientRegistrationView):  # type:
         return answer
 
 
-class ConsentForm(AuthorizationForm):  # type: ignore[misc]
+class ConsentForm(AuthorizationForm):
     """Asks for which organization the application is let in."""
 
     organization = forms.ChoiceField()
@@ -92,7 +92,7 @@ class ConsentForm(AuthorizationForm):  # type: ignore[misc]
         self.fields["organization"].choices = choices
 
 
-class ConsentView(BoundedBodyMixin, views.AuthorizationView):  # type: ignore[misc]
+class ConsentView(BoundedBodyMixin, views.AuthorizationView):
     """Asks a person whether an application may act for them."""
 
     form_class = ConsentForm

@@ -130,11 +130,11 @@ def test_a_chat_goes_on_where_it_was(address, key, assistant):
 
 
 def test_another_tenants_things_are_not_there(address, alice, mallory, library, assistant):
-    theirs = mallory.new_key(scopes=["mcp"])[1]
+    others = mallory.new_key(scopes=["mcp"])[1]
     document = str(Document.objects.get().pk)
-    assert call(address, theirs, "list_libraries").structured_content == {"libraries": []}
-    assert call(address, theirs, "list_assistants").structured_content == {"assistants": []}
-    found = call(address, theirs, "search_libraries", query=QUESTION)
+    assert call(address, others, "list_libraries").structured_content == {"libraries": []}
+    assert call(address, others, "list_assistants").structured_content == {"assistants": []}
+    found = call(address, others, "search_libraries", query=QUESTION)
     assert found.structured_content["results"] == []
     for tool, arguments in (
         ("search_libraries", {"query": QUESTION, "library_ids": [str(library.pk)]}),
@@ -142,7 +142,7 @@ def test_another_tenants_things_are_not_there(address, alice, mallory, library, 
         ("ask_assistant", {"assistant": "ada", "question": QUESTION}),
         ("ask_assistant", {"assistant": str(assistant.pk), "question": QUESTION}),
     ):
-        refused = call(address, theirs, tool, **arguments)
+        refused = call(address, others, tool, **arguments)
         assert refused.is_error, (tool, refused)
         assert PUMP not in text_of(refused)
         nowhere = "00000000-0000-4000-8000-000000000000"
@@ -154,7 +154,7 @@ def test_another_tenants_things_are_not_there(address, alice, mallory, library, 
             else value
             for name, value in arguments.items()
         }
-        said = text_of(call(address, theirs, tool, **absent))
+        said = text_of(call(address, others, tool, **absent))
         assert said.replace(nowhere, "") == text_of(refused).replace("ada", "").replace(
             str(assistant.pk), ""
         )
@@ -162,10 +162,10 @@ def test_another_tenants_things_are_not_there(address, alice, mallory, library, 
 
 
 def test_a_colleague_sees_what_is_shared_alone(address, alice, bob, library, assistant):
-    theirs = bob.new_key(scopes=["mcp"])[1]
-    assert call(address, theirs, "list_libraries").structured_content == {"libraries": []}
+    others = bob.new_key(scopes=["mcp"])[1]
+    assert call(address, others, "list_libraries").structured_content == {"libraries": []}
     Library.objects.update(shared=True)
-    (seen,) = call(address, theirs, "list_libraries").structured_content["libraries"]
+    (seen,) = call(address, others, "list_libraries").structured_content["libraries"]
     assert seen["id"] == str(library.pk)
 
 

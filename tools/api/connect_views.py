@@ -20,8 +20,8 @@ from tools.connections.authorizing import (
     begin_connecting,
     end_connecting,
     organization_of_state,
-    store_tokens,
 )
+from tools.connections.tokens import store_tokens
 from tools.models import Tool
 
 
@@ -49,7 +49,8 @@ class ConnectView(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, tool_id: UUID) -> Response:
         """Disconnect a tool: its tokens are deleted."""
-        store_tokens(get_writable(Tool, principal_of(request), tool_id), "")
+        tool = get_writable(Tool, principal_of(request), tool_id)
+        store_tokens(tool.pk, tool.organization_id, None)
         return Response(status=204)
 
 

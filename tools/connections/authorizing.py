@@ -15,14 +15,13 @@ from django.core.cache import cache
 from accounts.principal import Principal
 from accounts.tenancy.access import get_writable
 from amber.lib.database.connections import release_connections
-from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import FetchError
 from amber.lib.errors import AmberError, Invalid, Unavailable
 from amber.lib.secrets import DecryptError, SecretKeyError, decrypt, encrypt, sha256_hex
 from tools.connections.places import place_for
 from tools.connections.refreshing import refresh
-from tools.connections.tokens import uses_oauth
-from tools.keys import decrypt_api_key, encrypt_tokens
+from tools.connections.tokens import store_tokens, uses_oauth
+from tools.keys import decrypt_api_key
 from tools.models import Tool
 
 KEPT_SECONDS: Final = 600
@@ -109,16 +108,9 @@ def end_connecting(
             tokens = _run(exchange(pending, code))
         except TokenRefused as refusal:
             raise Invalid(str(refusal)) from None
-        store_tokens(tool, orjson.dumps(tokens).decode())
+        store_tokens(tool.pk, tool.organization_id, tokens)
         refresh([tool])
     return tool
-
-
-def store_tokens(tool: Tool, tokens: str) -> None:
-    """Write the tokens; an empty text disconnects the tool."""
-    encrypt_tokens(tool, tokens)
-    with for_whole_organization():
-        Tool.objects.filter(pk=tool.pk).update(oauth_sealed=tool.oauth_sealed)
 
 
 def _taken(principal: Principal, state: str) -> dict[str, Any]:

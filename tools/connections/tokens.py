@@ -55,7 +55,10 @@ def renewal_of(tool: Tool) -> Renewal:
 
 async def _token(tool_id: UUID, organization_id: UUID, url: str, stale: str) -> str:
     """Return an access token. Raises CredentialError."""
-    load = partial(in_thread, _load, tool_id, organization_id, url)
+
+    async def load() -> Tokens:
+        return await in_thread(_load, tool_id, organization_id, url)
+
     tokens = await load()
     if _is_good(tokens, stale):
         return str(tokens["access_token"])
@@ -91,15 +94,17 @@ async def _wait(load: Callable[[], Awaitable[Tokens]], stale: str) -> str:
 
 async def _renew(tool_id: UUID, organization_id: UUID, tokens: Tokens) -> Tokens:
     """Renew the tokens and store them. Raises CredentialError."""
-    authorization = await asyncio.to_thread(import_module, "tools.mcp.authorization")
+    await asyncio.to_thread(import_module, "tools.mcp.authorization")  # with the SDK 0.3 s
+    from tools.mcp.authorization import TokenRefused, renew
+
     try:
-        new: Tokens = await authorization.renew(tokens)
-    except authorization.TokenRefused as refusal:
-        await in_thread(_store, tool_id, organization_id, None)
+        new = await renew(tokens)
+    except TokenRefused as refusal:
+        await in_thread(store_tokens, tool_id, organization_id, None)
         raise CredentialError(str(refusal)) from None
     except (FetchError, UnsafeAddress) as error:
         raise CredentialError(f"The tool's token could not be renewed. {error.message}") from None
-    await in_thread(_store, tool_id, organization_id, new)
+    await in_thread(store_tokens, tool_id, organization_id, new)
     return new
 
 
@@ -119,8 +124,8 @@ def _load(tool_id: UUID, organization_id: UUID, url: str) -> Tokens:
     return tokens
 
 
-def _store(tool_id: UUID, organization_id: UUID, tokens: Tokens | None) -> None:
-    """Write the tokens into the tool's row; None removes them."""
+def store_tokens(tool_id: UUID, organization_id: UUID, tokens: Tokens | None) -> None:
+    """Write the tokens into the tool's row; None disconnects it."""
     tool = Tool(pk=tool_id, organization_id=organization_id)
     encrypt_tokens(tool, orjson.dumps(tokens).decode() if tokens else "")
     with for_whole_organization():

@@ -221,7 +221,7 @@ async def _client(server: OAuthMetadata, wanted: WantedAuthorization) -> Json:
             "Applications cannot register themselves there. Register Amber by hand, with the address "
             f"{wanted.returns_to}, and enter the client's id in options.auth.client_id."
         )
-    about = {
+    about: Json = {
         "client_name": "Amber",
         "redirect_uris": [wanted.returns_to],
         "grant_types": ["authorization_code", "refresh_token"],
@@ -280,10 +280,10 @@ def _check_page(page: str) -> None:
 
 
 def _is_within(url: str, resource: str) -> bool:
-    ours, theirs = urlsplit(url), urlsplit(resource)
-    path = theirs.path.rstrip("/")
-    is_same = (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
-    return is_same and (ours.path.rstrip("/") == path or ours.path.startswith(f"{path}/"))
+    called, named = urlsplit(url), urlsplit(resource)
+    path = named.path.rstrip("/")
+    is_same = (called.scheme, called.netloc.lower()) == (named.scheme, named.netloc.lower())
+    return is_same and (called.path.rstrip("/") == path or called.path.startswith(f"{path}/"))
 
 
 def _fault(words: str) -> DiscoveryError:

@@ -111,8 +111,11 @@ class OAuthService:
             asked = self.codes.pop(form["code"], None)
             digest = hashlib.sha256(form["code_verifier"].encode()).digest()
             challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-            is_good = asked is not None and asked["code_challenge"] == challenge
-            is_good = is_good and asked["client_id"] == form["client_id"]
+            is_good = (
+                asked is not None
+                and asked["code_challenge"] == challenge
+                and asked["client_id"] == form["client_id"]
+            )
         else:
             is_good = self.refresh.pop(form["refresh_token"], None) == form["client_id"]
         if not is_good or form["resource"] != f"{self.root}/mcp":
