@@ -20,6 +20,7 @@ SWALLOWS_EVERYTHING = {
         "amber/lib/workers/guard.py",
         "chats/running/runner.py",
         "libraries/ingestion/indexing.py",
+        "public_api/mcp/server.py",
         "tools/calling/toolbox.py",
     ),
 }
