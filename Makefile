@@ -25,9 +25,11 @@ test: installed-dev  ## The whole test suite; servers are started for it
 habits: installed-dev  ## Write the table of habits in docs/providers.md as the test finds them
 	AMBER_WRITE_HABITS=1 $(BIN)/python -m pytest -p tests.services tests/e2e/test_meet_habits.py
 
-test-mcp: installed-dev  ## MCP tools against the reference server of the protocol's authors (needs npm)
-	npm install --silent --no-audit --no-fund --prefix var/mcp @modelcontextprotocol/server-everything@2026.8.31
-	$(BIN)/python -m pytest -p tests.services tools/tests/test_use_everything_server.py
+# The newest conformance suite that runs with Node 20.
+test-mcp: installed-dev  ## MCP tools and the MCP server against what the protocol's authors have for it (needs npm)
+	npm install --silent --no-audit --no-fund --prefix var/mcp @modelcontextprotocol/server-everything@2026.8.31 \
+	@modelcontextprotocol/conformance@0.1.10
+	$(BIN)/python -m pytest -p tests.services tools/tests/test_use_everything_server.py public_api/tests/test_keep_to_mcp.py
 
 test-clients: installed-dev clients  ## Other people's clients against /v1; what cannot be installed is skipped
 	@rm -rf var/clients/said && mkdir -p var/clients/said

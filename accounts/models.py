@@ -345,6 +345,7 @@ class Scope(models.TextChoices):
     READ = "read", "GET under /api/v1"
     WRITE = "write", "every other method under /api/v1"
     PUBLIC = "public", "the public API: /v1, /chat"
+    MCP = "mcp", "the MCP server: /mcp"
 
 
 class ApiKey(TenantRow):
@@ -353,7 +354,8 @@ class ApiKey(TenantRow):
     `assistant_id` (a plain id: `assistants` is a layer above) limits it to one assistant. `prefix`
     is the beginning of the key, so that people recognise it. `scopes` are names of
     docs/accounts.md. `lineage_id` is the id of the first key it was rotated from, and null for a
-    first one.
+    first one. `oauth_client` is the id of the application that the key stands for
+    (`accounts.sign_in.applications`): nobody knows such a key, the application's tokens act as it.
     """
 
     name = models.CharField(max_length=200)
@@ -374,6 +376,7 @@ class ApiKey(TenantRow):
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     lineage_id = models.UUIDField(null=True, blank=True)
+    oauth_client = models.CharField(max_length=100, blank=True, default="")
 
     objects = ApiKeyQuerySet.as_manager()
 
@@ -382,6 +385,11 @@ class ApiKey(TenantRow):
         indexes = [
             models.Index(fields=["organization", "-created_at"], name="api_key_org"),
             GinIndex(fields=["origins"], name="api_key_origins"),
+            models.Index(
+                fields=["user", "oauth_client"],
+                condition=~Q(oauth_client=""),
+                name="api_key_application",
+            ),
         ]
 
     def __str__(self) -> str:

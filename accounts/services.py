@@ -25,6 +25,8 @@ from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
 from accounts.models import GRANTS, ApiKey, Invitation, Membership, Organization, Role, User
 from accounts.principal import Actor, Principal
+from accounts.sign_in.applications import SCOPE as OAUTH_SCOPE
+from accounts.sign_in.applications import end_tokens, key_of_application
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
 from amber.lib.database.rows import Row
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
@@ -33,6 +35,7 @@ from amber.lib.secrets import is_well_formed, new_api_key, prefix_of, sha256_hex
 INVITATION_LIFETIME = timedelta(days=7)
 """Long enough for a holiday weekend, short enough that a forgotten mail is harmless."""
 
+MAX_KEY_NAME_CHARS = 200
 INVITATION_TOKEN_BYTES = 32
 _NOT_OPEN = (
     "This invitation is not open. It may have been used, withdrawn or expired, or its sender may "
@@ -291,6 +294,7 @@ def create_api_key(
     origins: Sequence[str] = (),
     expires_at: datetime | None = None,
     secret: str = "",
+    oauth_client: str = "",
 ) -> tuple[ApiKey, str]:
     """Return a key that acts for `user`, and its text. `secret` is the text to use, new if empty.
 
@@ -309,6 +313,7 @@ def create_api_key(
         scopes=list(scopes),
         origins=list(origins),
         expires_at=expires_at,
+        oauth_client=oauth_client,
     )
     try:
         with transaction.atomic(durable=True):
@@ -333,9 +338,11 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta, by: Actor) -> tuple[ApiKe
     """Return a successor with the same rights, and its text. The old key works `overlap` longer.
 
     If the old key has an expiry date, the new one lives as long. Raises Conflict (the key does
-    not work any more).
+    not work any more, or stands for an application).
     """
     key = _lock_live_key(key)
+    if key.oauth_client:
+        raise Conflict("This key stands for an application, which renews its tokens itself.")
     now = timezone.now()
     secret = new_api_key()
     successor = ApiKey.objects.create(
@@ -363,7 +370,30 @@ def revoke_api_key(key: ApiKey, *, by: Actor) -> ApiKey:
     key = ApiKey.objects.select_for_update().get(pk=key.pk)
     if key.revoked_at is None:
         _save_changes(key, {"revoked_at": timezone.now()})
+        if key.oauth_client:
+            end_tokens(key.user_id, key.oauth_client)
         _record_key(by, AuditAction.KEY_REVOKED, key)
+    return key
+
+
+def let_application_in(
+    user: User, *, organization: Organization, client_id: str, name: str, by: Actor
+) -> ApiKey:
+    """Return the key that the application stands behind from now on: the one it has in this
+    organization, or a new one. It leaves any other organization of the person's.
+    """
+    for key in key_of_application(user, client_id):
+        if key.organization_id == organization.pk:
+            return key
+        revoke_api_key(key, by=by)
+    key, _ = create_api_key(
+        user,
+        organization=organization,
+        name=name[:MAX_KEY_NAME_CHARS] or "Application",
+        by=by,
+        scopes=[OAUTH_SCOPE],
+        oauth_client=client_id,
+    )
     return key
 
 

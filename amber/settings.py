@@ -28,6 +28,7 @@ CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_HEADERS = [
     *("accept", "authorization", "content-type", "idempotency-key", "last-event-id"),
     *("x-csrftoken", "x-request-id", "x-requested-with", "x-amber-chat-id"),
+    *("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name"),
     # What OpenAI's own clients send along from a browser.
     *("openai-organization", "openai-project", "openai-beta", "user-agent"),
     *(f"x-stainless-{name}" for name in ("arch", "lang", "os", "package-version", "runtime")),
@@ -37,7 +38,7 @@ CORS_ALLOW_HEADERS = [
     ),
 ]
 CORS_EXPOSE_HEADERS = [
-    *("X-Request-Id", "Retry-After", "Location", "X-Amber-Chat-Id"),
+    *("X-Request-Id", "Retry-After", "Location", "X-Amber-Chat-Id", "WWW-Authenticate"),
     "X-Amber-Ignored-Parameters",
     *("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
 ]
@@ -174,6 +175,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
+    "allauth.idp.oidc",
     "rest_framework",
     "amber",
     "accounts",
@@ -300,6 +302,12 @@ HEADLESS_FRONTEND_URLS = {
         "socialaccount_login_error": "login-error",
     }.items()
 }
+# Applications that people let in by OAuth (accounts/auth_pages/oauth_pages.py): each registers itself.
+IDP_OIDC_ADAPTER = "accounts.auth_pages.oauth_adapter.OAuthAdapter"
+IDP_OIDC_DCR_ENABLED = True
+IDP_OIDC_DCR_REQUIRES_INITIAL_ACCESS_TOKEN = False
+IDP_OIDC_REFRESH_TOKEN_EXPIRES_IN = 30 * 24 * 3_600
+IDP_OIDC_RATE_LIMITS = {"client_registration": "10/m/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = env.integer("AMBER_TRUSTED_PROXIES", 0)
 CSRF_FAILURE_VIEW = "amber.lib.rest.api.csrf_failure"
 CSRF_COOKIE_HTTPONLY = False

@@ -14,8 +14,9 @@ from django.http import HttpRequest
 from accounts.models import ApiKey
 from amber.lib.database.tenant import across_tenants
 
-PATHS: Final = ("/chat", "/v1/")
-GUEST_PATHS: Final = ("/api/v1/public/",)
+PATHS: Final = ("/chat", "/v1/", "/mcp")
+GUEST_PATHS: Final = ("/api/v1/public/", "/identity/o/api/")
+"""For guests, and for applications that get themselves tokens: no cookie counts there."""
 MAX_ORIGIN_CHARS: Final = 300
 
 

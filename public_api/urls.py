@@ -4,6 +4,8 @@ from django.urls import include, path
 
 from public_api.completions.view import CompletionsView
 from public_api.embeddings.view import EmbeddingsView
+from public_api.mcp.metadata import describe_resource
+from public_api.mcp.view import McpView
 from public_api.openai.models_view import OpenAIModelsView, OpenAIModelView
 from public_api.responses.views import (
     CancelResponseView,
@@ -16,6 +18,9 @@ from public_api.views import ChatProxyView
 app_name = "public_api"
 
 urlpatterns = [
+    path("mcp", McpView.as_view(), name="mcp"),
+    path(".well-known/oauth-protected-resource", describe_resource, name="resource"),
+    path(".well-known/oauth-protected-resource/mcp", describe_resource, name="mcp-resource"),
     path("chat", ChatProxyView.as_view(), name="chat"),
     path("api/v1/", include("public_api.guests.urls")),
     path("api/v1/", include("public_api.webhooks.urls")),

@@ -10,6 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 PREFIXES = ("api/v1/", "chat")
 OPENAI_PREFIX = "v1/"
 AUTH_PREFIX = "_allauth/"
+APPLICATION_PREFIXES = ("mcp", ".well-known/", "identity/")
 METHODS = ("get", "post", "put", "patch", "delete")
 _PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
 
@@ -51,6 +52,11 @@ def all_routes() -> list[Route]:
 def openai_routes() -> list[Route]:
     """Those that speak OpenAI's protocol: other errors, and keys alone."""
     return _beginning_with((OPENAI_PREFIX,))
+
+
+def application_routes() -> list[Route]:
+    """The MCP server's, and those by which applications get tokens for it."""
+    return _beginning_with(APPLICATION_PREFIXES)
 
 
 def auth_routes() -> list[Route]:

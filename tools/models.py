@@ -31,7 +31,8 @@ class Tool(TenantRow):
     tool. `tried_at` is the last attempt to refresh, `refreshed_at` the last success.
     `discovery_url` is empty for an OpenAPI document that was pasted. `options` depend on the kind,
     except `ask_first`: names of functions that a person must approve before each call, and `trusted`:
-    names of those that need no guard against what strangers wrote.
+    names of those that need no guard against what strangers wrote. `oauth_sealed` holds the tokens of
+    a tool that is connected by OAuth (`tools.connections.tokens`).
     """
 
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -40,6 +41,7 @@ class Tool(TenantRow):
     kind = models.CharField(max_length=10, choices=ToolKind.choices, default=ToolKind.DISCOVERY)
     discovery_url = models.TextField(blank=True, default="")
     api_key_sealed = models.TextField(blank=True, default="", editable=False)
+    oauth_sealed = models.TextField(blank=True, default="", editable=False)
     data = models.JSONField(default=dict, blank=True)
     options = models.JSONField(default=dict, blank=True)
     shared = models.BooleanField(default=False)

@@ -19,6 +19,7 @@ from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from accounts.tenant_rows import Right
 from amber.lib.database.tenant import for_whole_organization
+from amber.lib.egress import installation_policy
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
 from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
@@ -27,6 +28,7 @@ from tools.connections.inspection import discover
 from tools.connections.places import place_for
 from tools.connections.refreshing import check_key_stays, discovery_columns, question_of, refresh
 from tools.connections.sources import source_of
+from tools.connections.tokens import NOT_CONNECTED, uses_oauth
 from tools.keys import encrypt_api_key
 from tools.models import PastedDocument, Tool, ToolKind
 from tools.source import Discovered
@@ -37,7 +39,7 @@ NO_NAME: Final = "Tool"
 
 _COLUMNS: Final = (
     *("name", "description", "discovery_url", "api_key_sealed", "options", "shared"),
-    *("data", "warnings", "last_error", "refreshed_at", "tried_at"),
+    *("data", "warnings", "last_error", "refreshed_at", "tried_at", "oauth_sealed"),
 )
 
 
@@ -67,8 +69,11 @@ def create_tool(
     _check_address(tool, document)
     tool.options = _validate_options(tool, given.get("options", {}))
     encrypt_api_key(tool, given.get("api_key", ""))
-    with place_for(tool.organization_id):
-        _apply_discovery(tool, discover(question_of(tool, document=document)))
+    if uses_oauth(tool):
+        _await_connection(tool)
+    else:
+        with place_for(tool.organization_id):
+            _apply_discovery(tool, discover(question_of(tool, document=document)))
     _check_named(tool)
     _insert(tool, document, claim, by=principal.actor)
     return tool
@@ -92,7 +97,11 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
         wanted.options = _validate_options(wanted, changes["options"])
     if "api_key" in changes:
         encrypt_api_key(wanted, changes["api_key"])
-    if document or _leads_elsewhere(tool, wanted):
+    if uses_oauth(wanted) and _leads_elsewhere(tool, wanted):
+        wanted.oauth_sealed = ""
+        _await_connection(wanted)
+    elif document or _leads_elsewhere(tool, wanted):
+        wanted.oauth_sealed = ""
         _ask_again(
             tool,
             wanted,
@@ -244,6 +253,17 @@ def _ask_again(tool: Tool, wanted: Tool, *, document: str, keeps_key: bool) -> N
     if keeps_key:
         check_key_stays(tool, question, found.data)
     _apply_discovery(wanted, found)
+
+
+def _await_connection(tool: Tool) -> None:
+    """Set a tool that its owner must connect before its server says what it offers, without saving.
+
+    Raises UnsafeAddress.
+    """
+    url = installation_policy().check_url(tool.discovery_url)
+    tool.name = tool.name or url.host or NO_NAME
+    tool.data, tool.warnings, tool.refreshed_at = {"functions": []}, [], None
+    tool.last_error, tool.tried_at = NOT_CONNECTED, timezone.now()
 
 
 def _apply_discovery(tool: Tool, found: Discovered) -> None:

@@ -5,7 +5,7 @@ Each kind of tool implements `Source` (`tools.discovery.source`, `tools.openapi.
 it is given a `Connection` and what discovery last found (`Discovered.data`, stored in `Tool.data`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
@@ -28,7 +28,8 @@ class DiscoveryError(Invalid):
 class Connection:
     """The address of a tool's service and how to speak to it. `options` are the tool's, validated.
 
-    `api_key` is in the clear: never log or store it.
+    `api_key` is in the clear: never log or store it. `renew` gives a token instead, where there is
+    one: not the one that it is told was refused. It raises CredentialError.
     """
 
     url: str
@@ -36,6 +37,7 @@ class Connection:
     options: Mapping[str, Any] = field(default_factory=dict)
     tool_id: UUID | None = None
     name: str = ""
+    renew: Callable[[str], Awaitable[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class ToolSummaryWire(TypedDict):
     description: Annotated[str, "The service's own description."]
     discovery_url: Annotated[str, "Empty for a pasted document."]
     has_api_key: bool
+    is_connected: Annotated[bool | None, "Whether it is connected by OAuth; null for others."]
     options: dict[str, Any]
     shared: bool
     access: Annotated[str, Right, ACCESS]
@@ -80,6 +81,7 @@ def summary_wire(tool: Tool, function_names: list[str], access: Right) -> ToolSu
         "description": tool.description,
         "discovery_url": tool.discovery_url,
         "has_api_key": bool(tool.api_key_sealed),
+        "is_connected": _is_connected(tool),
         "options": tool.options,
         "shared": tool.shared,
         "access": access,
@@ -108,6 +110,12 @@ def call_wire(record: ToolCallRecord) -> CallRecordWire:
         "turn_id": write_id(record.turn_id),
         "created_at": write_time(record.created_at),
     }
+
+
+def _is_connected(tool: Tool) -> bool | None:
+    auth = tool.options.get("auth")
+    uses_oauth = isinstance(auth, dict) and auth.get("type") == "oauth"
+    return bool(tool.oauth_sealed) if uses_oauth else None
 
 
 def _function_wire(function: dict[str, Any]) -> FunctionWire:

@@ -76,10 +76,17 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
             "last_used_at",
             "revoked_at",
             "rotated_from_id",
+            "oauth_client",
             "created_at",
             "updated_at",
         ]
         read_only_fields = fields
+        extra_kwargs = {
+            "oauth_client": {
+                "help_text": "The id of the application that acts as this key, by OAuth. Empty for "
+                "others."
+            }
+        }
 
 
 class IssuedApiKeySerializer(ApiKeySerializer):

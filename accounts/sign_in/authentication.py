@@ -25,6 +25,7 @@ from accounts.audit.actors import client_address
 from accounts.models import ApiKey, Membership, Scope, User
 from accounts.principal import BrowserSession, Principal
 from accounts.registry import PublicAssistant, public_assistant
+from accounts.sign_in.applications import key_hash_of_token
 from accounts.sign_in.guest_tokens import looks_like_guest_token, read_guest_token
 from accounts.sign_in.rates import spend_request
 from amber.lib.database.cached_sql import cache_sql
@@ -48,12 +49,17 @@ _LAST_USED_STEP = timedelta(minutes=1)
 
 
 def authenticate(
-    request: HttpRequest, *, scope: Scope | None = None, for_guests: bool = False
+    request: HttpRequest,
+    *,
+    scope: Scope | None = None,
+    for_guests: bool = False,
+    for_applications: bool = False,
 ) -> Principal | None:
     """Return who is asking, or None when the request carries no credential.
 
     `scope` is what a key needs for this request: by default `read` or `write`, by the method.
-    `for_guests`: the address is for guests only; sessions are not looked at.
+    `for_guests`: the address is for guests only; sessions are not looked at. `for_applications`: it
+    takes tokens of OAuth, too (`accounts.sign_in.applications`).
     Cost: one query for a key or a guest; for a session two, and Django's for the session's own row.
     Reads the database: call it through `sync_to_async` in an async view.
     Raises NotAuthenticated for a credential that is not valid, Forbidden for a session's unsafe
@@ -62,7 +68,7 @@ def authenticate(
     header = request.headers.get("Authorization")
     if header is not None:
         with across_tenants():
-            principal = _by_header(header, request, scope)
+            principal = _by_header(header, request, scope, for_applications=for_applications)
         if for_guests != (principal.guest_id is not None):
             raise Forbidden(_GUESTS_ONLY if for_guests else _NOT_FOR_GUESTS)
         return _admit(request, principal)
@@ -106,14 +112,18 @@ def principal_in(principal: Principal, organization_id: UUID) -> Principal:
     return there
 
 
-def _by_header(header: str, request: HttpRequest, scope: Scope | None) -> Principal:
+def _by_header(
+    header: str, request: HttpRequest, scope: Scope | None, *, for_applications: bool
+) -> Principal:
     scheme, _, secret = header.partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer":
         raise NotAuthenticated(code="invalid_credential")
     if looks_like_guest_token(secret):
         return _by_guest_token(secret, request)
-    key, principal = _by_key(secret, request)
+    is_token = for_applications and not is_well_formed(secret)
+    key = _key_of_token(secret, request) if is_token else _key(secret)
+    principal = _principal_of_key(key, request)
     _check_limits(key, request, scope)
     _touch(key)
     return principal
@@ -141,17 +151,31 @@ def check_page(assistant: PublicAssistant, request: HttpRequest) -> None:
         raise Forbidden("This assistant may not be used from pages of this origin.")
 
 
-def _by_key(secret: str, request: HttpRequest) -> tuple[ApiKey, Principal]:
+def _key(secret: str) -> ApiKey:
     if not is_well_formed(secret):
         raise NotAuthenticated(code="invalid_credential")
     found = _live_keys(sha256=sha256_hex(secret))
     if not found:
         raise NotAuthenticated(code="invalid_credential")
     (key,) = found
-    return key, Principal(
+    return key
+
+
+def _key_of_token(token: str, request: HttpRequest) -> ApiKey:
+    """Return the key that the application stands behind. Two queries, and the key's."""
+    sha256 = key_hash_of_token(token, request)
+    found = _live_keys(sha256=sha256) if sha256 else ()
+    if not found:
+        raise NotAuthenticated(code="invalid_credential")
+    (key,) = found
+    return key
+
+
+def _principal_of_key(key: ApiKey, request: HttpRequest) -> Principal:
+    return Principal(
         organization_id=key.organization_id,
         user=key.user,
-        role=key.role,  # type: ignore[attr-defined]  # the annotation above
+        role=key.role,  # type: ignore[attr-defined]  # the annotation of `_live_keys`
         key=key,
         assistant_id=key.assistant_id,
         find_address=partial(client_address, request),
@@ -241,9 +265,15 @@ class PrincipalAuthentication(BaseAuthentication):
 
     scope: ClassVar[Scope | None] = None
     for_guests: ClassVar[bool] = False
+    for_applications: ClassVar[bool] = False
 
     def authenticate(self, request: Request) -> tuple[User | None, Principal] | None:
-        principal = authenticate(request._request, scope=self.scope, for_guests=self.for_guests)
+        principal = authenticate(
+            request._request,
+            scope=self.scope,
+            for_guests=self.for_guests,
+            for_applications=self.for_applications,
+        )
         return (principal.user, principal) if principal else None
 
     def authenticate_header(self, request: Request) -> str:

@@ -11,7 +11,10 @@ from django.http.response import HttpResponseBase
 
 from amber.lib.database.tenant import NOBODY, across_tenants, as_tenant, current_tenant
 
-ACROSS_TENANTS: Final = ("/admin/", "/_allauth/", "/accounts/", "/readyz", "/metrics")
+ACROSS_TENANTS: Final = (
+    *("/admin/", "/_allauth/", "/accounts/", "/identity/"),
+    *("/readyz", "/metrics"),
+)
 """Beginnings of the addresses that are served over the system's connection."""
 
 

@@ -45,6 +45,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "forget_idempotency_keys": Schedule(
         600, "accounts.tenancy.idempotency.forget_idempotency_keys"
     ),
+    "forget_unused_applications": Schedule(3_600, "accounts.sign_in.applications.forget_unused"),
     "delete_expired_files": Schedule(600, "libraries.files.storage.delete_expired_files"),
     "forget_dead_workers": Schedule(600, "operations.maintenance.heartbeats.forget_dead_workers"),
     "tend_indexes": Schedule(60, "libraries.embedding.vector_index.tend_indexes"),

@@ -9,6 +9,7 @@ from amber.lib.errors import Unavailable
 from amber.lib.secrets import DecryptError, SecretKeyError
 from tools.calling.recorded import EVERY_FUNCTION, RecordedTool
 from tools.connections.sources import source_of
+from tools.connections.tokens import renewal_of, uses_oauth
 from tools.keys import decrypt_api_key
 from tools.models import Tool
 from tools.protocol import OfferedTool
@@ -17,6 +18,14 @@ from tools.source import Connection
 
 def connection_of(tool: Tool) -> Connection:
     """Return the tool's connection. Raises Unavailable if the key cannot be decrypted."""
+    if uses_oauth(tool):
+        return Connection(
+            url=tool.discovery_url,
+            options=tool.options,
+            tool_id=tool.pk,
+            name=tool.name,
+            renew=renewal_of(tool),
+        )
     try:
         api_key = decrypt_api_key(tool)
     except (DecryptError, SecretKeyError) as error:

@@ -19,9 +19,15 @@ from amber.lib.errors import Invalid
 from engine.tools import ToolSpec
 from tools.mcp.listing import discover_functions
 from tools.mcp.results import output_of
-from tools.mcp.terms import LineOptions, McpServer, SessionFault
+from tools.mcp.terms import LineOptions, McpServer, ServerListing, SessionFault
 from tools.outgoing.answers import mask_secrets
-from tools.outgoing.auth import CredentialError, auth_headers, secrets_in, validate_auth
+from tools.outgoing.auth import (
+    HEADER_KINDS,
+    CredentialError,
+    auth_headers,
+    secrets_in,
+    validate_auth,
+)
 from tools.outgoing.requests import (
     MAX_TRIES,
     PAUSE_SECONDS,
@@ -37,6 +43,8 @@ CALL_SECONDS: Final = 600.0
 """Never reached, as the toolbox sets an earlier deadline (`tools.calling.toolbox`)."""
 
 MAX_ASK_FIRST: Final = 500
+MAX_OAUTH_CHARS: Final = 1_000
+_UNAUTHORIZED: Final = 401
 KNOWN_OPTIONS: Final = frozenset({"auth", "ask_first"})
 
 
@@ -49,7 +57,7 @@ class MCPSource:
             raise Invalid(fields={f"options.{unknown}"[:200]: ["There is no such option."]})
         checked: dict[str, Any] = {}
         if "auth" in options:
-            checked["auth"] = validate_auth(options["auth"])
+            checked["auth"] = _validate_auth(options["auth"])
         if "ask_first" in options:
             checked["ask_first"] = _validate_names(options["ask_first"])
         return checked
@@ -57,13 +65,16 @@ class MCPSource:
     async def discover(self, connection: Connection) -> Discovered:
         """List the server's tools. Raises DiscoveryError, UnsafeAddress, FetchError."""
         await _load_sdk()
-        from tools.mcp.session import list_tools
-
         try:
-            server = McpServer(connection.url, _line(connection))
-            listing = await list_tools(server, seconds=DISCOVERY_SECONDS)
+            given = await _with_token(connection)
+            try:
+                listing = await _listing(given)
+            except SessionFault as fault:
+                if fault.status != _UNAUTHORIZED or given.renew is None:
+                    raise
+                listing = await _listing(await _with_token(connection, stale=given.api_key))
         except CredentialError as error:
-            raise DiscoveryError(fields={"api_key": [str(error)]}) from None
+            raise DiscoveryError(str(error), fields={"api_key": [str(error)]}) from None
         except SessionFault as fault:
             raise _discovery_error(fault) from None
         found = discover_functions(listing, connection.url)
@@ -108,15 +119,29 @@ class MCPFunction:
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         try:
-            line = _line(
-                self.connection,
-                call_headers={"Idempotency-Key": context.call_key} if context.call_id else {},
-                exchanges=context.exchanges,
-            )
+            connection = await _with_token(self.connection)
+            try:
+                return await self._call(connection, arguments, context)
+            except ServiceError as error:
+                # A 401 says that the call was not made.
+                if error.status != _UNAUTHORIZED or connection.renew is None:
+                    raise
+                connection = await _with_token(self.connection, stale=connection.api_key)
+                return await self._call(connection, arguments, context)
         except CredentialError as error:
             raise ServiceError(
                 "The tool's service cannot be reached: its key is not usable.", detail=str(error)
             ) from None
+
+    async def _call(
+        self, connection: Connection, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolOutput:
+        """Call the tool with this key. Raises ToolError, CredentialError."""
+        line = _line(
+            connection,
+            call_headers={"Idempotency-Key": context.call_key} if context.call_id else {},
+            exchanges=context.exchanges,
+        )
         result = await self._result(arguments, line)
         output = output_of(result, self.spec.name)
         text = mask_secrets(output.text, line.secrets)
@@ -139,6 +164,13 @@ class MCPFunction:
                     raise _service_error(fault, line.secrets) from None
             await asyncio.sleep(PAUSE_SECONDS * 2 ** (number - 1) * (1 + random.random()))
         raise AssertionError("the last try returns or raises")
+
+
+async def _listing(connection: Connection) -> ServerListing:
+    """List the server's tools. Raises CredentialError, SessionFault."""
+    from tools.mcp.session import list_tools
+
+    return await list_tools(McpServer(connection.url, _line(connection)), seconds=DISCOVERY_SECONDS)
 
 
 async def _load_sdk() -> None:
@@ -202,6 +234,25 @@ def _is_unknown(fault: SessionFault) -> bool:
     return (
         fault.has_called and not is_answered and getattr(fault.cause, "reason", "") != "too_large"
     )
+
+
+def _validate_auth(auth: Any) -> dict[str, str]:
+    """Return the option as it is stored. Raises Invalid."""
+    if not isinstance(auth, Mapping) or auth.get("type") != "oauth":
+        return validate_auth(auth, (*HEADER_KINDS, "oauth"))
+    for name, value in auth.items():
+        if name not in ("type", "client_id", "scope"):
+            raise Invalid(fields={f"options.auth.{name}"[:200]: ["There is no such option."]})
+        if not isinstance(value, str) or len(value) > MAX_OAUTH_CHARS or not value.isprintable():
+            raise Invalid(fields={f"options.auth.{name}": ["Must be a plain text."]})
+    return dict(auth)
+
+
+async def _with_token(connection: Connection, stale: str = "") -> Connection:
+    """Return the connection with a token, if it needs one. Raises CredentialError."""
+    if connection.renew is None:
+        return connection
+    return replace(connection, api_key=await connection.renew(stale))
 
 
 def _validate_names(names: Any) -> list[str]:

@@ -1,15 +1,17 @@
 """Turn what an HTTP service answered into a call's result: text for the model, or a file.
 
 A status other than 2xx is a ServiceError with the status and the beginning of what the service
-said; the model often knows what to do with that.
+said; the model often knows what to do with that. The tool's key is masked in every text.
 """
 
 import http
 import mimetypes
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from amber.lib.egress import Response
+from tools.outgoing.answers import mask_secrets
 from tools.outgoing.requests import ServiceError
 from tools.protocol import ProducedFile, ToolOutput
 
@@ -22,20 +24,21 @@ _TEXT_TYPE = re.compile(
 _FILE_NAME = re.compile(r'filename="?([^";\r\n]{1,200})"?', re.IGNORECASE)
 
 
-def output_of(answer: Response, *, function: str) -> ToolOutput:
+def output_of(answer: Response, *, function: str, secrets: Sequence[str] = ()) -> ToolOutput:
     """Return the answer as a result. Raises ServiceError for a status other than 2xx."""
     if not answer.is_success:
-        raise ServiceError(_failure(answer), status=answer.status)
+        raise ServiceError(_failure(answer, secrets), status=answer.status)
     if not answer.body:
         return ToolOutput(f"Done: the service answered {_status(answer)} without content.")
     if _is_text(answer):
-        return ToolOutput(answer.text())
+        return ToolOutput(mask_secrets(answer.text(), secrets))
     file = ProducedFile(_file_name(answer, function), answer.mime_type, answer.body)
     return ToolOutput("", files=(file,))
 
 
-def _failure(answer: Response) -> str:
+def _failure(answer: Response, secrets: Sequence[str]) -> str:
     said = answer.text().strip() if answer.body and _is_text(answer) else ""
+    said = mask_secrets(said, secrets)
     if len(said) > MAX_ERROR_CHARS:
         said = f"{said[:MAX_ERROR_CHARS]}…"
     return f"The service answered {_status(answer)}{f': {said}' if said else '.'}"

@@ -1,20 +1,23 @@
-"""Read an OpenAPI 3.0, 3.1 or 3.2 document of a stranger's bytes, and resolve `$ref` in it.
+"""Read an OpenAPI 3.0, 3.1 or 3.2 document of a stranger's bytes, and resolve `$ref` in it. One of
+Swagger 2.0 is turned into OpenAPI 3.0.
 
 The bytes are JSON or YAML (https://spec.openapis.org/oas/v3.1.0#format). A reference leads to
 another place in the same document or nowhere: nothing is ever fetched for one.
 
-What is too large, too deep or not OpenAPI 3 is refused.
+What is too large, too deep or neither is refused.
 """
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
 import orjson
 
 from amber.lib.json_text.depth import is_deeper
-from tools.openapi.plain_yaml import YamlError, read_yaml
+from tools.openapi.reading.plain_yaml import YamlError, read_yaml
+from tools.openapi.reading.swagger import swagger_as_openapi
 
 MAX_DOCUMENT_BYTES: Final = 10_000_000
 MAX_DEPTH: Final = 50
@@ -39,11 +42,14 @@ def read_document(content: bytes) -> dict[str, Any]:
         raise DocumentError(f"It is larger than {MAX_DOCUMENT_BYTES // 1_000_000} MB.")
     content = content.removeprefix(b"\xef\xbb\xbf")
     is_json = content.lstrip()[:1] == b"{"
-    document = _read_json(content) if is_json else _read_yaml(content)
+    document: Any = _read_json(content) if is_json else _read_yaml(content)
     if not isinstance(document, dict):
         raise DocumentError("It is neither a JSON nor a YAML object.")
+    if document.get("swagger") in ("2.0", 2.0) and "openapi" not in document:
+        document = swagger_as_openapi(document, partial(resolve_reference, document))
     _check(document)
-    return document
+    found: dict[str, Any] = document
+    return found
 
 
 def _read_json(content: bytes) -> Any:
@@ -69,7 +75,8 @@ def _check(document: Mapping[str, Any]) -> None:
     version = document.get("openapi")
     if version is None and "swagger" in document:
         raise DocumentError(
-            "Swagger 2.0 is not supported. Convert the document to OpenAPI 3.", place="swagger"
+            "Swagger before 2.0 is not supported. Convert the document to OpenAPI 3.",
+            place="swagger",
         )
     if not isinstance(version, str) or not re.match(r"3\.[012](\.|$)", version):
         raise DocumentError("It must be 3.0.x, 3.1.x or 3.2.x.", place="openapi")

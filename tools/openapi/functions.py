@@ -30,6 +30,10 @@ MAX_FUNCTIONS: Final = 128
 MAX_SCHEMA_BYTES: Final = 16_000
 """About 4,000 tokens for each function, which every request of every turn pays."""
 
+MAX_OPERATIONS: Final = 1_000
+MAX_SCHEMAS_BYTES: Final = 3_000_000
+"""Of a document whose operations are searched: the tool's data is read with every turn."""
+
 DEPTHS: Final = (10, 6, 4, 3, 2, 1, 0)
 MAX_VALUES: Final = 10_000
 MAX_NAME_CHARS: Final = 64
@@ -43,6 +47,7 @@ MAX_SHOWN_NAMES: Final = 100
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "query")
 """QUERY, of OpenAPI 3.2, is a GET with a body: https://spec.openapis.org/oas/v3.2.0#path-item-object"""
 SAFE_METHODS: Final = frozenset({"get", "head", "query"})
+_OTHER_METHOD = re.compile(r"(?!(?:TRACE|CONNECT)$)[A-Z][A-Z-]{0,19}")
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
@@ -50,13 +55,25 @@ _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 class FunctionsRequest:
     """What the tool's owner asks for.
 
-    Empty `operations` means all; `auth` None means what the document says.
+    Empty `operations` means all; `auth` None means what the document says. With `is_searched` they
+    are offered through a search (`tools.openapi.operation_search`), so there may be more.
     """
 
     document_url: str = ""
     server: str = ""
     operations: Sequence[str] = ()
     auth: Mapping[str, str] | None = None
+    is_searched: bool = False
+
+    @property
+    def most(self) -> int:
+        return MAX_OPERATIONS if self.is_searched else MAX_FUNCTIONS
+
+    def schema_bytes(self, count: int) -> int:
+        """Return how many bytes the schema of each of so many functions may have."""
+        if not self.is_searched:
+            return MAX_SCHEMA_BYTES
+        return min(MAX_SCHEMA_BYTES, MAX_SCHEMAS_BYTES // max(count, 1))
 
 
 @dataclass(slots=True)
@@ -115,8 +132,8 @@ def describe(content: bytes, request: FunctionsRequest) -> Description:
     operations = _pick_operations(
         list(_operations(document, description.warnings)), request, description
     )
-    if len(operations) > MAX_FUNCTIONS:
-        description.problems["options.operations"] = _write_too_many(operations)
+    if len(operations) > request.most:
+        description.problems["options.operations"] = _write_too_many(operations, request)
     if not description.problems:
         _add_functions(document, operations, request, description)
     _cut_messages(description)
@@ -148,12 +165,25 @@ def _operations(document: Mapping[str, Any], warnings: list[str]) -> Iterator[_O
             continue
         if "trace" in item:
             warnings.append(f"TRACE {path[:200]} was left out: Amber does not send that method.")
-        for method in METHODS:
-            described = resolve_reference(document, item.get(method))
+        for method, reference in _methods(item, path, warnings):
+            described = resolve_reference(document, reference)
             if isinstance(described, dict):
                 name = _free_name(described, method, path, taken)
                 taken.add(name)
                 yield _Operation(name, path, method, item, described)
+
+
+def _methods(item: Mapping[str, Any], path: str, warnings: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the operations of a path by their methods; those of other names came with OpenAPI 3.2."""
+    yield from ((method, item.get(method)) for method in METHODS)
+    others = item.get("additionalOperations")
+    for name, operation in others.items() if isinstance(others, dict) else ():
+        if _OTHER_METHOD.fullmatch(name) and name.lower() not in METHODS:
+            yield name.lower(), operation
+        else:
+            warnings.append(
+                f"{name[:20]} {path[:200]} was left out: Amber does not send that method."
+            )
 
 
 def _free_name(described: Mapping[str, Any], method: str, path: str, taken: set[str]) -> str:
@@ -184,10 +214,11 @@ def _pick_operations(
     return [operation for operation in operations if operation.is_called(wanted)]
 
 
-def _write_too_many(operations: Sequence[_Operation]) -> str:
+def _write_too_many(operations: Sequence[_Operation], request: FunctionsRequest) -> str:
+    search = "" if request.is_searched else ' Or set "search" to offer a search over all of them.'
     return (
-        f"The document has {len(operations)} operations, but at most {MAX_FUNCTIONS} can be "
-        f"offered. Pick the ones you need, also by tag or path. {_tags(operations)}"
+        f"The document has {len(operations)} operations, but at most {request.most:,} can be "
+        f"offered. Pick the ones you need, also by tag or path.{search} {_tags(operations)}"
         f"{_names(operations)}"
     )
 
@@ -213,9 +244,10 @@ def _add_functions(
     description: Description,
 ) -> None:
     problems: dict[str, str] = {}
+    most_bytes = request.schema_bytes(len(operations))
     for operation in operations:
         try:
-            function, notes = _function(document, operation, request, description.auth)
+            function, notes = _function(document, operation, request, description.auth, most_bytes)
         except DocumentError as error:
             problems[error.place] = str(error)
             continue
@@ -233,6 +265,7 @@ def _function(
     operation: _Operation,
     request: FunctionsRequest,
     auth: Mapping[str, str] | None,
+    most_bytes: int,
 ) -> tuple[dict[str, Any], Sequence[str]]:
     """Return the function and what was cut. Raises DocumentError."""
     holders = {operation.place: operation.described, f"paths.{operation.path}": operation.item}
@@ -241,7 +274,7 @@ def _function(
     )
     auths, lack = _auths(document, operation, request, auth)
     sent = auths if auths is not None else [auth] if auth else []
-    arguments, notes = _fit_arguments(document, operation, _own_places(sent))
+    arguments, notes = _fit_arguments(document, operation, _own_places(sent), most_bytes)
     plan = Plan(
         method=operation.method.upper(),
         server=server,
@@ -293,7 +326,10 @@ def _own_places(auths: Sequence[Mapping[str, str]]) -> frozenset[tuple[str, str]
 
 
 def _fit_arguments(
-    document: Mapping[str, Any], operation: _Operation, own_places: frozenset[tuple[str, str]]
+    document: Mapping[str, Any],
+    operation: _Operation,
+    own_places: frozenset[tuple[str, str]],
+    most_bytes: int,
 ) -> tuple[Arguments, Sequence[str]]:
     """Describe the arguments as deep as fits. Raises DocumentError."""
     for depth in DEPTHS:
@@ -305,11 +341,10 @@ def _fit_arguments(
             continue
         except DocumentError as error:
             raise DocumentError(str(error), place=f"{operation.place}.{error.place}") from None
-        if len(orjson.dumps(arguments.schema)) <= MAX_SCHEMA_BYTES:
+        if len(orjson.dumps(arguments.schema)) <= most_bytes:
             return arguments, list(schemas.notes)
     raise DocumentError(
-        f"Its arguments take more than {MAX_SCHEMA_BYTES:,} bytes to describe, however much is "
-        "left out.",
+        f"Its arguments take more than {most_bytes:,} bytes to describe, however much is left out.",
         place=operation.place,
     )
 

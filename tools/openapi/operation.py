@@ -28,6 +28,8 @@ STYLES: Final[Mapping[str, tuple[str, ...]]] = {
     "cookie": ("form",),
 }
 """The styles that each place knows, the default first."""
+QUERYSTRING: Final = "querystring"
+"""The query as a whole, of OpenAPI 3.2: https://spec.openapis.org/oas/v3.2.0#parameter-locations"""
 
 OWN_HEADERS: Final = frozenset(
     {
@@ -94,6 +96,9 @@ class OperationReader:
         """Read an operation. Raises DocumentError (placed within it), TooManyValuesError."""
         found = Arguments()
         parameters = self._parameters(path, item, operation)
+        for parameter in parameters:
+            if parameter["in"] == QUERYSTRING:
+                self._add_querystring(found, parameter)
         for where in ORDER:
             for parameter in parameters:
                 if parameter["in"] == where and not self._is_own(parameter):
@@ -122,7 +127,7 @@ class OperationReader:
         listed = holder.get("parameters", [])
         for number, reference in enumerate(listed if isinstance(listed, list) else []):
             parameter = resolve_reference(self._document, reference)
-            known = isinstance(parameter, dict) and parameter.get("in") in STYLES
+            known = isinstance(parameter, dict) and parameter.get("in") in (*STYLES, QUERYSTRING)
             if not known or not isinstance(parameter.get("name"), str) or not parameter["name"]:
                 raise DocumentError(
                     "It needs a name and must be in path, query, header or cookie.",
@@ -160,9 +165,32 @@ class OperationReader:
         is_required = where == "path" or parameter.get("required") is True
         _add(found, place, schema, is_required=is_required)
 
+    def _add_querystring(self, found: Arguments, parameter: Mapping[str, Any]) -> None:
+        """Add the fields of a form that is the whole query. Raises DocumentError."""
+        content = parameter.get("content")
+        media = (
+            resolve_reference(self._document, (content or {}).get(FORM))
+            if isinstance(content, dict)
+            else None
+        )
+        schema = self._schemas.read(media.get("schema", {})) if isinstance(media, dict) else {}
+        if not _is_spreadable(schema):
+            raise DocumentError(
+                "Amber can send a whole query only as a form with named fields.", place="parameters"
+            )
+        required = schema.get("required", []) if parameter.get("required") is True else []
+        for name, part in schema["properties"].items():
+            if ("query", name) not in self._own_places:
+                place = Place(found.free_name(name, "query"), name, "query", "form", explode=True)
+                _add(found, place, part, is_required=name in required)
+
     def _add_body(self, found: Arguments, body: Mapping[str, Any]) -> None:
         is_required = body.get("required") is True
-        chosen = _choose_media(body.get("content"))
+        content = body.get("content")
+        offered = content if isinstance(content, dict) else {}
+        chosen = _choose_media(
+            {n: resolve_reference(self._document, m) for n, m in offered.items()}
+        )
         if chosen is None:
             if is_required:
                 raise DocumentError(
@@ -210,9 +238,8 @@ def _add(found: Arguments, place: Place, schema: Schema, *, is_required: bool) -
         found.required.append(place.argument)
 
 
-def _choose_media(content: Any) -> tuple[str, dict[str, Any]] | None:
+def _choose_media(offered: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """Return the first media type of the best kind: JSON, form, multipart, then text."""
-    offered = content if isinstance(content, dict) else {}
     kinds = (is_json, FORM.__eq__, MULTIPART.__eq__, lambda name: name.startswith("text/"))
     for is_of_kind in (*kinds, "*/*".__eq__):
         for name, media in offered.items():

@@ -59,6 +59,12 @@ def _server(value: Any) -> str:
     return server
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("Must be true or false.")
+    return value
+
+
 def _names(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(_is_name(name) for name in value):
         raise ValueError("Must be a list of names.")
@@ -75,6 +81,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "document": _document,
     "server": _server,
     "operations": _names,
+    "search": _flag,
     "auth": partial(validate_auth, kinds=ALL_KINDS),
     "ask_first": _names,
 }

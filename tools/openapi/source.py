@@ -1,7 +1,8 @@
 """Call tools that an OpenAPI 3.0, 3.1 or 3.2 document describes: each operation is a function.
 
     options = {"document": "…", "server": "https://…", "operations": ["listPets"],
-               "auth": {"type": "header", "name": "X-Api-Key"}, "ask_first": ["deletePet"]}
+               "auth": {"type": "header", "name": "X-Api-Key"}, "ask_first": ["deletePet"],
+               "search": false}
 
 All options may be absent. With "document" the text was pasted and nothing is fetched for it. The
 key goes to one origin only, which its owner chose: that of `server`, or else of the document's
@@ -15,6 +16,7 @@ Unknown options are refused. Only GET and HEAD are repeated.
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from amber.lib.egress import Response, UnsafeAddress, fetch, installation_policy
@@ -23,6 +25,7 @@ from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
 from tools.openapi.answer import output_of
 from tools.openapi.functions import SAFE_METHODS, Description, FunctionsRequest
+from tools.openapi.operation_search import SearchedFunction, listed_functions
 from tools.openapi.options import validate_options
 from tools.openapi.plan import Plan
 from tools.openapi.reader import read_in_child
@@ -60,6 +63,7 @@ class OpenAPISource:
             server=options.get("server", ""),
             operations=options.get("operations", ()),
             auth=options.get("auth"),
+            is_searched=options.get("search", False),
         )
         description = await asyncio.to_thread(read_in_child, content, request)
         if description.problems:
@@ -68,21 +72,28 @@ class OpenAPISource:
             )
         auth, warnings = _auth_of(description, has_key=bool(connection.api_key))
         data = {"auth": auth, "functions": description.functions}
+        if request.is_searched:
+            data["operations"] = description.functions
+            data["functions"] = listed_functions(description.functions)
         warnings += _check_servers(connection, data)
         return Discovered(description.title, description.about, data, warnings)
 
     def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
         asked = frozenset(connection.options.get("ask_first", ()))
+        make = partial(_callable, connection, data, asked)
+        listed = data.get("functions", ())
+        if "operations" not in data:
+            return [make(each) for each in listed]
         return [
-            OpenAPIFunction(
-                connection=connection,
-                plan=Plan.from_data(each["request"]),
-                credentials=_Credentials(connection, data, each.get("auth")),
+            SearchedFunction(
                 spec=ToolSpec(each["name"], each["description"], each["parameters"]),
+                source=connection.name,
+                operations=data["operations"],
+                make=make,
                 is_idempotent=each["idempotent"],
                 asks_first=each["name"] in asked or each.get("requires_approval", False),
             )
-            for each in data.get("functions", ())
+            for each in listed
         ]
 
     def key_url(self, connection: Connection, data: Mapping[str, Any]) -> str:
@@ -155,7 +166,29 @@ class OpenAPIFunction:
             secrets=key.secrets(self.connection.api_key),
         )
         answer = await send(request, context=context, idempotent=self.is_idempotent)
-        return output_of(answer, function=self.spec.name)
+        return output_of(answer, function=self.spec.name, secrets=request.secrets)
+
+
+def _callable(
+    connection: Connection,
+    data: Mapping[str, Any],
+    asked: frozenset[str],
+    described: Mapping[str, Any],
+) -> OpenAPIFunction:
+    return OpenAPIFunction(
+        connection=connection,
+        plan=Plan.from_data(described["request"]),
+        credentials=_Credentials(connection, data, described.get("auth")),
+        spec=ToolSpec(described["name"], described["description"], described["parameters"]),
+        is_idempotent=described["idempotent"],
+        asks_first=described["name"] in asked or described.get("requires_approval", False),
+    )
+
+
+def _operations_in(data: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return all that can be called, also what is offered through a search only."""
+    found: Sequence[Mapping[str, Any]] = data.get("operations") or data["functions"]
+    return found
 
 
 def _without_idle_nulls(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,7 +278,7 @@ def _check_servers(connection: Connection, data: Mapping[str, Any]) -> list[str]
     Raises DiscoveryError for a server that may not be called, or that the key is not for, and for a
     key that no function can be sent.
     """
-    for server in dict.fromkeys(each["request"]["server"] for each in data["functions"]):
+    for server in dict.fromkeys(each["request"]["server"] for each in _operations_in(data)):
         try:
             installation_policy().check_url(server)
             is_for_key = origin_of(server) == _key_origin(connection, data)
@@ -259,14 +292,14 @@ def _check_servers(connection: Connection, data: Mapping[str, Any]) -> list[str]
             )
             raise DiscoveryError(fields={"options.server": [text]})
     refusals = dict(_unsendable(connection, data))
-    if refusals and len(refusals) == len(data["functions"]):
+    if refusals and len(refusals) == len(_operations_in(data)):
         raise DiscoveryError(fields={"api_key": [next(iter(refusals.values()))]})
     return [f"{name}: {why}" for name, why in refusals.items()]
 
 
 def _unsendable(connection: Connection, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the functions that cannot be sent the key as they want it, and why."""
-    for function in data["functions"]:
+    for function in _operations_in(data):
         credentials = _Credentials(connection, data, function.get("auth"))
         try:
             credentials.key_for(function["request"]["server"])
@@ -288,4 +321,4 @@ def _key_url(connection: Connection, data: Mapping[str, Any]) -> str:
         return str(options["server"])
     if connection.url and "document" not in options:
         return connection.url
-    return str(data["functions"][0]["request"]["server"])
+    return str(_operations_in(data)[0]["request"]["server"])

@@ -338,3 +338,61 @@ def test_any_document_is_described_or_refused(item, components, rest):
     assert bool(description.functions) != bool(description.problems)
     for function in description.functions:
         Draft202012Validator.check_schema(function["parameters"])
+
+
+def test_methods_of_other_names_and_whole_queries_are_openapi_3_2():
+    item = {
+        "query": {"operationId": "ask"},
+        "additionalOperations": {
+            "COPY": {"operationId": "copyIt"},
+            "TRACE": {"operationId": "traceIt"},
+            "get\r\n": {"operationId": "split"},
+        },
+        "get": {
+            "operationId": "find",
+            "parameters": [
+                {
+                    "name": "all",
+                    "in": "querystring",
+                    "required": True,
+                    "content": {
+                        "application/x-www-form-urlencoded": {
+                            "schema": {
+                                "type": "object",
+                                "properties": {"q": {"type": "string"}, "n": {"type": "integer"}},
+                                "required": ["q"],
+                            }
+                        }
+                    },
+                }
+            ],
+        },
+        "post": {
+            "operationId": "send",
+            "requestBody": {
+                "content": {"application/json": {"$ref": "#/components/mediaTypes/it"}}
+            },
+        },
+    }
+    media = {"it": {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}}}
+    whole = {
+        "openapi": "3.2.0",
+        "servers": [{"url": "https://a.example.com", "name": "only"}],
+        "paths": {"/x": item},
+        "components": {"mediaTypes": media},
+    }
+    found = describe(json.dumps(whole).encode(), FunctionsRequest())
+    assert found.problems == {}
+    functions = {each["name"]: each for each in found.functions}
+    assert {name: each["request"]["method"] for name, each in functions.items()} == {
+        "find": "GET",
+        "send": "POST",
+        "ask": "QUERY",
+        "copyIt": "COPY",
+    }
+    assert functions["find"]["parameters"]["required"] == ["q"]
+    assert [p["where"] for p in functions["find"]["request"]["places"]] == ["query", "query"]
+    assert functions["ask"]["read_only"]
+    assert not functions["copyIt"]["read_only"]
+    assert list(functions["send"]["parameters"]["properties"]) == ["a"]
+    assert len([each for each in found.warnings if "does not send that method" in each]) == 2

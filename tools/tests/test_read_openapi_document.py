@@ -38,7 +38,9 @@ def test_a_byte_order_mark_does_no_harm():
         (b'{"openapi": "3.1.0",}', "", "not valid JSON"),
         (b"{" * 100_000, "", "not valid JSON|nested"),
         (b'{"a":' * 60 + b"1" + b"}" * 60, "", "nested"),
-        (b'{"swagger": "2.0", "paths": {}}', "swagger", "Convert"),
+        (b'{"swagger": "1.2", "paths": {}}', "swagger", "Convert"),
+        (b'{"swagger": "2.0", "paths": {}}', "paths", "nothing to call"),
+        (b'{"swagger": "2.0", "paths": []}', "paths", "nothing to call"),
         (b'{"openapi": "2.0", "paths": {"/": {}}}', "openapi", "3.0"),
         (b'{"openapi": "3.10.0", "paths": {"/": {}}}', "openapi", "3.0"),
         (b'{"openapi": 3.1, "paths": {"/": {}}}', "openapi", "3.0"),
@@ -48,7 +50,7 @@ def test_a_byte_order_mark_does_no_harm():
         (b'{"openapi": "3.1.0", "paths": {}}', "paths", "nothing to call"),
         (b" " * (MAX_DOCUMENT_BYTES + 1), "", "10 MB"),
     ],
-    ids=range(18),
+    ids=range(20),
 )
 def test_what_is_no_document_is_explained(content, place, words):
     with pytest.raises(DocumentError, match=words) as caught:

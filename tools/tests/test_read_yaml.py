@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.openapi.plain_yaml import YamlError, read_yaml
+from tools.openapi.reading.plain_yaml import YamlError, read_yaml
 
 JSON = st.recursive(
     st.none()

@@ -9,6 +9,7 @@ be a credential.
 
 import asyncio
 import io
+import re
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -23,7 +24,8 @@ from amber.lib.egress.transport import GuardedTransport
 from amber.lib.json_text import numbers
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_METHOD = re.compile(r"(?!(?:TRACE|CONNECT)$)[A-Z][A-Z-]{0,19}")
+"""TRACE has a server repeat credentials; CONNECT is for proxies."""
 SAFE_HEADERS: Final = frozenset({"accept", "accept-language", "accept-encoding", "user-agent"})
 
 
@@ -70,7 +72,7 @@ def _first_hop(
     content: bytes | None,
     json: Any,
 ) -> _Hop:
-    if method not in METHODS:
+    if not _METHOD.fullmatch(method):
         raise ValueError(f"No method of this client: {method!r}")
     given = [
         (name, value) for name, value in (headers or {}).items() if name.lower() not in OWN_HEADERS
