@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn, TurnStatus
 from chats.running.writer import TurnWriter
-from chats.services import update_chat
-from chats.tests.rows import new_assistant
 from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
 from chats.tests.test_end_turn import expire, take_over
 from chats.turns.sweep import sweep_turns
@@ -91,29 +89,3 @@ def test_a_turn_goes_on_where_a_worker_died(alice, thinker, monkeypatch, name, m
     assert sweep_turns() == [turn.pk]
     assert completes(turn)
     assert turn.step == 3
-
-
-def test_a_chat_changes_its_provider_after_every_turn(alice, thinker, new_model):
-    """Tools in each turn; none is sent what another signed, and each gets its own back."""
-    models = [
-        *("gpt-thinks", "fake-gemini", "fake-strict", "claude-thinks", "fake-deepseek"),
-        *("fake-functions", "fake-chatglm3"),
-    ]
-    for name in FIELDS:
-        thinker(name)
-    for name in ("fake-gemini", "fake-strict", "fake-deepseek"):
-        new_model(name)
-    for dialect in ("functions", "chatglm3"):
-        new_model(f"fake-{dialect}", upstream_id="fake-model", tool_dialect=dialect)
-    turn = ask(alice, models[0], LOOP)
-    assert completes(turn)
-    assert turn.chat is not None
-    for name in (*models[1:], *models):
-        update_chat(turn.chat, assistant=new_assistant(alice, model=name))
-        chat = Chat.objects.get(pk=turn.chat.pk)
-        assert completes(ask_in(chat, alice, TWO_CALLS))
-    turns = 2 * len(models)
-    rows = ChatMessage.objects.filter(chat=turn.chat)
-    assert rows.filter(role="human").count() == turns
-    assert rows.filter(role="tool").exclude(content__contains="15").count() == 0
-    assert rows.filter(role="assistant").count() >= turns
