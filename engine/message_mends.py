@@ -34,7 +34,9 @@ BRIDGE: Final = "Understood."
 _ID_CHARS: Final = 9
 _LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHORT_ID = re.compile(rf"[a-zA-Z0-9]{{{_ID_CHARS}}}")
-_ABOUT_IDS = re.compile(r"tool[_ ]call[_ ]?id|tool_calls\S*\.id\b|tool_use\S*\bid\b", re.IGNORECASE)
+_ABOUT_IDS = re.compile(
+    r"tool[_ ]call[_ ]?id|tool_calls\S{0,40}\.id\b|tool_use\S{0,40}\bid\b", re.IGNORECASE
+)
 _ABOUT_ROLES = re.compile(r"role\W*user\W* after role\W*tool", re.IGNORECASE)
 _OF_MISTRAL = re.compile(
     r"mistral|mixtral|magistral|ministral|devstral|codestral|pixtral", re.IGNORECASE

@@ -32,10 +32,7 @@ _TYPES: Final[Mapping[str, str]] = {
 """Python's names, which its tools are registered with, and JSON Schema's own."""
 
 _GENERIC = re.compile(r"\A(?:typing\.)?(\w+)(?:\[(.*)\])?\Z", re.DOTALL)
-_CALL = re.compile(
-    r"(?P<name>[a-zA-Z0-9_-]{1,64})\s*\n\s*```(?:python)?\s*tool_call\((?P<given>.*)\)\s*```\s*\Z",
-    re.DOTALL,
-)
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _LITERAL = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|-?\d{1,18}(?:\.\d{1,18})?|True|False|None"
 _KEYWORD = re.compile(rf"\s*(\w+)\s*=\s*({_LITERAL})\s*(?:,|\Z)")
 
@@ -89,11 +86,28 @@ def read_call(text: Any, name: str) -> tuple[str, FunctionCall]:
 
     Without a call in the text there are no arguments to be had.
     """
-    found = _CALL.search(text) if isinstance(text, str) else None
-    if found is None or found.group("name") != name:
+    found = _split_call(text) if isinstance(text, str) else None
+    if found is None or found[1] != name:
         return text if isinstance(text, str) else "", {"name": name, "arguments": "{}"}
-    arguments = orjson.dumps(_arguments(found.group("given").strip())).decode()
-    return text[: found.start()].strip(), {"name": name, "arguments": arguments}
+    said, _, given = found
+    return said.strip(), {"name": name, "arguments": orjson.dumps(_arguments(given)).decode()}
+
+
+def _split_call(text: str) -> tuple[str, str, str] | None:
+    """Return what stands before a call, the function's name, and what is between its parentheses.
+
+    The text ends with a line that is the name, and a fence around `tool_call(…)`.
+    """
+    body = text.rstrip().removesuffix("```").rstrip()
+    before, opened, given = body.rpartition("tool_call(")
+    before = before.rstrip().removesuffix("python").rstrip()
+    line = before.removesuffix("```").rstrip()
+    name = _NAME.search(line[-64:])
+    if not (text.rstrip().endswith("```") and opened and given.endswith(")") and name):
+        return None
+    if not before.endswith("```") or "\n" not in before[len(line) :]:
+        return None
+    return line[: len(line) - len(name.group())], name.group(), given[:-1].strip()
 
 
 def _arguments(written: str) -> Any:
