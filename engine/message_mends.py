@@ -37,6 +37,7 @@ _SHORT_ID = re.compile(rf"[a-zA-Z0-9]{{{_ID_CHARS}}}")
 _ABOUT_IDS = re.compile(
     r"tool[_ ]call[_ ]?id|tool_calls\S{0,40}\.id\b|tool_use\S{0,40}\bid\b", re.IGNORECASE
 )
+_WORD = re.compile(r"\w+")
 _ABOUT_ROLES = re.compile(r"role\W*user\W* after role\W*tool", re.IGNORECASE)
 _OF_MISTRAL = re.compile(
     r"mistral|mixtral|magistral|ministral|devstral|codestral|pixtral", re.IGNORECASE
@@ -73,7 +74,7 @@ class MessageMends:
             return replace(self, has_short_ids=True)
         if not self.has_bridges and _ABOUT_ROLES.search(refusal):
             return replace(self, has_bridges=True)
-        named = {name for name in _fields_in(sent) if re.search(rf"\b{re.escape(name)}\b", refusal)}
+        named = _fields_in(sent) & {*_WORD.findall(refusal)}
         may_fill = not self.fills_reasoning and REASONING not in self.dropped
         if REASONING in refusal and may_fill and with_reasoning(sent) != list(sent):
             return replace(self, fills_reasoning=True)

@@ -28,22 +28,22 @@ class Abilities:
 
 
 _BY_NAME: Final = (
-    (r"gpt-5(?!.*chat)", Abilities(400_000, 128_000, dialect="responses")),
-    (r"gpt-5", Abilities(128_000, 16_384)),
-    (r"gpt-4\.1", Abilities(1_047_576, 32_768)),
-    (r"gpt-4o", Abilities(128_000, 16_384)),
-    (r"gpt-4-turbo", Abilities(128_000, 4_096)),
-    (r"gpt-4", Abilities(8_192, 8_192, vision=False)),
-    (r"gpt-3\.5", Abilities(16_385, 4_096, vision=False)),
-    (r"o3-mini", Abilities(200_000, 100_000, vision=False, dialect="responses")),
-    (r"o[134]", Abilities(200_000, 100_000, dialect="responses")),
-    (r"claude-3-haiku|claude-3-opus", Abilities(200_000, 4_096)),
-    (r"claude-3-5", Abilities(200_000, 8_192)),
-    (r"claude", Abilities(200_000, 32_000)),
-    (r"gemini-(1|2\.0)", Abilities(1_048_576, 8_192)),
-    (r"gemini", Abilities(1_048_576, 65_536)),
-    (r"deepseek-reasoner", Abilities(128_000, 64_000, vision=False)),
-    (r"deepseek", Abilities(128_000, 8_192, vision=False)),
+    (re.compile(r"gpt-5(?!.*chat)"), Abilities(400_000, 128_000, dialect="responses")),
+    (re.compile(r"gpt-5"), Abilities(128_000, 16_384)),
+    (re.compile(r"gpt-4\.1"), Abilities(1_047_576, 32_768)),
+    (re.compile(r"gpt-4o"), Abilities(128_000, 16_384)),
+    (re.compile(r"gpt-4-turbo"), Abilities(128_000, 4_096)),
+    (re.compile(r"gpt-4"), Abilities(8_192, 8_192, vision=False)),
+    (re.compile(r"gpt-3\.5"), Abilities(16_385, 4_096, vision=False)),
+    (re.compile(r"o3-mini"), Abilities(200_000, 100_000, vision=False, dialect="responses")),
+    (re.compile(r"o[134]"), Abilities(200_000, 100_000, dialect="responses")),
+    (re.compile(r"claude-3-haiku|claude-3-opus"), Abilities(200_000, 4_096)),
+    (re.compile(r"claude-3-5"), Abilities(200_000, 8_192)),
+    (re.compile(r"claude"), Abilities(200_000, 32_000)),
+    (re.compile(r"gemini-(1|2\.0)"), Abilities(1_048_576, 8_192)),
+    (re.compile(r"gemini"), Abilities(1_048_576, 65_536)),
+    (re.compile(r"deepseek-reasoner"), Abilities(128_000, 64_000, vision=False)),
+    (re.compile(r"deepseek"), Abilities(128_000, 8_192, vision=False)),
 )
 """Patterns of the beginnings of names; the first that fits counts. OpenAI's reasoning models keep
 their thoughts from call to call only in `responses`."""
@@ -81,7 +81,7 @@ def read_entry(entry: Mapping[str, Any], *, own_dialects: bool) -> NamedModel:
         known = DIMENSIONS.get(upstream_id)
         return NamedModel(upstream_id, kind, {"dimensions": known} if known else {})
     name = upstream_id.rpartition("/")[2].lower()
-    known_by_name = next((able for start, able in _BY_NAME if re.match(start, name)), None)
+    known_by_name = next((able for start, able in _BY_NAME if start.match(name)), None)
     fields: dict[str, Any] = {}
     if known_by_name is not None:
         fields = {"vision": known_by_name.vision}

@@ -43,6 +43,7 @@ OPTIONAL: Final = (
 )
 """What is left out when a model refuses it, besides the operator's own extra parameters."""
 
+_WORD: Final = re.compile(r"[^\W_]+")
 _UNSUPPORTED = re.compile(
     # OpenAI, Azure, DeepSeek · xAI, Groq · Mistral, Anthropic, vLLM · Bedrock · Gemini · Moonshot
     r"unsupported|(not|n't|cannot be) (support|allow|permit|accept)|unrecogni[sz]ed|not permitted"
@@ -97,9 +98,9 @@ def refused_parameter(
         return None
     if error.parameter in droppable:
         return error.parameter
-    plain = _plain(words)
-    named = [name for name in droppable if re.search(rf"(?<![a-z]){_plain(name)}(?![a-z])", plain)]
-    return min(named, key=lambda name: plain.index(_plain(name)), default=None)
+    said = _WORD.findall(_plain(words))
+    named = [name for name in droppable if _plain(name) in said]
+    return min(named, key=lambda name: said.index(_plain(name)), default=None)
 
 
 def refused_by_another_name(
