@@ -216,7 +216,8 @@ class LanguageModelAdmin(OperatorAdmin):
         "context_tokens": "Prompt and answer together. Lower this for small models.",
         "max_output_tokens": "Tokens reserved for the answer.",
         "vision": "The model accepts images.",
-        "tool_dialect": "Functions is the older form: one call at a time. See docs/providers.md.",
+        "tool_dialect": "Functions is the older form: one call at a time. Anthropic and responses are "
+        "APIs of their own. See docs/providers.md.",
         "system_position": "First suits providers' caches; last suits models that follow the end "
         "of a prompt more closely.",
         "allowed_parameters": "A list of names. Other optional parameters are not sent. Empty: all "

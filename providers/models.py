@@ -114,6 +114,13 @@ class LanguageModel(Row):
     def __str__(self) -> str:
         return self.alias
 
+    def clean(self) -> None:
+        """Take a field of a form that was emptied for one that says nothing."""
+        super().clean()
+        self.allowed_parameters = self.allowed_parameters or []
+        self.extra_parameters = self.extra_parameters or {}
+        self.forced_parameters = self.forced_parameters or {}
+
 
 class EmbeddingModel(Row):
     """A model that turns texts into vectors. `dimensions` is fixed once vectors exist.

@@ -13,14 +13,16 @@ PLACEHOLDER: Final = "RESOURCE"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """`base_url` is where it is reached, `dialect` what it speaks. `models_path` lists its models;
-    below the host if it begins with two slashes. `quirks` are columns of its language models."""
+    """`base_url` is where it is reached, `dialect` what it speaks. `models_path` below it lists its
+    models, and `host_path` below the host says more of them. `quirks` are columns of its language
+    models."""
 
     label: str
     base_url: str
     dialect: str = "tools"
     needs_key: bool = True
     models_path: str = "/models"
+    host_path: str = ""
     quirks: Mapping[str, Any] = field(default_factory=dict)
     advice: str = ""
 
@@ -70,7 +72,7 @@ PRESETS: Final[Mapping[str, Preset]] = {
         "LM Studio",
         "http://127.0.0.1:1234/v1",
         needs_key=False,
-        models_path="//api/v0/models",
+        host_path="/api/v0/models",
         quirks=_LOCAL,
     ),
 }
@@ -81,3 +83,9 @@ OTHER: Final = Preset("Another, OpenAI-compatible", "", needs_key=False)
 
 def preset_of(name: str) -> Preset:
     return PRESETS.get(name, OTHER)
+
+
+def preset_at(base_url: str) -> str:
+    """Return the name of the preset with this address, or ""."""
+    address = base_url.rstrip("/")
+    return next((name for name, each in PRESETS.items() if each.base_url == address), "")

@@ -4,6 +4,7 @@ Operators are never overruled: a value of the environment is applied when it cha
 start, and a default that somebody chose in the admin stays.
 """
 
+import itertools
 from collections.abc import Iterable
 
 import structlog
@@ -17,7 +18,7 @@ from providers import keys
 from providers.environment import ProviderEnvironment, read_environment
 from providers.known_models import NamedModel
 from providers.models import AUTO_ALIAS, OFFLINE_URL, EmbeddingModel, LanguageModel, Provider
-from providers.presets import preset_of
+from providers.presets import preset_at, preset_of
 
 logger = structlog.get_logger(__name__)
 
@@ -27,6 +28,8 @@ OFFLINE_EMBEDDING_ALIAS = "offline-embedding"
 
 OFFLINE_CONTEXT_TOKENS = 32_000
 """The offline model has no limit of its own; this one is that of a small model."""
+
+MAX_ALIAS_CHARS = 120
 
 _BOOTSTRAP_LOCK = 0x616D6272_70726F76
 """Any 64-bit number that nothing else locks: "ambrprov"."""
@@ -129,15 +132,22 @@ def _free_alias(
     kind: type[LanguageModel] | type[EmbeddingModel], provider: Provider, upstream_id: str
 ) -> str:
     """Return the model's name as an alias, behind the provider's where another model has it."""
-    is_taken = kind.objects.filter(alias=upstream_id).exists()
-    is_reserved = upstream_id == AUTO_ALIAS or upstream_id.startswith("assistant:")
-    return f"{provider.name}/{upstream_id}" if is_taken or is_reserved else upstream_id
+    full = f"{provider.name}/{upstream_id}"
+    for alias in itertools.chain(
+        [upstream_id], [full], (f"{n}/{full}" for n in itertools.count(2))
+    ):
+        alias = alias[:MAX_ALIAS_CHARS]
+        is_reserved = alias == AUTO_ALIAS or alias.startswith("assistant:")
+        if not is_reserved and not kind.objects.filter(alias=alias).exists():
+            return alias
+    raise AssertionError("there is always another number")
 
 
 def _apply_environment(now: ProviderEnvironment) -> None:
     provider, before = _environment_provider()
     if now.base_url != before.base_url:
         provider.base_url = now.base_url
+        provider.preset = preset_at(now.base_url)
     if now.api_key != before.api_key:
         keys.encrypt_api_key(provider, now.api_key)
     keys.encrypt_environment(provider, now.as_text())
@@ -202,9 +212,12 @@ def _apply_embedding_model(
 
 
 def _language_model(provider: Provider, name: str, *, vision: bool) -> LanguageModel:
-    """Return the row of this alias, whoever made it; a new one gets the columns' defaults."""
+    """Return the row of this alias, whoever made it; a new one gets the columns' defaults, and
+    speaks as its provider does."""
+    dialect = preset_of(provider.preset).dialect
+    fields = {"upstream_id": name, "vision": vision, "tool_dialect": dialect}
     model, _ = LanguageModel.objects.get_or_create(
-        alias=name, defaults={"provider": provider, "upstream_id": name, "vision": vision}
+        alias=name, defaults={"provider": provider, **fields}
     )
     return model
 

@@ -7,7 +7,7 @@ it thinks before each, and signs. Faults go by the model's name:
     claude-overloaded   529     claude-limited   429, retry after 1.5 s     claude-long   context too long
     claude-breaks       an error event after the first words
     claude-whole        one JSON object, whatever is asked for
-    claude-older        refuses adaptive thinking
+    claude-older        refuses adaptive thinking, and effort;  claude-old-effort  only that
 
 https://docs.anthropic.com/en/api/messages, …/errors, …/docs/build-with-claude/streaming.
 """
@@ -112,6 +112,10 @@ def _check(request: Json) -> None:
     for tool in tools:
         _demand(_TOOL_NAME.fullmatch(tool["name"]), "tools.0.name: String should match pattern")
         _demand(tool["input_schema"].get("type") == "object", "input_schema.type: Field required")
+        has_one_form = not {"anyOf", "oneOf", "allOf"} & tool["input_schema"].keys()
+        _demand(
+            has_one_form, "input_schema does not support oneOf, allOf, or anyOf at the top level"
+        )
     _demand("tool_choice" not in request or tools, "tool_choice may only be specified with tools")
     for block in request.get("system", []):
         _demand(block["text"].strip(), "system: text content blocks must be non-empty")
@@ -139,6 +143,9 @@ def _check_parameters(request: Json) -> None:
         _demand(
             request["model"] != "claude-older", "adaptive thinking is not supported on this model"
         )
+    is_old = request["model"] in ("claude-older", "claude-old-effort")
+    has_effort = "effort" in request.get("output_config", {})
+    _demand(not (is_old and has_effort), "This model does not support the effort parameter.")
     if thinking["type"] == "enabled":
         _demand(thinking["budget_tokens"] >= 1024, "thinking.enabled.budget_tokens: at least 1024")
         enough = thinking["budget_tokens"] < request["max_tokens"]

@@ -49,7 +49,7 @@ import uvicorn
 from tests import fake_answers, fake_anthropic, fake_habits, fake_responses
 from tests.fake_behaviours import BEHAVIOURS, Behaviour, behaviour_of
 from tests.fake_chat import HANG_SECONDS, ChatAnswer, CutError
-from tests.habits.habit import Exchange
+from tests.habits.habit import Exchange, Played
 from tests.habits.table import HABITS
 
 Json = dict[str, Any]
@@ -137,8 +137,8 @@ class FakeProvider:
         if behaviour.status is not None:
             error = {"type": "fake", "code": None} | behaviour.error
             await send_json(send, {"error": error}, behaviour.status, behaviour.headers)
-        elif answer.model in HABITS:
-            await self._play(answer, send)
+        elif (habit := HABITS.get(answer.model)) and habit.play:
+            await self._play(habit.play, answer, send)
         elif behaviour.refused_field in answer.request:
             await send_json(send, {"error": refusal(str(behaviour.refused_field))}, 400)
         elif said := fake_habits.refused(behaviour.habit, answer.messages):
@@ -152,11 +152,13 @@ class FakeProvider:
             self.stats["tokens"] += answer.pace.tokens
             await send_json(send, answer.whole())
 
-    async def _play(self, answer: ChatAnswer, send: Send) -> None:
+    async def _play(
+        self, play: Callable[[Exchange], Played], answer: ChatAnswer, send: Send
+    ) -> None:
         """Answer as a real server with this habit; `serial` counts requests of one conversation."""
         conversation = orjson.dumps([answer.model, answer.messages])
         serial = self.met[conversation] = self.met.get(conversation, 0) + 1
-        played = HABITS[answer.model].play(Exchange(answer.request, serial))
+        played = play(Exchange(answer.request, serial))
         head = [(b"content-type", played.content_type), *played.headers]
         await send({"type": "http.response.start", "status": played.status, "headers": head})
         for piece in played.pieces:

@@ -108,6 +108,11 @@ def _check(request: Json) -> None:
             tool.keys() >= {"type", "name", "parameters", "strict"},
             "Missing required parameter: 'tools[0].name'.",
         )
+        has_one_form = not {"anyOf", "oneOf", "allOf", "enum", "not"} & tool["parameters"].keys()
+        _demand(
+            has_one_form,
+            "Invalid schema for function: schema must not have 'oneOf' at the top level",
+        )
         closed = tool["parameters"].get("additionalProperties") is False
         _demand(
             closed or not tool["strict"],

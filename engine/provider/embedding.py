@@ -19,7 +19,13 @@ import orjson
 from engine.provider.chunks import usage_of
 from engine.provider.faults import fault
 from engine.provider.model import ProviderError, Usage
-from engine.provider.openai_model import CONNECT_SECONDS, response_errors, send, shared_client
+from engine.provider.openai_model import (
+    CONNECT_SECONDS,
+    log_failures,
+    response_errors,
+    send,
+    shared_client,
+)
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy, pause_seconds
 from engine.provider.request_body import as_json
 from engine.text.lexical import features
@@ -100,7 +106,8 @@ class OpenAIEmbedder:
         while True:
             try:
                 async with asyncio.timeout(self._retry_policy.first_token_seconds):
-                    return await self._embed_once(texts)
+                    with log_failures(self._model_id):
+                        return await self._embed_once(texts)
             except TimeoutError:
                 error = fault("provider_timeout")
             except ProviderError as provider_error:

@@ -20,10 +20,11 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,11 @@ from engine.provider.model import (
     ReplyPart,
     TextChunk,
 )
-from engine.provider.parameters import refused_parameter, sent_parameters
+from engine.provider.parameters import (
+    refused_by_another_name,
+    refused_parameter,
+    sent_parameters,
+)
 from engine.provider.request_body import as_json
 
 if TYPE_CHECKING:
@@ -185,6 +190,16 @@ async def _ask(
         raise fault("provider_unavailable") from error
 
 
+@contextmanager
+def log_failures(model: str) -> Iterator[None]:
+    """Tell operators what a provider said of its failure; people who ask are told less."""
+    try:
+        yield
+    except ProviderError as error:
+        logger.warning("provider_failed", model=model, code=error.code, said=error.said)
+        raise
+
+
 @asynccontextmanager
 async def response_errors() -> AsyncIterator[None]:
     """Turn what fails while a body is read into a ProviderError."""
@@ -225,7 +240,7 @@ class OpenAIModel:
         """
         gatherer = gatherer_of(self._dialect)
         text_filter = self._dialect.new_filter(request)
-        try:
+        with log_failures(self._profile.upstream_id):
             response = await self._open(request)
             async with (
                 response_errors(),
@@ -254,10 +269,6 @@ class OpenAIModel:
                 rest = text_filter.feed(rest) + text_filter.end(called=bool(calls))
             if rest:
                 yield TextChunk(rest)
-        except ProviderError as error:
-            model = self._profile.upstream_id
-            logger.warning("provider_failed", model=model, code=error.code, said=error.said)
-            raise
         for call in calls:
             yield CallChunk(call)
         yield ReplyEnd(finish_reason, gatherer.usage, gatherer.provider_fields())
@@ -281,8 +292,8 @@ class OpenAIModel:
                 if learnt := _learn_mends(mends, error, messages):
                     mends = learnt
                     continue
-                parameter = refused_parameter(error, fields, self._profile.parameters)
-                if parameter is None:
+                parameter = self._find_refused(error, request, fields)
+                if parameter is None or parameter in refused:
                     raise
                 refused.add(parameter)
                 logger.warning(
@@ -292,6 +303,14 @@ class OpenAIModel:
                 if mends != known:
                     _mends[key] = mends
                 return response
+
+    def _find_refused(
+        self, error: ProviderError, request: ModelRequest, fields: Mapping[str, Any]
+    ) -> str | None:
+        rules = self._profile.parameters
+        asked = {*request.extra, *rules.extra, *rules.forced}
+        by_name = refused_by_another_name(error, asked, self._dialect.other_names)
+        return by_name or refused_parameter(error, fields, rules)
 
     def _fields(self, request: ModelRequest, refused: Collection[str]) -> dict[str, Any]:
         asked = {

@@ -102,6 +102,17 @@ def refused_parameter(
     return min(named, key=lambda name: plain.index(_plain(name)), default=None)
 
 
+def refused_by_another_name(
+    error: ProviderError, asked: Collection[str], names: Mapping[str, str]
+) -> str | None:
+    """Return which of the parameters that were asked for the model does not take, by a word of an API
+    of its own; None if it says none of them."""
+    words = f"{error.said} {error.message}".lower()
+    if error.code != "provider_rejected" or not _UNSUPPORTED.search(words):
+        return None
+    return next((name for word, name in names.items() if word in words and name in asked), None)
+
+
 def _plain(text: str) -> str:
     """Return the text in small letters, without what joins the words of a name."""
     return text.lower().replace("_", "")

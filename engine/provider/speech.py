@@ -7,7 +7,13 @@ whoever asked can ask again. Importing this is free, as `engine.provider.openai_
 from contextlib import aclosing
 
 from engine.provider.faults import fault
-from engine.provider.openai_model import CONNECT_SECONDS, response_errors, send, shared_client
+from engine.provider.openai_model import (
+    CONNECT_SECONDS,
+    log_failures,
+    response_errors,
+    send,
+    shared_client,
+)
 from engine.provider.request_body import as_json
 
 
@@ -45,7 +51,8 @@ class OpenAISpeech:
             "input": text,
             "response_format": "mp3",
         }
-        response = await send(client, "/audio/speech", as_json(body))
+        with log_failures(self.model_id):
+            response = await send(client, "/audio/speech", as_json(body))
         audio = bytearray()
         async with (
             response_errors(),

@@ -12,6 +12,7 @@ import orjson
 from engine.provider.faults import fault
 from engine.provider.openai_model import (
     CONNECT_SECONDS,
+    log_failures,
     response_errors,
     send_form,
     shared_client,
@@ -48,7 +49,8 @@ class OpenAITranscription:
         )
         fields = {"model": self.model_id, "response_format": "json"}
         file = (f"audio.{suffix}", data, mime_type)
-        response = await send_form(client, "/audio/transcriptions", fields, file)
+        with log_failures(self.model_id):
+            response = await send_form(client, "/audio/transcriptions", fields, file)
         answer = bytearray()
         async with (
             response_errors(),

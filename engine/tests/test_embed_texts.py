@@ -7,6 +7,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from engine.provider.embedding import (
     MAX_BATCH_CHARS,
@@ -65,6 +66,17 @@ def test_no_texts_no_call(fake_provider: RunningProvider) -> None:
     before = fake_provider.stats()["embed_requests"]
     assert embedded(embedder_of(fake_provider), []).shape == (0, DIMENSIONS)
     assert fake_provider.stats()["embed_requests"] == before
+
+
+def test_operators_are_told_what_the_provider_said(fake_provider: RunningProvider) -> None:
+    with capture_logs() as log, pytest.raises(ProviderError) as caught:
+        embedded(embedder_of(fake_provider, "fake-401"), ["a"])
+    (line,) = log
+    assert (line["event"], line["model"], line["said"]) == (
+        *("provider_failed", "fake-401"),
+        "401 bad key",
+    )
+    assert "bad key" not in caught.value.message
 
 
 def test_an_empty_text_is_embedded(fake_provider: RunningProvider) -> None:

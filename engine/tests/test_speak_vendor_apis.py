@@ -214,7 +214,11 @@ def test_a_reply_that_was_cut_says_so(fake_provider: RunningProvider) -> None:
 
 @pytest.mark.parametrize(
     ("name", "forced", "dropped"),
-    [("gpt-plain", None, "include"), ("claude-older", {"reasoning_effort": "low"}, "thinking")],
+    [
+        ("gpt-plain", None, "include"),
+        ("claude-older", {"reasoning_effort": "low"}, "thinking"),
+        ("claude-old-effort", {"reasoning_effort": "low"}, "output_config"),
+    ],
 )
 def test_what_a_model_refuses_is_left_out_and_remembered(
     fake_provider: RunningProvider, name: str, forced: dict[str, Any] | None, dropped: str
@@ -223,7 +227,8 @@ def test_what_a_model_refuses_is_left_out_and_remembered(
     model = model_of(fake_provider, name, forced=forced)
     for _ in range(2):
         replies_of(model, [{"role": "user", "content": f"Hello{mark}"}], tools=())
-    has_it = [dropped in body for body in fake_provider.requests(mark)]
+    bodies = fake_provider.requests(mark)
+    has_it = [dropped in body for body in bodies]
     assert has_it == [True, False, False]
 
 

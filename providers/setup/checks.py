@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from amber.lib.database.connections import release_connections
 from engine import loop
 from engine.loop_events import Reply
 from engine.messages import Content
@@ -72,6 +73,7 @@ def check_models(
     if embedding is not None:
         embedder = registry.engine_embedder(embedding, retry_policy=_ONCE)
         checks.append(_Check("embedding", embedding.alias, lambda: _embed(embedder)))
+    release_connections()
     return asyncio.run(_run(checks))
 
 

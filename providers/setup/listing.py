@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 import orjson
 from django.conf import settings
 
+from amber.lib.database.connections import release_connections
 from amber.lib.errors import Invalid
 from engine.provider.dialects import DIALECTS
 from engine.provider.embedding import measure_dimensions
 from engine.provider.faults import fault
+from engine.provider.model import ProviderError
 from engine.provider.openai_model import fetch, response_errors, shared_client
 from providers import registry
 from providers.environment import MAX_DIMENSIONS
@@ -26,6 +28,7 @@ from providers.models import Provider
 from providers.presets import Preset, preset_of
 
 LIST_SECONDS: Final = 30.0
+MAX_ID_CHARS: Final = 200
 _OWN_DIALECTS: Final = frozenset({"openai"})
 """Presets of makers that offer their models in more than one API."""
 
@@ -39,9 +42,13 @@ class ListedUpstream:
 
 
 def list_upstream(provider: Provider) -> list[ListedUpstream]:
-    """Return the provider's models, by kind and name. Asks it. Raises ProviderError, DecryptError."""
-    preset = preset_of(provider.preset)
-    entries = asyncio.run(_entries(provider.base_url, registry.api_key_of(provider), preset))
+    """Return the provider's models, by kind and name; the offline one has no list. Asks it. Raises
+    ProviderError, DecryptError."""
+    if provider.is_offline:
+        return []
+    api_key = registry.api_key_of(provider)
+    release_connections()
+    entries = asyncio.run(_entries(provider.base_url, api_key, preset_of(provider.preset)))
     named = [read_entry(e, own_dialects=provider.preset in _OWN_DIALECTS) for e in entries]
     added = {
         *provider.models.values_list("upstream_id", flat=True),
@@ -52,13 +59,24 @@ def list_upstream(provider: Provider) -> list[ListedUpstream]:
 
 
 async def _entries(base_url: str, api_key: str, preset: Preset) -> list[Mapping[str, Any]]:
-    """Return the entries of the provider's list, those with an id. Raises ProviderError."""
-    path = preset.models_path
-    if path.startswith("//"):
-        address = urlsplit(base_url)
-        base_url, path = f"{address.scheme}://{address.netloc}", path[1:]
-    client = await shared_client(base_url, api_key, connect_seconds=settings.AMBER_CONNECT_SECONDS)
+    """Return the entries of the provider's list, those with a fit id. Raises ProviderError."""
     headers = DIALECTS[preset.dialect].headers(api_key)
+    if preset.host_path:
+        host = urlsplit(base_url)
+        try:
+            return await _list_at(
+                f"{host.scheme}://{host.netloc}", api_key, preset.host_path, headers
+            )
+        except ProviderError as error:
+            if error.code not in ("provider_rejected", "provider_malformed"):
+                raise  # an older version has the other list alone
+    return await _list_at(base_url, api_key, preset.models_path, headers)
+
+
+async def _list_at(
+    base_url: str, api_key: str, path: str, headers: Mapping[str, str | None]
+) -> list[Mapping[str, Any]]:
+    client = await shared_client(base_url, api_key, connect_seconds=settings.AMBER_CONNECT_SECONDS)
     try:
         async with asyncio.timeout(LIST_SECONDS):
             response = await fetch(client, path, headers)
@@ -69,9 +87,14 @@ async def _entries(base_url: str, api_key: str, preset: Preset) -> list[Mapping[
     try:
         answer = orjson.loads(body)
         entries = answer["data"] if isinstance(answer, dict) else answer
-        return [each for each in entries if isinstance(each["id"], str) and each["id"]]
+        return [each for each in entries if _is_fit(each["id"])]
     except (orjson.JSONDecodeError, LookupError, TypeError):
         raise fault("provider_malformed", "It sent no list of models.") from None
+
+
+def _is_fit(upstream_id: Any) -> bool:
+    is_text = isinstance(upstream_id, str) and upstream_id.isprintable()
+    return is_text and 0 < len(upstream_id) <= MAX_ID_CHARS
 
 
 def measure(provider: Provider, chosen: Iterable[NamedModel]) -> list[NamedModel]:
@@ -85,6 +108,7 @@ def measure(provider: Provider, chosen: Iterable[NamedModel]) -> list[NamedModel
 def _with_dimensions(provider: Provider, model: NamedModel) -> NamedModel:
     if model.kind != "embedding" or "dimensions" in model.fields:
         return model
+    release_connections()
     length = asyncio.run(
         measure_dimensions(
             model.upstream_id,

@@ -198,3 +198,9 @@ def test_a_wrong_value_is_named_and_nothing_is_made(said, name, value):
     with pytest.raises(ImproperlyConfigured, match=name):
         said(OPENAI_API_KEY="sk-1", **{name: value})
     assert not Provider.objects.exists()
+
+
+def test_a_known_address_tells_how_to_speak(said):
+    said(OPENAI_API_KEY="sk-1", OPENAI_BASE_URL="https://api.anthropic.com/v1", AMBER_MODEL="c")
+    assert Provider.objects.exclude(base_url="offline:").get().preset == "anthropic"
+    assert LanguageModel.objects.get(alias="c").tool_dialect == "anthropic"

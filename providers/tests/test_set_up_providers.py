@@ -82,6 +82,13 @@ def test_models_are_listed_and_the_chosen_ones_added(operator, new_provider):
     assert LogEntry.objects.filter(object_repr="fake-model", action_flag=1).exists()
 
 
+def test_the_page_of_a_provider_leads_to_both(operator, new_provider):
+    address = f"{PROVIDERS}{new_provider().pk}/"
+    page = operator.get(f"{address}change/").content.decode()
+    assert f'href="{address}models/"' in page
+    assert f'href="{address}test/"' in page
+
+
 def test_nothing_chosen_adds_nothing(operator, new_provider):
     answer = operator.post(f"{PROVIDERS}{new_provider().pk}/models/", {}, follow=True)
     assert "Choose at least one model." in answer.content.decode()
@@ -193,6 +200,28 @@ def test_an_alias_that_is_taken_gets_the_providers_name(new_provider):
     model = NamedModel("gpt", "chat")
     aliases = [services.add_models(new_provider(name), [model])[0].alias for name in ("A", "B")]
     assert aliases == ["gpt", "B/gpt"]
+
+
+def test_long_and_reserved_names_get_an_alias(new_provider):
+    provider = new_provider("P")
+    names = ["x" * 200, "x" * 130, "auto"]
+    rows = services.add_models(provider, [NamedModel(name, "chat") for name in names])
+    assert [row.alias for row in rows] == ["x" * 120, f"P/{'x' * 118}", "P/auto"]
+    assert [row.upstream_id for row in rows] == names
+
+
+def test_an_older_lm_studio_is_asked_for_its_other_list(operator, new_provider):
+    """The server has no /api/v0/models."""
+    provider = new_provider(preset="lm_studio")
+    assert "fake-model" in ids_in(
+        operator.get(f"{PROVIDERS}{provider.pk}/models/").content.decode()
+    )
+
+
+def test_the_offline_provider_has_no_list(operator):
+    provider = Provider.objects.create(name="offline", base_url="offline:")
+    page = operator.get(f"{PROVIDERS}{provider.pk}/models/").content.decode()
+    assert "It names no models." in page
 
 
 def test_a_default_that_works_stays(new_provider):

@@ -195,6 +195,14 @@ def _item_status(state: State) -> str:
     return "completed" if state.status == "completed" else "incomplete"
 
 
+def _reasoning(effort: str | None) -> Json | None:
+    return None if effort is None else {"effort": effort, "summary": None}
+
+
+def _verbosity(extra: Mapping[str, Any]) -> Json:
+    return {"verbosity": extra["verbosity"]} if "verbosity" in extra else {}
+
+
 def _request_fields(form: ResponseFormat) -> Json:
     """Return the fields that never change. Those that the assistant chooses are null."""
     asked, options = form.asked, form.options
@@ -211,11 +219,11 @@ def _request_fields(form: ResponseFormat) -> Json:
         "metadata": dict(asked.metadata),
         "parallel_tool_calls": bool(options.extra.get("parallel_tool_calls", True)),
         "previous_response_id": asked.previous,
-        "reasoning": None,
+        "reasoning": _reasoning(options.extra.get("reasoning_effort")),
         "service_tier": "default",
         "store": asked.is_stored,
         "temperature": options.temperature,
-        "text": {"format": _format(options.response_format)},
+        "text": {"format": _format(options.response_format), **_verbosity(options.extra)},
         "tool_choice": _choice(options.tool_choice),
         "tools": [_tool(tool) for tool in options.tools],
         "top_logprobs": 0,

@@ -47,7 +47,12 @@ class ResponseRequest:
 
 
 def _options(given: Mapping[str, Any], asked: RequestEcho) -> CallOptions:
-    parallel = given.get("parallel_tool_calls")
+    text = given.get("text") or {}
+    extra = {
+        "parallel_tool_calls": given.get("parallel_tool_calls"),
+        "reasoning_effort": (given.get("reasoning") or {}).get("effort"),
+        "verbosity": text.get("verbosity"),
+    }
     return CallOptions(
         is_unattended=True,
         prompts=(asked.instructions,) if asked.instructions else (),
@@ -56,8 +61,8 @@ def _options(given: Mapping[str, Any], asked: RequestEcho) -> CallOptions:
         temperature=given.get("temperature"),
         top_p=given.get("top_p"),
         max_output_tokens=given.get("max_output_tokens"),
-        response_format=_response_format((given.get("text") or {}).get("format")),
-        extra={} if parallel is None else {"parallel_tool_calls": parallel},
+        response_format=_response_format(text.get("format")),
+        extra={name: value for name, value in extra.items() if value is not None},
         echo={ECHO: asdict(asked)},
     )
 

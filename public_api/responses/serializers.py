@@ -8,7 +8,12 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from amber.lib.rest.bounded_fields import BoundedDictField
-from public_api.completions.serializers import MAX_MODEL_CHARS, MAX_OUTPUT_TOKENS, MAX_USER_CHARS
+from public_api.completions.serializers import (
+    MAX_MODEL_CHARS,
+    MAX_OUTPUT_TOKENS,
+    MAX_USER_CHARS,
+    MAX_WORD_CHARS,
+)
 from public_api.completions.serializers import OPTIONAL as _OPTIONAL
 from public_api.openai.function_fields import (
     FUNCTION_NAME,
@@ -72,6 +77,11 @@ class TextFormatInput(serializers.Serializer[Any]):
 
 class TextInput(serializers.Serializer[Any]):
     format = TextFormatInput(**_OPTIONAL)
+    verbosity = TextField(**_OPTIONAL, max_length=MAX_WORD_CHARS)
+
+
+class ReasoningInput(serializers.Serializer[Any]):
+    effort = TextField(**_OPTIONAL, max_length=MAX_WORD_CHARS)
 
 
 class ResponseInput(serializers.Serializer[Any]):
@@ -96,6 +106,7 @@ class ResponseInput(serializers.Serializer[Any]):
     top_p = NumberField(**_OPTIONAL, min_value=0, max_value=1)
     max_output_tokens = WholeNumberField(**_OPTIONAL, min_value=1, max_value=MAX_OUTPUT_TOKENS)
     text = TextInput(**_OPTIONAL)
+    reasoning = ReasoningInput(**_OPTIONAL)
     metadata = MetadataField(**_OPTIONAL, max_entries=MAX_METADATA)
     store = FlagField(
         **_OPTIONAL, help_text="If false, the response cannot be retrieved or continued."

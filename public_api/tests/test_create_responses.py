@@ -152,6 +152,8 @@ def test_input_items_instructions_and_options_reach_the_model(client, new_model,
         top_p=0.5,
         max_output_tokens=77,
         parallel_tool_calls=False,
+        reasoning={"effort": "low"},
+        text={"verbosity": "high"},
         store=True,
     )
     said = json.loads(response.output_text)
@@ -162,7 +164,9 @@ def test_input_items_instructions_and_options_reach_the_model(client, new_model,
     asked = fake_provider.requests("7f3a")[-1]
     assert (asked["temperature"], asked["top_p"]) == (0.25, 0.5)
     assert 77 in (asked.get("max_tokens"), asked.get("max_completion_tokens"))
+    assert (asked["reasoning_effort"], asked["verbosity"]) == ("low", "high")
     told = response.to_dict()
+    assert told["reasoning"]["effort"] == "low"
     assert (told["instructions"], told["temperature"], told["top_p"]) == ("Be brief.", 0.25, 0.5)
     assert (told["max_output_tokens"], told["parallel_tool_calls"]) == (77, False)
 

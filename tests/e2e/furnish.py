@@ -21,7 +21,9 @@ def main() -> None:
     )
     LanguageModel.objects.bulk_create(
         (
-            LanguageModel(provider=provider, alias=name, upstream_id=name, **habit.row)
+            LanguageModel(
+                provider=provider, alias=name, upstream_id=habit.upstream or name, **habit.row
+            )
             for name, habit in HABITS.items()
         ),
         ignore_conflicts=True,

@@ -6,7 +6,9 @@ REST                 a stored chat: the stream of its turn, and the rows that st
 /chat                nothing stored; Amber's own tools
 """
 
+import base64
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -25,6 +27,7 @@ TOOLS: Final = [
     {"type": "function", "function": {"name": name, "description": name, "parameters": _CITY}}
     for name in CLIENT_TOOLS
 ]
+_MARKS: Final = re.compile(r"</?data-[0-9a-f]+>\n?|\n(?=</data)")
 _CODES: Final[Mapping[str, str]] = {
     "context_length_exceeded": "context_too_long",
     "rate_limit_exceeded": "provider_rate_limited",
@@ -72,11 +75,10 @@ BEFORE: Final = "habit-thoughts-back"
 
 def by_rest(client: Client, model: str) -> Met:
     """Watch the turn, then read its rows: both must say the same."""
-    asked = (
-        _asked_later(client, model)
-        if HABITS[model].comes_after
-        else client.ask("What is amber? (REST)", model=model)
-    )
+    if HABITS[model].comes_after:
+        asked = _asked_later(client, model)
+    else:
+        asked = client.ask(_question("REST", model), model=model)
     viewer = client.watch(asked)
     viewer.to_the_end()
     stored = check_stored(client, asked, viewer.events)
@@ -107,12 +109,21 @@ def _asked_later(client: Client, model: str) -> Asked:
     return Asked(first.chat_id, posted.body["message"]["id"], posted.body["turn"]["id"])
 
 
+def _question(way: str, model: str) -> str:
+    """Another one for each way, so that servers tell them apart."""
+    if not HABITS[model].upstream:
+        return f"What is amber? ({way})"
+    name = (CLIENT_TOOLS if way.startswith("/v1") else OWN_TOOLS)[0]
+    given = base64.urlsafe_b64encode(json.dumps(ARGUMENTS[name]).encode()).decode().rstrip("=")
+    return f"What is amber? ({way}) [[fake call={name} args={given}]]"
+
+
 def _before(model: str) -> list[Json]:
     return HISTORY if HABITS[model].comes_after else []
 
 
 def by_chat(client: Client, model: str) -> Met:
-    question = {"role": "user", "content": "What is amber? (/chat)"}
+    question = {"role": "user", "content": _question("/chat", model)}
     sent = [*_before(model), question]
     body = {"messages": sent, "model": model}
     answer = client.post("/chat", body, is_checked=False)
@@ -129,7 +140,7 @@ def by_chat(client: Client, model: str) -> Met:
 def by_v1(client: Client, model: str, *, streams: bool, chat_id: str = "") -> Met:
     """Ask as OpenAI's clients do, and run the tools until the model answers."""
     how = f"/v1 {'streamed' if streams else 'whole'} {chat_id}"
-    messages = [*_before(model), {"role": "user", "content": f"What is amber? ({how})"}]
+    messages = [*_before(model), {"role": "user", "content": _question(how, model)}]
     calls: list[tuple[str, Any]] = []
     for rounds in range(1, MAX_ROUNDS + 1):
         body: Json = {"model": model, "messages": messages, "tools": TOOLS, "stream": streams}
@@ -222,9 +233,10 @@ def verdict(way: str, habit: Habit, met: Met) -> str:
     """What does not hold, or ""."""
     wanted = habit.expected
     shows_part = way == "REST" or way.endswith("streamed")
+    text = _MARKS.sub("", met.text) if habit.upstream else met.text  # they say what a result said
     faults = [
         _differs("code", met.code, wanted.code),
-        _differs("text", met.text, wanted.text if shows_part or not wanted.code else ""),
+        _differs("text", text, wanted.text if shows_part or not wanted.code else ""),
         _differs("calls", met.calls, [] if wanted.code else _wanted_calls(way, wanted)),
         "" if wanted.message in met.message else f"says {met.message!r}",
     ]

@@ -97,15 +97,17 @@ class Expected:
 class Habit:
     """A model's name at the fake provider, whose habit it is, what it does (for the page), the answer,
     and what comes of it. `row` are fields of the model's row other than the usual. `comes_after`:
-    the conversation was begun by another model, which called tools."""
+    the conversation was begun by another model, which called tools. Those with an `upstream` id have a
+    server of their own, which plays by itself and is told by a marker what to call."""
 
     name: str
     servers: str
     does: str
-    play: Callable[[Exchange], Played]
+    play: Callable[[Exchange], Played] | None = None
     expected: Expected = field(default_factory=Expected)
     row: Mapping[str, Any] = field(default_factory=dict)
     comes_after: bool = False
+    upstream: str = ""
 
 
 # -- Parts of answers --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ without it the test compares the page with what was found.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.habits import calls, errors, parameters, streams, thoughts
+from tests.habits import calls, errors, parameters, streams, thoughts, vendors
 from tests.habits.habit import Habit
 
 PAGE = Path(__file__).parents[2] / "docs" / "providers.md"
@@ -19,6 +19,7 @@ GROUPS: Mapping[str, Sequence[Habit]] = {
     "Parameters": parameters.HABITS,
     "Calls": calls.HABITS,
     "Thoughts and fields": thoughts.HABITS,
+    "Other APIs": vendors.HABITS,
 }
 HABITS: Mapping[str, Habit] = {
     f"habit-{habit.name}": habit for habits in GROUPS.values() for habit in habits

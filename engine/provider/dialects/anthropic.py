@@ -14,7 +14,7 @@ import orjson
 
 from engine.messages import Content, Part, ProviderMessage, calls_in, is_asked
 from engine.provider.dialects.anthropic_events import AnthropicReader
-from engine.provider.dialects.dialect import Dialect
+from engine.provider.dialects.dialect import Dialect, plain_schema
 from engine.provider.dialects.placed_blocks import blocks_of, in_order
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.tools import ToolSpec
@@ -31,7 +31,7 @@ _IN_OTHER_WORDS: Final = frozenset(
     {
         *("stop", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls"),
         *("max_tokens", "max_completion_tokens", "stream_options", "response_format"),
-        "reasoning_effort",
+        *("reasoning_effort", "verbosity"),
     }
 )
 """OpenAI's names of parameters that this API calls by others, or does not have."""
@@ -84,8 +84,9 @@ def _tools(request: ModelRequest) -> list[Json]:
 
 
 def _tool(tool: ToolSpec) -> Json:
-    schema = {"type": "object", **tool.parameters}
-    fields: Json = {"name": tool.name, "description": tool.description, "input_schema": schema}
+    fields: Json = {"name": tool.name, "input_schema": plain_schema(tool)}
+    if tool.description:
+        fields["description"] = tool.description
     if tool.strict:
         fields["strict"] = True
     return fields
@@ -270,5 +271,6 @@ DIALECT: Final = Dialect(
     path="/messages",
     headers=headers,
     parameters=parameters,
+    other_names={"adaptive": "reasoning_effort", "effort": "reasoning_effort"},
     new_reader=AnthropicReader,
 )

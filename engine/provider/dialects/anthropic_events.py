@@ -55,7 +55,7 @@ class AnthropicReader:
         match block["type"]:
             case "text":
                 yield self._say(block["text"])
-            case "thinking" if block["thinking"]:
+            case "thinking" if block.get("thinking"):
                 yield _thought(block["thinking"])
             case "tool_use":
                 self._places.count_call()
@@ -66,11 +66,11 @@ class AnthropicReader:
         match delta["type"]:
             case "text_delta":
                 yield self._say(delta["text"])
-            case "input_json_delta":
+            case "input_json_delta" if block["type"] == "tool_use":
                 block["input"] = None  # it comes in pieces
                 yield _call_piece(index, arguments=delta["partial_json"])
             case "thinking_delta":
-                block["thinking"] += delta["thinking"]
+                block["thinking"] = block.get("thinking", "") + delta["thinking"]
                 yield _thought(delta["thinking"])
             case "signature_delta":
                 block["signature"] = block.get("signature", "") + delta["signature"]
@@ -91,14 +91,16 @@ class AnthropicReader:
         choice = {"index": 0, "delta": {}, "finish_reason": reason}
         return {"choices": [choice], "usage": self._usage_form()}
 
-    def _usage_form(self) -> Json:
+    def _usage_form(self) -> Json | None:
         """Return the usage in OpenAI's form, which counts what the cache had among the prompt."""
-        cached = self._usage.get("cache_read_input_tokens") or 0
-        written = self._usage.get("cache_creation_input_tokens") or 0
+        if "input_tokens" not in self._usage:
+            return None
+        names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        prompt, read, written = (self._usage.get(name) or 0 for name in names)
         return {
-            "prompt_tokens": self._usage["input_tokens"] + cached + written,
-            "completion_tokens": self._usage["output_tokens"],
-            "prompt_tokens_details": {"cached_tokens": cached},
+            "prompt_tokens": prompt + read + written,
+            "completion_tokens": self._usage.get("output_tokens"),
+            "prompt_tokens_details": {"cached_tokens": read},
         }
 
 

@@ -4,11 +4,14 @@ Pure. Nothing here knows which dialects there are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
 from engine.provider.faults import fault
 from engine.provider.model import ModelProfile, ModelRequest
+from engine.tools import ToolSpec
+
+_ALTERNATIVES: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
 
 
 def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
@@ -19,6 +22,12 @@ def call_pieces(delta: Mapping[str, Any]) -> Sequence[Any]:
         raise fault("provider_malformed")
     legacy = delta.get("function_call")
     return [*pieces, {"index": 0, "function": legacy}] if legacy else pieces
+
+
+def plain_schema(tool: ToolSpec) -> dict[str, Any]:
+    """Return the schema of a tool's arguments as an object, without alternatives at its top: APIs
+    refuse those, and arguments are held to the whole schema before a tool is called."""
+    return {"type": "object"} | {k: v for k, v in tool.parameters.items() if k not in _ALTERNATIVES}
 
 
 def chat_parameters(
@@ -64,7 +73,8 @@ class Dialect:
 
     A dialect of an API of its own has an address below the provider's (`path`), `headers` beside or
     instead (None: without) of a bearer's, other names of OpenAI's `parameters`, and makes chunks of
-    its events (`new_reader`)."""
+    its events (`new_reader`). `other_names` are words of its refusals, and which of OpenAI's
+    parameters each is about."""
 
     request_fields: Callable[[ModelRequest], Mapping[str, object]]
     call_pieces: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces
@@ -74,5 +84,6 @@ class Dialect:
     parameters: Callable[[Mapping[str, Any], ModelRequest, ModelProfile], Mapping[str, Any]] = (
         chat_parameters
     )
+    other_names: Mapping[str, str] = field(default_factory=dict)
     new_reader: Callable[[], EventReader] | None = None
     new_filter: Callable[[ModelRequest], TextFilter | None] = no_filter

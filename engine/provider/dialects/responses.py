@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from engine.messages import Content, ProviderMessage
-from engine.provider.dialects.dialect import Dialect
+from engine.provider.dialects.dialect import Dialect, plain_schema
 from engine.provider.dialects.placed_blocks import in_order
 from engine.provider.dialects.responses_events import ResponsesReader
 from engine.provider.model import ModelProfile, ModelRequest
@@ -24,6 +24,7 @@ _IN_OTHER_WORDS: Final = frozenset(
     {
         *("stop", "seed", "presence_penalty", "frequency_penalty", "stream_options"),
         *("max_tokens", "max_completion_tokens", "response_format", "reasoning_effort"),
+        "verbosity",
     }
 )
 """Names of parameters of chat completions that this API calls by others, or does not have."""
@@ -43,7 +44,7 @@ def _tool(tool: ToolSpec) -> Json:
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters,
+        "parameters": plain_schema(tool),
         "strict": bool(tool.strict),  # left out it would mean true
     }
 
@@ -96,17 +97,19 @@ def parameters(asked: Mapping[str, Any], request: ModelRequest, profile: ModelPr
     fields: Json = {"store": False, "include": ["reasoning.encrypted_content"]} | others
     if asked.get("reasoning_effort") is not None:
         fields["reasoning"] = {"effort": asked["reasoning_effort"]} | fields.get("reasoning", {})
-    if wanted := asked.get("response_format"):
-        fields["text"] = fields.get("text", {}) | {"format": _format(wanted)}
+    text = {"verbosity": asked.get("verbosity"), "format": _format(asked.get("response_format"))}
+    if text := {name: value for name, value in text.items() if value is not None}:
+        fields["text"] = text | fields.get("text", {})
     if limit := asked.get("max_completion_tokens") or asked.get("max_tokens"):
         fields["max_output_tokens"] = max(limit, MIN_OUTPUT_TOKENS)
     return fields
 
 
-def _format(wanted: Mapping[str, Any]) -> Json:
+def _format(wanted: Mapping[str, Any] | None) -> Json | None:
     """Return a `response_format` in one level."""
-    inner = wanted.get("json_schema") if wanted["type"] == "json_schema" else None
-    return {"type": wanted["type"], **(inner or {})}
+    if not wanted:
+        return None
+    return {"type": wanted["type"], **(wanted.get("json_schema") or {})}
 
 
 DIALECT: Final = Dialect(
