@@ -285,7 +285,8 @@ class OpenAIModel:
         known = mends = _mends.get(key) or known_mends(*key)
         while True:
             messages = mends.apply(request.messages)
-            fields = self._fields(replace(request, messages=messages), refused)
+            left_out = frozenset(refused)  # others learn meanwhile
+            fields = self._fields(replace(request, messages=messages), left_out)
             try:
                 response = await send(client, self._dialect.path, as_json(fields), headers)
             except ProviderError as error:
@@ -293,7 +294,7 @@ class OpenAIModel:
                     mends = learnt
                     continue
                 parameter = self._find_refused(error, request, fields)
-                if parameter is None or parameter in refused:
+                if parameter is None or parameter in left_out:
                     raise
                 refused.add(parameter)
                 logger.warning(

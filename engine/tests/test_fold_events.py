@@ -11,6 +11,7 @@ from engine.events import (
     AnyEvent,
     Event,
     MessageStored,
+    ReasoningDelta,
     SourceAdded,
     TextDelta,
     ToolFinished,
@@ -34,6 +35,7 @@ EXAMPLES: list[Event] = [
     TurnStarted(**HEAD, turn={"id": "t"}),
     TurnRestarted(**HEAD, attempt=2, step=1),
     TextDelta(**HEAD, step=1, text="你好 \u2028"),
+    ReasoningDelta(**HEAD, step=1, text="Hm\n"),
     ToolStarted(**HEAD, step=1, call_id="c", name="clock", arguments="{not json"),
     ToolFinished(**HEAD, step=1, call_id="c", ok=False, content="no"),
     SourceAdded(**HEAD, step=1, passage={"number": 1}),
@@ -53,6 +55,25 @@ def stored(id: str, *, step: int = 1, role: str = "assistant", content: str = ""
 
 def delta(text: str, *, step: int = 1) -> TextDelta:
     return TextDelta(**HEAD, step=step, text=text)
+
+
+def thought(text: str, *, step: int = 1) -> ReasoningDelta:
+    return ReasoningDelta(**HEAD, step=step, text=text)
+
+
+def test_reasoning_stands_beside_the_text_until_its_step_is_stored():
+    events = [thought("H"), thought("m."), delta("Yes"), thought("So", step=2)]
+    assert fold(events).reasoning == {1: "Hm.", 2: "So"}
+    stored = MessageStored(**HEAD, step=1, message={"id": "m", "role": "tool_call"})
+    assert fold([*events, stored]).reasoning == {2: "So"}
+
+
+def test_reasoning_is_taken_back_replaced_and_gone_with_its_turn():
+    events = [thought("Hm."), thought("So", step=2)]
+    assert fold([*events, TurnRestarted(**HEAD, attempt=1, step=2)]).reasoning == {1: "Hm."}
+    snapshot = TurnSnapshot(**HEAD, messages=[], text={}, reasoning={3: "Oh"})
+    assert fold([*events, snapshot]).reasoning == {3: "Oh"}
+    assert fold([*events, TurnCancelled(**HEAD)]).reasoning == {}
 
 
 def test_there_is_an_example_of_every_event():

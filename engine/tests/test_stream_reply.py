@@ -388,3 +388,12 @@ def test_many_replies_at_once_are_all_whole(fake_provider: RunningProvider) -> N
         return await asyncio.gather(*(outcome_of(model, retry_policy=patient) for _ in range(150)))
 
     assert {seen.text for seen in asyncio.run(work())} == {WHOLE}
+
+
+def test_several_requests_learn_at_once_what_is_refused(fake_provider: RunningProvider) -> None:
+    async def work() -> list[Outcome]:
+        model = model_of(fake_provider, "habit-no-stop")
+        asked = (outcome_of(model, stop=("x",), retry_policy=RetryPolicy()) for _ in range(8))
+        return await asyncio.gather(*asked)
+
+    assert {seen.status for seen in asyncio.run(work())} == {"completed"}
