@@ -7,6 +7,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from amber.web import health
 from amber.web.openapi_view import SchemaView
+from tools.api.connect_views import ConnectedView
 
 handler400 = "amber.lib.rest.api.handler400"
 handler403 = "amber.lib.rest.api.handler403"
@@ -31,6 +32,7 @@ urlpatterns = [
     path("api/v1/", include("chats.urls")),
     path("api/v1/", include("operations.urls")),
     path("", include("public_api.urls")),
+    path("tools/connected", ConnectedView.as_view(), name="tool-connected"),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
 ]

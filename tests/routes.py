@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 PREFIXES = ("api/v1/", "chat")
 OPENAI_PREFIX = "v1/"
 AUTH_PREFIX = "_allauth/"
-APPLICATION_PREFIXES = ("mcp", ".well-known/", "identity/")
+APPLICATION_PREFIXES = ("mcp", ".well-known/", "identity/", "tools/")
 METHODS = ("get", "post", "put", "patch", "delete")
 _PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
 
@@ -55,7 +55,7 @@ def openai_routes() -> list[Route]:
 
 
 def application_routes() -> list[Route]:
-    """The MCP server's, and those by which applications get tokens for it."""
+    """The MCP server's, those by which applications get tokens for it, and where Amber gets its own."""
     return _beginning_with(APPLICATION_PREFIXES)
 
 

@@ -90,6 +90,7 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "api/v1/tools/<uuid:tool_id>/grants/": ("", "get"),
     "api/v1/tools/<uuid:tool_id>/grants/<uuid:group_id>/": ("", "put delete"),
     "api/v1/tools/<uuid:tool_id>/refresh/": ("", "post"),
+    "api/v1/tools/<uuid:tool_id>/connect/": ("", "post delete"),
     "api/v1/tools/<uuid:tool_id>/call/": ("", "post"),
     "api/v1/tools/<uuid:tool_id>/calls/": ("", "get"),
     "api/v1/assistants/": ("get", "post"),

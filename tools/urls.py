@@ -14,7 +14,6 @@ urlpatterns = [
         name="tool-grant",
     ),
     path("tools/<uuid:tool_id>/refresh/", views.ToolRefreshView.as_view(), name="tool-refresh"),
-    path("tools/connected/", connect_views.ConnectedView.as_view(), name="tool-connected"),
     path("tools/<uuid:tool_id>/connect/", connect_views.ConnectView.as_view(), name="tool-connect"),
     path("tools/<uuid:tool_id>/call/", views.CallView.as_view(), name="tool-call"),
     path("tools/<uuid:tool_id>/calls/", views.CallsView.as_view(), name="tool-calls"),

@@ -22,6 +22,7 @@ def test_the_addresses_are_these():
     assert {route.template for route in application_routes()} == {
         "mcp",
         *OPEN,
+        "tools/connected",
         "identity/sign-in",
         "identity/o/authorize",
         "identity/o/api/token",

@@ -5,14 +5,14 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.sign_in.applications import root_of
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_in, principal_of
-from accounts.tenancy.access import get_writable
+from accounts.tenancy.access import get_managed, get_writable
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.rest.wire_serializers import serializer_of
 from tools.connections.authorizing import (
@@ -48,8 +48,8 @@ class ConnectView(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, tool_id: UUID) -> Response:
-        """Disconnect a tool: its tokens are deleted."""
-        tool = get_writable(Tool, principal_of(request), tool_id)
+        """Disconnect a tool: its tokens are deleted. Its creator can, and admins if it is shared."""
+        tool = get_managed(Tool, principal_of(request), tool_id)
         store_tokens(tool.pk, tool.organization_id, None)
         return Response(status=204)
 
@@ -57,14 +57,7 @@ class ConnectView(APIView):
 class ConnectedView(APIView):
     permission_classes = [HasPrincipal, InPerson]
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("state", str, description="What the connection began with."),
-            OpenApiParameter("code", str, description="The server's word that Amber may come in."),
-            OpenApiParameter("iss", str, description="Which server says so."),
-        ],
-        responses={(200, "text/html"): str},
-    )
+    @extend_schema(exclude=True)  # a page for browsers
     def get(self, request: Request) -> HttpResponse:
         """Take you back from a server's page, and show whether your tool is connected."""
         given = request.query_params

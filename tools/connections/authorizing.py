@@ -26,7 +26,7 @@ from tools.models import Tool
 
 KEPT_SECONDS: Final = 600
 WAIT_SECONDS: Final = 45.0
-RETURN_PATH: Final = "/api/v1/tools/connected/"
+RETURN_PATH: Final = "/tools/connected"
 MAX_CODE_CHARS: Final = 4_000
 _PLACE: Final = "tools.connections.authorizing"
 

@@ -42,7 +42,7 @@ def begin(persona: Persona, tool_id: str) -> Any:
 
 
 def come_back(persona: Persona, query: Any) -> Any:
-    return api(persona).get(f"{ALL}connected/", query)
+    return api(persona).get("/tools/connected", query)
 
 
 def connected(persona: Persona, service: OAuthService, **body: Any) -> Tool:
@@ -259,7 +259,7 @@ def test_a_client_that_the_owner_registered_is_used(alice, service):
     made = add(alice, service).json()["id"]
     refused = begin(alice, made)
     assert "client's id" in str(refused.json()["error"])
-    service.clients["mine"] = {"redirect_uris": ["http://testserver/api/v1/tools/connected/"]}
+    service.clients["mine"] = {"redirect_uris": ["http://testserver/tools/connected"]}
     service.says = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     options = {"auth": {"type": "oauth", "client_id": "mine", "scope": "a b"}}
     tool = connected(alice, service, options=options, api_key="its secret")
