@@ -237,6 +237,90 @@ class ChatMessage(TenantRow):
         return f"{self.role} {self.pk}"
 
 
+class FeedbackValue(models.TextChoices):
+    UP = "up"
+    DOWN = "down"
+
+
+class FeedbackReason(models.TextChoices):
+    CORRECT = "correct", "It is correct"
+    CLEAR = "clear", "It is easy to understand"
+    COMPLETE = "complete", "It covers everything"
+    WRONG = "wrong", "It is wrong"
+    INCOMPLETE = "incomplete", "Something is missing"
+    OFF_TOPIC = "off_topic", "It does not answer the question"
+    SOURCES = "sources", "Its sources are missing, or do not say so"
+    STYLE = "style", "It is badly written, or in the wrong language"
+    HARMFUL = "harmful", "It is harmful or offensive"
+    OTHER = "other", "Something else"
+
+
+REASONS: Final = {
+    FeedbackValue.UP: (
+        FeedbackReason.CORRECT,
+        FeedbackReason.CLEAR,
+        FeedbackReason.COMPLETE,
+        FeedbackReason.OTHER,
+    ),
+    FeedbackValue.DOWN: (
+        FeedbackReason.WRONG,
+        FeedbackReason.INCOMPLETE,
+        FeedbackReason.OFF_TOPIC,
+        FeedbackReason.SOURCES,
+        FeedbackReason.STYLE,
+        FeedbackReason.HARMFUL,
+        FeedbackReason.OTHER,
+    ),
+}
+"""The reasons that fit each value."""
+
+
+class FeedbackQuerySet(OfChatQuerySet):
+    """Feedback is seen by whoever gave it, and by the organization's admins, who see nothing else
+    of the chat. Only who gave it changes it."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q() if principal.is_admin else super()._seen_by(principal)
+
+    def _written_by(self, principal: Principal) -> Q:
+        return super()._seen_by(principal)
+
+
+class Feedback(TenantRow):
+    """What somebody thinks of an answer. It goes with the answer, and so with the person.
+
+    `assistant` is the one that answered, so that feedback is counted without reading messages.
+    """
+
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="+")
+    message = models.ForeignKey(ChatMessage, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    assistant = ReferenceKey(
+        Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    value = models.CharField(max_length=4, choices=FeedbackValue.choices)
+    reason = models.CharField(max_length=10, choices=FeedbackReason.choices, blank=True, default="")
+    comment = models.TextField(blank=True, default="")
+
+    objects = FeedbackQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["message", "user"], name="one_feedback_per_user"),
+            models.UniqueConstraint(
+                fields=["message"], condition=Q(user__isnull=True), name="one_feedback_per_guest"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "-id"], name="feedback_org_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.pk}"
+
+
 class TurnStatus(models.TextChoices):
     QUEUED = "queued"
     RUNNING = "running"

@@ -4,7 +4,7 @@ Appending needs the chat's row locked (`lock_chat`), so that parent, position an
 agree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from assistants.models import Assistant
 from chats.messages.block_paths import mark_active_path
 from chats.messages.roles import POLICIES
 from chats.messages.wire import ExportedMessageWire, MessageWire, message_wire
-from chats.models import Chat, ChatMessage, ChatOwner, Turn
+from chats.models import Chat, ChatMessage, ChatOwner, Feedback, Turn
 from engine.messages import SYSTEM_ROLES, MessageRole
 from libraries.models import File
 
@@ -171,13 +171,26 @@ def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID
     return messages.order_by("created_at", "pk").values_list("pk")
 
 
-def messages_to_wire(messages: Sequence[ChatMessage]) -> list[MessageWire]:
-    """Return the wire form of stored messages, with their siblings: one query.
+def messages_to_wire(
+    messages: Sequence[ChatMessage], *, are_new: bool = False
+) -> list[MessageWire]:
+    """Return the wire form of stored messages, with their siblings and what their reader thinks of
+    them: one query, and one if there are answers. `are_new`: nobody can have judged them yet.
 
     Assistants and files must be loaded (`attach_related`).
     """
     siblings = siblings_of(messages)
-    return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
+    judged = {} if are_new else feedback_on(messages)
+    return [
+        message_wire(m, sibling_ids=siblings[m.pk], feedback=judged.get(m.pk)) for m in messages
+    ]
+
+
+def feedback_on(messages: Iterable[ChatMessage]) -> dict[UUID, Feedback]:
+    """Return the feedback on these answers by message, of the one person who can read them."""
+    answers = [m.pk for m in messages if m.role == MessageRole.ASSISTANT]
+    given = Feedback.objects.filter(message__in=answers) if answers else ()
+    return {feedback.message_id: feedback for feedback in given}
 
 
 def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire]:
@@ -268,7 +281,7 @@ def append_to_turn(
     if chat.active_leaf_id == turn.tip_id:
         move_leaf(chat, row)
     turn.tip = row
-    return messages_to_wire([row])[0]
+    return messages_to_wire([row], are_new=True)[0]
 
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
