@@ -78,6 +78,7 @@ def create_chat(
         api_key=principal.key,
         **fields,
     )
+    chat.live_turn_id = None
     tell_of_chat(chat)
     settle(claim, status=201, answer=chat_wire(chat))
     return chat
@@ -85,10 +86,11 @@ def create_chat(
 
 @transaction.atomic(durable=True)
 def update_chat(chat: Chat, **fields: Any) -> Chat:
-    """Write these fields of the chat, and no others."""
+    """Write these fields of the chat, and no others. To pin or archive it is no activity."""
     for name, value in fields.items():
         setattr(chat, name, value)
-    chat.save(update_fields=[*fields, "updated_at"])
+    touched = [] if fields.keys() <= {"pinned", "archived"} else ["updated_at"]
+    chat.save(update_fields=[*fields, *touched])
     tell_of_chat(chat)
     return chat
 

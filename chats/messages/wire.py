@@ -41,6 +41,9 @@ class ChatWire(TypedDict):
     expired_at: Time | None
     pinned_scene_id: Id | None
     active_leaf_id: Id | None
+    live_turn_id: Annotated[Id | None, "The turn that is queued, running or waiting: follow it."]
+    pinned: bool
+    archived: Annotated[bool, "true: lists leave it out unless asked for it."]
     created_at: Time
     updated_at: Time
 
@@ -203,6 +206,9 @@ def chat_wire(chat: Chat) -> ChatWire:
         "expired_at": write_time(chat.expired_at),
         "pinned_scene_id": write_id(chat.pinned_scene_id),
         "active_leaf_id": write_id(chat.active_leaf_id),
+        "live_turn_id": write_id(chat.live_turn_id),
+        "pinned": chat.pinned,
+        "archived": chat.archived,
         "created_at": write_time(chat.created_at),
         "updated_at": write_time(chat.updated_at),
     }
