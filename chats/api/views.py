@@ -17,7 +17,7 @@ from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import Invalid, Missing
-from amber.lib.rest.pages import limit_of
+from amber.lib.rest.pages import NewestFirst, limit_of
 from amber.lib.rest.preferences import PREFER
 from amber.lib.rest.wire import validate_body
 from assistants.models import Assistant, ScenePrompt
@@ -55,7 +55,17 @@ def find_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
 # -- Chats --------------------------------------------------------------------------------------
 
 
+class _ByChoice(NewestFirst):
+    """Pages by creation, or by activity."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        if _choice(request, "order", _ORDERS, _ORDERS[0]) == "activity":
+            self.column = "updated_at"
+        return super().paginate_queryset(queryset, request, view)
+
+
 class ChatsView(GenericAPIView[Chat]):
+    pagination_class = _ByChoice
     serializer_class = ChatSerializer
     bound_keys_may = ("GET", "POST")
 
@@ -96,8 +106,6 @@ class ChatsView(GenericAPIView[Chat]):
             rows = rows.filter(archived=archived == "true")
         if pinned := _choice(request, "pinned", ["", "true", "false"], ""):
             rows = rows.filter(pinned=pinned == "true")
-        if _choice(request, "order", _ORDERS, _ORDERS[0]) == "activity":
-            self.paginator.column = "updated_at"
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
         page = self.paginate_queryset(rows)

@@ -152,10 +152,14 @@ def newest_leaf(message: ChatMessage) -> ChatMessage:
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_LEAF_SQL, [message.pk])
         found = cursor.fetchone()
-    leaf = ChatMessage.objects.filter(pk=found[0]).first() if found else None
-    if leaf is None:
+    leaves = _message_rows(found[0]) if found else []
+    if not leaves:
         raise Missing
-    return leaf
+    return leaves[0]
+
+
+def _message_rows(message_id: UUID) -> list[ChatMessage]:
+    return list(ChatMessage.objects.filter(pk=message_id))
 
 
 def attach_related(messages: Sequence[ChatMessage]) -> None:
