@@ -1,0 +1,2 @@
+/** @type {import("../app/i18n.js").Catalogue} */
+export const words = {};
