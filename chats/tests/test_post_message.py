@@ -33,6 +33,7 @@ MESSAGE_FIELDS = {
     "hidden",
     "citations",
     "model",
+    "feedback",
     "turn_id",
     "prompt_tokens",
     "completion_tokens",
