@@ -17,7 +17,7 @@ export const words = {
 	"nav.label": "Chats and pages", "nav.open": "Open the side bar", "nav.close": "Close the side bar",
 	"nav.pages": "Pages",
 
-	"account.menu": "Account of {name}", "account.signOut": "Sign out", "account.switch": "Switch organization",
+	"account.menu": "Account:", "account.signOut": "Sign out", "account.switch": "Switch organization",
 	"account.shortcuts": "Keyboard shortcuts", "account.appearance": "Appearance",
 
 	"theme.title": "Appearance and language", "theme.theme": "Theme", "theme.system": "As the system",

@@ -13,7 +13,7 @@ export const words = {
 
 	"nav.label": "对话与页面", "nav.open": "打开侧栏", "nav.close": "关闭侧栏", "nav.pages": "页面",
 
-	"account.menu": "{name} 的账户", "account.signOut": "退出登录", "account.switch": "切换组织", "account.shortcuts": "键盘快捷键",
+	"account.menu": "账户：", "account.signOut": "退出登录", "account.switch": "切换组织", "account.shortcuts": "键盘快捷键",
 	"account.appearance": "外观",
 
 	"theme.title": "外观与语言", "theme.theme": "主题", "theme.system": "跟随系统", "theme.light": "浅色", "theme.dark": "深色",
