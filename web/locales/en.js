@@ -153,6 +153,8 @@ export const words = {
 	"feedback.reason.sources": "Sources missing or wrong", "feedback.reason.style": "Style",
 	"feedback.reason.harmful": "Harmful",
 
+	"notes.label": "Notifications",
+
 	"error.network": "There is no connection. Is the network there?",
 	"error.server": "Amber had a problem. Try again in a moment.",
 	"error.rateLimited": { one: "Too many requests. Try again in {count} second.", other: "Too many requests. Try again in {count} seconds." },

@@ -112,6 +112,8 @@ export const words = {
 	"feedback.reason.incomplete": "不完整", "feedback.reason.off_topic": "答非所问", "feedback.reason.sources": "来源缺失或错误",
 	"feedback.reason.style": "风格", "feedback.reason.harmful": "有害",
 
+	"notes.label": "通知",
+
 	"error.network": "无法连接。网络是否正常？", "error.server": "Amber 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
 	"error.signUpClosed": "此邮箱没有有效邀请，不能在此注册。",
 };
