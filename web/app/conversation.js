@@ -45,7 +45,8 @@ export class Conversation {
 		this.state = signal("loading");
 		this.messages = signal(/** @type {Message[]} */ ([]));
 		this.previous = signal(/** @type {string | null} */ (null));
-		this.isLoadingOlder = signal(false);
+		/** @type {Promise<void> | null} */
+		this.loadingOlder = null;
 		this.live = signal(/** @type {Live | null} */ (null));
 		this.pending = signal(/** @type {Pending | null} */ (null));
 		/** How the last turn of the branch ended, if not well. */
@@ -82,19 +83,27 @@ export class Conversation {
 	}
 
 	async loadOlder() {
-		if (!this.previous.value || this.isLoadingOlder.value) return;
-		this.isLoadingOlder.value = true;
-		try {
-			const page = await get(this.previous.value);
-			batch(() => {
-				const here = new Set(this.messages.value.map((message) => message.id));
-				const older = page.results.filter((/** @type {Message} */ message) => !here.has(message.id));
-				this.messages.value = [...older, ...this.messages.value];
-				this.previous.value = page.previous;
-			});
-		} finally {
-			this.isLoadingOlder.value = false;
-		}
+		if (!this.previous.value) return;
+		this.loadingOlder ??= this.loadPageBefore(this.previous.value).finally(() => (this.loadingOlder = null));
+		await this.loadingOlder;
+	}
+
+	/** @param {string} address */
+	async loadPageBefore(address) {
+		const page = await get(address);
+		batch(() => {
+			const here = new Set(this.messages.value.map((message) => message.id));
+			const older = page.results.filter((/** @type {Message} */ message) => !here.has(message.id));
+			this.messages.value = [...older, ...this.messages.value];
+			this.previous.value = page.previous;
+		});
+	}
+
+	/** Read back to a message of the branch that is shown. @param {string} messageId @returns {Promise<boolean>} whether it is there */
+	async loadBackTo(messageId) {
+		const isThere = () => this.messages.value.some((message) => message.id === messageId);
+		while (!isThere() && this.previous.value) await this.loadOlder();
+		return isThere();
 	}
 
 	/** Look for what another tab or device did. */

@@ -21,13 +21,13 @@ import { attempt, Button, copyText, Failure, Menu, note, useTitle, Waiting, word
 import { WhyDialog } from "../components/why.js";
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
-export function Page({ params }) {
+export function Page({ params, query }) {
 	useEffect(() => {
 		// Soon needed, and large: while nobody waits for it.
 		const timer = setTimeout(loadMarkdown, 300);
 		return () => clearTimeout(timer);
 	}, []);
-	return params.id ? html`<${OldChat} key=${params.id} id=${params.id} />` : html`<${NewChat} />`;
+	return params.id ? html`<${OldChat} key=${params.id} id=${params.id} message=${query.get("message") ?? ""} />` : html`<${NewChat} />`;
 }
 
 /** @param {{ chosen: import("../app/api.js").Assistant | undefined, onChoose: (id: string) => void }} props */
@@ -82,8 +82,8 @@ function NewChat() {
 	</main>`;
 }
 
-/** @param {{ id: string }} props */
-function OldChat({ id }) {
+/** @param {{ id: string, message: string }} props message: the id of the one to go to, or "" */
+function OldChat({ id, message }) {
 	const conversation = conversationOf(id);
 	const [passage, setPassage] = useState(/** @type {any} */ (null));
 	const [why, setWhy] = useState("");
@@ -100,6 +100,13 @@ function OldChat({ id }) {
 					: html`<${Note} entry=${entry} />`,
 		[around],
 	);
+	const isReady = conversation.state.value === "ready";
+	const [isBack, setBack] = useState(false);
+	useEffect(() => {
+		setBack(false);
+		if (message && isReady) attempt(async () => setBack(await conversation.loadBackTo(message)));
+	}, [message, isReady]);
+	const target = isBack ? entries.find((entry) => (entry.kind === "answer" ? entry.messages.some((/** @type {any} */ each) => each.id === message) : entry.message.id === message))?.key : undefined;
 	const { chat } = conversation;
 	useTitle(chat?.name || t("chat.title"));
 	useEffect(() => {
@@ -136,7 +143,7 @@ function OldChat({ id }) {
 		${state === "loading" && html`<div class="timeline-box"><${Waiting} /></div>`}
 		${
 			state === "ready" &&
-			html`<${Timeline} id=${id} entries=${entries} draw=${draw} hasOlder=${conversation.previous.value !== null} onOlder=${() => attempt(() => conversation.loadOlder())}>
+			html`<${Timeline} id=${id} target=${target} entries=${entries} draw=${draw} hasOlder=${conversation.previous.value !== null} onOlder=${() => attempt(() => conversation.loadOlder())}>
 				${pending.value && html`<${Unsent} pending=${pending.value} onAgain=${() => pending.value && conversation.send(pending.value)} onEdit=${withdraw} />`}
 				${failure.value && !conversation.isBusy.value && html`<${TurnFailure} failure=${failure.value} conversation=${conversation} />`}
 			<//>`

@@ -45,7 +45,7 @@ def is_unharmed(here) -> None:
     assert bad == []
     assert (
         here.page.locator(
-            ".markdown img, .markdown iframe, .markdown form, .markdown svg:not(.katex *)"
+            ".markdown img, .markdown iframe, .markdown form, .markdown svg:not(.icon, .katex *)"
         ).count()
         == 0
     )
@@ -77,6 +77,7 @@ def test_nothing_runs_of_names(visit, person):
         [{"name": HANDLER.replace("/", "") + ".txt", "mimeType": "text/plain", "buffer": b"x"}]
     )
     here.page.locator(".attachments li").wait_for()
+    here.page.locator(".attachments progress").wait_for(state="detached")
     here.ask(f"See {say('ok')}")
     here.wait_for_end(2)
     here.page.get_by_role("searchbox", name="Search chats").fill("evil.example")
