@@ -283,7 +283,7 @@ export class Conversation {
 		/** @type {any} */
 		let last;
 		try {
-			last = await follow(stream, turnId, onEvent, onLost, watching.signal);
+			last = await follow(openUntil(watching.signal), turnId, onEvent, onLost);
 		} catch (error) {
 			last = error instanceof ApiError && error.status === 404 ? { event: "turn.gone" } : { event: "turn.failed", code: "other", message: String(error) };
 		}
@@ -314,6 +314,14 @@ export class Conversation {
 		this.takeTail(await get(`chats/${this.id}/messages/?limit=${PAGE}`));
 	}
 }
+
+/** Opens streams until told to stop; then those that are open end, and the next is refused. @param {AbortSignal} stop */
+const openUntil = (stop) => async (/** @type {string} */ path, /** @type {{ headers: Record<string, string>, signal: AbortSignal }} */ options) => {
+	if (stop.aborted) throw new ApiError(410, { code: "stopped" });
+	const connection = new AbortController();
+	for (const signal of [stop, options.signal]) signal.addEventListener("abort", () => connection.abort());
+	return stream(path, { ...options, signal: connection.signal });
+};
 
 /** @param {any} folded @param {any} event */
 function foldMore(folded, event) {

@@ -1,6 +1,6 @@
 /* A chat, new or old: its messages, and where the next one is written. */
 import { useComputed } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { areLoaded, assistantOf, assistants, makeUsual, usual } from "../app/assistants.js";
 import { ApiError, newKey } from "../app/api.js";
 import { changeChat, createChat } from "../app/chats.js";
@@ -12,6 +12,7 @@ import { loadMarkdown } from "../app/markdown.js";
 import { navigate } from "../app/router.js";
 import { me } from "../app/session.js";
 import { addShortcut } from "../app/shortcuts.js";
+import { markdown } from "../shared/markdown.js";
 import { Composer } from "../components/composer.js";
 import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
@@ -75,11 +76,18 @@ function NewChat() {
 		<header class="chat-head"><${AssistantMenu} chosen=${assistant} onChoose=${(/** @type {string} */ id) => (setChosen(id), makeUsual(id))} /></header>
 		<div class="greeting">
 			<h1>${name ? t("chat.greeting.named", { name }) : t("chat.greeting")}</h1>
-			${assistant?.description && html`<p class="dim">${assistant.description}</p>`}
+			${assistant?.description && html`<${Described} text=${assistant.description} />`}
 			${areLoaded.value && !assistants.value.length && html`<p>${t("chat.noAssistants")}</p>`}
 		</div>
 		<${Composer} draft="new" asks=${assistant?.name ?? ""} isBusy=${isStarting} onStop=${() => {}} onSend=${send} given=${given} />
 	</main>`;
+}
+
+/** What an assistant says of itself: a few words of Markdown. @param {{ text: string }} props */
+function Described({ text }) {
+	const ref = useRef(/** @type {HTMLElement | null} */ (null));
+	useLayoutEffect(() => ref.current?.replaceChildren(markdown(text)), [text]);
+	return html`<div class="dim described" ref=${ref}></div>`;
 }
 
 /** @param {{ id: string, message: string }} props message: the id of the one to go to, or "" */
