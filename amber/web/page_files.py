@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import posixpath
 import re
 import tempfile
 from collections.abc import Iterable
@@ -38,7 +39,9 @@ BARE_NAMES: Final = {
 _STATIC_IMPORT = re.compile(
     r"""(?:^|[;}\s])(?:import|export)\s*(?:[\w$*{][^"';]*?from\s*)?["']([^"']+)["']"""
 )
-_CSS_ADDRESS = re.compile(r"""url\((["']?)(?!data:)([^)"']+)\1\)""")
+_CSS_ADDRESS = re.compile(
+    r"""(?P<comma>,?)url\(["']?(?!data:)(?P<file>[^)"']+)["']?\)(?P<form>\s*format\([^)]*\))?"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +117,18 @@ def _paths(source: Path) -> list[str]:
 
 
 def _hashed(path: str, content: bytes) -> str:
-    stem, ending = os.path.splitext(path)
+    stem, ending = posixpath.splitext(path)
     return f"{stem}.{hashlib.sha256(content).hexdigest()[:12]}{ending}"
 
 
 def _with_addresses(css: bytes, path: str, addresses: dict[str, str]) -> bytes:
+    """Replace the files that a style sheet names; of a font's forms only the published stay."""
+
     def replaced(found: re.Match[str]) -> str:
-        named = os.path.normpath(os.path.join(os.path.dirname(path), found[2]))
-        return f"url({addresses[named]})" if named in addresses else "url(data:,)"
+        named = posixpath.normpath(posixpath.join(posixpath.dirname(path), found["file"]))
+        if named not in addresses:
+            return ""
+        return f"{found['comma']}url({addresses[named]}){found['form']}"
 
     return _CSS_ADDRESS.sub(replaced, css.decode()).encode()
 
@@ -161,4 +168,4 @@ def _imports_of(module: str, code: str) -> Iterable[str]:
         if name in BARE_NAMES:
             yield BARE_NAMES[name]
         elif name.startswith("."):
-            yield os.path.normpath(os.path.join(os.path.dirname(module), name))
+            yield posixpath.normpath(posixpath.join(posixpath.dirname(module), name))

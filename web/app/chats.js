@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { get, newKey, patch, post, remove } from "./api.js";
 import { announceChange } from "./tabs.js";
 
-/** @typedef {import("./api.js").Chat & { pinned?: boolean, archived?: boolean, live_turn_id?: string | null }} Chat */
+/** @typedef {import("./api.js").Chat} Chat */
 /** @typedef {{ chat: { id: string, name: string }, message: import("./api.js").Message }} Found */
 
 /** @type {import("@preact/signals").Signal<Map<string, Chat>>} */
@@ -29,12 +29,18 @@ function take(changed, isWhole) {
 	known.value = next;
 }
 
-const first = () => `chats/?limit=50${showsArchived.value ? "&archived=true" : ""}`;
+const path = () => `chats/?limit=50&order=activity&archived=${showsArchived.value}`;
+
+/** The newest page, and all that are pinned, however old. */
+async function newest() {
+	const [page, pinned] = await Promise.all([get(path()), get("chats/?limit=200&pinned=true")]);
+	return { page, rows: [...page.results, ...pinned.results] };
+}
 
 export async function loadChats() {
 	try {
-		const page = await get(first());
-		take(page.results, true);
+		const { page, rows } = await newest();
+		take(rows, true);
 		older.value = page.next;
 		listState.value = "ready";
 	} catch (error) {
@@ -50,14 +56,21 @@ export async function loadOlder() {
 	take(page.results);
 }
 
-/** Look for what is new, without forgetting the older pages. Chats that are gone from the newest page go. */
+/** Look for what is new, without forgetting the older pages. What is gone from the newest page goes. */
 export async function refreshChats() {
-	const page = await get(first());
-	const oldest = page.results.at(-1)?.created_at ?? "";
-	const kept = new Map([...known.value].filter(([, chat]) => page.next && chat.created_at < oldest));
-	for (const chat of page.results) kept.set(chat.id, chat);
+	const { page, rows } = await newest();
+	const oldest = page.results.at(-1)?.updated_at ?? "";
+	const kept = new Map([...known.value].filter(([, chat]) => page.next && chat.updated_at < oldest));
+	for (const chat of rows) kept.set(chat.id, chat);
 	known.value = kept;
 	if (!page.next) older.value = null;
+}
+
+/** @param {string} id */
+export function dropChat(id) {
+	const next = new Map(known.value);
+	next.delete(id);
+	known.value = next;
 }
 
 /** @param {Chat} chat */
@@ -84,9 +97,7 @@ export async function changeChat(id, fields) {
 /** @param {string} id */
 export async function deleteChat(id) {
 	await remove(`chats/${id}/`);
-	const next = new Map(known.value);
-	next.delete(id);
-	known.value = next;
+	dropChat(id);
 	announceChange("chats", id);
 }
 
@@ -94,7 +105,7 @@ export async function deleteChat(id) {
 export async function searchChats(words, signal) {
 	const q = encodeURIComponent(words);
 	const [named, said] = await Promise.all([
-		get(`chats/?limit=20&q=${q}`, { signal }),
+		get(`chats/?limit=20&archived=all&q=${q}`, { signal }),
 		get(`chats/search/?limit=30&q=${q}`, { signal }),
 	]);
 	return { named: named.results, said: said.results };

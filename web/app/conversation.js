@@ -220,12 +220,7 @@ export class Conversation {
 
 	/** Show the newest branch through this message. @param {string} messageId */
 	async showBranch(messageId) {
-		try {
-			noteChat(await put(`chats/${this.id}/branch/`, { message_id: messageId }));
-		} catch (error) {
-			if (!(error instanceof ApiError) || error.status !== 400) throw error;
-			noteChat(await put(`chats/${this.id}/branch/`, { leaf_id: messageId }));
-		}
+		noteChat(await put(`chats/${this.id}/branch/`, { message_id: messageId }));
 		this.failure.value = null;
 		await this.reloadTail();
 		announceChange("chat", this.id);

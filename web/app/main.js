@@ -37,6 +37,13 @@ class Fence extends Component {
 	}
 }
 
+/** The page's module could not be fetched, for want of a network. */
+const Unloaded = () => html`<main class="plain-page" id="content" tabindex="-1">
+	<h1>${t("unreachable.title")}</h1>
+	<p>${t("unreachable.text")}</p>
+	<button type="button" class="button primary" onClick=${() => location.reload()}>${t("again")}</button>
+</main>`;
+
 /** The module of the page that is addressed, once it is there. */
 function usePage() {
 	const { route } = current.value;
@@ -45,7 +52,10 @@ function usePage() {
 	useEffect(() => {
 		if (!route || !(found instanceof Promise)) return;
 		let isWanted = true;
-		found.then(({ Page }) => isWanted && setLoaded({ route, Page }));
+		found.then(
+			({ Page }) => isWanted && setLoaded({ route, Page }),
+			() => isWanted && setLoaded({ route, Page: Unloaded }),
+		);
 		return () => {
 			isWanted = false;
 		};

@@ -7,23 +7,29 @@
 import { signal } from "@preact/signals";
 
 /** @typedef {{ kind: "html", html: string, hasMath: boolean } | { kind: "code", code: string, language: string }} Block */
-/** @typedef {{ blocks: Block[], source: string, starts: number[], env: Env }} Parsed */
+/** @typedef {{ blocks: Block[], source: string, starts: number[], headings: number[][], env: Env }} Parsed */
 /** @typedef {{ numbers: Set<number>, label: (number: number) => string, table: string, references?: Record<string, unknown> }} Env */
 /** @typedef {import("markdown-it").default} MarkdownIt */
 
 /** @type {import("@preact/signals").Signal<{ md: MarkdownIt, purify: import("dompurify").DOMPurify } | null>} */
 export const tools = signal(null);
-/** @type {Promise<void> | null} */
+/** @type {Promise<unknown> | null} */
 let loading = null;
 
 export function loadMarkdown() {
-	loading ??= (async () => {
-		// As published they are scripts, which leave their names in the window.
-		await Promise.all([import("../vendor/markdown-it.js"), import("../vendor/dompurify.js")]);
-		const { markdownit, DOMPurify } = /** @type {any} */ (globalThis);
-		tools.value = { md: configure(markdownit({ html: false, linkify: true, breaks: false, typographer: false })), purify: harden(DOMPurify) };
-	})();
+	loading ??= loadTools().catch(() => {
+		// Without a network texts are shown as they were written, until it is back.
+		loading = null;
+		addEventListener("online", () => loadMarkdown(), { once: true });
+	});
 	return loading;
+}
+
+async function loadTools() {
+	// As published they are scripts, which leave their names in the window.
+	await Promise.all([import("../vendor/markdown-it.js"), import("../vendor/dompurify.js")]);
+	const { markdownit, DOMPurify } = /** @type {any} */ (globalThis);
+	tools.value = { md: configure(markdownit({ html: false, linkify: true, breaks: false, typographer: false })), purify: harden(DOMPurify) };
 }
 
 const SAFE_LINK = /^(https?:|mailto:)/i;
@@ -46,19 +52,12 @@ function configure(md) {
 		const address = attrs?.find(([name]) => name === "src")?.[1] ?? "";
 		return `<a href="${md.utils.escapeHtml(address)}" target="_blank" rel="noopener noreferrer nofollow">${md.utils.escapeHtml(content || address)}</a>`;
 	};
-	rules.table_open = (_tokens, _at, _options, env) => `<div class="table" role="region" tabindex="0" aria-label="${md.utils.escapeHtml(env.table)}"><table>`;
+	rules.table_open = (_tokens, _at, _options, env) => `<div class="table" role="group" tabindex="0" aria-label="${md.utils.escapeHtml(env.table)}"><table>`;
 	rules.table_close = () => "</table></div>";
 	for (const name of ["th_open", "td_open"])
 		rules[name] = (tokens, at, options, _, self) => {
 			const style = tokens[at].attrGet("style");
 			if (style) tokens[at].attrs = [["class", style.replace("text-align:", "align-")]];
-			return self.renderToken(tokens, at, options);
-		};
-	// Headings of an answer stand below the page's own.
-	for (const name of ["heading_open", "heading_close"])
-		rules[name] = (tokens, at, options, _, self) => {
-			const level = Number(tokens[at].tag[1]);
-			tokens[at].tag = `h${Math.min(6, level + 2)}`;
 			return self.renderToken(tokens, at, options);
 		};
 	rules.cite = (tokens, at, _options, env) =>
@@ -131,12 +130,13 @@ function blockMath(state, start, end, silent) {
 	return true;
 }
 
-const TAGS = "p br hr h3 h4 h5 h6 strong em s del code pre blockquote ul ol li a div table thead tbody tr th td button span".split(" ");
+const TAGS = "p br hr h2 h3 h4 h5 h6 strong em s del code pre blockquote ul ol li a div table thead tbody tr th td button span".split(" ");
 const ATTRIBUTES = "href target rel class start role tabindex aria-label data-cite data-display type title".split(" ");
 
 /** @param {import("dompurify").DOMPurify} purify */
 function harden(purify) {
-	purify.setConfig({ ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES, ALLOW_DATA_ATTR: false, ALLOWED_URI_REGEXP: SAFE_LINK, RETURN_DOM_FRAGMENT: true });
+	// All values are held to SAFE_LINK, but for attributes that no browser takes for an address.
+	purify.setConfig({ ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES, ALLOW_DATA_ATTR: false, ALLOWED_URI_REGEXP: SAFE_LINK, ADD_URI_SAFE_ATTR: ATTRIBUTES.filter((name) => name !== "href"), RETURN_DOM_FRAGMENT: true });
 	return purify;
 }
 
@@ -163,15 +163,30 @@ export function parse(source, env, before = null) {
 	const lines = lineStarts(rest);
 	const blocks = goesOn ? before.blocks.slice(0, kept) : [];
 	const starts = goesOn ? before.starts.slice(0, kept) : [];
+	const headings = goesOn ? before.headings.slice(0, kept) : [];
 	for (let first = 0; first < tokens.length; ) {
 		let last = first;
 		for (let depth = tokens[first].nesting; depth > 0; depth += tokens[last].nesting) last++;
 		const some = tokens.slice(first, last + 1);
 		starts.push(from + (lines[some[0].map?.[0] ?? 0] ?? 0));
+		headings.push(level(some, headings.at(-1) ?? []));
 		blocks.push(blockOf(some, md, ours));
 		first = last + 1;
 	}
-	return { blocks, source, starts, env: ours };
+	return { blocks, source, starts, headings, env: ours };
+}
+
+/**
+ * Headings of an answer stand below the page's own, one level below the one they belong to, whatever levels
+ * the writer chose. Returns the writer's levels that are open behind the block.
+ * @param {any[]} tokens @param {number[]} open in front of it
+ */
+function level(tokens, open) {
+	for (const token of tokens) {
+		if (token.type === "heading_open") open = [...open.filter((each) => each < Number(token.tag[1])), Number(token.tag[1])];
+		if (token.type.startsWith("heading_")) token.tag = `h${Math.min(6, 1 + open.length)}`;
+	}
+	return open;
 }
 
 /** @param {any[]} tokens @param {MarkdownIt} md @param {Env} env @returns {Block} */

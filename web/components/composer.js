@@ -172,7 +172,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 			<textarea
 				id="composer" ref=${box} rows="1" dir="auto" value=${text} placeholder=${asks ? t("composer.placeholder", { name: asks }) : t("composer.placeholder.bare")}
 				aria-label=${t("composer.label")} aria-describedby="composer-hint" aria-autocomplete="list" aria-controls=${isOpen ? "mentions" : undefined}
-				role="combobox" aria-expanded=${isOpen} aria-activedescendant=${isOpen ? `mention-${mention.at}` : undefined}
+				aria-activedescendant=${isOpen ? `mention-${mention.at}` : undefined}
 				onInput=${onInput} onKeyDown=${onKeyDown} onPaste=${onPaste}
 			></textarea>
 			<div class="composer-row">

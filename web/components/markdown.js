@@ -6,7 +6,7 @@ import { highlight } from "../app/highlight.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { loadMarkdown, parse, safeFragment, tools } from "../app/markdown.js";
-import { IconButton, note } from "./ui.js";
+import { copyText, IconButton } from "./ui.js";
 
 /** @typedef {{ number: number, document: { id: string, name: string, path: string | null }, page: number | null, content: string, [name: string]: any }} Passage */
 
@@ -46,7 +46,7 @@ const Html = memo(
 		const ref = useRef(/** @type {HTMLElement | null} */ (null));
 		useLayoutEffect(() => {
 			ref.current?.replaceChildren(safeFragment(text));
-			if (hasMath && ref.current) drawFormulas(ref.current);
+			if (hasMath && ref.current) drawFormulas(ref.current).catch(() => {}); // without a network they stay as written
 		}, [text, hasMath]);
 		return html`<div ref=${ref} class="block"></div>`;
 	},
@@ -60,7 +60,11 @@ const Code = memo(
 		useEffect(() => {
 			if (isGrowing || !language) return;
 			let isWanted = true;
-			highlight(code, language).then((found) => isWanted && found !== null && setColoured({ code, html: found }));
+			// Without a network it stays as it is.
+			highlight(code, language).then(
+				(found) => isWanted && found !== null && setColoured({ code, html: found }),
+				() => {},
+			);
 			return () => {
 				isWanted = false;
 			};
@@ -70,13 +74,9 @@ const Code = memo(
 			if (ref.current && isColoured) ref.current.replaceChildren(safeFragment(/** @type {any} */ (coloured).html));
 			else if (ref.current) ref.current.textContent = code;
 		}, [code, isColoured]);
-		const copy = async () => {
-			await navigator.clipboard.writeText(code);
-			note(t("copied"));
-		};
 		return html`<div class="code">
-			<div class="code-head"><span>${language}</span><${IconButton} icon="copy" label=${t("code.copy")} onClick=${copy} /></div>
-			<pre tabindex="0" role="region" aria-label=${language ? t("code.labelIn", { language }) : t("code.label")} dir="ltr"><code ref=${ref}></code></pre>
+			<div class="code-head"><span>${language}</span><${IconButton} icon="copy" label=${t("code.copy")} onClick=${() => copyText(code)} /></div>
+			<pre tabindex="0" role="group" aria-label=${language ? t("code.labelIn", { language }) : t("code.label")} dir="ltr"><code ref=${ref}></code></pre>
 		</div>`;
 	},
 );

@@ -1,24 +1,18 @@
 /* The entries of a conversation: questions, answers, notes. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
 import { size, t, time } from "../app/i18n.js";
 import { Markdown } from "./markdown.js";
 import { memo } from "./memo.js";
 import { ToolCard } from "./tool-card.js";
-import { attempt, Button, Icon, IconButton, note } from "./ui.js";
+import { attempt, Button, copyText, Icon, IconButton } from "./ui.js";
 import { Thumbs } from "./thumbs.js";
 
 /** @typedef {import("../app/entries.js").Answer} AnswerEntry */
 /** @typedef {import("../app/entries.js").Question} QuestionEntry */
 /** @typedef {import("../app/conversation.js").Conversation} Conversation */
 /** @typedef {{ conversation: Conversation, onCite: (passage: any) => void, onWhy: (turnId: string) => void }} Around */
-
-/** @param {string} text */
-async function copy(text) {
-	await navigator.clipboard.writeText(text);
-	note(t("copied"));
-}
 
 /** Arrows between the versions of a message. @param {{ message: import("../app/api.js").Message, conversation: Conversation }} props */
 function Siblings({ message, conversation }) {
@@ -57,7 +51,7 @@ export const Question = memo(
 				html`<div class="message-actions">
 					<${Siblings} message=${message} conversation=${conversation} />
 					<${IconButton} icon="edit" class="edit-button" label=${t("message.edit")} disabled=${conversation.isBusy.value} onClick=${() => setEdited(true)} />
-					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copy(message.content)} />
+					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(message.content)} />
 					<time datetime=${message.created_at}>${time(message.created_at)}</time>
 				</div>`
 			}
@@ -69,7 +63,7 @@ export const Question = memo(
 function Editor({ text: original, onClose, onSend }) {
 	const [text, setText] = useState(original);
 	const ref = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const box = ref.current;
 		box?.focus();
 		box?.setSelectionRange(box.value.length, box.value.length);
@@ -129,7 +123,7 @@ export const Answer = memo(
 				!live &&
 				html`<div class="message-actions">
 					${messages[0] && html`<${Siblings} message=${messages[0]} conversation=${conversation} />`}
-					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copy(text)} />
+					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(text)} />
 					<${IconButton} icon="retry" label=${t("message.regenerate")} disabled=${conversation.isBusy.value} onClick=${() => attempt(() => conversation.regenerate(messages[0].id))} />
 					${said && html`<${Thumbs} message=${said} conversation=${conversation} />`}
 					${turnId && html`<${IconButton} icon="info" label=${t("message.why")} onClick=${() => onWhy(turnId)} />`}

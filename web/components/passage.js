@@ -33,7 +33,7 @@ export function PassageDialog({ passage, onClose }) {
 		${
 			text === null && !isGone
 				? html`<${Waiting} />`
-				: html`<div class="passage" tabindex="0" role="region" aria-label=${passage.document.name} dir="auto">${before}<mark ref=${mark}>${passage.content}</mark>${after}</div>`
+				: html`<div class="passage" tabindex="0" role="group" aria-label=${passage.document.name} dir="auto">${before}<mark ref=${mark}>${passage.content}</mark>${after}</div>`
 		}
 		${isCut && html`<p class="actions"><span class="dim">${t("passage.cut")}</span><${Button} onClick=${() => setWhole(true)}>${t("passage.wholeDocument")}<//></p>`}
 	<//>`;

@@ -119,9 +119,7 @@ export function ChatMenu({ chat, onRename, onDelete }) {
 		items=${[
 			{ label: t("chats.rename"), icon: "edit", onSelect: onRename },
 			chat.pinned === undefined ? null : { label: t(chat.pinned ? "chats.unpin" : "chats.pin"), icon: "pin", onSelect: () => attempt(() => store.changeChat(chat.id, { pinned: !chat.pinned })) },
-			chat.archived === undefined
-				? null
-				: {
+			{
 						label: t(chat.archived ? "chats.unarchive" : "chats.archive"),
 						icon: "archive",
 						onSelect: () => attempt(() => store.changeChat(chat.id, { archived: !chat.archived })).then((ok) => ok && !chat.archived && note(t("chats.archivedNow"))),
@@ -218,7 +216,7 @@ function Account({ onAppearance, onShortcuts }) {
 	const name = person.name || person.email;
 	return html`<div class="account" ref=${list}>
 		<${Menu}
-			label=${t("account.menu", { name })}
+			label=${t("account.menu")}
 			items=${[
 				organizations.value.length > 1 ? { label: t("account.switch"), icon: "user", onSelect: () => setSwitched(true) } : null,
 				{ label: t("account.appearance"), icon: "settings", onSelect: onAppearance },
@@ -227,7 +225,7 @@ function Account({ onAppearance, onShortcuts }) {
 				{ label: t("account.signOut"), icon: "close", onSelect: () => attempt(signOut) },
 			]}
 		>
-			<span class="avatar" aria-hidden="true">${name.slice(0, 1).toUpperCase()}</span>
+			<span class="unseen">${t("account.menu")}</span><span class="avatar" aria-hidden="true">${name.slice(0, 1).toUpperCase()}</span>
 			<span class="who"><span class="who-name">${name}</span><span class="who-where">${person.organization.name}</span></span>
 		<//>
 		${

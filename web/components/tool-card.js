@@ -27,10 +27,10 @@ export function ToolCard({ call, conversation }) {
 				${tookMs !== null && html`<span class="dim">${duration(tookMs)}</span>`}
 			</summary>
 			<div class="tool-body">
-				<h4>${t("tool.arguments")}</h4>
-				<pre tabindex="0" role="region" aria-label=${t("tool.arguments")} dir="ltr">${pretty(call.arguments)}</pre>
-				<h4>${t("tool.result")}</h4>
-				<pre tabindex="0" role="region" aria-label=${t("tool.result")} class="result">${result ? pretty(result.content) : t("tool.noResult")}</pre>
+				<p class="label">${t("tool.arguments")}</p>
+				<pre tabindex="0" role="group" aria-label=${t("tool.arguments")} dir="ltr">${pretty(call.arguments)}</pre>
+				<p class="label">${t("tool.result")}</p>
+				<pre tabindex="0" role="group" aria-label=${t("tool.result")} class="result">${result ? pretty(result.content) : t("tool.noResult")}</pre>
 			</div>
 		</details>
 		${files.map((message) => html`<${Attachment} key=${message.id} message=${message} />`)}
@@ -50,9 +50,9 @@ function Approval({ call, conversation }) {
 		if (call.approved !== null) document.getElementById("composer")?.focus();
 	}, [call.approved]);
 	return html`<section class="approval" role="group" aria-label=${t("approval.title")}>
-		<h4><${Icon} name="help" />${t("approval.title")}</h4>
+		<p class="approval-title"><${Icon} name="help" />${t("approval.title")}</p>
 		<p>${t("approval.text", { name: call.name })}</p>
-		<pre tabindex="0" role="region" aria-label=${t("tool.arguments")} dir="ltr">${pretty(call.arguments)}</pre>
+		<pre tabindex="0" role="group" aria-label=${t("tool.arguments")} dir="ltr">${pretty(call.arguments)}</pre>
 		${
 			call.approved === null
 				? html`<div class="actions">

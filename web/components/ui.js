@@ -173,7 +173,7 @@ export const Confirm = ({ title, text, yes, onYes, onClose, isDangerous }) => ht
 // -- Menus --
 
 /**
- * A button that opens a list of commands. Arrow keys, Home, End, Escape and letters work as in other menus.
+ * A button that opens a list of commands; `children` are what it shows, and its name. Arrow keys, Home, End, Escape and letters work as in other menus.
  * @param {{ label: string, icon?: string, children?: any, items: ({ label: string, icon?: string, onSelect: () => void, isDangerous?: boolean, isChecked?: boolean } | null)[], class?: string }} props
  */
 export function Menu({ label, icon = "more", children, items, class: name = "" }) {
@@ -221,7 +221,7 @@ export function Menu({ label, icon = "more", children, items, class: name = "" }
 	return html`<div class=${`menu ${name}`}>
 		${
 			children
-				? html`<button ...${buttonProps} class="menu-button" aria-label=${label}>${children}</button>`
+				? html`<button ...${buttonProps} class="menu-button">${children}</button>`
 				: html`<button ...${buttonProps} class="icon-button" aria-label=${label} title=${label}><${Icon} name=${icon} /></button>`
 		}
 		${
@@ -251,6 +251,21 @@ function place(list, button) {
 	list.style.top = `${Math.max(8, isBelow ? at.bottom + 4 : at.top - size.height - 4)}px`;
 	const left = document.dir === "rtl" ? at.left : at.right - size.width;
 	list.style.left = `${Math.max(8, Math.min(at.left < size.width ? at.left : left, innerWidth - size.width - 8))}px`;
+}
+
+/** @param {string} text */
+export async function copyText(text) {
+	if (navigator.clipboard) await navigator.clipboard.writeText(text);
+	else {
+		// Pages without https have only this older way.
+		const box = document.createElement("textarea");
+		box.value = text;
+		(document.querySelector("dialog[open]") ?? document.body).append(box);
+		box.select();
+		document.execCommand("copy");
+		box.remove();
+	}
+	note(t("copied"));
 }
 
 /** Put this into the window's title while the page is shown. @param {string} title */

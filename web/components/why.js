@@ -57,7 +57,7 @@ function Manifest({ manifest, turn }) {
 		</table>
 		${manifest.untrusted.length > 0 && html`<p class="dim">${t("why.untrusted", { kinds: manifest.untrusted.join(", ") })}</p>`}
 		<${Part} title=${t("why.prompt")} count=${manifest.system_prompts.length}>
-			${manifest.system_prompts.map((/** @type {string} */ prompt) => html`<pre class="prose" tabindex="0" role="region" aria-label=${t("why.prompt")}>${prompt}</pre>`)}
+			${manifest.system_prompts.map((/** @type {string} */ prompt) => html`<pre class="prose" tabindex="0" role="group" aria-label=${t("why.prompt")}>${prompt}</pre>`)}
 			${!manifest.system_prompts.length && html`<${None} />`}
 		<//>
 		<${Part} title=${t("why.messages")} count=${messages.length}>
@@ -93,6 +93,6 @@ function Request({ id }) {
 	if (messages === undefined) return html`<p class="actions"><${Button} onClick=${load}>${t("why.showRequest")}<//></p>`;
 	if (messages === null) return html`<p class="dim">${t("why.requestGone")}</p>`;
 	return html`<${Part} title=${t("why.request")} count=${messages.length} isOpen=${true}>
-		${messages.map((/** @type {any} */ each) => html`<h4>${each.role}</h4><pre class="prose" tabindex="0" role="region" aria-label=${each.role}>${typeof each.content === "string" ? each.content : JSON.stringify(each.content ?? each.tool_calls, null, 2)}</pre>`)}
+		${messages.map((/** @type {any} */ each) => html`<h4>${each.role}</h4><pre class="prose" tabindex="0" role="group" aria-label=${each.role}>${typeof each.content === "string" ? each.content : JSON.stringify(each.content ?? each.tool_calls, null, 2)}</pre>`)}
 	<//>`;
 }

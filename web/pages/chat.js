@@ -17,7 +17,7 @@ import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
 import { Rename } from "../components/sidebar.js";
 import { Timeline } from "../components/timeline.js";
-import { attempt, Button, Failure, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, copyText, Failure, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { WhyDialog } from "../components/why.js";
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
@@ -34,9 +34,9 @@ export function Page({ params }) {
 function AssistantMenu({ chosen, onChoose }) {
 	return html`<${Menu}
 		class="assistant-menu"
-		label=${`${t("chat.assistant")}: ${chosen?.name ?? t("chat.choose")}`}
+		label=${t("chat.choose")}
 		items=${assistants.value.map((each) => ({ label: each.name, isChecked: each.id === chosen?.id, onSelect: () => onChoose(each.id) }))}
-	><span class="drop"></span><span class="assistant-name">${chosen?.name ?? t("chat.choose")}</span><svg class="icon small" viewBox="0 0 24 24" aria-hidden="true"><path d="M6 9l6 6 6-6" /></svg><//>`;
+	><span class="drop"></span><span class="unseen">${t("chat.assistant")}: </span><span class="assistant-name">${chosen?.name ?? t("chat.choose")}</span><svg class="icon small" viewBox="0 0 24 24" aria-hidden="true"><path d="M6 9l6 6 6-6" /></svg><//>`;
 }
 
 function NewChat() {
@@ -109,11 +109,9 @@ function OldChat({ id }) {
 			addShortcut({
 				keys: "Mod+Shift+C",
 				label: "shortcuts.copy",
-				act: async () => {
+				act: () => {
 					const last = entriesOf(conversation.messages.value, null).findLast((entry) => entry.kind === "answer");
-					if (last?.kind !== "answer") return;
-					await navigator.clipboard.writeText(textOf(last));
-					note(t("copied"));
+					if (last?.kind === "answer") copyText(textOf(last));
 				},
 			}),
 			addShortcut({ keys: "Mod+Shift+Backspace", label: "shortcuts.stop", act: () => conversation.stop() }),
