@@ -179,7 +179,7 @@ function TryOut({ onSave, isNew, id, isChanged }) {
 			const content = textOf(state);
 			const passages = state.messages.flatMap((each) => each.citations ?? []);
 			if (content) setSaid((all) => [...all, { role: "assistant", content, passages }]);
-			if (last.event !== "turn.completed") setError(new Error(last.message ?? t("answer.incomplete")));
+			if (last.event !== "turn.completed") setError(new Error(last.message ?? t("error.server")));
 			announce(t("answer.complete"));
 		} catch (why) {
 			setError(why);
