@@ -170,7 +170,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 					<${IconButton} icon="close" label=${t("composer.asksNot", { name: mentioned.name })} onClick=${() => setMentioned(null)} /></p>`
 			}
 			<textarea
-				id="composer" ref=${box} rows="1" dir="auto" value=${text} placeholder=${asks ? t("composer.placeholder", { name: asks }) : t("composer.placeholder.bare")}
+				id="composer" ref=${box} data-focus="" rows="1" dir="auto" value=${text} placeholder=${asks ? t("composer.placeholder", { name: asks }) : t("composer.placeholder.bare")}
 				aria-label=${t("composer.label")} aria-describedby="composer-hint" aria-autocomplete="list" aria-controls=${isOpen ? "mentions" : undefined}
 				aria-activedescendant=${isOpen ? `mention-${mention.at}` : undefined}
 				onInput=${onInput} onKeyDown=${onKeyDown} onPaste=${onPaste}

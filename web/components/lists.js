@@ -1,5 +1,5 @@
 /* Lists that come in pages, from the REST API: loaded, shown, loaded on. */
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
 import { get } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
@@ -88,13 +88,15 @@ export function useEvery(act, ms) {
 	}, [ms]);
 }
 
-/** A labelled choice among few. @param {{ label: string, value: string, onValue: (value: string) => void, options: [string, string][], hint?: string, [name: string]: any }} props */
+/** A labelled choice among few. @param {{ label: string, value: string, onValue: (value: any) => void, options: any[][], [name: string]: any }} props */
 export function Choice({ label, value, onValue, options, ...rest }) {
-	return html`<label class="field"><span class="field-label">${label}</span>
-		<select value=${value} onChange=${(/** @type {any} */ event) => onValue(event.currentTarget.value)} ...${rest}>
+	const id = useId();
+	return html`<div class="field">
+		<label for=${id}>${label}</label>
+		<select id=${id} value=${value} onChange=${(/** @type {any} */ event) => onValue(event.currentTarget.value)} ...${rest}>
 			${options.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === value}>${words}</option>`)}
 		</select>
-	</label>`;
+	</div>`;
 }
 
 /** A box to tick. @param {{ label: string, checked: boolean, onChecked: (checked: boolean) => void, hint?: string, [name: string]: any }} props */

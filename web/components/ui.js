@@ -117,7 +117,7 @@ export async function attempt(act) {
 	}
 }
 
-export const Notes = () => html`<div class="notes" role=${notes.value.length ? "region" : undefined} aria-label=${notes.value.length ? t("notes.label") : undefined}>
+export const Notes = () => html`<div class="notes" role="region" aria-label=${t("notes.label")}>
 	${notes.value.map(
 		(each) => html`<div key=${each.id} class=${each.isBad ? "note bad" : "note"} role=${each.isBad ? "alert" : undefined}>
 			<span>${each.text}</span><${IconButton} icon="close" label=${t("dismiss")} onClick=${() => dismiss(each.id)} />

@@ -153,6 +153,8 @@ export const words = {
 	"feedback.reason.sources": "Sources missing or wrong", "feedback.reason.style": "Style",
 	"feedback.reason.harmful": "Harmful",
 
+	"notes.label": "Notifications",
+
 	"error.network": "There is no connection. Is the network there?",
 	"error.server": "Amber had a problem. Try again in a moment.",
 	"error.rateLimited": { one: "Too many requests. Try again in {count} second.", other: "Too many requests. Try again in {count} seconds." },
@@ -161,7 +163,6 @@ export const words = {
 	// -- Pages --
 	"edit": "Edit", "create": "Create", "saved": "Saved.", "unsaved": "Not saved yet", "deleted": "“{name}” was deleted.", "description": "Description", "shared": "shared", "share": "Share with everybody in the organization",
 	"unshare": "Share no longer",
-	"notes.label": "Notices",
 	"libraries.title": "Libraries", "libraries.all": "All libraries", "libraries.new": "New library", "libraries.about": "Documents that assistants answer from, with the passages they cite.", "libraries.none": "There is no library yet. Make one, and put documents into it.", "libraries.chunks": { one: "{count} chunk", other: "{count} chunks" }, "libraries.default": "My usual library", "libraries.default.hint": "It takes documents that name no library.",
 	"libraries.share.hint": "They can read and search it; admins can change it.", "libraries.actions": "Actions for the library {name}", "libraries.reindex": "Index all documents anew", "libraries.reindexing": "The documents are being indexed anew.", "libraries.model": "embedded by {name}", "libraries.delete.title": "Delete this library?", "libraries.delete.text": "“{name}” and all its documents will be gone for good.",
 	"search.title": "Search this library", "search.question": "Question or words", "search.hint": "As an assistant would search it: by words and by meaning.", "search.do": "Search", "search.nothing": "Nothing was found.", "search.found": { one: "{count} passage found", other: "{count} passages found" }, "search.relevance": "Relevance", "search.relevanceOf": "relevance {percent}",

@@ -112,13 +112,14 @@ export const words = {
 	"feedback.reason.incomplete": "不完整", "feedback.reason.off_topic": "答非所问", "feedback.reason.sources": "来源缺失或错误",
 	"feedback.reason.style": "风格", "feedback.reason.harmful": "有害",
 
+	"notes.label": "通知",
+
 	"error.network": "无法连接。网络是否正常？", "error.server": "Amber 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
 	"error.signUpClosed": "此邮箱没有有效邀请，不能在此注册。",
 
 	// -- Pages --
 	"edit": "编辑", "create": "创建", "saved": "已保存。", "unsaved": "尚未保存", "deleted": "“{name}”已删除。", "description": "说明", "shared": "已共享", "share": "与组织中的所有人共享",
 	"unshare": "停止共享",
-	"notes.label": "通知",
 	"libraries.title": "资料库", "libraries.all": "全部资料库", "libraries.new": "新建资料库", "libraries.about": "助手据以回答并引用其段落的文档。", "libraries.none": "还没有资料库。新建一个，再放入文档。", "libraries.chunks": "{count} 个片段", "libraries.default": "我的常用资料库", "libraries.default.hint": "未指明资料库的文档都归入这里。",
 	"libraries.share.hint": "他们可以阅读和搜索；管理员可以修改。", "libraries.actions": "资料库“{name}”的操作", "libraries.reindex": "重新索引全部文档", "libraries.reindexing": "正在重新索引文档。", "libraries.model": "向量模型：{name}", "libraries.delete.title": "删除此资料库？", "libraries.delete.text": "“{name}”及其全部文档将被永久删除。",
 	"search.title": "搜索此资料库", "search.question": "问题或词语", "search.hint": "与助手的搜索方式相同：按词语并按含义。", "search.do": "搜索", "search.nothing": "没有找到内容。", "search.found": "找到 {count} 个段落", "search.relevance": "相关度", "search.relevanceOf": "相关度 {percent}",

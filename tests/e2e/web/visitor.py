@@ -200,6 +200,14 @@ class Visitor:
         )
         self.button("Send").wait_for()
 
+    def reads(self, text: str) -> None:
+        """Until the last answer is whole and says this."""
+        self.page.wait_for_function(
+            "(text) => { const last = [...document.querySelectorAll('.answer:not(.live) .markdown')].at(-1);"
+            " return last?.innerText.split(/\\s+/).join(' ').trim() === text; }",
+            arg=" ".join(text.split()),
+        )
+
     def shown(self) -> list[str]:
         """The texts of the answers, as far as they are drawn."""
         texts: list[str] = self.page.locator(".answer .markdown").all_inner_texts()
