@@ -141,6 +141,6 @@ def test_words_stand_in_the_catalogue_alone():
 
 
 def test_the_widget_is_made_of_its_parts():
-    made = runpy.run_path(str(WEB / "scripts" / "widget.py"))["assembled"]()
+    made = runpy.run_path(str(WEB / "scripts" / "widget.py"))["assemble"]()
     assert (settings.BASE_DIR / "public_api" / "static" / "amber-widget.js").read_text() == made
     assert len(made.encode()) < 25_600

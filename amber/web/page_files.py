@@ -97,7 +97,7 @@ def publish_files(source: Path, target: Path) -> PublishedFiles:
     for path in sorted(contents, key=lambda each: each.endswith(".css")):
         if path.endswith(".css"):
             contents[path] = _with_addresses(contents[path], path, addresses)
-        name = _hashed(path, contents[path])
+        name = _name_by_content(path, contents[path])
         _put(target / name, contents[path])
         addresses[path] = PREFIX + name
     imports = {PREFIX + path: to for path, to in addresses.items() if path.endswith(".js")}
@@ -116,7 +116,7 @@ def _paths(source: Path) -> list[str]:
     return sorted(path.relative_to(source).as_posix() for path in kept)
 
 
-def _hashed(path: str, content: bytes) -> str:
+def _name_by_content(path: str, content: bytes) -> str:
     stem, ending = posixpath.splitext(path)
     return f"{stem}.{hashlib.sha256(content).hexdigest()[:12]}{ending}"
 
@@ -124,13 +124,13 @@ def _hashed(path: str, content: bytes) -> str:
 def _with_addresses(css: bytes, path: str, addresses: dict[str, str]) -> bytes:
     """Replace the files that a style sheet names; of a font's forms only the published stay."""
 
-    def replaced(found: re.Match[str]) -> str:
+    def replacement(found: re.Match[str]) -> str:
         named = posixpath.normpath(posixpath.join(posixpath.dirname(path), found["file"]))
         if named not in addresses:
             return ""
         return f"{found['comma']}url({addresses[named]}){found['form']}"
 
-    return _CSS_ADDRESS.sub(replaced, css.decode()).encode()
+    return _CSS_ADDRESS.sub(replacement, css.decode()).encode()
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -1,6 +1,7 @@
 /* The person's chats, newest first: pages, search, and every change of one. */
 import { computed, signal } from "@preact/signals";
 import { get, newKey, patch, post, remove } from "./api.js";
+import { t } from "./i18n.js";
 import { announceChange } from "./tabs.js";
 
 /** @typedef {import("./api.js").Chat} Chat */
@@ -19,6 +20,14 @@ export const chats = computed(() =>
 	[...known.value.values()].filter((chat) => Boolean(chat.archived) === showsArchived.value).sort(byDate),
 );
 export const hasOlder = computed(() => older.value !== null);
+/** A chat's name for people: it may be the begin of a question in Markdown. @param {{ name: string }} chat */
+export const nameOf = ({ name }) =>
+	name
+		.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+		.replace(/^\s*(#{1,6}|>|[-*+])\s+/, "")
+		.replace(/(\*\*|__|~~|`+)(.+?)\1/g, "$2")
+		.trim() || t("chats.unnamed");
+
 /** @param {string} id */
 export const chatOf = (id) => known.value.get(id);
 

@@ -31,7 +31,7 @@ export class FormError extends Error {
  * @returns {Promise<{ status: number, data: any, meta: any }>}
  */
 async function authenticate(method, path, body) {
-	if (!csrfToken()) await fetch(`${AUTH}auth/session`);
+	if (method !== "GET" && !csrfToken()) await fetch(`${AUTH}config`);
 	const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken() };
 	let response;
 	try {
@@ -53,6 +53,11 @@ async function authenticate(method, path, body) {
 
 /** Find out who is signed in. */
 export async function load() {
+	// Whoever has signed in here has this cookie; whoever has not need not be refused to know.
+	if (!csrfToken()) {
+		state.value = "out";
+		return;
+	}
 	try {
 		const found = await get("me/", { isQuiet: true });
 		// What another person wrote in this browser is not shown to this one.

@@ -90,7 +90,7 @@ function Chats({ onNavigate }) {
 function ChatLink({ chat, onNavigate }) {
 	const [asks, setAsks] = useState(/** @type {"rename" | "delete" | null} */ (null));
 	const isShown = current.value.path === `/chats/${chat.id}`;
-	const name = chat.name || t("chats.unnamed");
+	const name = store.nameOf(chat);
 	return html`<li class=${`chat-link ${isShown ? "shown" : ""}`}>
 		<a href=${`/chats/${chat.id}`} aria-current=${isShown ? "page" : undefined} onClick=${onNavigate} title=${name}>
 			${chat.pinned && html`<${Icon} name="pin" />`}<span dir="auto">${name}</span>${chat.live_turn_id && html`<span class="dots" aria-hidden="true"></span><span class="unseen">${t("chats.live")}</span>`}
@@ -113,7 +113,7 @@ const deleteChat = (chat) =>
 
 /** @param {{ chat: Chat, onRename: () => void, onDelete: () => void }} props */
 export function ChatMenu({ chat, onRename, onDelete }) {
-	const name = chat.name || t("chats.unnamed");
+	const name = store.nameOf(chat);
 	return html`<${Menu}
 		label=${t("chats.actions", { name })}
 		items=${[
@@ -192,7 +192,7 @@ function Results({ words, onNavigate }) {
 				<ul>
 					${found.said.map(
 						({ chat, message }) => html`<li key=${message.id} class="hit">
-							<a href=${`/chats/${chat.id}?message=${message.id}`} onClick=${onNavigate}><span class="hit-name" dir="auto">${chat.name || t("chats.unnamed")}</span><span class="hit-text" dir="auto">${around(message.content, words)}</span><span class="dim">${date(message.created_at)}</span></a>
+							<a href=${`/chats/${chat.id}?message=${message.id}`} onClick=${onNavigate}><span class="hit-name" dir="auto">${store.nameOf(chat)}</span><span class="hit-text" dir="auto">${around(message.content, words)}</span><span class="dim">${date(message.created_at)}</span></a>
 						</li>`,
 					)}
 				</ul>`

@@ -3,7 +3,7 @@ import { useComputed } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { areLoaded, assistantOf, assistants, makeUsual, usual } from "../app/assistants.js";
 import { ApiError, newKey } from "../app/api.js";
-import { changeChat, createChat } from "../app/chats.js";
+import { changeChat, createChat, nameOf } from "../app/chats.js";
 import { conversationOf, shown } from "../app/conversation.js";
 import { entriesOf, textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
@@ -116,7 +116,7 @@ function OldChat({ id, message }) {
 	}, [message, isReady]);
 	const target = isBack ? entries.find((entry) => (entry.kind === "answer" ? entry.messages.some((/** @type {any} */ each) => each.id === message) : entry.message.id === message))?.key : undefined;
 	const { chat } = conversation;
-	useTitle(chat?.name || t("chat.title"));
+	useTitle(chat ? nameOf(chat) : t("chat.title"));
 	useEffect(() => {
 		shown.value = id;
 		document.getElementById("composer")?.focus();
@@ -144,7 +144,7 @@ function OldChat({ id, message }) {
 	};
 	return html`<main class="chat" id="content" tabindex="-1">
 		<header class="chat-head">
-			<h1 class="chat-name" dir="auto"><button type="button" title=${t("chats.rename")} onClick=${() => chat && setRenamed(true)}>${chat?.name || t("chats.unnamed")}</button></h1>
+			<h1 class="chat-name" dir="auto"><button type="button" title=${t("chats.rename")} onClick=${() => chat && setRenamed(true)}>${chat ? nameOf(chat) : ""}</button></h1>
 			<${AssistantMenu} chosen=${assistant} onChoose=${(/** @type {string} */ to) => attempt(() => changeChat(id, { assistant_id: to }))} />
 		</header>
 		${state === "failed" && html`<${Failure} error=${new Error(t("chat.failed"))} onAgain=${() => conversation.load()} />`}

@@ -1,4 +1,5 @@
 import { useEffect } from "preact/hooks";
+import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
@@ -17,6 +18,6 @@ export function Page({ query }) {
 	}, []);
 	return html`<${OpenPage} title=${t("signIn.title")}>
 		<${SignInForm} onDone=${goOn} next=${next} />
-		<p>${t("signIn.noAccount")} <a href="/sign-up">${t("signIn.toSignUp")}</a></p>
+		<p>${t("signIn.noAccount")} <a href="/sign-up">${t(config.openSignup ? "signIn.toSignUp" : "signIn.toSignUpInvited")}</a></p>
 	<//>`;
 }

@@ -11,12 +11,12 @@ WEB = Path(__file__).resolve().parent.parent
 TARGET = WEB.parent / "public_api" / "static" / "amber-widget.js"
 
 
-def assembled() -> str:
+def assemble() -> str:
     source = (WEB / "widget" / "amber-widget.js").read_text()
-    return re.sub(r"^\t/\*= (\S+) \*/\n", lambda found: _inlined(WEB / found[1]), source, flags=re.M)
+    return re.sub(r"^\t/\*= (\S+) \*/\n", lambda found: _inline(WEB / found[1]), source, flags=re.M)
 
 
-def _inlined(module: Path) -> str:
+def _inline(module: Path) -> str:
     code = re.sub(r"^[ \t]*/\*\*.*?\*/\n", "", module.read_text(), flags=re.M | re.S)
     code = re.sub(r"/\*\* @type \{.*?\} \*/ ?\(((?:[^()]|\([^()]*\))*)\)", r"\1", code)
     code = re.sub(r"/\*\* @type \{.*?\} \*/ ?", "", code)
@@ -26,4 +26,4 @@ def _inlined(module: Path) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(assembled())
+    TARGET.write_text(assemble())

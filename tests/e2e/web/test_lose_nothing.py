@@ -146,9 +146,7 @@ def test_a_killed_worker_only_delays_the_answer(visit, person, quick_platform):
     here.ask(f"Tell me. {mark(tokens=60, itl=50)}")
     here.wait_for_words()
     quick_platform.chat_worker.kill()
-    quick_platform.start_member(
-        "chat", AMBER_LEASE_SECONDS="2", AMBER_SWEEP_SECONDS="0.5"
-    )
+    quick_platform.start_member("chat", AMBER_LEASE_SECONDS="2", AMBER_SWEEP_SECONDS="0.5")
     here.wait_for_end()
     here.shows_what_is_stored()
     assert here.shown() == [answer_text(60).strip()]

@@ -162,3 +162,21 @@ def test_no_motion_for_whoever_wants_none(visit, person):
     dots.wait_for()
     assert dots.evaluate("(e) => getComputedStyle(e).animationIterationCount") == "1"
     here.wait_for_end()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_its_window(visit, person, width):
+    here = visit(viewport={"width": width, "height": 800})
+    long = "A very long question without an end " * 5 + "W" * 300
+    text = f"{long}\n\n```\n{'x = ' * 80}\n```\n\n|{'a|' * 30}\n|{'-|' * 30}\n|{'b|' * 30}"
+    chat_id = person.import_chat(long[:250], long, text)
+    for path in ("/", f"/chats/{chat_id}", "/claim", "/assistants", "/libraries", "/settings"):
+        here.open(path)
+        here.page.locator("h1").first.wait_for()
+        here.page.wait_for_timeout(200)
+        wide = here.page.evaluate(
+            "() => [...document.querySelectorAll('html, body, #app, main, .timeline, .composer, .chat-head')]"
+            ".filter((each) => each.scrollWidth > each.clientWidth + 1"
+            " || each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.className)"
+        )
+        assert wide == [], path

@@ -65,6 +65,9 @@ class Person:
     def patch(self, path: str, body: Any) -> Any:
         return send(self.http, "PATCH", f"/api/v1/{path}", body)
 
+    def put(self, path: str, body: Any) -> Any:
+        return send(self.http, "PUT", f"/api/v1/{path}", body)
+
     def assistant(self, name: str, model: str = "fake-model", **fields: Any) -> str:
         """The id of the one with this name; made if it is not there."""
         if name not in self.assistants:
