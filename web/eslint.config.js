@@ -6,7 +6,7 @@ export default [
 		languageOptions: { ecmaVersion: 2025, sourceType: "module", globals: globals.browser },
 		linterOptions: { reportUnusedDisableDirectives: "error" },
 		rules: {
-			"no-undef": "error", "no-unused-vars": ["error", { argsIgnorePattern: "^_" }], "prefer-const": "error", "no-var": "error", "eqeqeq": "error",
+			"no-undef": "error", "no-unused-vars": ["error", { argsIgnorePattern: "^_" }], "prefer-const": ["error", { destructuring: "all" }], "no-var": "error", "eqeqeq": ["error", "always", { null: "ignore" }],
 			"no-eval": "error", "no-implied-eval": "error", "no-new-func": "error", "no-script-url": "error", "no-shadow": "off", "no-fallthrough": "error",
 			"no-empty": "error", "no-self-compare": "error", "no-unreachable": "error", "no-dupe-keys": "error", "no-async-promise-executor": "error",
 			"no-constant-condition": ["error", { checkLoops: false }], "require-atomic-updates": "off", "no-duplicate-imports": "error", "no-alert": "error",

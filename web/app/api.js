@@ -140,6 +140,14 @@ export const remove = (path, options) => call("DELETE", path, options);
 export const stream = (path, options) =>
 	send("GET", path, { ...options, headers: { ...options.headers, Accept: "text/event-stream" } });
 
+/** Opens streams until told to stop: then those that are open end, and the next is refused. @param {AbortSignal} stop */
+export const streamUntil = (stop) => async (/** @type {string} */ path, /** @type {{ headers: Record<string, string>, signal: AbortSignal }} */ options) => {
+	if (stop.aborted) throw new ApiError(410, { code: "stopped" });
+	const connection = new AbortController();
+	for (const signal of [stop, options.signal]) signal.addEventListener("abort", () => connection.abort());
+	return stream(path, { ...options, signal: connection.signal });
+};
+
 export const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16)).join("");
 
 /**

@@ -8,7 +8,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { fold } from "../shared/fold.js";
 import { follow } from "../shared/follow.js";
 import { announce } from "./announce.js";
-import { ApiError, get, newKey, patch, post, put, stream } from "./api.js";
+import { ApiError, get, newKey, patch, post, put, streamUntil } from "./api.js";
 import { chatOf, noteChat } from "./chats.js";
 import { t } from "./i18n.js";
 import { keep, recall } from "./storage.js";
@@ -283,7 +283,7 @@ export class Conversation {
 		/** @type {any} */
 		let last;
 		try {
-			last = await follow(openUntil(watching.signal), turnId, onEvent, onLost);
+			last = await follow(streamUntil(watching.signal), turnId, onEvent, onLost);
 		} catch (error) {
 			last = error instanceof ApiError && error.status === 404 ? { event: "turn.gone" } : { event: "turn.failed", code: "other", message: String(error) };
 		}
@@ -314,14 +314,6 @@ export class Conversation {
 		this.takeTail(await get(`chats/${this.id}/messages/?limit=${PAGE}`));
 	}
 }
-
-/** Opens streams until told to stop; then those that are open end, and the next is refused. @param {AbortSignal} stop */
-const openUntil = (stop) => async (/** @type {string} */ path, /** @type {{ headers: Record<string, string>, signal: AbortSignal }} */ options) => {
-	if (stop.aborted) throw new ApiError(410, { code: "stopped" });
-	const connection = new AbortController();
-	for (const signal of [stop, options.signal]) signal.addEventListener("abort", () => connection.abort());
-	return stream(path, { ...options, signal: connection.signal });
-};
 
 /** @param {any} folded @param {any} event */
 function foldMore(folded, event) {

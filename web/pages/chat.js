@@ -1,7 +1,7 @@
 /* A chat, new or old: its messages, and where the next one is written. */
 import { useComputed } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { areLoaded, assistantOf, assistants, makeUsual, usual } from "../app/assistants.js";
+import { areLoaded, assistantOf, assistants, loadAssistants, makeUsual, usual } from "../app/assistants.js";
 import { ApiError, newKey } from "../app/api.js";
 import { changeChat, createChat, nameOf } from "../app/chats.js";
 import { conversationOf, shown } from "../app/conversation.js";
@@ -54,7 +54,8 @@ function NewChat() {
 	}, []);
 	/** @param {string} text @param {{ assistantId: string | null, files: import("../app/api.js").StoredFile[] }} how */
 	const send = async (text, { assistantId, files }) => {
-		const asked = assistantId ?? assistant?.id ?? null;
+		if (!areLoaded.value) await attempt(loadAssistants);
+		const asked = assistantId ?? (assistantOf(chosen) ?? usual())?.id ?? null;
 		if (!asked) {
 			note(t("composer.noOne"), true);
 			return setGiven({ text });

@@ -37,8 +37,7 @@ function withoutEnd(text, marks) {
 /** @param {any} into @param {string} text */
 function inline(into, text) {
 	for (let found; (found = INLINE.exec(text)); ) {
-		let [whole, , , , , , bare] = found;
-		const [, code, strong, weak, label, address] = found;
+		let [whole, code, strong, weak, label, address, bare] = found;
 		into.append(text.slice(0, found.index));
 		if (code !== undefined) into.append(el("code", {}, code));
 		else if (strong !== undefined) into.append(inline(el("strong"), strong));
