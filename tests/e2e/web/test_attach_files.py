@@ -1,11 +1,12 @@
 """Files in a chat: chosen, pasted, dropped; shown, refused, taken back."""
 
 import io
+from typing import Any
 
 import pytest
 from PIL import Image
 
-from tests.e2e.web.visitor import mark
+from tests.e2e.web.visitor import Visitor, mark
 
 pytestmark = pytest.mark.e2e
 
@@ -16,11 +17,11 @@ def picture() -> bytes:
     return made.getvalue()
 
 
-def file(name: str, kind: str, content: bytes) -> dict[str, object]:
+def file(name: str, kind: str, content: bytes) -> Any:
     return {"name": name, "mimeType": kind, "buffer": content}
 
 
-def attach(here, *files: dict[str, object]) -> None:
+def attach(here: Visitor, *files: Any) -> None:
     here.page.locator("input[type=file]").set_input_files(list(files))
 
 

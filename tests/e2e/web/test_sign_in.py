@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from urllib.parse import quote
 from uuid import uuid4
 
+import httpx2
 import pytest
 
+from tests.e2e.platform import Platform
 from tests.e2e.sessions import PASSWORD, new_account, signed_in
-from tests.e2e.web.visitor import Person
+from tests.e2e.web.visitor import Person, Visitor
 
 pytestmark = pytest.mark.e2e
 
 
-def sign_in(here, email: str, password: str = PASSWORD) -> None:
+def sign_in(here: Visitor, email: str, password: str = PASSWORD) -> None:
     here.page.get_by_label("Email").fill(email)
     here.page.get_by_label("Password").fill(password)
     here.page.get_by_label("Password").press("Enter")
@@ -57,7 +59,7 @@ def test_signing_out_leaves_nothing_behind(visit, platform):
 
 
 @pytest.fixture
-def owner(platform) -> Iterator[Person]:
+def owner(platform: Platform) -> Iterator[Person]:
     with signed_in(platform, new_account(platform, "olive")) as http:
         yield Person(platform, "", http)
 
@@ -135,8 +137,6 @@ def test_a_link_that_is_not_good_any_more_says_so(visit):
 
 
 def test_a_guests_chats_are_taken_over(visit, person, platform):
-    import httpx2
-
     assistant = person.post("assistants/", {"name": "Public", "public": True, "shared": True})
     public = f"/api/v1/public/assistants/{assistant['id']}"
     with httpx2.Client(base_url=str(person.http.base_url), trust_env=False) as http:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.web.visitor import call, say
+from tests.e2e.web.visitor import Visitor, call, say
 from tools.tests.tool_service import function, serving
 
 pytestmark = pytest.mark.e2e
@@ -33,7 +33,7 @@ MARKDOWN = [
 ]
 
 
-def is_unharmed(here) -> None:
+def is_unharmed(here: Visitor) -> None:
     here.page.wait_for_timeout(150)
     assert here.page.evaluate("() => window.pwned") is None
     assert here.page.locator("script:not([src]):not([type=importmap])").count() == 0

@@ -60,13 +60,14 @@ def test_a_chat_with_a_tool_and_sources(visit, person, scheme):
         person.import_chat(name, name, "…")
     chat = person.post("chats/", {"assistant_id": assistant["id"], "name": "Bleeding the pumps"})
     here = visit(
-        color_scheme=scheme, viewport={"width": 1280, "height": 860}, device_scale_factor=1.5
+        color_scheme=scheme, viewport={"width": 1280, "height": 960}, device_scale_factor=1.5
     )
     here.open_chat(chat["id"])
-    here.ask("Is one can of five litres of coolant enough to bleed all six pumps?")
+    here.ask(
+        "Is a can of five litres of coolant enough to bleed all six pumps? Must the main valve be closed?"
+    )
     here.wait_for_end()
     here.page.locator(".tool summary").click()
-    here.answer.locator(".sources summary").click()
     here.page.mouse.move(0, 0)
     here.page.wait_for_timeout(400)
     here.page.screenshot(path=Path(FOLDER) / f"page-chat-{scheme}.png")

@@ -242,7 +242,7 @@ class Visitor:
             assert not os.environ.get("CI"), "axe-core is missing: make web-modules"
             return
         for scheme in ("light", "dark"):
-            self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             if not self.page.evaluate("Boolean(window.axe)"):
                 self.page.evaluate(AXE.read_text())
             found = self.page.evaluate("(rules) => axe.run(document, rules)", RULES)
