@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
-.PHONY: run test test-mcp test-web web-vendor web-modules check-web check lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
+.PHONY: run test test-mcp test-web web-vendor web-modules check-web widget check lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -71,6 +71,9 @@ web-modules:
 
 web-vendor: web-modules  ## Copy the page's libraries from npm into web/vendor
 	node web/scripts/vendor.mjs
+
+widget: installed-dev  ## The widget's one file, of its parts in web/
+	$(BIN)/python web/scripts/widget.py
 
 web/types/api.d.ts: NO_KEY := AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
 web/types/api.d.ts: installed-dev web-modules

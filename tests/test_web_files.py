@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import re
+import runpy
 
 import pytest
 from django.conf import settings
@@ -137,3 +138,9 @@ def test_words_stand_in_the_catalogue_alone():
         for path in (WEB / folder).glob("*.js"):
             used = set(re.findall(r'\bt\(\s*"([^"]+)"', path.read_text()))
             assert used <= english, path
+
+
+def test_the_widget_is_made_of_its_parts():
+    made = runpy.run_path(str(WEB / "scripts" / "widget.py"))["assembled"]()
+    assert (settings.BASE_DIR / "public_api" / "static" / "amber-widget.js").read_text() == made
+    assert len(made.encode()) < 25_600

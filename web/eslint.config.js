@@ -1,7 +1,7 @@
 import globals from "globals";
 
 export default [
-	{ ignores: ["vendor/", "node_modules/", "types/"] },
+	{ ignores: ["vendor/", "node_modules/", "types/", "widget/"] },
 	{
 		languageOptions: { ecmaVersion: 2025, sourceType: "module", globals: globals.browser },
 		linterOptions: { reportUnusedDisableDirectives: "error" },

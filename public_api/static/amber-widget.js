@@ -49,6 +49,8 @@
 
 	// -- Elements --
 
+	/* Markdown, as far as answers need it, to elements and text nodes, never HTML. */
+
 	function el(tag, props = {}, ...children) {
 		const made = document.createElement(tag);
 		for (const [name, value] of Object.entries(props)) {
@@ -59,25 +61,6 @@
 		made.append(...children.filter((child) => child != null));
 		return made;
 	}
-
-	function icon(path) {
-		const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-		const line = document.createElementNS(svg.namespaceURI, "path");
-		svg.setAttribute("viewBox", "0 0 24 24");
-		svg.setAttribute("aria-hidden", "true");
-		line.setAttribute("d", path);
-		svg.append(line);
-		return svg;
-	}
-
-	const ICONS = {
-		chat: "M4 5h16v11H9l-5 4z", close: "M6 6l12 12M18 6L6 18", send: "M5 12h13M12 5l7 7-7 7",
-		stop: "M7 7h10v10H7z", restart: "M4 12a8 8 0 1 0 3-6.2M4 4v4h4",
-	};
-	const button = (name, label, onclick, extra = {}) =>
-		el("button", { type: "button", className: name, title: label, "aria-label": label, onclick, ...extra }, icon(ICONS[name]));
-
-	// -- Markdown, as far as answers need it --
 
 	const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|!?\[([^\]\n]{0,300})\]\(([^()\s]{1,2000}(?:\([^()\s]{0,300}\))?)[^()\n]{0,300}\)|(https?:\/\/[^\s<>"'）】]+)/;
 
@@ -170,6 +153,23 @@
 		return made;
 	}
 
+	function icon(path) {
+		const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+		const line = document.createElementNS(svg.namespaceURI, "path");
+		svg.setAttribute("viewBox", "0 0 24 24");
+		svg.setAttribute("aria-hidden", "true");
+		line.setAttribute("d", path);
+		svg.append(line);
+		return svg;
+	}
+
+	const ICONS = {
+		chat: "M4 5h16v11H9l-5 4z", close: "M6 6l12 12M18 6L6 18", send: "M5 12h13M12 5l7 7-7 7",
+		stop: "M7 7h10v10H7z", restart: "M4 12a8 8 0 1 0 3-6.2M4 4v4h4",
+	};
+	const button = (name, label, onclick, extra = {}) =>
+		el("button", { type: "button", className: name, title: label, "aria-label": label, onclick, ...extra }, icon(ICONS[name]));
+
 	// -- Amber --
 
 	/* {token, chat, turn, open}, kept in this browser; one that keeps nothing forgets at reload. */
@@ -230,10 +230,6 @@
 		}
 	}
 
-	const GOES_ON = new Set(["turn.started", "turn.restarted", "turn.waiting", "turn.snapshot"]);
-	const SILENT_MS = 40_000; // a heartbeat every 15 s
-	const pause = (ms) => new Promise((wake) => setTimeout(wake, ms));
-
 	async function* eventsOf(response, onSign) {
 		const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
 		for (let buffer = ""; ; ) {
@@ -249,19 +245,28 @@
 		}
 	}
 
-	/* Every event of a turn, in order, each once, over as many connections as it takes. */
-	async function follow(turnId, onEvent, onLost) {
+	const GOES_ON = new Set(["turn.started", "turn.restarted", "turn.waiting", "turn.snapshot"]);
+	const SILENT_MS = 40_000; // a heartbeat every 15 s
+
+	const pause = (ms) =>
+		new Promise((wake) => {
+			setTimeout(wake, ms);
+			addEventListener("online", () => wake(), { once: true });
+		});
+
+	async function follow(open, turnId, onEvent, onLost) {
 		for (let lastId = 0, failures = 0; ; ) {
 			const connection = new AbortController();
+			const end = () => connection.abort();
 			let timer;
 			const sign = () => {
 				clearTimeout(timer);
-				timer = setTimeout(() => connection.abort(), SILENT_MS);
+				timer = setTimeout(end, SILENT_MS);
 			};
 			try {
 				sign();
 				const headers = lastId ? { "Last-Event-ID": String(lastId) } : {};
-				const response = await send("GET", `turns/${turnId}/events/`, { headers, signal: connection.signal });
+				const response = await open(`turns/${turnId}/events/`, { headers, signal: connection.signal });
 				for await (const event of eventsOf(response, sign)) {
 					[lastId, failures] = [event.seq, 0];
 					onEvent(event);
@@ -271,14 +276,13 @@
 				if (error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
 			} finally {
 				clearTimeout(timer);
-				connection.abort();
+				end();
 			}
 			if (failures++) onLost();
 			await pause(Math.min(250 * 2 ** failures, 8_000));
 		}
 	}
 
-	/* The fold of docs/stream-protocol.md: stored messages in order, unstored text by step. */
 	function fold(state, event) {
 		const { messages, text } = state;
 		if (event.event === "text.delta") text[event.step] = (text[event.step] ?? "") + event.text;
@@ -287,7 +291,7 @@
 			messages.splice(place < 0 ? messages.length : place, 1, event.message);
 			if (["assistant", "tool_call"].includes(event.message.role)) delete text[event.step];
 		} else if (event.event === "turn.restarted") {
-			for (const step of Object.keys(text)) if (step >= event.step) delete text[step];
+			for (const step of Object.keys(text)) if (Number(step) >= event.step) delete text[step];
 		} else if (event.event === "turn.snapshot") Object.assign(state, { messages: event.messages, text: { ...event.text } });
 		if (event.event === "tool.started") state.tool = event.name;
 		else if (["tool.finished", "text.delta", "turn.restarted"].includes(event.event)) state.tool = "";
@@ -479,7 +483,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 				ours.isLost = true;
 				draw(ours);
 			};
-			const last = await follow(id, onEvent, onLost).catch((error) => ({ ...error, event: "turn.failed" }));
+			const last = await follow((path, options) => send("GET", path, options), id, onEvent, onLost).catch((error) => ({ ...error, event: "turn.failed" }));
 			if (turn === ours) ended(ours, last, questionId);
 		}
 

@@ -45,7 +45,8 @@ export class Conversation {
 		this.state = signal("loading");
 		this.messages = signal(/** @type {Message[]} */ ([]));
 		this.previous = signal(/** @type {string | null} */ (null));
-		this.isLoadingOlder = signal(false);
+		/** @type {Promise<void> | null} */
+		this.loadingOlder = null;
 		this.live = signal(/** @type {Live | null} */ (null));
 		this.pending = signal(/** @type {Pending | null} */ (null));
 		/** How the last turn of the branch ended, if not well. */
@@ -82,19 +83,27 @@ export class Conversation {
 	}
 
 	async loadOlder() {
-		if (!this.previous.value || this.isLoadingOlder.value) return;
-		this.isLoadingOlder.value = true;
-		try {
-			const page = await get(this.previous.value);
-			batch(() => {
-				const here = new Set(this.messages.value.map((message) => message.id));
-				const older = page.results.filter((/** @type {Message} */ message) => !here.has(message.id));
-				this.messages.value = [...older, ...this.messages.value];
-				this.previous.value = page.previous;
-			});
-		} finally {
-			this.isLoadingOlder.value = false;
-		}
+		if (!this.previous.value) return;
+		this.loadingOlder ??= this.loadPageBefore(this.previous.value).finally(() => (this.loadingOlder = null));
+		await this.loadingOlder;
+	}
+
+	/** @param {string} address */
+	async loadPageBefore(address) {
+		const page = await get(address);
+		batch(() => {
+			const here = new Set(this.messages.value.map((message) => message.id));
+			const older = page.results.filter((/** @type {Message} */ message) => !here.has(message.id));
+			this.messages.value = [...older, ...this.messages.value];
+			this.previous.value = page.previous;
+		});
+	}
+
+	/** Read back to a message of the branch that is shown. @param {string} messageId @returns {Promise<boolean>} whether it is there */
+	async loadBackTo(messageId) {
+		const isThere = () => this.messages.value.some((message) => message.id === messageId);
+		while (!isThere() && this.previous.value) await this.loadOlder();
+		return isThere();
 	}
 
 	/** Look for what another tab or device did. */
@@ -274,7 +283,7 @@ export class Conversation {
 		/** @type {any} */
 		let last;
 		try {
-			last = await follow(stream, turnId, onEvent, onLost, watching.signal);
+			last = await follow(openUntil(watching.signal), turnId, onEvent, onLost);
 		} catch (error) {
 			last = error instanceof ApiError && error.status === 404 ? { event: "turn.gone" } : { event: "turn.failed", code: "other", message: String(error) };
 		}
@@ -305,6 +314,14 @@ export class Conversation {
 		this.takeTail(await get(`chats/${this.id}/messages/?limit=${PAGE}`));
 	}
 }
+
+/** Opens streams until told to stop; then those that are open end, and the next is refused. @param {AbortSignal} stop */
+const openUntil = (stop) => async (/** @type {string} */ path, /** @type {{ headers: Record<string, string>, signal: AbortSignal }} */ options) => {
+	if (stop.aborted) throw new ApiError(410, { code: "stopped" });
+	const connection = new AbortController();
+	for (const signal of [stop, options.signal]) signal.addEventListener("abort", () => connection.abort());
+	return stream(path, { ...options, signal: connection.signal });
+};
 
 /** @param {any} folded @param {any} event */
 function foldMore(folded, event) {

@@ -13,9 +13,9 @@ export function OpenPage({ title, children }) {
 			<h1>${title}</h1>
 			${children}
 		</main>
-		<p class="open-foot">
+		<footer class="open-foot">
 			<span class="dim">${t("signIn.welcome")}</span>
 			<span class="languages" role="group" aria-label=${t("theme.language")}>${Object.entries(LANGUAGES).map(([name, { name: label }]) => html`<button type="button" class="link" lang=${name} aria-pressed=${locale.value === name} onClick=${() => useLocale(name)}>${label}</button>`)}</span>
-		</p>
+		</footer>
 	</div>`;
 }

@@ -10,8 +10,8 @@ import { IconButton } from "./ui.js";
 
 const STRETCH = 12;
 const GUESS_PIXELS = 180;
+const NEAR_START_PIXELS = 1_500;
 const NEAR_END_PIXELS = 80;
-const ANCHORS = CSS.supports("overflow-anchor", "auto");
 
 /**
  * @param {object} props
@@ -20,9 +20,10 @@ const ANCHORS = CSS.supports("overflow-anchor", "auto");
  * @param {boolean} props.hasOlder
  * @param {() => void} props.onOlder
  * @param {string} props.id of the chat
+ * @param {string} [props.target] the key of the entry to go to
  * @param {any} [props.children] what stands below the last entry
  */
-export function Timeline({ entries, draw, hasOlder, onOlder, id, children }) {
+export function Timeline({ entries, draw, hasOlder, onOlder, id, target, children }) {
 	const scroller = useRef(/** @type {HTMLElement | null} */ (null));
 	const content = useRef(/** @type {HTMLElement | null} */ (null));
 	const isAtEnd = useRef(true);
@@ -40,21 +41,19 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, children }) {
 	useLayoutEffect(() => {
 		isAtEnd.current = true;
 		toEnd();
-		/** @type {ResizeObserver} */
-		const observer = new ResizeObserver(() => isAtEnd.current && toEnd());
+		// What is put in above, or drawn there, must not move what is read.
+		const stay = () => {
+			const box = scroller.current;
+			const kept = anchor.current;
+			if (isAtEnd.current) return toEnd();
+			const element = kept && box?.querySelector(`[data-entry="${CSS.escape(kept.key)}"]`);
+			if (box && element) box.scrollTop += element.getBoundingClientRect().top - kept.top;
+		};
+		const observer = new ResizeObserver(stay);
 		if (content.current) observer.observe(content.current);
 		if (scroller.current) observer.observe(scroller.current);
 		return () => observer.disconnect();
 	}, [id]);
-	// What is put in above must not move what is read. Browsers see to it themselves, but not at the very top.
-	useLayoutEffect(() => {
-		const box = scroller.current;
-		const kept = anchor.current;
-		if (box && kept && !isAtEnd.current && (!ANCHORS || box.scrollTop === 0)) {
-			const element = box.querySelector(`[data-entry="${CSS.escape(kept.key)}"]`);
-			if (element) box.scrollTop += element.getBoundingClientRect().top - kept.top;
-		}
-	}, [firstKey]);
 	const remember = () => {
 		const box = scroller.current;
 		if (!box) return;
@@ -63,13 +62,19 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, children }) {
 		const top = box.getBoundingClientRect().top;
 		const first = [...box.querySelectorAll("[data-entry]")].find((each) => each.getBoundingClientRect().bottom > top);
 		anchor.current = first ? { key: first.getAttribute("data-entry") ?? "", top: first.getBoundingClientRect().top } : null;
-		if (hasOlder && box.scrollTop < 1500) onOlder();
+		if (hasOlder && box.scrollTop < NEAR_START_PIXELS) onOlder();
 	};
-	// A first page that does not fill the window cannot be scrolled.
+	// A page that does not fill what is near cannot be scrolled to its beginning.
 	useEffect(() => {
-		const box = scroller.current;
-		if (box && hasOlder && box.scrollHeight < box.clientHeight + 600) onOlder();
+		if (scroller.current && hasOlder && scroller.current.scrollTop < NEAR_START_PIXELS) onOlder();
 	}, [firstKey, hasOlder]);
+	useLayoutEffect(() => {
+		const element = target && scroller.current?.querySelector(`[data-entry="${CSS.escape(target)}"]`);
+		if (!element) return;
+		isAtEnd.current = false;
+		element.scrollIntoView({ block: "center" });
+		/** @type {HTMLElement | null} */ (element.firstElementChild)?.focus({ preventScroll: true });
+	}, [target]);
 	/** @param {KeyboardEvent} event */
 	const onKeyDown = (event) => {
 		if (event.target !== scroller.current || !["j", "k", "J", "K"].includes(event.key)) return;
@@ -79,7 +84,7 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, children }) {
 		<div class="timeline" ref=${scroller} onScroll=${remember} onKeyDown=${onKeyDown} tabindex="0" role="log" aria-live="off" aria-label=${t("chat.log")}>
 			<div class="timeline-content" ref=${content}>
 				${hasOlder && html`<p class="older"><button type="button" class="link" onClick=${onOlder}>${t("chat.showOlder")}</button></p>`}
-				${stretches.map((stretch) => html`<${Stretch} key=${stretch.key} entries=${stretch.entries} draw=${draw} root=${scroller} isLast=${stretch === stretches.at(-1)} />`)}
+				${stretches.map((stretch) => html`<${Stretch} key=${stretch.key} entries=${stretch.entries} draw=${draw} root=${scroller} isKept=${stretch === stretches.at(-1) || stretch.entries.some((entry) => entry.key === target)} />`)}
 				${children}
 			</div>
 		</div>
@@ -115,11 +120,11 @@ function endsStretch(key) {
 }
 
 const Stretch = memo(
-	/** @param {{ entries: { key: string }[], draw: (entry: any) => any, root: any, isLast: boolean }} props */
-	function Stretch({ entries, draw, root, isLast }) {
+	/** @param {{ entries: { key: string }[], draw: (entry: any) => any, root: any, isKept: boolean }} props */
+	function Stretch({ entries, draw, root, isKept }) {
 		const ref = useRef(/** @type {HTMLElement | null} */ (null));
 		const height = useRef(GUESS_PIXELS * entries.length);
-		const [isNear, setNear] = useState(isLast);
+		const [isNear, setNear] = useState(isKept);
 		useEffect(() => {
 			const element = /** @type {HTMLElement} */ (ref.current);
 			const observer = new IntersectionObserver(
@@ -137,8 +142,8 @@ const Stretch = memo(
 				removeEventListener("beforeprint", all);
 			};
 		}, []);
-		return html`<div ref=${ref} class="stretch" style=${isNear || isLast ? {} : { height: `${height.current}px` }}>
-			${(isNear || isLast) && entries.map((entry) => html`<div key=${entry.key} data-entry=${entry.key}>${draw(entry)}</div>`)}
+		return html`<div ref=${ref} class="stretch" style=${isNear || isKept ? {} : { height: `${height.current}px` }}>
+			${(isNear || isKept) && entries.map((entry) => html`<div key=${entry.key} data-entry=${entry.key}>${draw(entry)}</div>`)}
 		</div>`;
 	},
 );

@@ -1,6 +1,6 @@
 /* A chat, new or old: its messages, and where the next one is written. */
 import { useComputed } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { areLoaded, assistantOf, assistants, makeUsual, usual } from "../app/assistants.js";
 import { ApiError, newKey } from "../app/api.js";
 import { changeChat, createChat } from "../app/chats.js";
@@ -12,6 +12,7 @@ import { loadMarkdown } from "../app/markdown.js";
 import { navigate } from "../app/router.js";
 import { me } from "../app/session.js";
 import { addShortcut } from "../app/shortcuts.js";
+import { markdown } from "../shared/markdown.js";
 import { Composer } from "../components/composer.js";
 import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
@@ -21,13 +22,13 @@ import { attempt, Button, copyText, Failure, Menu, note, useTitle, Waiting, word
 import { WhyDialog } from "../components/why.js";
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
-export function Page({ params }) {
+export function Page({ params, query }) {
 	useEffect(() => {
 		// Soon needed, and large: while nobody waits for it.
 		const timer = setTimeout(loadMarkdown, 300);
 		return () => clearTimeout(timer);
 	}, []);
-	return params.id ? html`<${OldChat} key=${params.id} id=${params.id} />` : html`<${NewChat} />`;
+	return params.id ? html`<${OldChat} key=${params.id} id=${params.id} message=${query.get("message") ?? ""} />` : html`<${NewChat} />`;
 }
 
 /** @param {{ chosen: import("../app/api.js").Assistant | undefined, onChoose: (id: string) => void }} props */
@@ -75,15 +76,22 @@ function NewChat() {
 		<header class="chat-head"><${AssistantMenu} chosen=${assistant} onChoose=${(/** @type {string} */ id) => (setChosen(id), makeUsual(id))} /></header>
 		<div class="greeting">
 			<h1>${name ? t("chat.greeting.named", { name }) : t("chat.greeting")}</h1>
-			${assistant?.description && html`<p class="dim">${assistant.description}</p>`}
+			${assistant?.description && html`<${Described} text=${assistant.description} />`}
 			${areLoaded.value && !assistants.value.length && html`<p>${t("chat.noAssistants")}</p>`}
 		</div>
 		<${Composer} draft="new" asks=${assistant?.name ?? ""} isBusy=${isStarting} onStop=${() => {}} onSend=${send} given=${given} />
 	</main>`;
 }
 
-/** @param {{ id: string }} props */
-function OldChat({ id }) {
+/** What an assistant says of itself: a few words of Markdown. @param {{ text: string }} props */
+function Described({ text }) {
+	const ref = useRef(/** @type {HTMLElement | null} */ (null));
+	useLayoutEffect(() => ref.current?.replaceChildren(markdown(text)), [text]);
+	return html`<div class="dim described" ref=${ref}></div>`;
+}
+
+/** @param {{ id: string, message: string }} props message: the id of the one to go to, or "" */
+function OldChat({ id, message }) {
 	const conversation = conversationOf(id);
 	const [passage, setPassage] = useState(/** @type {any} */ (null));
 	const [why, setWhy] = useState("");
@@ -100,6 +108,13 @@ function OldChat({ id }) {
 					: html`<${Note} entry=${entry} />`,
 		[around],
 	);
+	const isReady = conversation.state.value === "ready";
+	const [isBack, setBack] = useState(false);
+	useEffect(() => {
+		setBack(false);
+		if (message && isReady) attempt(async () => setBack(await conversation.loadBackTo(message)));
+	}, [message, isReady]);
+	const target = isBack ? entries.find((entry) => (entry.kind === "answer" ? entry.messages.some((/** @type {any} */ each) => each.id === message) : entry.message.id === message))?.key : undefined;
 	const { chat } = conversation;
 	useTitle(chat?.name || t("chat.title"));
 	useEffect(() => {
@@ -136,7 +151,7 @@ function OldChat({ id }) {
 		${state === "loading" && html`<div class="timeline-box"><${Waiting} /></div>`}
 		${
 			state === "ready" &&
-			html`<${Timeline} id=${id} entries=${entries} draw=${draw} hasOlder=${conversation.previous.value !== null} onOlder=${() => attempt(() => conversation.loadOlder())}>
+			html`<${Timeline} id=${id} target=${target} entries=${entries} draw=${draw} hasOlder=${conversation.previous.value !== null} onOlder=${() => attempt(() => conversation.loadOlder())}>
 				${pending.value && html`<${Unsent} pending=${pending.value} onAgain=${() => pending.value && conversation.send(pending.value)} onEdit=${withdraw} />`}
 				${failure.value && !conversation.isBusy.value && html`<${TurnFailure} failure=${failure.value} conversation=${conversation} />`}
 			<//>`

@@ -19,14 +19,12 @@ const pause = (ms) =>
  * @param {string} turnId
  * @param {(event: any) => void} onEvent
  * @param {() => void} onLost
- * @param {AbortSignal} [stop] ends it: nothing more is told, and it never returns
  * @returns {Promise<any>}
  */
-export async function follow(open, turnId, onEvent, onLost, stop) {
-	for (let lastId = 0, failures = 0; !stop?.aborted; ) {
+export async function follow(open, turnId, onEvent, onLost) {
+	for (let lastId = 0, failures = 0; ; ) {
 		const connection = new AbortController();
 		const end = () => connection.abort();
-		stop?.addEventListener("abort", end);
 		/** @type {ReturnType<typeof setTimeout> | undefined} */
 		let timer;
 		const sign = () => {
@@ -39,7 +37,6 @@ export async function follow(open, turnId, onEvent, onLost, stop) {
 			const headers = lastId ? { "Last-Event-ID": String(lastId) } : {};
 			const response = await open(`turns/${turnId}/events/`, { headers, signal: connection.signal });
 			for await (const event of eventsOf(response, sign)) {
-				if (stop?.aborted) break;
 				[lastId, failures] = [event.seq, 0];
 				onEvent(event);
 				if (/^turn/.test(event.event) && !GOES_ON.has(event.event)) return event;
@@ -48,12 +45,9 @@ export async function follow(open, turnId, onEvent, onLost, stop) {
 			if (error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
 		} finally {
 			clearTimeout(timer);
-			stop?.removeEventListener("abort", end);
 			end();
 		}
-		if (stop?.aborted) break;
 		if (failures++) onLost();
 		await pause(Math.min(250 * 2 ** failures, 8_000));
 	}
-	return new Promise(() => {});
 }

@@ -44,7 +44,11 @@ def visit(platform: Platform, browser: "Browser", person: Person) -> Iterator[Vi
     windows: list[Visitor] = []
 
     def make(
-        *, who: Person | None = None, beside: Visitor | None = None, is_signed_in: bool = True, **options: Any
+        *,
+        who: Person | None = None,
+        beside: Visitor | None = None,
+        is_signed_in: bool = True,
+        **options: Any,
     ) -> Visitor:
         who = who or person
         if beside:

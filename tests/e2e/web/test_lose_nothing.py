@@ -134,7 +134,9 @@ def test_a_draft_is_kept_for_each_chat(visit, person):
     here.page.reload()
     here.page.wait_for_function("() => document.getElementById('composer').value === 'another'")
     here.link("Draft one").click()
-    here.page.wait_for_function("() => document.getElementById('composer').value === 'half a thought'")
+    here.page.wait_for_function(
+        "() => document.getElementById('composer').value === 'half a thought'"
+    )
     assert second in here.page.evaluate("JSON.stringify(localStorage)")
 
 
@@ -144,7 +146,9 @@ def test_a_killed_worker_only_delays_the_answer(visit, person, quick_platform):
     here.ask(f"Tell me. {mark(tokens=60, itl=50)}")
     here.wait_for_words()
     quick_platform.chat_worker.kill()
-    quick_platform.start_member("chat", AMBER_LEASE_SECONDS="2", AMBER_SWEEP_SECONDS="0.5")
+    quick_platform.start_member(
+        "chat", AMBER_LEASE_SECONDS="2", AMBER_SWEEP_SECONDS="0.5"
+    )
     here.wait_for_end()
     here.shows_what_is_stored()
     assert here.shown() == [answer_text(60).strip()]
@@ -200,7 +204,9 @@ def test_a_second_tab_sees_chats_renames_and_answers_by_itself(visit, person):
     here.chats.filter(has_text="Renamed elsewhere").wait_for()
     there.ask(f"And back {mark(tokens=12)}")
     there.wait_for_end(2)
-    here.page.wait_for_function("() => document.querySelectorAll('.answer:not(.live)').length === 2")
+    here.page.wait_for_function(
+        "() => document.querySelectorAll('.answer:not(.live)').length === 2"
+    )
     here.shows_what_is_stored()
     there.menu_of_chat("Renamed elsewhere")
     there.select("Delete")

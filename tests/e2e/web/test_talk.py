@@ -183,7 +183,9 @@ def test_citations_open_the_passage_with_its_words_marked(visit, person):
     library = person.post("libraries/", {"name": "Manuals", "embedding_model": "fake-embedding"})
     about = f"libraries/{library['id']}/documents/"
     for number in range(5):
-        person.post(about, {"name": f"{number}.md", "text": f"A garden of {number} roses and herbs."})
+        person.post(
+            about, {"name": f"{number}.md", "text": f"A garden of {number} roses and herbs."}
+        )
     text = "The pump is bled by opening the valve on its left side.\n\nPainting comes later."
     document = person.post(about, {"name": "pump.md", "text": text})
     person.platform.wait_for(
@@ -254,7 +256,10 @@ def test_markdown_is_shown_as_it_is_meant(visit, person):
     assert link.get_attribute("rel") == "noopener noreferrer nofollow"
     answer.get_by_role("button", name="Copy this code").click()
     here.sees("Copied")
-    assert here.page.evaluate("() => navigator.clipboard.readText()") == "def add(a, b):\n    return a + b  # easy"
+    assert (
+        here.page.evaluate("() => navigator.clipboard.readText()")
+        == "def add(a, b):\n    return a + b  # easy"
+    )
     here.is_accessible()
 
 
@@ -293,7 +298,11 @@ def test_a_failure_is_told_in_plain_words_with_try_again(visit, person, model):
 
 def test_why_this_answer_shows_what_went_in(visit, person):
     here = visit()
-    here.open_chat(person.new_chat("Careful Clara" if person.assistant("Careful Clara", prompt="Be very careful.") else ""))
+    here.open_chat(
+        person.new_chat(
+            "Careful Clara" if person.assistant("Careful Clara", prompt="Be very careful.") else ""
+        )
+    )
     here.ask(f"Why? {mark(tokens=5)}")
     here.wait_for_end()
     here.answer.get_by_role("button", name="Why this answer").click()
@@ -324,9 +333,14 @@ def test_thumbs_are_kept_with_a_reason(visit, person):
     here.wait_for_end()
     assert here.button("Bad answer").get_attribute("aria-pressed") == "true"
     (message,) = [
-        each for each in person.get(f"chats/{here.chat_id}/messages/")["results"] if each["role"] == "assistant"
+        each
+        for each in person.get(f"chats/{here.chat_id}/messages/")["results"]
+        if each["role"] == "assistant"
     ]
-    assert (message["feedback"]["reason"], message["feedback"]["comment"]) == ("wrong", "It is not so.")
+    assert (message["feedback"]["reason"], message["feedback"]["comment"]) == (
+        "wrong",
+        "It is not so.",
+    )
     here.button("Bad answer").click()
     here.page.locator("[aria-pressed=true]").wait_for(state="detached")
 

@@ -247,7 +247,11 @@ class Visitor:
                 self.page.evaluate(AXE.read_text())
             found = self.page.evaluate("(rules) => axe.run(document, rules)", RULES)
             told = [
-                (each["id"], each["help"], [(n["html"][:200], n["failureSummary"]) for n in each["nodes"]])
+                (
+                    each["id"],
+                    each["help"],
+                    [(n["html"][:200], n["failureSummary"]) for n in each["nodes"]],
+                )
                 for each in found["violations"]
             ]
             assert not told, (scheme, told)
