@@ -316,7 +316,7 @@ export class Conversation {
 }
 
 /** Opens streams until told to stop; then those that are open end, and the next is refused. @param {AbortSignal} stop */
-const openUntil = (stop) => async (/** @type {string} */ path, /** @type {{ headers: Record<string, string>, signal: AbortSignal }} */ options) => {
+export const openUntil = (stop) => async (/** @type {string} */ path, /** @type {{ headers: Record<string, string>, signal: AbortSignal }} */ options) => {
 	if (stop.aborted) throw new ApiError(410, { code: "stopped" });
 	const connection = new AbortController();
 	for (const signal of [stop, options.signal]) signal.addEventListener("abort", () => connection.abort());

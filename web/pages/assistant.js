@@ -1,8 +1,9 @@
 /* The editor of an assistant, with a place beside it to try what it says. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../app/announce.js";
-import { patch, post, remove, stream } from "../app/api.js";
+import { patch, post, remove } from "../app/api.js";
 import { loadAssistants } from "../app/assistants.js";
+import { openUntil } from "../app/conversation.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
@@ -175,7 +176,7 @@ function TryOut({ onSave, isNew, id, isChanged }) {
 			const history = said.map(({ role, content }) => ({ role, content }));
 			const turn = await post(`assistants/${assistant.id}/try/`, { content: question, history });
 			const state = { messages: /** @type {any[]} */ ([]), text: /** @type {Record<string, string>} */ ({}), tool: "" };
-			const last = await follow(stream, turn.id, (each) => (fold(state, each), setGrowing(textOf(state))), () => {}, stop.current.signal);
+			const last = await follow(openUntil(stop.current.signal), turn.id, (each) => (fold(state, each), setGrowing(textOf(state))), () => {});
 			const content = textOf(state);
 			const passages = state.messages.flatMap((each) => each.citations ?? []);
 			if (content) setSaid((all) => [...all, { role: "assistant", content, passages }]);
