@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import IntegrityError, transaction
 
-from chats.models import Chat, ChatMessage, Feedback
+from chats.models import Chat, Feedback
 from chats.services import delete_chat
 from chats.tests.rows import (
     ABSENT,
@@ -17,8 +17,6 @@ from chats.tests.rows import (
     of_message,
     say,
 )
-from operations.privacy.chat_deletion import remove_chat
-from operations.privacy.person_export import person_document
 from tests.personas import api
 
 ALL = "/api/v1/feedback/"
@@ -203,32 +201,17 @@ def test_thumbs_are_counted_by_assistant_and_day(alice, bob, answer, assistant):
 # -- Going -----------------------------------------------------------------------------------------
 
 
-def test_feedback_is_in_the_persons_export(bob, answer):
-    give(bob, answer, comment="Thanks")
-    document = person_document(bob.principal, bob.user, address="")
-    (chat,) = document["chats"]
-    assert [m["feedback"] and m["feedback"]["comment"] for m in chat["messages"]] == [
-        None,
-        "Thanks",
-    ]
-
-
 def test_feedback_goes_with_its_message(bob, answer):
     give(bob, answer)
     assert api(bob).delete(of_message(answer)).status_code == 204
     assert not Feedback.objects.exists()
 
 
-@pytest.mark.parametrize("by", ["person", "retention"])
 @pytest.mark.django_db(transaction=True)
-def test_feedback_goes_with_its_chat(bob, answer, by):
+def test_feedback_goes_with_its_chat(bob, answer):
     give(bob, answer)
-    if by == "person":
-        delete_chat(answer.chat)
-    else:
-        assert remove_chat(answer.chat_id)
+    delete_chat(answer.chat)
     assert not Feedback.objects.exists()
-    assert not ChatMessage.objects.exists()
 
 
 def test_it_outlives_its_assistant(alice, bob, answer, assistant):
