@@ -146,8 +146,19 @@ export async function resume() {
 	waiting = [];
 }
 
-whenSessionEnds(() => {
+whenSessionEnds(async () => {
 	if (state.value !== "in") throw new ApiError(401, { code: "not_authenticated" });
+	// A request of the old session may be refused after the new one has begun.
+	if (!hasEnded.value && (await isStillIn())) return;
 	hasEnded.value = true;
-	return new Promise((wake) => waiting.push(wake));
+	await new Promise((wake) => waiting.push(() => wake(null)));
 });
+
+async function isStillIn() {
+	try {
+		return (await get("me/", { isQuiet: true })).id === me.value?.id;
+	} catch (error) {
+		if (error instanceof ApiError && error.status === 401) return false;
+		throw error;
+	}
+}

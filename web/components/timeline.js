@@ -27,6 +27,7 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 	const scroller = useRef(/** @type {HTMLElement | null} */ (null));
 	const content = useRef(/** @type {HTMLElement | null} */ (null));
 	const isAtEnd = useRef(true);
+	const lastTop = useRef(0);
 	const [showsEnd, setShowsEnd] = useState(true);
 	const anchor = useRef(/** @type {{ key: string, top: number } | null} */ (null));
 
@@ -36,7 +37,9 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 
 	const toEnd = () => {
 		const box = scroller.current;
-		if (box) box.scrollTop = box.scrollHeight;
+		if (!box) return;
+		box.scrollTop = box.scrollHeight;
+		lastTop.current = box.scrollTop;
 	};
 	useLayoutEffect(() => {
 		isAtEnd.current = true;
@@ -44,10 +47,14 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 		// What is put in above, or drawn there, must not move what is read.
 		const stay = () => {
 			const box = scroller.current;
+			// The person scrolled in this very moment.
+			if (box && Math.abs(box.scrollTop - lastTop.current) > 2) remember();
 			const kept = anchor.current;
 			if (isAtEnd.current) return toEnd();
 			const element = kept && box?.querySelector(`[data-entry="${CSS.escape(kept.key)}"]`);
-			if (box && element) box.scrollTop += element.getBoundingClientRect().top - kept.top;
+			if (!box || !element) return;
+			box.scrollTop += element.getBoundingClientRect().top - kept.top;
+			lastTop.current = box.scrollTop;
 		};
 		const observer = new ResizeObserver(stay);
 		if (content.current) observer.observe(content.current);
@@ -57,6 +64,7 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 	const remember = () => {
 		const box = scroller.current;
 		if (!box) return;
+		lastTop.current = box.scrollTop;
 		isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PIXELS;
 		setShowsEnd(isAtEnd.current);
 		const top = box.getBoundingClientRect().top;
