@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
-.PHONY: run test habits test-mcp check lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
+.PHONY: run test habits test-mcp test-web web-vendor web-modules check-web web-pictures widget check lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -66,6 +66,36 @@ test-widget: browser  ## The widget in Debian's Chromium; installs it where this
 
 widget-picture: browser  ## docs/widget.png anew
 	WIDGET_SCREENSHOT=docs/widget.png $(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py -k picture
+
+# The page needs no Node to run: only what checks it does, and what brings new versions of its libraries.
+web-modules:
+	@if command -v npm >/dev/null; then cmp -s web/package-lock.json web/node_modules/.installed.json || { echo "Installing web/package-lock.json"; \
+	npm ci --prefix web --silent --no-audit --no-fund && cp web/package-lock.json web/node_modules/.installed.json; }; \
+	elif [ -n "$$CI" ]; then echo "npm is missing"; exit 1; \
+	else echo "npm is missing: the page's types, style and accessibility stay unchecked."; fi
+
+web-vendor: web-modules  ## Copy the page's libraries from npm into web/vendor
+	node web/scripts/vendor.mjs
+
+widget: installed-dev  ## The widget's one file, of its parts in web/
+	$(BIN)/python web/scripts/widget.py
+
+web/types/api.d.ts: NO_KEY := AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+web/types/api.d.ts: installed-dev web-modules
+	@mkdir -p var && DATABASE_URL=postgresql:///none AMBER_SECRET_KEYS=$(NO_KEY) AMBER_SECRET_KEY=none \
+	$(BIN)/python manage.py spectacular --format openapi-json --file var/openapi.json
+	@cd web && npx --no-install openapi-typescript ../var/openapi.json -o types/api.d.ts >/dev/null
+.PHONY: web/types/api.d.ts
+
+check-web:  ## The page's types, against the OpenAPI document, and its style
+	@if ! command -v npm >/dev/null && [ -z "$$CI" ]; then echo "Node is missing: the page is not checked."; \
+	else $(MAKE) --no-print-directory web/types/api.d.ts && cd web && npx --no-install tsc -p . && npx --no-install eslint . && echo "The page: no complaint."; fi
+
+test-web: browser web-modules  ## The page in Debian's Chromium, against real processes and the fake provider
+	$(BIN)/python -m pytest -p tests.services tests/e2e/web
+
+web-pictures: browser  ## The page's pictures in docs anew
+	WEB_PICTURES=docs $(BIN)/python -m pytest -p tests.services tests/e2e/web/test_take_pictures.py
 
 browser: installed-dev
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }

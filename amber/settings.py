@@ -195,7 +195,7 @@ MIDDLEWARE = [
     "amber.lib.rest.api.AmberErrorMiddleware",
     "public_api.cors_middleware.CookielessCorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "amber.web.page_files.PageFilesMiddleware",
     "amber.web.answer_policy.keep_out_of_caches",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -307,6 +307,7 @@ def _banner(environ: Mapping[str, str], var: Path, seconds: float) -> str:
     here = f"http://{_host(environ).replace('0.0.0.0', '127.0.0.1')}:{_port(environ)}"
     return f"""
 Amber is ready, after {seconds:.1f} seconds.
+    To sign in and chat {here}/
     API and its pages   {here}/api/docs/
     Administration      {here}/admin/
     Data                {var}

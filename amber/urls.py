@@ -2,11 +2,11 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from amber.web import health
 from amber.web.openapi_view import SchemaView
+from amber.web.page import page_urls
 from tools.api.connect_views import ConnectedView
 
 handler400 = "amber.lib.rest.api.handler400"
@@ -17,7 +17,7 @@ handler500 = "amber.lib.rest.api.handler500"
 admin.autodiscover()
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="docs")),
+    *page_urls(),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),

@@ -15,7 +15,16 @@ from typing import Any
 
 import uvloop
 
-from bench import context_assembly, footprint, ingestion, library_search, report, soak, streams
+from bench import (
+    context_assembly,
+    footprint,
+    idle_pages,
+    ingestion,
+    library_search,
+    report,
+    soak,
+    streams,
+)
 from bench.anatomy.anatomy import anatomy
 from bench.loadgen import say
 from bench.report import Finding
@@ -28,6 +37,7 @@ CONTEXT = "context"
 SEARCH = "search"
 SOAK = "soak"
 ANATOMY = "anatomy"
+IDLE_PAGES = "idle-pages"
 STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
@@ -64,6 +74,9 @@ def main() -> int:
         if SEARCH in wanted:
             say(f"{SEARCH}:")
             findings += library_search.library_search(place, provider_url, is_quick=options.quick)
+        if IDLE_PAGES in wanted:
+            say(f"{IDLE_PAGES}:")
+            findings += idle_pages.idle_pages(place, provider_url, is_quick=options.quick)
         if SOAK in wanted:
             say(f"{SOAK}:")
             minutes = 1 if options.quick else options.minutes
@@ -94,8 +107,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[FOOTPRINT, *STREAMS, ANATOMY, CONTEXT, INGESTION, SEARCH, SOAK],
-        help=f"may be given repeatedly; {SOAK} runs only when it is named",
+        choices=[FOOTPRINT, *STREAMS, ANATOMY, CONTEXT, INGESTION, SEARCH, IDLE_PAGES, SOAK],
+        help=f"may be given repeatedly; {IDLE_PAGES} and {SOAK} run only when named",
     )
     parser.add_argument("--minutes", type=float, default=120, help=f"how long {SOAK} lasts")
     parser.add_argument("--dense", action="store_true", help=f"{SOAK} asks as fast as it can")

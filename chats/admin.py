@@ -4,6 +4,7 @@ The page behind an assistant's "Try it" is here, too: it runs a stateless turn i
 organization.
 """
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -24,7 +25,7 @@ from chats import services
 from chats.api.manifest_serializers import in_order
 from chats.api.serializers import TryInput
 from chats.context.manifest import without_texts
-from chats.models import Chat, Turn
+from chats.models import Chat, Feedback, Turn
 from chats.streaming.stream_view import event_stream
 
 
@@ -58,6 +59,36 @@ class ChatAdmin(ReadOnlyAdmin):
     @admin.display(description="characters")
     def message_chars(self, chat: Chat) -> int:
         return int(chat.messages.aggregate(n=Sum(Length("content")))["n"] or 0)
+
+
+@admin.register(Feedback)
+class FeedbackAdmin(ReadOnlyAdmin):
+    list_display = ("id", "value", "reason", "organization", "assistant", "user", "created_at")
+    list_filter = ("value", "reason")
+    list_select_related = ("organization", "assistant", "user")
+    search_fields = ("=id", "=message__id", "=user__email", "=organization__slug")
+    fields = (
+        "id",
+        "organization",
+        "user",
+        "assistant",
+        "chat_id",
+        "message_id",
+        "value",
+        "reason",
+        "comment_chars",
+        "created_at",
+        "updated_at",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Feedback]:
+        """Leave the comments out: they are for the organization's admins."""
+        rows = super().get_queryset(request).defer("comment")
+        return rows.annotate(comment_chars=Length("comment"))  # type: ignore[no-any-return]
+
+    @admin.display(description="characters of the comment")
+    def comment_chars(self, feedback: Any) -> int:
+        return int(feedback.comment_chars)
 
 
 @admin.register(Turn)

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -62,6 +62,11 @@ class ChatQuerySet(OwnedQuerySet):
             & (Q(Exists(in_group)) | Q(Exists(in_person), owner=ChatOwner.USER))
         )
 
+    def annotate_live_turns(self) -> Self:
+        """Read `live_turn_id` of each chat with its row."""
+        live = Turn.objects.filter(chat=OuterRef("pk"), status__in=LIVE_STATUSES)
+        return self.annotate(live_turn_id=Subquery(live.values("pk")[:1]))
+
 
 def _is_before_expiry(prefix: str = "") -> Q:
     never = Q(**{f"{prefix}expired_at__isnull": True})
@@ -71,7 +76,8 @@ def _is_before_expiry(prefix: str = "") -> Q:
 class Chat(TenantRow):
     """A conversation of one user (or guest). `prompt` replaces the assistant's prompt here.
 
-    `active_leaf` ends the branch that is shown. `api_key` is the key it was begun with. An imported
+    `active_leaf` ends the branch that is shown. `pinned` and `archived` are where lists show it: they
+    are no activity, and leave `updated_at` as it is. `api_key` is the key it was begun with. An imported
     chat is known again by `import_source`, the hash of where it came from and who took it in, and
     `import_hash`, that of what was said in it.
     """
@@ -95,6 +101,8 @@ class Chat(TenantRow):
     active_leaf = models.ForeignKey(
         "ChatMessage", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    pinned = models.BooleanField(default=False, db_default=False)
+    archived = models.BooleanField(default=False, db_default=False)
     expired_at = models.DateTimeField(null=True, blank=True)
     import_source = models.CharField(max_length=64, null=True, blank=True, editable=False)
     import_hash = models.CharField(max_length=64, null=True, blank=True, editable=False)
@@ -117,6 +125,9 @@ class Chat(TenantRow):
         indexes = [
             models.Index(
                 fields=["organization", "user", "owner", "-created_at"], name="chat_user_time"
+            ),
+            models.Index(
+                fields=["organization", "user", "owner", "-updated_at"], name="chat_user_activity"
             ),
             models.Index(
                 fields=["organization", "guest_id", "-created_at"],
@@ -150,6 +161,13 @@ class Chat(TenantRow):
         """Whether the assistant is granted to a group that counts for the chat's user."""
         rows = Chat.objects.filter(pk=self.pk).annotate_grants()
         return bool(rows.values_list("has_granted_assistant", flat=True).first())
+
+    @cached_property
+    def live_turn_id(self) -> UUID | None:
+        """The turn that is queued, running or waiting in the chat. One query, unless the chat was
+        read with `annotate_live_turns`."""
+        live = Turn.objects.live().filter(chat=self.pk)
+        return live.values_list("pk", flat=True).first()
 
 
 ROLE_CHOICES: Final = [(role.value, role.name.replace("_", " ").title()) for role in MessageRole]
@@ -237,6 +255,90 @@ class ChatMessage(TenantRow):
 
     def __str__(self) -> str:
         return f"{self.role} {self.pk}"
+
+
+class FeedbackValue(models.TextChoices):
+    UP = "up"
+    DOWN = "down"
+
+
+class FeedbackReason(models.TextChoices):
+    CORRECT = "correct", "It is correct"
+    CLEAR = "clear", "It is easy to understand"
+    COMPLETE = "complete", "It covers everything"
+    WRONG = "wrong", "It is wrong"
+    INCOMPLETE = "incomplete", "Something is missing"
+    OFF_TOPIC = "off_topic", "It does not answer the question"
+    SOURCES = "sources", "Its sources are missing, or do not say so"
+    STYLE = "style", "It is badly written, or in the wrong language"
+    HARMFUL = "harmful", "It is harmful or offensive"
+    OTHER = "other", "Something else"
+
+
+REASONS: Final = {
+    FeedbackValue.UP: (
+        FeedbackReason.CORRECT,
+        FeedbackReason.CLEAR,
+        FeedbackReason.COMPLETE,
+        FeedbackReason.OTHER,
+    ),
+    FeedbackValue.DOWN: (
+        FeedbackReason.WRONG,
+        FeedbackReason.INCOMPLETE,
+        FeedbackReason.OFF_TOPIC,
+        FeedbackReason.SOURCES,
+        FeedbackReason.STYLE,
+        FeedbackReason.HARMFUL,
+        FeedbackReason.OTHER,
+    ),
+}
+"""The reasons that fit each value."""
+
+
+class FeedbackQuerySet(OfChatQuerySet):
+    """Feedback is seen by whoever gave it, and by the organization's admins, who see nothing else
+    of the chat. Only who gave it changes it."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q() if principal.is_admin else super()._seen_by(principal)
+
+    def _written_by(self, principal: Principal) -> Q:
+        return super()._seen_by(principal)
+
+
+class Feedback(TenantRow):
+    """What somebody thinks of an answer. It goes with the answer, and so with the person.
+
+    `assistant` is the one that answered, so that feedback is counted without reading messages.
+    """
+
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="+")
+    message = models.ForeignKey(ChatMessage, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    assistant = ReferenceKey(
+        Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    value = models.CharField(max_length=4, choices=FeedbackValue.choices)
+    reason = models.CharField(max_length=10, choices=FeedbackReason.choices, blank=True, default="")
+    comment = models.TextField(blank=True, default="")
+
+    objects = FeedbackQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["message", "user"], name="one_feedback_per_user"),
+            models.UniqueConstraint(
+                fields=["message"], condition=Q(user__isnull=True), name="one_feedback_per_guest"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "-created_at", "-id"], name="feedback_org_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.pk}"
 
 
 class TurnStatus(models.TextChoices):

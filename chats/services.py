@@ -24,6 +24,7 @@ from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
 from assistants.models import Assistant
 from chats.context.call_options import NO_OPTIONS, CallOptions
+from chats.events.changes import tell_of_chat
 from chats.events.stream import announce_cancel
 from chats.messages import transcript
 from chats.messages.block_paths import delete_blocks_with
@@ -31,7 +32,7 @@ from chats.messages.evidence import withdraw_messages
 from chats.messages.questions import name_by, question_at
 from chats.messages.roles import POSTED_ROLES
 from chats.messages.wire import PostedWire, chat_wire, turn_wire
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Feedback, Turn, TurnStatus
 from chats.queue import enqueue_turn
 from chats.turns.admission import admit, dismiss
 from chats.turns.endings import TurnEnding, end_outside, lock_turn
@@ -77,16 +78,20 @@ def create_chat(
         api_key=principal.key,
         **fields,
     )
+    chat.live_turn_id = None
+    tell_of_chat(chat)
     settle(claim, status=201, answer=chat_wire(chat))
     return chat
 
 
 @transaction.atomic(durable=True)
 def update_chat(chat: Chat, **fields: Any) -> Chat:
-    """Write these fields of the chat, and no others."""
+    """Write these fields of the chat, and no others. To pin or archive it is no activity."""
     for name, value in fields.items():
         setattr(chat, name, value)
-    chat.save(update_fields=[*fields, "updated_at"])
+    touched = [] if fields.keys() <= {"pinned", "archived"} else ["updated_at"]
+    chat.save(update_fields=[*fields, *touched])
+    tell_of_chat(chat)
     return chat
 
 
@@ -94,12 +99,13 @@ def update_chat(chat: Chat, **fields: Any) -> Chat:
 def delete_chat(chat: Chat) -> None:
     """Delete a chat. A running turn notices that its row is gone, and stops. Memories stay."""
     transcript.lock_chat(chat.pk)
+    tell_of_chat(chat, "chat.deleted")
     withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
     dismiss(Turn.objects.live().filter(chat=chat))
     Turn.objects.filter(chat=chat).delete()
     Chat.objects.filter(pk=chat.pk).update(active_leaf=None)
-    messages = ChatMessage.objects.filter(chat=chat)
-    messages._raw_delete(messages.db)
+    for rows in (Feedback.objects.filter(chat=chat), ChatMessage.objects.filter(chat=chat)):
+        rows._raw_delete(rows.db)
     chat.delete()
 
 
@@ -150,6 +156,8 @@ def post_message(
     elif live is not None and live.tip_id == message.parent_id:
         Turn.objects.filter(pk=live.pk).update(tip=message)
     transcript.move_leaf(chat, message)
+    if turn is None:
+        tell_of_chat(chat)
     return _post_result(message, turn, claim)
 
 
@@ -186,6 +194,8 @@ def edit_message(
         asked = _assistant_of(message, chat, principal)
         turn = _start_turn(chat, principal, edited, asked, turn_id=edited.turn_id)
     transcript.move_leaf(chat, edited)
+    if turn is None:
+        tell_of_chat(chat)
     return _post_result(edited, turn, claim)
 
 
@@ -227,6 +237,7 @@ def delete_message(message: ChatMessage) -> None:
     if chat.active_leaf_id == message.pk:
         transcript.move_leaf(chat, message.parent)
     ChatMessage.objects.filter(pk=message.pk).delete()
+    tell_of_chat(chat)
 
 
 @transaction.atomic(durable=True)
@@ -234,6 +245,7 @@ def switch_branch(chat: Chat, leaf: ChatMessage) -> Chat:
     """Show another branch; a running turn goes on where it is."""
     chat = transcript.lock_chat(chat.pk)
     transcript.move_leaf(chat, leaf)
+    tell_of_chat(chat)
     return chat
 
 

@@ -4,8 +4,10 @@ from django.urls import path
 
 from chats.api import turn_views, views
 from chats.api.ask_views import AskView
+from chats.api.feedback_views import FeedbackTotalsView, FeedbackView, MessageFeedbackView
 from chats.api.source_views import MemorySourcesView
 from chats.importing.views import ChatImportView
+from chats.streaming.changes_view import ChangesView
 from chats.streaming.stream_view import TurnEventsView
 
 app_name = "chats"
@@ -24,6 +26,14 @@ urlpatterns = [
         views.RegenerateView.as_view(),
         name="regenerate",
     ),
+    path(
+        "messages/<uuid:message_id>/feedback/",
+        MessageFeedbackView.as_view(),
+        name="message-feedback",
+    ),
+    path("feedback/", FeedbackView.as_view(), name="feedback"),
+    path("feedback/totals/", FeedbackTotalsView.as_view(), name="feedback-totals"),
+    path("events/", ChangesView.as_view(), name="changes"),
     path("turns/<uuid:turn_id>/", turn_views.TurnView.as_view(), name="turn"),
     path("turns/<uuid:turn_id>/events/", TurnEventsView.as_view(), name="turn_events"),
     path("turns/<uuid:turn_id>/cancel/", turn_views.TurnCancelView.as_view(), name="cancel"),

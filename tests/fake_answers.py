@@ -41,6 +41,31 @@ def answer_text(tokens: int) -> str:
     return "".join(answer_tokens(tokens))
 
 
+def given_text(mark: dict[str, str]) -> str | None:
+    """The text that a marker orders, in its own words or by its size."""
+    if "say" in mark:
+        return base64.urlsafe_b64decode(mark["say"] + "=" * (-len(mark["say"]) % 4)).decode()
+    return rich_text(int(mark["rich"])) if "rich" in mark else None
+
+
+def cut(text: str, chars: int = 24) -> list[str]:
+    """A text in pieces of so many characters, one per chunk."""
+    return [text[at : at + chars] for at in range(0, len(text), chars)]
+
+
+def rich_text(kilobytes: int) -> str:
+    """Markdown of all kinds, of this size."""
+    sections: list[str] = []
+    while sum(map(len, sections)) < kilobytes * 1_000:
+        number = len(sections) + 1
+        sections.append(
+            f"## Section {number}\n\n{answer_text(70).strip()} with **weight** and `code`.\n\n"
+            f"- one\n- two\n  - inner {number}\n\n| a | b |\n|---|---:|\n| {number} | 2 |\n\n"
+            f"```python\ndef f{number}(x: int) -> int:\n    return x * {number}  # times\n```\n\n"
+        )
+    return "".join(sections)[: kilobytes * 1_000]
+
+
 def markers(body: bytes) -> dict[str, str]:
     """Key and value pairs of the last `[[fake key=value …]]` anywhere in the request body."""
     start = body.rfind(_MARK)

@@ -132,6 +132,9 @@ class ChatAnswer:
         structured = fake_answers.structured_text(self.request)
         if structured is not None:
             return [structured]
+        given = fake_answers.given_text(self.mark)
+        if given is not None:
+            return fake_answers.cut(given)
         words = fake_answers.answer_tokens(self.pace.tokens)
         if self.behaviour.answer == "parrot":
             return ["[Sent at ", "2024-01-01 ", "00:00:00]\n", *words]

@@ -27,6 +27,7 @@ or words). The last "[[fake key=value ...]]" anywhere in the body wins over both
     call=NAME   answer with a call of tool NAME (unless a tool's result came since the last
                 user message, or fewer than rounds=N did); args=BASE64URL(JSON) or filled from
                 its schema; times=N of them in one reply
+    say=BASE64URL(TEXT)   answer with this text;  rich=N  with N KB of Markdown of all kinds
     status=N    answer with that HTTP error;  drop=N  cut the connection after N tokens
 A forced tool_choice or a response_format is answered with JSON that fits the schema.
 """

@@ -31,6 +31,11 @@ class Route:
         return [method for method in METHODS if hasattr(self.view, method)]
 
     @property
+    def is_endless(self) -> bool:
+        """A stream that goes on for as long as the client stays, and tells ids as they change."""
+        return self.template == "api/v1/events/"
+
+    @property
     def is_for_guests(self) -> bool:
         """An address of public assistants: it takes guests, or anybody, and no member."""
         return self.template.startswith("api/v1/public/")

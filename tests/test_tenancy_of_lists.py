@@ -8,7 +8,9 @@ from tests.test_tenancy import WITHOUT_IDS, named, rows_of
 
 
 @pytest.mark.parametrize(
-    "route", [route for route in WITHOUT_IDS if "get" in route.methods], ids=named
+    "route",
+    [route for route in WITHOUT_IDS if "get" in route.methods and not route.is_endless],
+    ids=named,
 )
 @pytest.mark.django_db(transaction=True)
 def test_no_list_shows_another_tenants_rows(alice, mallory, route):

@@ -135,6 +135,7 @@ TABLES: Final[Mapping[str, Wall]] = {
     "chats_chatmessage": OF_CHAT,
     "chats_turn": PERSON,
     "chats_messageblock": OF_CHAT,
+    "chats_feedback": OF_CHAT,
     "chats_erasure": ORGANIZATION,
     "public_api_webhook": NO_WEB_GUEST,
     "public_api_webhookdelivery": ORGANIZATION,

@@ -49,6 +49,8 @@ class _ChatFields(serializers.Serializer[Chat]):
     name = serializers.CharField(max_length=255, required=False, allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     prompt = ContentField(required=False, allow_null=True, allow_blank=True)
+    pinned = serializers.BooleanField(required=False)
+    archived = serializers.BooleanField(required=False)
 
 
 class ChatInput(_ChatFields):
@@ -85,7 +87,15 @@ class RegenerateInput(serializers.Serializer[ChatMessage]):
 
 
 class BranchInput(serializers.Serializer[Chat]):
-    leaf_id = serializers.UUIDField()
+    leaf_id = serializers.UUIDField(required=False, help_text="The message that ends the branch.")
+    message_id = serializers.UUIDField(
+        required=False, help_text="Instead: the newest branch that goes through this message."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if len(attrs) != 1:
+            raise serializers.ValidationError({"leaf_id": ["Send either this or `message_id`."]})
+        return attrs
 
 
 class DecisionField(serializers.BooleanField):

@@ -1,5 +1,6 @@
 """Serve chats and their messages: one view per address, one service per verb."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import Invalid, Missing
-from amber.lib.rest.pages import limit_of
+from amber.lib.rest.pages import NewestFirst, limit_of
 from amber.lib.rest.preferences import PREFER
 from amber.lib.rest.wire import validate_body
 from assistants.models import Assistant, ScenePrompt
@@ -42,6 +43,8 @@ from chats.streaming.negotiation import Streamable, answer_posted
 from libraries.models import File
 
 MAX_QUERY_CHARS = 500
+_ARCHIVED = ["false", "true", "all"]
+_ORDERS = ["created", "activity"]
 
 
 def find_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
@@ -52,7 +55,17 @@ def find_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
 # -- Chats --------------------------------------------------------------------------------------
 
 
+class _ByChoice(NewestFirst):
+    """Pages by creation, or by activity."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        if _choice(request, "order", _ORDERS, _ORDERS[0]) == "activity":
+            self.column = "updated_at"
+        return super().paginate_queryset(queryset, request, view)
+
+
 class ChatsView(GenericAPIView[Chat]):
+    pagination_class = _ByChoice
     serializer_class = ChatSerializer
     bound_keys_may = ("GET", "POST")
 
@@ -65,6 +78,19 @@ class ChatsView(GenericAPIView[Chat]):
                 description="Default: user, or api with a key.",
             ),
             OpenApiParameter("q", str, description="Only chats with this text in their name."),
+            OpenApiParameter(
+                "archived",
+                str,
+                enum=_ARCHIVED,
+                description="`true`: the archived ones alone; `all`: those, too. Default: false.",
+            ),
+            OpenApiParameter("pinned", bool, description="Only those that are pinned, or not."),
+            OpenApiParameter(
+                "order",
+                str,
+                enum=_ORDERS,
+                description="`activity`: those first that somebody asked last. Default: created.",
+            ),
         ],
         responses=ChatSerializer(many=True),
     )
@@ -72,11 +98,14 @@ class ChatsView(GenericAPIView[Chat]):
         """List your chats, newest first; `owner=api` lists those made with your keys."""
         principal = principal_of(request)
         default = ChatOwner.API if principal.key else ChatOwner.USER
-        owner = request.query_params.get("owner", default)
-        if owner not in ChatOwner.values:
-            raise Invalid(fields={"owner": [f"Must be one of {', '.join(ChatOwner.values)}."]})
+        owner = _choice(request, "owner", ChatOwner.values, default)
+        archived = _choice(request, "archived", _ARCHIVED, "false")
         rows = Chat.objects.visible_to(principal).filter(owner=owner)
-        rows = rows.select_related("assistant").annotate_grants()
+        rows = rows.select_related("assistant").annotate_grants().annotate_live_turns()
+        if archived != "all":
+            rows = rows.filter(archived=archived == "true")
+        if pinned := _choice(request, "pinned", ["", "true", "false"], ""):
+            rows = rows.filter(pinned=pinned == "true")
         if words := request.query_params.get("q", "").strip():
             rows = rows.filter(name__icontains=words)
         page = self.paginate_queryset(rows)
@@ -99,6 +128,14 @@ class ChatsView(GenericAPIView[Chat]):
         )
 
 
+def _choice(request: Request, name: str, among: Sequence[str], default: str) -> str:
+    """Return this parameter of the query. Raises Invalid for what is not `among` its values."""
+    said = request.query_params.get(name, default)
+    if said not in among:
+        raise Invalid(fields={name: [f"Must be one of {', '.join(filter(None, among))}."]})
+    return said
+
+
 class ChatView(APIView):
     bound_keys_may = ("GET", "PATCH", "DELETE")
 
@@ -109,7 +146,8 @@ class ChatView(APIView):
 
     @extend_schema(request=ChatInput, responses=ChatSerializer)
     def patch(self, request: Request, chat_id: UUID) -> Response:
-        """Change the chat's name, assistant, prompt or pinned scene; omitted fields stay."""
+        """Change the chat's name, assistant, prompt or pinned scene, pin or archive it; omitted
+        fields stay."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
         fields = _chat_fields(principal, validate_body(ChatInput, request, partial=True))
@@ -138,10 +176,14 @@ class BranchView(APIView):
 
     @extend_schema(request=BranchInput, responses=ChatSerializer)
     def put(self, request: Request, chat_id: UUID) -> Response:
-        """Show the branch that ends with this message."""
+        """Show the branch that ends with this message, or the newest one that goes through it."""
         principal = principal_of(request)
         chat = get_visible(Chat, principal, chat_id)
-        leaf = _message_of(chat, principal, validate_body(BranchInput, request)["leaf_id"])
+        given = validate_body(BranchInput, request)
+        (message_id,) = given.values()
+        leaf = _message_of(chat, principal, message_id)
+        if "message_id" in given:
+            leaf = transcript.newest_leaf(leaf)
         return Response(chat_wire(services.switch_branch(chat, leaf)))
 
 
@@ -219,6 +261,11 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         parameters=[
             OpenApiParameter(
                 "branches", str, enum=["all"], description="List all branches, by age."
+            ),
+            OpenApiParameter(
+                "around",
+                UUID,
+                description="Begin with the page around this message of the active branch.",
             ),
         ],
         responses=MessageSerializer(many=True),

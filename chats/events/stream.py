@@ -22,6 +22,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from amber.lib import redis as amber_redis
 from amber.lib.json_text import numbers
+from chats.events.changes import change_of_turn, channel_of
 from chats.models import Turn
 from engine.events import EVENT_TYPES
 
@@ -70,6 +71,9 @@ class Feed:
 
     def __init__(self, publisher: "Publisher", turn: Turn, on_fenced: Callable[[], None]) -> None:
         self.key = events_key(turn.organization_id, turn.pk)
+        self.channel = channel_of(turn)
+        """Where the person's other pages hear that the turn begins, waits or ends."""
+        self.chat_id = turn.chat_id
         self.turn_id = str(turn.pk)
         self.seq = max(turn.seq, first_seq(turn.attempt))
         self.text = ""
@@ -156,6 +160,12 @@ class Feed:
         under way."""
         return (self.text, self.reasoning) if step == self.step else ("", "")
 
+    def change(self, name: str) -> bytes | None:
+        """Return what to publish to `channel` with this event, if anything."""
+        if self.channel is None:
+            return None
+        return change_of_turn(name, chat_id=self.chat_id, turn_id=UUID(self.turn_id))
+
     async def wait_until_flushed(self) -> None:
         """Wait until everything emitted is with Redis, or was given up."""
         self.flush_text()
@@ -222,6 +232,9 @@ class Publisher:
         for feed, name, seq, data in batch:
             commands.append(_xadd(feed.key, name, seq, data))
             owners.append(feed)
+            if (change := feed.change(name)) is not None:
+                commands.append((b"PUBLISH", feed.channel, change))
+                owners.append(feed)
             if now >= feed.expires_at:
                 feed.expires_at = now + _RENEW_EXPIRY_SECONDS
                 commands.append((b"EXPIRE", feed.key, settings.AMBER_STREAM_TTL_SECONDS))

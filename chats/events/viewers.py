@@ -211,7 +211,7 @@ class Hub:
             await asyncio.sleep(WELCOME_SECONDS)
             watching = [v for all_ in self._viewers.values() for v in all_]
             try:
-                good = await _still_good({v.credential for v in watching if v.credential})
+                good = await find_good({v.credential for v in watching if v.credential})
             except (DatabaseError, InterfaceError) as exc:
                 logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
                 continue
@@ -256,7 +256,8 @@ def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
 
 
 @sync_to_async(thread_sensitive=False)
-def _still_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
+def find_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
+    """Return the credentials that are still valid, in a thread of its own."""
     try:
         return still_good(credentials)
     finally:

@@ -26,6 +26,7 @@ from amber.lib.errors import AmberError, Invalid
 from amber.lib.ids import new_id
 from amber.lib.rest.api import as_amber_error
 from assistants.models import Assistant
+from chats.events.changes import tell_of_chats
 from chats.importing.converted import NOT_CONTAINED, ConvertedChat, SentFile, dict_of, text_of
 from chats.importing.documents import read_conversations
 from chats.importing.formats import format_of
@@ -174,6 +175,7 @@ def _import_all(
         _refuse_nothing(report, refusals)
         if options.is_copied and not report.is_complete:
             raise Invalid(TOO_MANY_COPIES)
+        tell_of_chats(principal.organization_id, principal.user_id)
         settle(claim, status=201, answer=dict(report.wire()))
     return report
 
@@ -312,7 +314,11 @@ class ChatImporter:
         source: str | None,
         content_hash: str,
     ) -> Chat:
-        kept = {name: given.chat[name] for name in ("name", "prompt") if name in given.chat}
+        kept = {
+            name: given.chat[name]
+            for name in ("name", "prompt", "pinned", "archived")
+            if name in given.chat
+        }
         return Chat(
             id=new_id(),
             organization_id=self._principal.organization_id,

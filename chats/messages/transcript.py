@@ -4,7 +4,7 @@ Appending needs the chat's row locked (`lock_chat`), so that parent, position an
 agree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -29,7 +29,7 @@ from chats.messages.wire import (
     hides_reasoning,
     message_wire,
 )
-from chats.models import Chat, ChatMessage, ChatOwner, Turn
+from chats.models import Chat, ChatMessage, ChatOwner, Feedback, Turn
 from engine.messages import SYSTEM_ROLES, MessageRole
 from engine.provider_fields import StoredFields
 from libraries.models import File
@@ -68,6 +68,16 @@ SELECT {columns} FROM path ORDER BY depth DESC
 
 _PATH_SQL = _path_sql(_COLUMNS)
 _BRIEF_SQL = _path_sql(_BRIEF)
+_PATH_DOWN_SQL = """
+WITH RECURSIVE path AS (
+    SELECT id, parent_id, position FROM chats_chatmessage WHERE id = %(leaf)s AND chat_id = %(chat)s
+  UNION ALL
+    SELECT m.id, m.parent_id, m.position
+    FROM path JOIN chats_chatmessage m ON m.id = path.parent_id
+    WHERE path.id <> %(top)s
+)
+SELECT id FROM path ORDER BY position
+"""
 _PATH_IDS_SQL = """
 WITH RECURSIVE path AS (
     SELECT id, parent_id FROM chats_chatmessage WHERE id = %(leaf)s AND chat_id = %(chat)s
@@ -117,6 +127,46 @@ def path_ids(chat_id: UUID, leaf_id: UUID | None) -> set[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(_PATH_IDS_SQL, {"leaf": leaf_id, "chat": chat_id})
         return {row[0] for row in cursor.fetchall()}
+
+
+def path_ids_down(chat_id: UUID, leaf_id: UUID | None, top: ChatMessage) -> list[UUID]:
+    """Return the ids of the path from `top` down to the leaf; from the root if it is not on it.
+
+    One query, 1 ms per 1,000 messages of it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_PATH_DOWN_SQL, {"leaf": leaf_id, "chat": chat_id, "top": top.pk})
+        return [row[0] for row in cursor.fetchall()]
+
+
+_NEWEST_LEAF_SQL = """
+WITH RECURSIVE below AS (
+    SELECT id FROM chats_chatmessage WHERE id = %s
+  UNION ALL
+    SELECT m.id FROM below JOIN chats_chatmessage m ON m.parent_id = below.id
+)
+SELECT m.id FROM below JOIN chats_chatmessage m USING (id)
+WHERE NOT EXISTS (SELECT FROM chats_chatmessage child WHERE child.parent_id = m.id)
+ORDER BY m.created_at DESC, m.position DESC, m.id DESC LIMIT 1
+"""
+
+
+def newest_leaf(message: ChatMessage) -> ChatMessage:
+    """Return the end of the newest branch that goes through this message.
+
+    Two queries; reads what lies below it. Raises Missing for one that was just deleted.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST_LEAF_SQL, [message.pk])
+        found = cursor.fetchone()
+    leaves = _message_rows(found[0]) if found else []
+    if not leaves:
+        raise Missing
+    return leaves[0]
+
+
+def _message_rows(message_id: UUID) -> list[ChatMessage]:
+    return list(ChatMessage.objects.filter(pk=message_id))
 
 
 def attach_related(messages: Sequence[ChatMessage]) -> None:
@@ -179,13 +229,26 @@ def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID
     return messages.order_by("created_at", "pk").values_list("pk")
 
 
-def messages_to_wire(messages: Sequence[ChatMessage]) -> list[MessageWire]:
-    """Return the wire form of stored messages, with their siblings: one query.
+def messages_to_wire(
+    messages: Sequence[ChatMessage], *, are_new: bool = False
+) -> list[MessageWire]:
+    """Return the wire form of stored messages, with their siblings and what their reader thinks of
+    them: one query, and one if there are answers. `are_new`: nobody can have judged them yet.
 
     Assistants and files must be loaded (`attach_related`).
     """
     siblings = siblings_of(messages)
-    return [message_wire(m, sibling_ids=siblings[m.pk]) for m in messages]
+    judged = {} if are_new else feedback_on(messages)
+    return [
+        message_wire(m, sibling_ids=siblings[m.pk], feedback=judged.get(m.pk)) for m in messages
+    ]
+
+
+def feedback_on(messages: Iterable[ChatMessage]) -> dict[UUID, Feedback]:
+    """Return the feedback on these answers by message, of the one person who can read them."""
+    answers = [m.pk for m in messages if m.role == MessageRole.ASSISTANT]
+    given = Feedback.objects.filter(message__in=answers) if answers else ()
+    return {feedback.message_id: feedback for feedback in given}
 
 
 def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire]:
@@ -279,7 +342,7 @@ def append_to_turn(
     if chat.active_leaf_id == turn.tip_id:
         move_leaf(chat, row)
     turn.tip = row
-    return messages_to_wire([row])[0]
+    return messages_to_wire([row], are_new=True)[0]
 
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:

@@ -1,12 +1,23 @@
 """Convert chats, messages and turns to their wire form: the same in REST and in events."""
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Annotated, Any, NotRequired, TypedDict
 from uuid import UUID
 
 from amber.lib.wire_fields import Id, Time, write_id, write_time
 from assistants.models import Assistant
-from chats.models import ROLE_CHOICES, Chat, ChatMessage, ChatOwner, Turn, TurnStatus
+from chats.models import (
+    ROLE_CHOICES,
+    Chat,
+    ChatMessage,
+    ChatOwner,
+    Feedback,
+    FeedbackReason,
+    FeedbackValue,
+    Turn,
+    TurnStatus,
+)
 from libraries.retrieval.passages import PassageWire
 from libraries.wire import FileWire, file_wire
 
@@ -31,6 +42,9 @@ class ChatWire(TypedDict):
     expired_at: Time | None
     pinned_scene_id: Id | None
     active_leaf_id: Id | None
+    live_turn_id: Annotated[Id | None, "The turn that is queued, running or waiting: follow it."]
+    pinned: bool
+    archived: Annotated[bool, "true: lists leave it out unless asked for it."]
     created_at: Time
     updated_at: Time
 
@@ -40,6 +54,29 @@ class ToolCallWire(TypedDict):
     name: str
     arguments: Annotated[str, "The raw string the model wrote."]
     reply_id: str | None
+
+
+class FeedbackWire(TypedDict):
+    value: Annotated[str, FeedbackValue]
+    reason: Annotated[str, FeedbackReason] | None
+    comment: str
+    created_at: Time
+    updated_at: Time
+
+
+class GivenFeedbackWire(FeedbackWire):
+    id: Id
+    message_id: Id
+    chat_id: Id
+    assistant: Annotated[NamedWire | None, "The assistant that answered."]
+    user_id: Annotated[Id | None, "Who gave it; null: a guest."]
+
+
+class FeedbackTotalWire(TypedDict):
+    day: Annotated[str, date, "In UTC."]
+    assistant: NamedWire | None
+    up: int
+    down: int
 
 
 class MessageWire(TypedDict):
@@ -65,6 +102,9 @@ class MessageWire(TypedDict):
     citations: list[PassageWire]
     model: Annotated[
         str | None, "The model that wrote an imported answer. Of others the turn's manifest tells."
+    ]
+    feedback: Annotated[
+        FeedbackWire | None, "What you think of this answer. Events and new answers have null."
     ]
     turn_id: Id | None
     prompt_tokens: int
@@ -173,12 +213,43 @@ def chat_wire(chat: Chat) -> ChatWire:
         "expired_at": write_time(chat.expired_at),
         "pinned_scene_id": write_id(chat.pinned_scene_id),
         "active_leaf_id": write_id(chat.active_leaf_id),
+        "live_turn_id": write_id(chat.live_turn_id),
+        "pinned": chat.pinned,
+        "archived": chat.archived,
         "created_at": write_time(chat.created_at),
         "updated_at": write_time(chat.updated_at),
     }
 
 
-def message_wire(message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = None) -> MessageWire:
+def feedback_wire(feedback: Feedback) -> FeedbackWire:
+    return {
+        "value": feedback.value,
+        "reason": feedback.reason or None,
+        "comment": feedback.comment,
+        "created_at": write_time(feedback.created_at),
+        "updated_at": write_time(feedback.updated_at),
+    }
+
+
+def given_feedback_wire(feedback: Feedback) -> GivenFeedbackWire:
+    """Return what admins are shown of feedback: nothing of what was said in the chat."""
+    assistant = feedback.assistant
+    return {
+        **feedback_wire(feedback),
+        "id": str(feedback.pk),
+        "message_id": str(feedback.message_id),
+        "chat_id": str(feedback.chat_id),
+        "assistant": {"id": str(assistant.pk), "name": assistant.name} if assistant else None,
+        "user_id": write_id(feedback.user_id),
+    }
+
+
+def message_wire(
+    message: ChatMessage,
+    *,
+    sibling_ids: Iterable[UUID] | None = None,
+    feedback: Feedback | None = None,
+) -> MessageWire:
     """Return a message's wire form. `sibling_ids` are in order of age (default: itself alone)."""
     assistant = message.assistant if message.assistant_id else None
     author: NamedWire | None = None
@@ -201,6 +272,7 @@ def message_wire(message: ChatMessage, *, sibling_ids: Iterable[UUID] | None = N
         "hidden": message.hidden,
         "citations": message.citations,
         "model": message.model or None,
+        "feedback": feedback_wire(feedback) if feedback else None,
         "turn_id": write_id(message.turn_id),
         "prompt_tokens": message.prompt_tokens,
         "completion_tokens": message.completion_tokens,

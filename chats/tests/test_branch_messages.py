@@ -236,3 +236,24 @@ def test_nobody_else_may(alice, bob, carol, mallory, chat):
         assert switch(other, chat, question.pk).status_code == status
         assert client.delete(of_message(question)).status_code == status
     assert path_of(chat) == [("human", "Hi"), ("assistant", "Hello")]
+
+
+def test_a_sibling_is_shown_by_the_newest_branch_through_it(alice, chat):
+    question, first = converse(chat, "Hi", "Hello")
+    older = say(chat, "And?", parent=first)
+    newer = say(chat, "So?", parent=first)
+    last = say(chat, "Well", role="assistant", parent=newer)
+    other = say(chat, "Other", role="assistant", parent=question)
+    ways = {first: last, newer: last, older: older, other: other, question: other}
+    for message, leaf in ways.items():
+        shown = api(alice).put(of_chat(chat, "branch/"), {"message_id": str(message.pk)})
+        assert shown.json()["active_leaf_id"] == str(leaf.pk)
+
+
+def test_a_branch_is_named_in_one_way(alice, chat, bob):
+    (question,) = converse(chat, "Hi")
+    both = {"leaf_id": str(question.pk), "message_id": str(question.pk)}
+    assert fields_of(api(alice).put(of_chat(chat, "branch/"), both)) == ["leaf_id"]
+    foreign = say(new_chat(bob), "Hi")
+    answer = api(alice).put(of_chat(chat, "branch/"), {"message_id": str(foreign.pk)})
+    assert answer.status_code == 404

@@ -3,6 +3,7 @@ import pytest
 from assistants.models import Assistant
 from chats.models import Chat, Turn
 from chats.tests.rows import ABSENT, ALL, error_of, fields_of, new_assistant, new_chat, of_chat, say
+from chats.tests.runs import ask
 from tests.personas import api
 
 FIELDS = {
@@ -16,6 +17,9 @@ FIELDS = {
     "expired_at",
     "pinned_scene_id",
     "active_leaf_id",
+    "live_turn_id",
+    "pinned",
+    "archived",
     "created_at",
     "updated_at",
 }
@@ -237,3 +241,74 @@ def test_a_bad_address_is_404_and_a_bad_method_405(alice):
     assert api(alice).get(f"{ALL}nonsense/").status_code == 404
     assert error_of(api(alice).put(ALL, {})) == (405, "method_not_allowed")
     assert api(alice).get(ALL + "?cursor=nonsense").status_code == 400
+
+
+# -- Lists -----------------------------------------------------------------------------------------
+
+
+def names_of(persona, **asked):
+    answer = api(persona).get(ALL, asked)
+    assert answer.status_code == 200, answer.json()
+    return [chat["name"] for chat in answer.json()["results"]]
+
+
+def test_archived_chats_are_listed_on_demand(alice):
+    new_chat(alice, name="old")
+    old = Chat.objects.get()
+    new_chat(alice, name="new")
+    before = api(alice).get(of_chat(old)).json()["updated_at"]
+    shown = api(alice).patch(of_chat(old), {"archived": True}).json()
+    assert (shown["archived"], shown["updated_at"]) == (True, before)
+    assert names_of(alice) == names_of(alice, archived="false") == ["new"]
+    assert names_of(alice, archived="true") == ["old"]
+    assert names_of(alice, archived="all") == ["new", "old"]
+
+
+def test_pinned_chats_can_be_listed_alone(alice):
+    pinned, _ = new_chat(alice, name="pinned"), new_chat(alice, name="other")
+    assert api(alice).patch(of_chat(pinned), {"pinned": True}).json()["pinned"] is True
+    assert names_of(alice, pinned="true") == ["pinned"]
+    assert names_of(alice, pinned="false") == ["other"]
+
+
+@pytest.mark.parametrize("name", ["archived", "pinned", "order", "owner"])
+def test_an_unknown_choice_is_named(alice, name):
+    assert fields_of(api(alice).get(ALL, {name: "x"})) == [name]
+
+
+def test_chats_are_listed_by_activity_page_by_page(alice):
+    chats = [new_chat(alice, name=str(number)) for number in range(5)]
+    for number in (3, 0):
+        say(chats[number], "Hi")
+    api(alice).patch(of_chat(chats[1]), {"pinned": True})
+    wanted = ["0", "3", "4", "2", "1"]
+    assert names_of(alice, order="activity") == wanted
+    assert names_of(alice) == ["4", "3", "2", "1", "0"]
+    address, seen = f"{ALL}?order=activity&limit=2", []
+    while address:
+        page = api(alice).get(address).json()
+        seen += [chat["name"] for chat in page["results"]]
+        last, address = page, page["next"]
+    assert seen == wanted
+    back = api(alice).get(last["previous"]).json()
+    assert [chat["name"] for chat in back["results"]] == ["4", "2"]
+
+
+def test_a_chat_names_the_turn_that_is_under_way(alice, new_model):
+    new_model()
+    turn = ask(alice)
+    client, chat = api(alice), of_chat(turn.chat)
+    assert client.get(chat).json()["live_turn_id"] == str(turn.pk)
+    assert client.get(ALL).json()["results"][0]["live_turn_id"] == str(turn.pk)
+    client.post(f"/api/v1/turns/{turn.pk}/cancel/")
+    assert client.get(chat).json()["live_turn_id"] is None
+    assert client.get(ALL).json()["results"][0]["live_turn_id"] is None
+
+
+def test_marks_survive_export_and_import(alice):
+    chat = new_chat(alice, name="kept", pinned=True, archived=True)
+    say(chat, "Hi")
+    exported = api(alice).get(of_chat(chat, "export/")).json()
+    chat.delete()
+    (entry,) = api(alice).post(f"{ALL}import/", exported, format="json").json()["chats"]
+    assert (entry["chat"]["pinned"], entry["chat"]["archived"]) == (True, True)

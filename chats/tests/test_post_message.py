@@ -34,6 +34,7 @@ MESSAGE_FIELDS = {
     "hidden",
     "citations",
     "model",
+    "feedback",
     "turn_id",
     "prompt_tokens",
     "completion_tokens",

@@ -7,6 +7,7 @@ nobody runs is ended from outside (`end_outside`). Text that was shown always be
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.utils import timezone
 
 from amber.lib.errors import Missing
 from chats.context.knowledge import cited_in
+from chats.events.changes import tell_of_turn
 from chats.events.stream import Event, next_attempt, publish_outside
 from chats.messages import transcript
 from chats.messages.turn_messages import messages_of_turn
@@ -130,4 +132,5 @@ def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> bool:
     turn.save()
     organization_id, pk, seq = turn.organization_id, turn.pk, turn.seq
     transaction.on_commit(lambda: publish_outside(organization_id, pk, seq, events))
+    transaction.on_commit(partial(tell_of_turn, turn, events[-1][0]))
     return True

@@ -15,7 +15,7 @@ from django.db.models import Model, Q
 
 from chats.digest.blocks import cached_texts
 from chats.messages.evidence import withdraw_messages
-from chats.models import Chat, ChatMessage, MessageBlock, Turn
+from chats.models import Chat, ChatMessage, Feedback, MessageBlock, Turn
 from libraries.embedding.store import forget_texts
 from libraries.files.storage import drop_files
 from libraries.models import Document
@@ -40,6 +40,7 @@ def remove_chat(chat_id: UUID) -> bool:
         _withdraw_evidence,
         _remove_blocks,
         _detach_turns,
+        _remove_feedback,
         _remove_messages,
         _remove_turns,
     )
@@ -93,6 +94,11 @@ def _detach_turns(chat: Chat) -> int:
     return len(ids)
 
 
+def _remove_feedback(chat: Chat) -> int:
+    ids = Feedback.objects.filter(chat=chat).values_list("pk", flat=True)[:MESSAGES_AT_ONCE]
+    return _delete(Feedback, list(ids))
+
+
 def _remove_messages(chat: Chat) -> int:
     """Delete messages with their files, the deepest first, since each names its parent."""
     deepest = ChatMessage.objects.filter(chat=chat).order_by("-position")
@@ -120,7 +126,7 @@ def _remove_row(chat_id: UUID) -> bool:
     chat = _lock_chat(chat_id)
     if chat is None:
         return False
-    for model in (ChatMessage, Turn, MessageBlock):
+    for model in (Feedback, ChatMessage, Turn, MessageBlock):
         if model.objects.filter(chat=chat).exists():
             return False
     chat.delete()

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from accounts.models import User
+from chats.events.changes import tell_of_chats
 from chats.models import Chat, ChatOwner, Turn
 from libraries.models import File
 from memory.facts.handover import hand_over
@@ -40,4 +41,5 @@ def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> ClaimedR
     Chat.objects.filter(pk__in=ids).update(**taken, owner=ChatOwner.USER, expired_at=None)
     files = File.objects.before_expiry().filter(**of_guest).update(**taken, expired_at=None)
     memories = hand_over(Owner(organization_id, None, guest_id), Owner(organization_id, user.pk))
+    tell_of_chats(organization_id, user.pk)
     return ClaimedRows(len(ids), files, memories)

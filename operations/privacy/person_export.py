@@ -48,7 +48,10 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
         "profile": _profile(user),
         "memberships": [_membership(each) for each in _memberships(user)],
         "chats": in_batches(
-            Chat.objects.visible_to(principal).select_related("assistant").annotate_grants(),
+            Chat.objects.visible_to(principal)
+            .select_related("assistant")
+            .annotate_grants()
+            .annotate_live_turns(),
             _each(_chat),
         ),
         "memories": in_batches(_without_index(Memory, principal), _each(memory_wire)),

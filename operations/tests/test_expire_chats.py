@@ -205,11 +205,15 @@ def test_two_at_once_do_no_harm(alice, bob):
 def test_nothing_new_refers_to_chats_unnoticed():
     """Rows are deleted without a cascade: a new reference must be added there, too."""
     known = {
-        Chat: {("ChatMessage", "chat"), ("Turn", "chat"), ("MessageBlock", "chat")},
+        Chat: {
+            *(("ChatMessage", "chat"), ("Turn", "chat"), ("MessageBlock", "chat")),
+            ("Feedback", "chat"),
+        },
         ChatMessage: {
             *(("Chat", "active_leaf"), ("ChatMessage", "parent"), ("ChatMessage", "opening")),
             *(("Turn", "question"), ("Turn", "tip")),
             *(("MessageBlock", "first_message"), ("MessageBlock", "last_message")),
+            ("Feedback", "message"),
         },
         Turn: {("ChatMessage", "turn")},
         MessageBlock: {("MessageBlock", "previous")},

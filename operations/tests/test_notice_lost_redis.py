@@ -165,7 +165,9 @@ def test_events_that_redis_refuses_are_told_of(straight):
     """As a Redis does that takes no writes; here because something else lies there."""
     straight.set(KEY, "no stream", ex=60)
     fenced: list[bool] = []
-    feed: Any = SimpleNamespace(key=KEY, expires_at=0.0, on_fenced=lambda: fenced.append(True))
+    feed: Any = SimpleNamespace(
+        key=KEY, expires_at=0.0, on_fenced=lambda: fenced.append(True), change=lambda _: None
+    )
 
     async def publish() -> None:
         publisher = Publisher()

@@ -129,7 +129,7 @@ class GuestChatsView(ForGuests, GenericAPIView[Chat]):
     def get(self, request: Request, assistant_id: UUID) -> Response:
         """List your chats, newest first."""
         rows = Chat.objects.visible_to(principal_of(request)).select_related("assistant")
-        page = self.paginate_queryset(rows)
+        page = self.paginate_queryset(rows.annotate_live_turns())
         return self.get_paginated_response([chat_wire(chat) for chat in page or ()])
 
     @extend_schema(

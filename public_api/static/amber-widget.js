@@ -10,297 +10,268 @@
  * loaded. A page's CSP needs Amber's origin in script-src and connect-src.
  */
 (() => {
-	"use strict";
+"use strict";
+const script = document.currentScript ?? document.querySelector("script[src*='amber-widget'][data-assistant]");
+const assistantId = script?.dataset.assistant?.trim();
+if (!assistantId) return console.warn("Amber: the script tag needs data-assistant.");
+const base = new URL(`../api/v1/public/assistants/${encodeURIComponent(assistantId)}/`, script.src).href;
+// -- Words --
+const WORDS = {
+en: {
+open: (name) => `Chat with ${name}`, close: "Close", log: "Conversation", ask: "Your message",
+placeholder: "Ask something…", send: "Send", stop: "Stop", restart: "Start anew", you: "You",
+hello: (name) => `Hello! I am ${name}. What would you like to know?`, answering: "Answering…", thinking: "Thinking…", thoughts: "Thoughts",
+tool: (name) => `Looking it up (${name})…`, sources: "Sources", page: (n) => `p. ${n}`,
+again: "Try again", stopped: "Stopped.",
+lost: "The connection was lost. Trying again…", foot: "Answers can be wrong.",
+errors: { network: "There is no connection. Is the network there?", invalid_credential: "This conversation has ended. Start anew." },
+other: "Something went wrong.",
+},
+zh: {
+open: (name) => `与${name}对话`, close: "关闭", log: "对话", ask: "您的消息",
+placeholder: "请输入问题…", send: "发送", stop: "停止", restart: "重新开始", you: "您",
+hello: (name) => `您好！我是${name}，请问有什么可以帮您？`, answering: "正在回答…", thinking: "正在思考…", thoughts: "思考过程",
+tool: (name) => `正在查询（${name}）…`, sources: "来源", page: (n) => `第 ${n} 页`,
+again: "重试", stopped: "已停止。",
+lost: "连接已断开，正在重新连接…", foot: "回答可能有误，请注意核实。",
+errors: {
+network: "无法连接，请检查网络。", rate_limited: "提问太频繁，请稍候再试。", budget_exceeded: "提问额度已用完，请稍后再来。",
+not_found: "该助手已不可用。", invalid_credential: "对话已结束，请重新开始。", forbidden: "此网页不能使用该助手。",
+},
+other: "出错了。",
+},
+};
+const lang = (script.dataset.lang || navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en";
+const words = WORDS[lang];
+// -- Elements --
 
-	const script = document.currentScript ?? document.querySelector("script[src*='amber-widget'][data-assistant]");
-	const assistantId = script?.dataset.assistant?.trim();
-	if (!assistantId) return console.warn("Amber: the script tag needs data-assistant.");
-	const base = new URL(`../api/v1/public/assistants/${encodeURIComponent(assistantId)}/`, script.src).href;
-
-	// -- Words --
-
-	const WORDS = {
-		en: {
-			open: (name) => `Chat with ${name}`, close: "Close", log: "Conversation", ask: "Your message",
-			placeholder: "Ask something…", send: "Send", stop: "Stop", restart: "Start anew", you: "You",
-			hello: (name) => `Hello! I am ${name}. What would you like to know?`, answering: "Answering…", thinking: "Thinking…", thoughts: "Thoughts",
-			tool: (name) => `Looking it up (${name})…`, sources: "Sources", page: (n) => `p. ${n}`,
-			again: "Try again", stopped: "Stopped.",
-			lost: "The connection was lost. Trying again…", foot: "Answers can be wrong.",
-			errors: { network: "There is no connection. Is the network there?", invalid_credential: "This conversation has ended. Start anew." },
-			other: "Something went wrong.",
-		},
-		zh: {
-			open: (name) => `与${name}对话`, close: "关闭", log: "对话", ask: "您的消息",
-			placeholder: "请输入问题…", send: "发送", stop: "停止", restart: "重新开始", you: "您",
-			hello: (name) => `您好！我是${name}，请问有什么可以帮您？`, answering: "正在回答…", thinking: "正在思考…", thoughts: "思考过程",
-			tool: (name) => `正在查询（${name}）…`, sources: "来源", page: (n) => `第 ${n} 页`,
-			again: "重试", stopped: "已停止。",
-			lost: "连接已断开，正在重新连接…", foot: "回答可能有误，请注意核实。",
-			errors: {
-				network: "无法连接，请检查网络。", rate_limited: "提问太频繁，请稍候再试。", budget_exceeded: "提问额度已用完，请稍后再来。",
-				not_found: "该助手已不可用。", invalid_credential: "对话已结束，请重新开始。", forbidden: "此网页不能使用该助手。",
-			},
-			other: "出错了。",
-		},
-	};
-	const lang = (script.dataset.lang || navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en";
-	const words = WORDS[lang];
-
-	// -- Elements --
-
-	function el(tag, props = {}, ...children) {
-		const made = document.createElement(tag);
-		for (const [name, value] of Object.entries(props)) {
-			if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-			else if (name in made && !name.startsWith("aria")) made[name] = value;
-			else made.setAttribute(name, value);
-		}
-		made.append(...children.filter((child) => child != null));
-		return made;
-	}
-
-	function icon(path) {
-		const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-		const line = document.createElementNS(svg.namespaceURI, "path");
-		svg.setAttribute("viewBox", "0 0 24 24");
-		svg.setAttribute("aria-hidden", "true");
-		line.setAttribute("d", path);
-		svg.append(line);
-		return svg;
-	}
-
-	const ICONS = {
-		chat: "M4 5h16v11H9l-5 4z", close: "M6 6l12 12M18 6L6 18", send: "M5 12h13M12 5l7 7-7 7",
-		stop: "M7 7h10v10H7z", restart: "M4 12a8 8 0 1 0 3-6.2M4 4v4h4",
-	};
-	const button = (name, label, onclick, extra = {}) =>
-		el("button", { type: "button", className: name, title: label, "aria-label": label, onclick, ...extra }, icon(ICONS[name]));
-
-	// -- Markdown, as far as answers need it --
-
-	const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|!?\[([^\]\n]{0,300})\]\(([^()\s]{1,2000}(?:\([^()\s]{0,300}\))?)[^()\n]{0,300}\)|(https?:\/\/[^\s<>"'）】]+)/;
-
-	function link(text, address) {
-		let url;
-		try { url = new URL(address); } catch { return text; }
-		if (!/^(https?|mailto):$/.test(url.protocol)) return text;
-		return el("a", { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" }, text || address);
-	}
-
-	function withoutEnd(text, marks) {
-		let end = text.length;
-		while (end && marks.includes(text[end - 1])) end--;
-		return text.slice(0, end);
-	}
-
-	function inline(into, text) {
-		for (let found; (found = INLINE.exec(text)); ) {
-			let [whole, code, strong, weak, label, address, bare] = found;
-			into.append(text.slice(0, found.index));
-			if (code !== undefined) into.append(el("code", {}, code));
-			else if (strong !== undefined) into.append(inline(el("strong"), strong));
-			else if (weak !== undefined) into.append(inline(el("em"), weak));
-			else if (address !== undefined) into.append(link(label, address));
-			else {
-				whole = bare = withoutEnd(bare, bare.includes("(") ? ".,;:!?。，" : ".,;:!?)。，");
-				into.append(link(bare, bare));
-			}
-			text = text.slice(found.index + whole.length);
-		}
-		into.append(text);
-		return into;
-	}
-
-	const ITEM = /^(\s*)(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/;
-	const BLOCK = /^\s*(```|#{1,6}\s|>|([-*_])(\s*\2){2,}\s*$)/;
-
-	function markdown(text, depth = 0) {
-		const nested = (inner) => (depth < 5 ? markdown(inner, depth + 1) : inner);
-		const lines = text.replace(/\r\n?/g, "\n").split("\n");
-		const made = document.createDocumentFragment();
-		const take = (while_) => {
-			const taken = [];
-			while (lines.length && while_(lines[0])) taken.push(lines.shift());
-			return taken;
-		};
-		while (lines.length) {
-			const line = lines[0];
-			let found;
-			if (!line.trim()) lines.shift();
-			else if (/^\s*```/.test(line)) {
-				lines.shift();
-				const code = take((each) => !/^\s*```\s*$/.test(each)).join("\n");
-				lines.shift();
-				made.append(el("pre", { tabIndex: 0 }, el("code", {}, code)));
-			} else if ((found = /^\s*(#{1,6})\s+(.*)$/.exec(line))) {
-				lines.shift();
-				made.append(inline(el("p", { className: "heading", role: "heading", "aria-level": found[1].length + 2 }), withoutEnd(found[2].trimEnd(), "#")));
-			} else if (/^\s*>/.test(line)) {
-				const quoted = take((each) => /^\s*>/.test(each)).map((each) => each.replace(/^\s*> ?/, ""));
-				made.append(el("blockquote", {}, nested(quoted.join("\n"))));
-			} else if (BLOCK.test(line)) {
-				lines.shift();
-				made.append(el("hr"));
-			} else if ((found = ITEM.exec(line))) made.append(list(take, nested, found));
-			else {
-				const paragraph = el("p");
-				take((each) => each.trim() && !BLOCK.test(each) && !ITEM.test(each)).forEach((each, place) => {
-					if (place) paragraph.append(el("br"));
-					inline(paragraph, each);
-				});
-				made.append(paragraph);
-			}
-		}
-		return made;
-	}
-
-	function list(take, nested, [, indent, number]) {
-		const made = el(number ? "ol" : "ul");
-		if (number) made.start = Number(number);
-		const isOurs = (line) => {
-			const item = ITEM.exec(line);
-			return item && item[1].length <= indent.length && Boolean(item[2]) === Boolean(number);
-		};
-		for (let first; (first = take(isOurs)).length; ) {
-			first.forEach((line) => made.append(el("li", {}, inline(el("span"), ITEM.exec(line)[3]))));
-			const inner = take((line) => /^\s/.test(line) && line.search(/\S/) > indent.length);
-			if (inner.length) made.lastChild.append(nested(inner.map((line) => line.slice(indent.length + 2)).join("\n")));
-		}
-		return made;
-	}
-
-	// -- Amber --
-
-	/* {token, chat, turn, open}, kept in this browser; one that keeps nothing forgets at reload. */
-	const KEY = `amber ${base}`;
-	const kept = {};
-	try { Object.assign(kept, JSON.parse(localStorage.getItem(KEY))); } catch { /* there is no storage */ }
-
-	function keep(changes) {
-		Object.assign(kept, changes);
-		try { localStorage.setItem(KEY, JSON.stringify(kept)); } catch { /* there is no storage */ }
-	}
-
-	/* Amber's error with its status; 0: there was no answer. */
-	const refused = (status, error) => ({ code: "other", message: `HTTP ${status}`, ...error, status });
-
-	async function send(method, path, { body, headers, signal } = {}) {
-		const given = { ...headers };
-		if (kept.token) given.Authorization = `Bearer ${kept.token}`;
-		if (body) given["Content-Type"] = "application/json";
-		const request = { method, headers: given, credentials: "omit", cache: "no-store", body: body && JSON.stringify(body), signal };
-		let response;
-		try { response = await fetch(base + path, request); } catch { throw refused(0, { code: "network" }); }
-		if (response.ok) return response;
-		throw refused(response.status, (await response.json().catch(() => ({}))).error);
-	}
-
-	async function call(method, path, body, headers) {
-		const response = await send(method, path, { body, headers });
-		return response.status === 204 ? null : response.json();
-	}
-
-	async function chatId() {
-		if (!kept.token) keep({ token: (await call("POST", "token/")).token, chat: null, turn: null });
-		if (!kept.chat) {
-			const open = () => call("POST", "chats/");
-			const chat = await open().catch(async (error) => {
-				if (error.status !== 409) throw error;
-				const { results } = await call("GET", "chats/?limit=200"); // as many as there may be: the oldest goes
-				await call("DELETE", `chats/${results.at(-1).id}/`);
-				return open();
-			});
-			keep({ chat: chat.id });
-		}
-		return kept.chat;
-	}
-
-	/* Post a question; a guest or chat that is gone is replaced, once. Returns {message, turn}. */
-	async function ask(content) {
-		const key = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
-		const post = async () => call("POST", `chats/${await chatId()}/messages/`, { content }, { "Idempotency-Key": key });
-		try {
-			return await post();
-		} catch (error) {
-			if (error.status === 401) keep({ token: null, chat: null });
-			else if (error.status === 404 && kept.chat) keep({ chat: null });
-			else if (error.status !== 0) throw error;
-			return post();
-		}
-	}
-
-	const GOES_ON = new Set(["turn.started", "turn.restarted", "turn.waiting", "turn.snapshot"]);
-	const SILENT_MS = 40_000; // a heartbeat every 15 s
-	const pause = (ms) => new Promise((wake) => setTimeout(wake, ms));
-
-	async function* eventsOf(response, onSign) {
-		const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-		for (let buffer = ""; ; ) {
-			const { value, done } = await reader.read();
-			if (done) return;
-			onSign();
-			const blocks = (buffer + value).split("\n\n");
-			buffer = blocks.pop();
-			for (const block of blocks) {
-				const data = block.split("\n").find((line) => line.startsWith("data: "));
-				if (data) yield JSON.parse(data.slice(6));
-			}
-		}
-	}
-
-	/* Every event of a turn, in order, each once, over as many connections as it takes. */
-	async function follow(turnId, onEvent, onLost) {
-		for (let lastId = 0, failures = 0; ; ) {
-			const connection = new AbortController();
-			let timer;
-			const sign = () => {
-				clearTimeout(timer);
-				timer = setTimeout(() => connection.abort(), SILENT_MS);
-			};
-			try {
-				sign();
-				const headers = lastId ? { "Last-Event-ID": String(lastId) } : {};
-				const response = await send("GET", `turns/${turnId}/events/`, { headers, signal: connection.signal });
-				for await (const event of eventsOf(response, sign)) {
-					[lastId, failures] = [event.seq, 0];
-					onEvent(event);
-					if (/^turn/.test(event.event) && !GOES_ON.has(event.event)) return event;
-				}
-			} catch (error) {
-				if (error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
-			} finally {
-				clearTimeout(timer);
-				connection.abort();
-			}
-			if (failures++) onLost();
-			await pause(Math.min(250 * 2 ** failures, 8_000));
-		}
-	}
-
-	/* The fold of docs/stream-protocol.md: stored messages in order, unstored text and reasoning by step. */
-	function fold(state, event) {
-		const { messages, text, reasoning } = state;
-		if (event.event === "text.delta") text[event.step] = (text[event.step] ?? "") + event.text;
-		else if (event.event === "reasoning.delta") reasoning[event.step] = (reasoning[event.step] ?? "") + event.text;
-		else if (event.event === "message.stored") {
-			const place = messages.findIndex((message) => message.id === event.message.id);
-			messages.splice(place < 0 ? messages.length : place, 1, event.message);
-			if (["assistant", "tool_call"].includes(event.message.role)) for (const said of [text, reasoning]) delete said[event.step];
-		} else if (event.event === "turn.restarted") {
-			for (const said of [text, reasoning]) for (const step of Object.keys(said)) if (step >= event.step) delete said[step];
-		} else if (event.event === "turn.snapshot")
-			Object.assign(state, { messages: event.messages, text: { ...event.text }, reasoning: { ...event.reasoning } });
-		if (event.event === "tool.started") state.tool = event.name;
-		else if (["tool.finished", "text.delta", "turn.restarted"].includes(event.event)) state.tool = "";
-	}
-
-	// -- The page --
-
-	const accent = /^#[0-9a-f]{6}$/i.test(script.dataset.accent ?? "") ? script.dataset.accent : "#b45309";
-	const [red, green, blue] = [1, 3, 5].map((place) => parseInt(accent.slice(place, place + 2), 16));
-	const onAccent = 0.299 * red + 0.587 * green + 0.114 * blue > 150 ? "#1c1917" : "#fff";
-	const STYLE = `
+function el(tag, props = {}, ...children) {
+const made = document.createElement(tag);
+for (const [name, value] of Object.entries(props)) {
+if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+else if (name in made && !name.startsWith("aria")) made[name] = value;
+else made.setAttribute(name, value);
+}
+made.append(...children.filter((child) => child != null));
+return made;
+}
+const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|!?\[([^\]\n]{0,300})\]\(([^()\s]{1,2000}(?:\([^()\s]{0,300}\))?)[^()\n]{0,300}\)|(https?:\/\/[^\s<>"'）】]+)/;
+function link(text, address) {
+let url;
+try { url = new URL(address); } catch { return text; }
+if (!/^(https?|mailto):$/.test(url.protocol)) return text;
+return el("a", { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" }, text || address);
+}
+function withoutEnd(text, marks) {
+let end = text.length;
+while (end && marks.includes(text[end - 1])) end--;
+return text.slice(0, end);
+}
+function inline(into, text) {
+for (let found; (found = INLINE.exec(text)); ) {
+let [whole, code, strong, weak, label, address, bare] = found;
+into.append(text.slice(0, found.index));
+if (code !== undefined) into.append(el("code", {}, code));
+else if (strong !== undefined) into.append(inline(el("strong"), strong));
+else if (weak !== undefined) into.append(inline(el("em"), weak));
+else if (address !== undefined) into.append(link(label, address));
+else {
+whole = bare = withoutEnd(bare, bare.includes("(") ? ".,;:!?。，" : ".,;:!?)。，");
+into.append(link(bare, bare));
+}
+text = text.slice(found.index + whole.length);
+}
+into.append(text);
+return into;
+}
+const ITEM = /^(\s*)(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/;
+const BLOCK = /^\s*(```|#{1,6}\s|>|([-*_])(\s*\2){2,}\s*$)/;
+function markdown(text, depth = 0) {
+const nested = (inner) => (depth < 5 ? markdown(inner, depth + 1) : inner);
+const lines = text.replace(/\r\n?/g, "\n").split("\n");
+const made = document.createDocumentFragment();
+const take = (while_) => {
+const taken = [];
+while (lines.length && while_(lines[0])) taken.push(lines.shift());
+return taken;
+};
+while (lines.length) {
+const line = lines[0];
+let found;
+if (!line.trim()) lines.shift();
+else if (/^\s*```/.test(line)) {
+lines.shift();
+const code = take((each) => !/^\s*```\s*$/.test(each)).join("\n");
+lines.shift();
+made.append(el("pre", { tabIndex: 0 }, el("code", {}, code)));
+} else if ((found = /^\s*(#{1,6})\s+(.*)$/.exec(line))) {
+lines.shift();
+made.append(inline(el("p", { className: "heading", role: "heading", "aria-level": found[1].length + 2 }), withoutEnd(found[2].trimEnd(), "#")));
+} else if (/^\s*>/.test(line)) {
+const quoted = take((each) => /^\s*>/.test(each)).map((each) => each.replace(/^\s*> ?/, ""));
+made.append(el("blockquote", {}, nested(quoted.join("\n"))));
+} else if (BLOCK.test(line)) {
+lines.shift();
+made.append(el("hr"));
+} else if ((found = ITEM.exec(line))) made.append(list(take, nested, found));
+else {
+const paragraph = el("p");
+take((each) => each.trim() && !BLOCK.test(each) && !ITEM.test(each)).forEach((each, place) => {
+if (place) paragraph.append(el("br"));
+inline(paragraph, each);
+});
+made.append(paragraph);
+}
+}
+return made;
+}
+function list(take, nested, [, indent, number]) {
+const made = el(number ? "ol" : "ul");
+if (number) made.start = Number(number);
+const isOurs = (line) => {
+const item = ITEM.exec(line);
+return item && item[1].length <= indent.length && Boolean(item[2]) === Boolean(number);
+};
+for (let first; (first = take(isOurs)).length; ) {
+first.forEach((line) => made.append(el("li", {}, inline(el("span"), ITEM.exec(line)[3]))));
+const inner = take((line) => /^\s/.test(line) && line.search(/\S/) > indent.length);
+if (inner.length) made.lastChild.append(nested(inner.map((line) => line.slice(indent.length + 2)).join("\n")));
+}
+return made;
+}
+function icon(path) {
+const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+const line = document.createElementNS(svg.namespaceURI, "path");
+svg.setAttribute("viewBox", "0 0 24 24");
+svg.setAttribute("aria-hidden", "true");
+line.setAttribute("d", path);
+svg.append(line);
+return svg;
+}
+const ICONS = {
+chat: "M4 5h16v11H9l-5 4z", close: "M6 6l12 12M18 6L6 18", send: "M5 12h13M12 5l7 7-7 7",
+stop: "M7 7h10v10H7z", restart: "M4 12a8 8 0 1 0 3-6.2M4 4v4h4",
+};
+const button = (name, label, onclick, extra = {}) =>
+el("button", { type: "button", className: name, title: label, "aria-label": label, onclick, ...extra }, icon(ICONS[name]));
+// -- Amber --
+const KEY = `amber ${base}`;
+const kept = {};
+try { Object.assign(kept, JSON.parse(localStorage.getItem(KEY))); } catch { /* there is no storage */ }
+function keep(changes) {
+Object.assign(kept, changes);
+try { localStorage.setItem(KEY, JSON.stringify(kept)); } catch { /* there is no storage */ }
+}
+const refused = (status, error) => ({ code: "other", message: `HTTP ${status}`, ...error, status });
+async function send(method, path, { body, headers, signal } = {}) {
+const given = { ...headers };
+if (kept.token) given.Authorization = `Bearer ${kept.token}`;
+if (body) given["Content-Type"] = "application/json";
+const request = { method, headers: given, credentials: "omit", cache: "no-store", body: body && JSON.stringify(body), signal };
+let response;
+try { response = await fetch(base + path, request); } catch { throw refused(0, { code: "network" }); }
+if (response.ok) return response;
+throw refused(response.status, (await response.json().catch(() => ({}))).error);
+}
+async function call(method, path, body, headers) {
+const response = await send(method, path, { body, headers });
+return response.status === 204 ? null : response.json();
+}
+async function chatId() {
+if (!kept.token) keep({ token: (await call("POST", "token/")).token, chat: null, turn: null });
+if (!kept.chat) {
+const open = () => call("POST", "chats/");
+const chat = await open().catch(async (error) => {
+if (error.status !== 409) throw error;
+const { results } = await call("GET", "chats/?limit=200"); // as many as there may be: the oldest goes
+await call("DELETE", `chats/${results.at(-1).id}/`);
+return open();
+});
+keep({ chat: chat.id });
+}
+return kept.chat;
+}
+async function ask(content) {
+const key = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
+const post = async () => call("POST", `chats/${await chatId()}/messages/`, { content }, { "Idempotency-Key": key });
+try {
+return await post();
+} catch (error) {
+if (error.status === 401) keep({ token: null, chat: null });
+else if (error.status === 404 && kept.chat) keep({ chat: null });
+else if (error.status !== 0) throw error;
+return post();
+}
+}
+async function* eventsOf(response, onSign) {
+const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+for (let buffer = ""; ; ) {
+const { value, done } = await reader.read();
+if (done) return;
+onSign();
+const blocks = (buffer + value).split("\n\n");
+buffer = blocks.pop();
+for (const block of blocks) {
+const data = block.split("\n").find((line) => line.startsWith("data: "));
+if (data) yield JSON.parse(data.slice(6));
+}
+}
+}
+const GOES_ON = new Set(["turn.started", "turn.restarted", "turn.waiting", "turn.snapshot"]);
+const SILENT_MS = 40_000; // a heartbeat every 15 s
+const pause = (ms) =>
+new Promise((wake) => {
+setTimeout(wake, ms);
+addEventListener("online", () => wake(), { once: true });
+});
+async function follow(open, turnId, onEvent, onLost) {
+for (let lastId = 0, failures = 0; ; ) {
+const connection = new AbortController();
+const end = () => connection.abort();
+let timer;
+const sign = () => {
+clearTimeout(timer);
+timer = setTimeout(end, SILENT_MS);
+};
+try {
+sign();
+const headers = lastId ? { "Last-Event-ID": String(lastId) } : {};
+const response = await open(`turns/${turnId}/events/`, { headers, signal: connection.signal });
+for await (const event of eventsOf(response, sign)) {
+[lastId, failures] = [event.seq, 0];
+onEvent(event);
+if (/^turn/.test(event.event) && !GOES_ON.has(event.event)) return event;
+}
+} catch (error) {
+if (error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
+} finally {
+clearTimeout(timer);
+end();
+}
+if (failures++) onLost();
+await pause(Math.min(250 * 2 ** failures, 8_000));
+}
+}
+function fold(state, event) {
+const { messages, text, reasoning } = state;
+if (event.event === "text.delta") text[event.step] = (text[event.step] ?? "") + event.text;
+else if (event.event === "reasoning.delta") reasoning[event.step] = (reasoning[event.step] ?? "") + event.text;
+else if (event.event === "message.stored") {
+const place = messages.findIndex((message) => message.id === event.message.id);
+messages.splice(place < 0 ? messages.length : place, 1, event.message);
+if (["assistant", "tool_call"].includes(event.message.role)) for (const said of [text, reasoning]) delete said[event.step];
+} else if (event.event === "turn.restarted") {
+for (const said of [text, reasoning]) for (const step of Object.keys(said)) if (Number(step) >= event.step) delete said[step];
+} else if (event.event === "turn.snapshot")
+Object.assign(state, { messages: event.messages, text: { ...event.text }, reasoning: { ...event.reasoning } });
+if (event.event === "tool.started") state.tool = event.name;
+else if (["tool.finished", "text.delta", "turn.restarted"].includes(event.event)) state.tool = "";
+}
+// -- The page --
+const accent = /^#[0-9a-f]{6}$/i.test(script.dataset.accent ?? "") ? script.dataset.accent : "#b45309";
+const [red, green, blue] = [1, 3, 5].map((place) => parseInt(accent.slice(place, place + 2), 16));
+const onAccent = 0.299 * red + 0.587 * green + 0.114 * blue > 150 ? "#1c1917" : "#fff";
+const STYLE = `
 :host{all:initial;--accent:${accent};--on-accent:${onAccent};--paper:#fff;--ink:#1c1917;--soft:#f5f5f4;--line:#d6d3d1;--dim:#57534e;--bad:#b91c1c}
 @media (prefers-color-scheme:dark){:host{--paper:#1c1917;--ink:#f5f5f4;--soft:#292524;--line:#57534e;--dim:#a8a29e;--bad:#fca5a5}}
 *{box-sizing:border-box}
@@ -355,258 +326,229 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 @media (max-width:480px){.open{inset:0}dialog{position:fixed;inset:0;width:100%;height:100%;border:0;border-radius:0}}
 @media (prefers-reduced-motion:reduce){.dots::before{animation:none}}
 `;
-
-	function embed(card) {
-		let turn = null; // {id, state, place} of the answer under way
-		let restored = null; // a promise: what was said before is shown
-
-		const launcher = button("chat", words.open(card.name), () => open(), { "aria-expanded": "false" });
-		const log = el("div", { className: "log", role: "log", "aria-live": "off", "aria-label": words.log, tabIndex: 0 });
-		const status = el("div", { className: "unseen", role: "status" });
-		const input = el("textarea", { rows: 1, id: "ask", maxLength: card.max_message_chars, placeholder: words.placeholder });
-		const sender = button("send", words.send, () => submit());
-		const stopper = button("stop", words.stop, () => stop(), { hidden: true });
-		const panel = el(
-			"dialog",
-			{ "aria-labelledby": "name", oncancel: (event) => (event.preventDefault(), close()), onkeydown: (event) => event.key === "Escape" && close() },
-			el("header", {}, el("h2", { id: "name" }, card.name), button("restart", words.restart, () => restart()), button("close", words.close, () => close())),
-			log,
-			status,
-			el("form", {}, el("label", { className: "unseen", htmlFor: "ask" }, words.ask), input, sender, stopper),
-			el("footer", {}, words.foot),
-		);
-		const root = el("div", { className: "root", lang }, launcher, panel);
-		input.addEventListener("keydown", (event) => {
-			if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-			event.preventDefault();
-			submit();
-		});
-
-		// Opening and closing: where the panel covers the page, the focus stays inside
-
-		function open(isAsked = true) {
-			shown(true);
-			if (isAsked && matchMedia("(max-width: 480px)").matches) panel.showModal();
-			else panel.show();
-			restored ??= restore();
-			if (isAsked) input.focus();
-			else document.activeElement.blur();
-		}
-
-		function close() {
-			panel.close();
-			shown(false);
-			launcher.focus();
-		}
-
-		function shown(isOpen) {
-			keep({ open: isOpen });
-			root.classList.toggle("open", isOpen);
-			launcher.setAttribute("aria-expanded", isOpen);
-			launcher.hidden = isOpen;
-		}
-
-		// The conversation
-
-		/* What was said before, and the answer that may still be under way. */
-		async function restore() {
-			log.replaceChildren(said("", markdown(card.description || words.hello(card.name))));
-			const { chat, turn: under } = kept;
-			if (!chat) return;
-			try {
-				const { results } = await call("GET", `chats/${chat}/messages/?limit=200`);
-				const isUnder = (message) => message.turn_id === under && message.role !== "human";
-				for (const message of results) if (!under || !isUnder(message)) log.append(...shownMessage(message));
-				if (under) watch(under, results.findLast((message) => message.role === "human")?.id);
-			} catch (error) {
-				if (error.status === 401) keep({ token: null });
-				if (error.status === 401 || error.status === 404) keep({ chat: null, turn: null });
-				else failed(error, () => (restored = restore()));
-			} finally {
-				toEnd();
-			}
-		}
-
-		function restart() {
-			if (turn) stop();
-			turn = null;
-			keep({ chat: null, turn: null });
-			busy(false);
-			restored = restore();
-			input.focus();
-		}
-
-		async function submit() {
-			const content = input.value.trim();
-			if (!content || !stopper.hidden) return;
-			busy(true);
-			await restored;
-			for (const note of log.querySelectorAll(".bad")) note.remove();
-			input.value = "";
-			const question = said("you", content);
-			log.append(question);
-			toEnd();
-			start(() => ask(content), () => {
-				question.remove();
-				input.value = content;
-				submit();
-			});
-		}
-
-		/* `post` starts a turn; `again` is offered if that fails. */
-		async function start(post, again) {
-			busy(true);
-			try {
-				const { message, turn: started } = await post();
-				watch(started.id, message.id);
-			} catch (error) {
-				busy(false);
-				if (error.code === "turn_in_progress") watch(error.turn_id); // asked in another window
-				else failed(error, again);
-			}
-		}
-
-		async function watch(id, questionId) {
-			const ours = (turn = { id, state: { messages: [], text: {}, reasoning: {}, tool: "" }, unfolded: new Set(), place: el("div"), isDrawn: true });
-			keep({ turn: id });
-			busy(true);
-			log.append(ours.place);
-			draw(ours);
-			status.textContent = words.answering;
-			const onEvent = (event) => {
-				ours.isLost = false;
-				fold(ours.state, event);
-				if (turn !== ours || !ours.isDrawn) return;
-				ours.isDrawn = false;
-				requestAnimationFrame(() => draw(ours));
-			};
-			const onLost = () => {
-				ours.isLost = true;
-				draw(ours);
-			};
-			const last = await follow(id, onEvent, onLost).catch((error) => ({ ...error, event: "turn.failed" }));
-			if (turn === ours) ended(ours, last, questionId);
-		}
-
-		function ended(over, last, questionId) {
-			turn = null;
-			keep({ turn: null });
-			over.isOver = true;
-			over.state.reasoning = {}; // what led to no answer
-			draw(over);
-			busy(false);
-			status.textContent = over.place.textContent;
-			if (last.event === "turn.cancelled") log.append(el("p", { className: "note" }, words.stopped));
-			if (last.event === "turn.failed" || last.event === "turn.incomplete") {
-				const again = () => start(() => call("POST", `messages/${questionId}/regenerate/`), again);
-				failed(last, questionId && (() => {
-					over.place.remove();
-					again();
-				}));
-			}
-			toEnd();
-		}
-
-		function stop() {
-			if (turn) call("POST", `turns/${turn.id}/cancel/`).catch(failed);
-			input.focus();
-		}
-
-		function busy(isBusy) {
-			log.setAttribute("aria-busy", isBusy);
-			const had = root.getRootNode().activeElement;
-			[sender.hidden, stopper.hidden] = [isBusy, !isBusy];
-			if (had === sender || had === stopper) input.focus();
-		}
-
-		// Drawing
-
-		function draw({ state: { messages, text, reasoning, tool }, unfolded, place, isLost, isOver }) {
-			if (turn) turn.isDrawn = true;
-			const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
-			const under = Object.keys({ ...text, ...reasoning }).sort((a, b) => a - b);
-			const steps = under.map((step) => said("", thoughts(reasoning[step], step, unfolded), text[step] ? markdown(text[step]) : null));
-			const isThinking = under.some((step) => !text[step]);
-			const waiting = isLost ? words.lost : tool ? words.tool(tool) : isThinking ? words.thinking : steps.length ? "" : words.answering;
-			const note = waiting && !isOver ? [el("p", { className: "note dots" }, waiting)] : [];
-			place.replaceChildren(...messages.flatMap((message) => shownMessage(message, unfolded)), ...steps, ...note);
-			if (isAtEnd) toEnd();
-		}
-
-		function shownMessage({ id, role, content, reasoning, citations, file }, unfolded = new Set()) {
-			if (role === "human") return [said("you", content)];
-			if (role === "assistant" || (role === "tool_call" && (content || reasoning)))
-				return [said("", thoughts(reasoning, id, unfolded), markdown(content), sources(citations))];
-			if (!file) return [];
-			return [el("p", { className: "note" }, el("button", { type: "button", className: "again", onclick: () => download(file) }, file.name))];
-		}
-
-		function said(who, ...children) {
-			const by = el("span", { className: "unseen" }, `${who ? words.you : card.name}: `);
-			return el("div", { className: `said ${who}` }, by, ...children);
-		}
-
-		/* What the model thought, folded until somebody wants to read it, and then over all redraws. */
-		function thoughts(text, key, unfolded) {
-			if (!text) return null;
-			const folded = el("details", { className: "thoughts", open: unfolded.has(key) }, el("summary", {}, words.thoughts), markdown(text));
-			folded.addEventListener("toggle", () => (folded.open ? unfolded.add(key) : unfolded.delete(key)));
-			return folded;
-		}
-
-		function sources(citations) {
-			if (!citations?.length) return null;
-			const items = citations.map(({ number, document: { name, path }, page }) => {
-				const named = /^https?:/.test(path) ? link(name, path) : name;
-				return el("li", {}, `[${number}] `, named, page ? `, ${words.page(page)}` : null);
-			});
-			return el("div", { className: "sources" }, words.sources, el("ul", {}, ...items));
-		}
-
-		async function download({ id, name }) {
-			try {
-				const href = URL.createObjectURL(await (await send("GET", `files/${id}/content/`)).blob());
-				el("a", { href, download: name }).click();
-				setTimeout(() => URL.revokeObjectURL(href), 60_000);
-			} catch (error) {
-				failed(error);
-			}
-		}
-
-		function failed({ code, message }, again) {
-			const text = words.errors[code] ?? ((lang === "en" && message) || words.other); // Amber speaks English
-			const note = el("p", { className: "note bad", role: "alert" }, text);
-			const onclick = () => {
-				note.remove();
-				input.focus();
-				again();
-			};
-			if (again) note.append(el("button", { type: "button", className: "again", onclick }, words.again));
-			log.append(note);
-			toEnd();
-		}
-
-		function toEnd() {
-			log.scrollTop = log.scrollHeight;
-		}
-
-		const host = el("div", { id: "amber-widget" });
-		const shadow = host.attachShadow({ mode: "open" });
-		const sheet = new CSSStyleSheet();
-		sheet.replaceSync(STYLE);
-		shadow.adoptedStyleSheets = [sheet];
-		shadow.append(root);
-		document.body.append(host);
-		if (kept.open) open(false);
-	}
-
-	async function begin() {
-		try {
-			embed(await call("GET", ""));
-		} catch (error) {
-			console.warn(`Amber: no assistant ${assistantId} for this page: ${error.message}`);
-		}
-	}
-	if (document.body) begin();
-	else addEventListener("DOMContentLoaded", begin);
+function embed(card) {
+let turn = null; // {id, state, place} of the answer under way
+let restored = null; // a promise: what was said before is shown
+const launcher = button("chat", words.open(card.name), () => open(), { "aria-expanded": "false" });
+const log = el("div", { className: "log", role: "log", "aria-live": "off", "aria-label": words.log, tabIndex: 0 });
+const status = el("div", { className: "unseen", role: "status" });
+const input = el("textarea", { rows: 1, id: "ask", maxLength: card.max_message_chars, placeholder: words.placeholder });
+const sender = button("send", words.send, () => submit());
+const stopper = button("stop", words.stop, () => stop(), { hidden: true });
+const panel = el(
+"dialog",
+{ "aria-labelledby": "name", oncancel: (event) => (event.preventDefault(), close()), onkeydown: (event) => event.key === "Escape" && close() },
+el("header", {}, el("h2", { id: "name" }, card.name), button("restart", words.restart, () => restart()), button("close", words.close, () => close())),
+log,
+status,
+el("form", {}, el("label", { className: "unseen", htmlFor: "ask" }, words.ask), input, sender, stopper),
+el("footer", {}, words.foot),
+);
+const root = el("div", { className: "root", lang }, launcher, panel);
+input.addEventListener("keydown", (event) => {
+if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+event.preventDefault();
+submit();
+});
+// Opening and closing: where the panel covers the page, the focus stays inside
+function open(isAsked = true) {
+shown(true);
+if (isAsked && matchMedia("(max-width: 480px)").matches) panel.showModal();
+else panel.show();
+restored ??= restore();
+if (isAsked) input.focus();
+else document.activeElement.blur();
+}
+function close() {
+panel.close();
+shown(false);
+launcher.focus();
+}
+function shown(isOpen) {
+keep({ open: isOpen });
+root.classList.toggle("open", isOpen);
+launcher.setAttribute("aria-expanded", isOpen);
+launcher.hidden = isOpen;
+}
+// The conversation
+async function restore() {
+log.replaceChildren(said("", markdown(card.description || words.hello(card.name))));
+const { chat, turn: under } = kept;
+if (!chat) return;
+try {
+const { results } = await call("GET", `chats/${chat}/messages/?limit=200`);
+const isUnder = (message) => message.turn_id === under && message.role !== "human";
+for (const message of results) if (!under || !isUnder(message)) log.append(...shownMessage(message));
+if (under) watch(under, results.findLast((message) => message.role === "human")?.id);
+} catch (error) {
+if (error.status === 401) keep({ token: null });
+if (error.status === 401 || error.status === 404) keep({ chat: null, turn: null });
+else failed(error, () => (restored = restore()));
+} finally {
+toEnd();
+}
+}
+function restart() {
+if (turn) stop();
+turn = null;
+keep({ chat: null, turn: null });
+busy(false);
+restored = restore();
+input.focus();
+}
+async function submit() {
+const content = input.value.trim();
+if (!content || !stopper.hidden) return;
+busy(true);
+await restored;
+for (const note of log.querySelectorAll(".bad")) note.remove();
+input.value = "";
+const question = said("you", content);
+log.append(question);
+toEnd();
+start(() => ask(content), () => {
+question.remove();
+input.value = content;
+submit();
+});
+}
+async function start(post, again) {
+busy(true);
+try {
+const { message, turn: started } = await post();
+watch(started.id, message.id);
+} catch (error) {
+busy(false);
+if (error.code === "turn_in_progress") watch(error.turn_id); // asked in another window
+else failed(error, again);
+}
+}
+async function watch(id, questionId) {
+const ours = (turn = { id, state: { messages: [], text: {}, reasoning: {}, tool: "" }, unfolded: new Set(), place: el("div"), isDrawn: true });
+keep({ turn: id });
+busy(true);
+log.append(ours.place);
+draw(ours);
+status.textContent = words.answering;
+const onEvent = (event) => {
+ours.isLost = false;
+fold(ours.state, event);
+if (turn !== ours || !ours.isDrawn) return;
+ours.isDrawn = false;
+requestAnimationFrame(() => draw(ours));
+};
+const onLost = () => {
+ours.isLost = true;
+draw(ours);
+};
+const last = await follow((path, options) => send("GET", path, options), id, onEvent, onLost).catch((error) => ({ ...error, event: "turn.failed" }));
+if (turn === ours) ended(ours, last, questionId);
+}
+function ended(over, last, questionId) {
+turn = null;
+keep({ turn: null });
+over.isOver = true;
+over.state.reasoning = {}; // what led to no answer
+draw(over);
+busy(false);
+status.textContent = over.place.textContent;
+if (last.event === "turn.cancelled") log.append(el("p", { className: "note" }, words.stopped));
+if (last.event === "turn.failed" || last.event === "turn.incomplete") {
+const again = () => start(() => call("POST", `messages/${questionId}/regenerate/`), again);
+failed(last, questionId && (() => {
+over.place.remove();
+again();
+}));
+}
+toEnd();
+}
+function stop() {
+if (turn) call("POST", `turns/${turn.id}/cancel/`).catch(failed);
+input.focus();
+}
+function busy(isBusy) {
+log.setAttribute("aria-busy", isBusy);
+const had = root.getRootNode().activeElement;
+[sender.hidden, stopper.hidden] = [isBusy, !isBusy];
+if (had === sender || had === stopper) input.focus();
+}
+// Drawing
+function draw({ state: { messages, text, reasoning, tool }, unfolded, place, isLost, isOver }) {
+if (turn) turn.isDrawn = true;
+const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+const under = Object.keys({ ...text, ...reasoning }).sort((a, b) => a - b);
+const steps = under.map((step) => said("", thoughts(reasoning[step], step, unfolded), text[step] ? markdown(text[step]) : null));
+const isThinking = under.some((step) => !text[step]);
+const waiting = isLost ? words.lost : tool ? words.tool(tool) : isThinking ? words.thinking : steps.length ? "" : words.answering;
+const note = waiting && !isOver ? [el("p", { className: "note dots" }, waiting)] : [];
+place.replaceChildren(...messages.flatMap((message) => shownMessage(message, unfolded)), ...steps, ...note);
+if (isAtEnd) toEnd();
+}
+function shownMessage({ id, role, content, reasoning, citations, file }, unfolded = new Set()) {
+if (role === "human") return [said("you", content)];
+if (role === "assistant" || (role === "tool_call" && (content || reasoning)))
+return [said("", thoughts(reasoning, id, unfolded), markdown(content), sources(citations))];
+if (!file) return [];
+return [el("p", { className: "note" }, el("button", { type: "button", className: "again", onclick: () => download(file) }, file.name))];
+}
+function said(who, ...children) {
+const by = el("span", { className: "unseen" }, `${who ? words.you : card.name}: `);
+return el("div", { className: `said ${who}` }, by, ...children);
+}
+function thoughts(text, key, unfolded) {
+if (!text) return null;
+const folded = el("details", { className: "thoughts", open: unfolded.has(key) }, el("summary", {}, words.thoughts), markdown(text));
+folded.addEventListener("toggle", () => (folded.open ? unfolded.add(key) : unfolded.delete(key)));
+return folded;
+}
+function sources(citations) {
+if (!citations?.length) return null;
+const items = citations.map(({ number, document: { name, path }, page }) => {
+const named = /^https?:/.test(path) ? link(name, path) : name;
+return el("li", {}, `[${number}] `, named, page ? `, ${words.page(page)}` : null);
+});
+return el("div", { className: "sources" }, words.sources, el("ul", {}, ...items));
+}
+async function download({ id, name }) {
+try {
+const href = URL.createObjectURL(await (await send("GET", `files/${id}/content/`)).blob());
+el("a", { href, download: name }).click();
+setTimeout(() => URL.revokeObjectURL(href), 60_000);
+} catch (error) {
+failed(error);
+}
+}
+function failed({ code, message }, again) {
+const text = words.errors[code] ?? ((lang === "en" && message) || words.other); // Amber speaks English
+const note = el("p", { className: "note bad", role: "alert" }, text);
+const onclick = () => {
+note.remove();
+input.focus();
+again();
+};
+if (again) note.append(el("button", { type: "button", className: "again", onclick }, words.again));
+log.append(note);
+toEnd();
+}
+function toEnd() {
+log.scrollTop = log.scrollHeight;
+}
+const host = el("div", { id: "amber-widget" });
+const shadow = host.attachShadow({ mode: "open" });
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(STYLE);
+shadow.adoptedStyleSheets = [sheet];
+shadow.append(root);
+document.body.append(host);
+if (kept.open) open(false);
+}
+async function begin() {
+try {
+embed(await call("GET", ""));
+} catch (error) {
+console.warn(`Amber: no assistant ${assistantId} for this page: ${error.message}`);
+}
+}
+if (document.body) begin();
+else addEventListener("DOMContentLoaded", begin);
 })();

@@ -8,7 +8,7 @@ import pytest
 
 from amber.processes import wait_until
 from assistants.models import Assistant
-from chats.models import Chat, Turn
+from chats.models import Chat, Feedback, Turn
 from chats.tests.rows import new_file, say
 from chats.tests.runs import marker
 from libraries.models import Library, Repository
@@ -124,6 +124,9 @@ def fill(alice: Persona, rows: dict[str, Any]) -> None:
         error={"code": "provider_timeout", "message": "It took too long.", "retryable": True},
         waiting_calls=[{"call_id": "c1", "name": "f", "arguments": "{}", "approved": None}],
     )
+    answer = say(chat, "Yes", role="assistant", assistant=chat.assistant)
+    judge = {"organization": alice.organization, "chat": chat, "assistant": chat.assistant}
+    Feedback.objects.create(**judge, message=answer, user=alice.user, value="up", reason="clear")
     Memory.objects.filter(pk=rows["memory_id"]).update(evidence=[rows["message_id"]])
 
 

@@ -29,6 +29,7 @@ OF_PERSONS: Final = frozenset(
     {
         "chats_chat",
         "chats_chatmessage",
+        "chats_feedback",
         "chats_messageblock",
         "chats_turn",
         "libraries_file",

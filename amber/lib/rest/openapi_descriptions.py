@@ -17,6 +17,8 @@ GROUPS: Final = {
     "assistants": "Assistants with their prompt, model, tools, library and scenes.",
     "chats": "Conversations, their messages and branches.",
     "messages": "Single messages: read, edit, delete, ask again.",
+    "feedback": "What people think of answers; for the organization's admins.",
+    "events": "What changes among your chats, as it happens.",
     "turns": "Questions and their answers: state, events, approval, manifest.",
     "files": "Files that are attached to chats.",
     "libraries": "Documents that assistants answer from: search, ask, import.",

@@ -32,11 +32,11 @@ class Cursor:
     """The place where a page begins: after this row, towards older or newer ones."""
 
     older: bool
-    created_at: datetime
+    at: datetime
     id: UUID
 
     def encode(self) -> str:
-        text = f"{'o' if self.older else 'n'} {self.created_at.isoformat()} {self.id}"
+        text = f"{'o' if self.older else 'n'} {self.at.isoformat()} {self.id}"
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     @classmethod
@@ -44,28 +44,32 @@ class Cursor:
         """Read a cursor. Raises Invalid."""
         try:
             plain = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-            way, created_at, row_id = plain.decode("ascii").split(" ")
-            cursor = cls(way == "o", datetime.fromisoformat(created_at), UUID(row_id))
+            way, at, row_id = plain.decode("ascii").split(" ")
+            cursor = cls(way == "o", datetime.fromisoformat(at), UUID(row_id))
         except (ValueError, binascii.Error):
             raise Invalid(fields={"cursor": ["This is not a cursor of this list."]})
-        if way not in ("o", "n") or cursor.created_at.tzinfo is None:
+        if way not in ("o", "n") or cursor.at.tzinfo is None:
             raise Invalid(fields={"cursor": ["This is not a cursor of this list."]})
         return cursor
 
-    def condition(self) -> Q:
+    def condition(self, column: str) -> Q:
         """Return the condition of rows behind it. The plain date comes first: an index serves
         it."""
         after = "lt" if self.older else "gt"
-        return Q(**{f"created_at__{after}e": self.created_at}) & (
-            Q(**{f"created_at__{after}": self.created_at}) | Q(**{f"id__{after}": self.id})
+        return Q(**{f"{column}__{after}e": self.at}) & (
+            Q(**{f"{column}__{after}": self.at}) | Q(**{f"id__{after}": self.id})
         )
 
 
 class NewestFirst(BasePagination):
-    """REST framework's DEFAULT_PAGINATION_CLASS, for models with `created_at` and `id`."""
+    """REST framework's DEFAULT_PAGINATION_CLASS, for models with `created_at` and `id`.
+
+    A view may set another `column`. Rows whose date changes meanwhile may be repeated or skipped.
+    """
 
     default_limit = DEFAULT_LIMIT
     max_limit = MAX_LIMIT
+    column = "created_at"
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         """Return the page's rows. One query, of one row more than the page. Raises Invalid."""
@@ -74,8 +78,10 @@ class NewestFirst(BasePagination):
         given = request.query_params.get("cursor")
         self.cursor = Cursor.decode(given) if given else None
         older = self.cursor is None or self.cursor.older
-        order = ("-created_at", "-id") if older else ("created_at", "id")
-        asked = queryset if self.cursor is None else queryset.filter(self.cursor.condition())
+        order = (f"-{self.column}", "-id") if older else (self.column, "id")
+        asked = queryset
+        if self.cursor is not None:
+            asked = queryset.filter(self.cursor.condition(self.column))
         rows = list(asked.order_by(*order)[: self.limit + 1])
         self._has_more = len(rows) > self.limit
         page = rows[: self.limit]
@@ -118,7 +124,8 @@ class NewestFirst(BasePagination):
         ]
 
     def _link(self, *, older: bool, row: "Model | Cursor") -> str:
-        cursor = Cursor(older, row.created_at, row.id)  # type: ignore[union-attr]
+        at = row.at if isinstance(row, Cursor) else getattr(row, self.column)
+        cursor = Cursor(older, at, row.id)  # type: ignore[union-attr]
         address = remove_query_param(self._address, "cursor")
         return replace_query_param(address, "cursor", cursor.encode())
 

@@ -5,7 +5,7 @@ takes several times as long.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -33,6 +33,7 @@ _FIELDS: Final[Mapping[Any, Callable[..., Field]]] = {
     float: serializers.FloatField,
     bool: serializers.BooleanField,
     UUID: serializers.UUIDField,
+    date: serializers.DateField,
     datetime: serializers.DateTimeField,
 }
 

@@ -1,0 +1,103 @@
+"""Tell a person's other pages that their chats have changed, over a Redis channel for each person.
+
+What is told are ids, never texts: whoever hears it asks REST. Nothing is kept. A page that was not
+listening begins with `ready`, at which it reads its lists anew, so a change that Redis loses costs
+seconds and no text. Guests have no such channel.
+"""
+
+from functools import partial
+from typing import Annotated, Final, Literal, TypedDict
+from uuid import UUID
+
+import orjson
+import redis
+import structlog
+from django.db import transaction
+
+from amber.lib import redis as amber_redis
+from amber.lib.wire_fields import Id, write_id
+from chats.models import Chat, Turn, TurnStatus
+
+logger = structlog.get_logger(__name__)
+
+ChangeName = Literal["ready", "chats.changed", "chat.changed", "chat.deleted"]
+
+
+class ChangeWire(TypedDict):
+    """That a chat of yours changed: read it again. It has no texts."""
+
+    event: Annotated[
+        ChangeName,
+        "`ready`: from here on you are told; read your lists anew. `chats.changed`: many chats did.",
+    ]
+    chat_id: Id | None
+    turn_id: Annotated[Id | None, "The turn that began, waits or ended."]
+    status: Annotated[str, TurnStatus] | None
+
+
+def write_change(
+    event: ChangeName,
+    chat_id: UUID | None = None,
+    turn_id: UUID | None = None,
+    status: str | None = None,
+) -> bytes:
+    change: ChangeWire = {
+        "event": event,
+        "chat_id": write_id(chat_id),
+        "turn_id": write_id(turn_id),
+        "status": status,
+    }
+    return orjson.dumps(change)
+
+
+READY: Final = write_change("ready")
+_STATUSES: Final = {"turn.started": TurnStatus.RUNNING, "turn.waiting": TurnStatus.WAITING} | {
+    f"turn.{status}": status for status in ("completed", "incomplete", "failed", "cancelled")
+}
+
+
+def changes_channel(organization_id: UUID, user_id: UUID) -> bytes:
+    return amber_redis.key("changes", organization_id, user_id)
+
+
+def channel_of(row: Chat | Turn) -> bytes | None:
+    """Return the channel of the person whose chat or turn this is; None for a guest's."""
+    if row.guest_id is not None or row.user_id is None:
+        return None
+    return changes_channel(row.organization_id, row.user_id)
+
+
+def change_of_turn(name: str, *, chat_id: UUID | None, turn_id: UUID) -> bytes | None:
+    """Return what this event of a turn tells those who do not follow it; None for most."""
+    status = _STATUSES.get(name)
+    if status is None or chat_id is None:
+        return None
+    return write_change("chat.changed", chat_id, turn_id, status)
+
+
+def tell_of_chat(chat: Chat, event: ChangeName = "chat.changed") -> None:
+    """Tell the chat's person after commit that it changed."""
+    if (channel := channel_of(chat)) is not None:
+        transaction.on_commit(partial(_publish, channel, write_change(event, chat.pk)))
+
+
+def tell_of_chats(organization_id: UUID, user_id: UUID | None) -> None:
+    """Tell a person after commit that many of their chats changed."""
+    if user_id is not None:
+        channel = changes_channel(organization_id, user_id)
+        transaction.on_commit(partial(_publish, channel, write_change("chats.changed")))
+
+
+def tell_of_turn(turn: Turn, name: str) -> None:
+    """Tell the turn's person of this event of it, at once: the caller has committed."""
+    channel = channel_of(turn)
+    change = change_of_turn(name, chat_id=turn.chat_id, turn_id=turn.pk)
+    if channel is not None and change is not None:
+        _publish(channel, change)
+
+
+def _publish(channel: bytes, change: bytes) -> None:
+    try:
+        amber_redis.client().publish(channel, change)
+    except redis.RedisError as exc:
+        logger.warning("change_not_told", reason=type(exc).__name__)

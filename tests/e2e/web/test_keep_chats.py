@@ -1,0 +1,108 @@
+"""The list of chats: found, named, pinned, archived, exported, deleted."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+def test_chats_are_listed_by_date_and_linked(visit, person):
+    chat_id = person.import_chat("Of today", "A question", "An answer")
+    here = visit().open()
+    here.page.get_by_role("heading", name="Today").wait_for()
+    here.link("Of today").click()
+    assert here.chat_id == chat_id
+    here.sees("An answer")
+    assert here.page.title() == "Of today · Amber"
+    assert here.link("Of today").get_attribute("aria-current") == "page"
+
+
+def test_search_finds_words_in_english_and_chinese(visit, person):
+    person.import_chat("Rivers", "Where do rivers end?", "In a delta, mostly.")
+    person.import_chat("地理", "长江流经哪些城市？", "重庆、武汉、南京和上海。")
+    here = visit().open()
+    search = here.page.get_by_role("searchbox", name="Search chats")
+    search.fill("delta")
+    here.page.locator(".hit").get_by_text("In a delta, mostly.").wait_for()
+    here.is_accessible()
+    search.fill("武汉")
+    here.page.locator(".hit").get_by_text("重庆、武汉").wait_for()
+    search.fill("nowhere-to-be-found")
+    here.sees("Nothing has these words.")
+    search.press("Escape")
+    here.link("Rivers").wait_for()
+
+
+def test_a_hit_leads_to_its_message(visit, person):
+    contents = [f"Exchange {number} of many" for number in range(240)]
+    contents[20] = "The needle is here."
+    person.import_chat("Haystack", *contents)
+    here = visit().open()
+    here.page.get_by_role("searchbox", name="Search chats").fill("needle")
+    here.page.locator(".hit a").click()
+    found = here.page.locator(".timeline").get_by_text("The needle is here.")
+    found.wait_for()
+    here.page.wait_for_function(
+        "() => { const all = [...document.querySelectorAll('.timeline .bubble, .timeline .markdown')];"
+        " const at = all.find((each) => each.textContent.includes('The needle'))?.getBoundingClientRect();"
+        " return at && at.top > 0 && at.bottom < innerHeight; }"
+    )
+
+
+def test_rename_pin_archive_delete(visit, person):
+    person.import_chat("Plain", "A", "B")
+    here = visit().open()
+    here.link("Plain").wait_for()
+    here.menu_of_chat("Plain")
+    here.is_accessible()
+    here.select("Rename")
+    here.is_accessible()
+    here.dialog.get_by_label("Name").fill("Fancy")
+    here.dialog.get_by_label("Name").press("Enter")
+    here.link("Fancy").wait_for()
+    here.menu_of_chat("Fancy")
+    here.select("Pin")
+    here.page.get_by_role("heading", name="Pinned").wait_for()
+    here.menu_of_chat("Fancy")
+    here.select("Unpin")
+    here.page.get_by_role("heading", name="Pinned").wait_for(state="detached")
+    here.menu_of_chat("Fancy")
+    here.select("Archive")
+    here.link("Fancy").wait_for(state="detached")
+    here.button("Show archived chats").click()
+    here.menu_of_chat("Fancy")
+    here.select("Take out of the archive")
+    here.button("Back to all chats").click()
+    here.link("Fancy").click()
+    here.menu_of_chat("Fancy")
+    here.select("Delete")
+    here.is_accessible()
+    here.button("Cancel").click()
+    here.menu_of_chat("Fancy")
+    here.select("Delete")
+    here.button("Delete").click()
+    here.page.wait_for_url(re.compile(r"/$"))
+    here.link("Fancy").wait_for(state="detached")
+
+
+def test_an_export_can_be_imported(visit, person):
+    person.import_chat("To go", "A question", "An answer")
+    here = visit().open()
+    here.link("To go").wait_for()
+    here.menu_of_chat("To go")
+    with here.page.expect_download() as download:
+        here.select("Export")
+    assert download.value.suggested_filename == "To go.json"
+    exported = json.loads(Path(download.value.path()).read_text())
+    assert [each["content"] for each in exported["messages"]] == ["A question", "An answer"]
+
+
+def test_a_chat_that_is_not_there_says_so(visit):
+    here = visit().open("/chats/01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00")
+    here.page.get_by_role("heading", name="This chat is not here").wait_for()
+    here.is_accessible()
+    here.open("/chats/x/y/z")
+    here.page.get_by_role("heading", name="There is nothing here").wait_for()

@@ -1,0 +1,200 @@
+"""Memories, usage, settings: what a person keeps in order for themselves and their organization."""
+
+import json
+import re
+
+import pytest
+
+from amber.processes import wait_until
+from tests.e2e.web.visitor import mark
+
+pytestmark = pytest.mark.e2e
+
+SMALL = {"width": 390, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def organization(person):
+    """An organization that the person owns, and works in."""
+    made = person.post("organizations/", {"name": "Baltic Resin"})
+    person.put("me/organization/", {"organization_id": made["id"]})
+    person.assistants.clear()
+    person.assistant("Marie")
+    return made["id"]
+
+
+# -- Memories --------------------------------------------------------------------------------------
+
+
+def test_memories_are_added_found_corrected_and_forgotten(visit, person, organization):
+    here = visit().open("/memories")
+    here.sees("Nothing is remembered of you.")
+    here.is_accessible()
+    here.button("Add a memory").click()
+    here.dialog.get_by_label("What to remember").fill("Paula lives in Gdańsk.")
+    here.is_accessible()
+    here.button("Save").click()
+    here.sees("Paula lives in Gdańsk.")
+    person.post("memories/", {"content": "Paula prefers metric units."})
+    here.page.get_by_label("Search memories").fill("Where does Paula live?")
+    here.press("Enter")
+    here.button("Show all").wait_for()
+    here.is_accessible()
+    here.button("Show all").click()
+    here.button("Actions for the memory: Paula lives in Gdańsk.").click()
+    here.select("Edit")
+    here.dialog.get_by_label("What to remember").fill("Paula lives in Sopot.")
+    here.button("Save").click()
+    here.sees("Paula lives in Sopot.")
+    here.button("Where from: Paula lives in Sopot.").click()
+    here.dialog.get_by_text("It rests on no message").wait_for()
+    here.press("Escape")
+    here.button("Actions for the memory: Paula lives in Sopot.").click()
+    here.select("Forget")
+    here.dialog.get_by_role("button", name="Forget").click()
+    here.sees("It is forgotten.")
+    kept = {each["content"] for each in person.get("memories/")["results"]}
+    assert "Paula lives in Sopot." not in kept
+
+
+# -- Usage -----------------------------------------------------------------------------------------
+
+
+def test_usage_is_a_chart_with_its_figures(visit, person, organization):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Hi {mark(tokens=9)}")
+    here.wait_for_end()
+    here.open("/usage")
+    chart = here.page.get_by_role("img", name=re.compile("Tokens by day"))
+    chart.wait_for()
+    assert chart.locator("rect").count() >= 1
+    assert here.page.locator("table tbody tr").count() >= 1
+    here.is_accessible()
+    for by in ("assistant", "key", "kind", "user"):
+        here.page.get_by_label("Compare by").select_option(by)
+        here.page.locator("table tbody tr").first.wait_for()
+    here.page.get_by_label("Measure").select_option("cost")
+    here.page.get_by_role("img", name=re.compile("Cost by day")).wait_for()
+    here.page.get_by_label("Compare by").select_option("assistant")
+    here.page.locator("table").get_by_text("Marie").first.wait_for()
+    here.page.set_viewport_size(SMALL)
+    here.is_accessible()
+
+
+# -- Settings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "part", ["", "keys", "organization", "members", "budgets", "webhooks", "feedback", "data"]
+)
+@pytest.mark.parametrize("size", [None, SMALL], ids=["wide", "narrow"])
+def test_each_part_of_the_settings_is_accessible(visit, organization, part, size):
+    here = visit(**({"viewport": size} if size else {})).open(f"/settings/{part}".rstrip("/"))
+    here.page.locator("section h2").first.wait_for()
+    here.page.wait_for_function("() => !document.querySelector('.waiting')")
+    here.is_accessible()
+
+
+def test_a_key_is_shown_once_and_revoked(visit, person, organization):
+    here = visit().open("/settings/keys")
+    here.button("New API key").click()
+    here.dialog.get_by_label("Name").fill("Reports")
+    here.is_accessible()
+    here.button("Create").click()
+    secret = here.page.locator("[data-secret]").inner_text()
+    assert secret.startswith("amb_live_")
+    here.is_accessible()
+    here.button("I have kept it").click()
+    here.sees("Reports")
+    assert secret not in here.page.content()
+    here.button("Revoke: Reports").click()
+    here.dialog.get_by_role("button", name="Revoke").click()
+    here.sees("revoked")
+    assert all(each["revoked_at"] for each in person.get("api-keys/")["results"])
+
+
+def test_somebody_is_invited_by_a_link_and_the_invitation_withdrawn(visit, person, organization):
+    here = visit().open("/settings/members")
+    here.page.get_by_label("Email").fill("newcomer@example.com")
+    here.button("Invite").click()
+    link = here.page.locator("[data-secret]").inner_text()
+    assert re.fullmatch(re.escape(here.base) + r"/invitation/\S+", link)
+    here.button("I have kept it").click()
+    here.button("Withdraw: newcomer@example.com").click()
+    here.button("Withdraw: newcomer@example.com").wait_for(state="detached")
+    assert not person.get(f"organizations/{organization}/invitations/")["results"]
+
+
+def test_a_budget_is_set_and_taken_away(visit, person, organization):
+    here = visit().open("/settings/budgets")
+    here.page.get_by_label("Of", exact=True).select_option("tokens")
+    here.page.get_by_label("At most").fill("100000")
+    here.button("Create").click()
+    here.sees("at most 100,000 tokens a month")
+    here.is_accessible()
+    here.button("Delete: The organization").click()
+    here.sees("There are no budgets.")
+    assert not person.get("budgets/")["results"]
+
+
+def test_a_webhook_is_made_switched_off_and_deleted(visit, person, organization):
+    here = visit().open("/settings/webhooks")
+    here.page.get_by_label("Address").fill("https://example.com/hook")
+    here.button("Create").click()
+    assert here.page.locator("[data-secret]").inner_text().startswith("whsec_")
+    here.button("I have kept it").click()
+    here.button("Log: https://example.com/hook").click()
+    here.dialog.get_by_text("Nothing was sent yet.").wait_for()
+    here.is_accessible()
+    here.press("Escape")
+    here.button("Actions for https://example.com/hook").click()
+    here.select("Switch off")
+    here.page.get_by_text("off ·").wait_for()
+    here.button("Actions for https://example.com/hook").click()
+    here.select("Delete")
+    here.sees("There are no webhooks.")
+
+
+def test_the_profile_and_the_organization_are_changed(visit, person, organization):
+    here = visit().open("/settings")
+    here.page.get_by_label("Name", exact=True).fill("Paula B.")
+    here.button("Save").click()
+    here.sees("Saved.")
+    assert person.get("me/")["name"] == "Paula B."
+    here.open("/settings/organization")
+    here.page.get_by_label("Keep chats for so many days").fill("90")
+    here.button("Save").click()
+    here.sees("Saved.")
+    assert person.get(f"organizations/{organization}/")["retention_days"] == 90
+
+
+def test_feedback_is_read_and_filtered(visit, person, organization):
+    chat = person.import_chat("Judged", "Hi", "Hello")
+    answer = person.get(f"chats/{chat}/messages/")["results"][-1]
+    given = {"value": "down", "reason": "wrong", "comment": "It is 54 °C."}
+    person.put(f"messages/{answer['id']}/feedback/", given)
+    here = visit().open("/settings/feedback")
+    here.sees("It is 54 °C.")
+    here.is_accessible()
+    here.page.get_by_label("Show").select_option("up")
+    here.sees("There is no feedback.")
+
+
+def test_ones_data_is_exported_and_erased(visit, person, organization):
+    chat = person.import_chat("Taken along", "Hi", "Hello")
+    here = visit().open("/settings/data")
+    with here.page.expect_download() as download:
+        here.button("Export my data").click()
+    exported = json.loads(download.value.path().read_text())
+    assert "Taken along" in [each["chat"]["name"] for each in exported["chats"]]
+    here.button("Erase my data").click()
+    here.dialog.get_by_label(re.compile("To confirm")).fill("somebody@else.example")
+    here.dialog.get_by_role("button", name="Erase my data").click()
+    here.dialog.locator(".error").wait_for()
+    here.is_accessible()
+    here.dialog.get_by_label(re.compile("To confirm")).fill(person.email)
+    here.dialog.get_by_role("button", name="Erase my data").click()
+    here.page.locator("main [role=status]").wait_for()
+    status = lambda: person.http.get(f"/api/v1/chats/{chat}/").status_code  # noqa: E731
+    assert wait_until(lambda: status() == 404, timeout_seconds=20)

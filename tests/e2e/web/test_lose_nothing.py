@@ -1,0 +1,212 @@
+"""Answers are neither lost nor mixed up: by reloads, closed windows, second tabs, lost networks, switches
+of chats, killed processes, ended sessions. What is shown in the end is what is stored."""
+
+import random
+
+import pytest
+
+from tests.e2e.sessions import PASSWORD, SESSION, new_account, signed_in
+from tests.e2e.web.visitor import Person, mark
+from tests.fake_answers import answer_text
+
+pytestmark = pytest.mark.e2e
+
+LONG = f"Tell me. {mark(tokens=40, itl=20)}"
+"""0.8 seconds of text."""
+MOMENTS_MS = [int(800 * random.Random(11).random()) for _ in range(10)]
+BREAKS = ("reload", "close", "offline", "switch", "tab")
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_an_answer_survives_at_random_moments(visit, person, how):
+    here = visit()
+    for number, moment_ms in enumerate(MOMENTS_MS, start=1):
+        chat_id = person.new_chat()
+        here.open_chat(chat_id)
+        here.ask(LONG)
+        here.questions.first.wait_for()
+        here.page.wait_for_timeout(moment_ms)
+        if how == "reload":
+            here.page.reload()
+        elif how == "close":
+            here.page.close()
+            here = visit(beside=here)
+            here.open_chat(chat_id)
+        elif how == "offline":
+            here.context.set_offline(True)
+            here.page.wait_for_timeout(300)
+            here.sees("There is no network.")
+            here.context.set_offline(False)
+        elif how == "switch":
+            here.link("New chat").click()
+            here.sees("What would you like to know?")
+            here.page.go_back()
+        else:
+            other = visit(beside=here)
+            other.open_chat(chat_id)
+            other.wait_for_end()
+            other.shows_what_is_stored()
+            other.page.close()
+        here.wait_for_end()
+        here.shows_what_is_stored()
+        assert here.shown() == [answer_text(40).strip()], number
+        assert here.questions.count() == 1
+
+
+def test_two_chats_that_are_answered_at_once_are_not_mixed_up(visit, person):
+    here = visit()
+    first, second = person.new_chat(name="First"), person.new_chat(name="Second")
+    here.open_chat(first)
+    here.ask(f"One {mark(tokens=40, itl=40)}")
+    here.wait_for_words()
+    here.link("Second").click()
+    here.ask(f"Two {mark(tokens=22, itl=40)}")
+    here.wait_for_words()
+    here.link("First").click()
+    here.wait_for_end()
+    assert here.shown() == [answer_text(40).strip()]
+    here.link("Second").click()
+    here.wait_for_end()
+    assert here.shown() == [answer_text(22).strip()]
+    for chat_id, tokens in ((first, 40), (second, 22)):
+        assert [text.strip() for text in person.stored(chat_id)] == [answer_text(tokens).strip()]
+
+
+def test_the_network_goes_before_a_question_is_sent(visit):
+    here = visit().open()
+    here.button("Assistant: Marie").wait_for()
+    here.context.set_offline(True)
+    here.sees("There is no network.")
+    here.ask(f"Still there? {mark(tokens=5)}")
+    here.sees("There is no connection.")
+    # What was written stays.
+    here.page.wait_for_function(
+        "() => document.getElementById('composer').value.startsWith('Still there?')"
+    )
+    here.context.set_offline(False)
+    here.composer.press("Enter")
+    here.wait_for_end()
+    here.shows_what_is_stored()
+
+
+def test_a_question_that_could_not_be_sent_is_sent_by_trying_again_once(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.context.set_offline(True)
+    here.ask(f"Once. {mark(tokens=5)}")
+    here.sees("There is no connection.")
+    here.context.set_offline(False)
+    here.button("Try again").click()
+    here.wait_for_end()
+    assert len(person.stored(here.chat_id, "human")) == 1
+
+
+def test_a_question_whose_answer_was_lost_is_not_asked_twice_after_a_reload(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+
+    def swallow(route):
+        """The server takes it, but the browser never hears so."""
+        if route.request.method == "POST":
+            route.fetch()
+        else:
+            route.continue_()
+
+    here.page.route("**/messages/", swallow)
+    here.ask(f"Once only. {mark(tokens=8)}")
+    here.questions.first.wait_for()
+    here.page.wait_for_timeout(500)
+    here.page.unroute("**/messages/")
+    here.page.reload()
+    here.wait_for_end()
+    assert len(person.stored(here.chat_id, "human")) == 1
+    here.shows_what_is_stored()
+
+
+def test_a_draft_is_kept_for_each_chat(visit, person):
+    here = visit()
+    first, second = person.new_chat(name="Draft one"), person.new_chat(name="Draft two")
+    here.open_chat(first)
+    here.composer.fill("half a thought")
+    here.link("Draft two").click()
+    here.page.wait_for_function("() => document.getElementById('composer').value === ''")
+    here.composer.fill("another")
+    here.page.reload()
+    here.page.wait_for_function("() => document.getElementById('composer').value === 'another'")
+    here.link("Draft one").click()
+    here.page.wait_for_function(
+        "() => document.getElementById('composer').value === 'half a thought'"
+    )
+    assert second in here.page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_a_killed_worker_only_delays_the_answer(visit, person, quick_platform):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=60, itl=50)}")
+    here.wait_for_words()
+    quick_platform.chat_worker.kill()
+    quick_platform.start_member("chat", AMBER_LEASE_SECONDS="2", AMBER_SWEEP_SECONDS="0.5")
+    here.wait_for_end()
+    here.shows_what_is_stored()
+    assert here.shown() == [answer_text(60).strip()]
+
+
+def test_a_killed_web_process_is_waited_for(visit, person, platform):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=60, itl=50)}")
+    here.wait_for_words()
+    platform.web.kill()
+    platform.restore()
+    here.wait_for_end()
+    here.shows_what_is_stored()
+
+
+def test_a_session_that_ended_is_begun_again_on_the_spot(visit, person, platform):
+    email = new_account(platform, "sam")
+    with signed_in(platform, email) as http:
+        sam = Person(platform, email, http)
+        here = visit(who=sam)
+        here.open_chat(sam.new_chat())
+        here.ask(f"Before. {mark(tokens=5)}")
+        here.wait_for_end()
+        send_away(sam)
+        here.composer.fill(f"After. {mark(tokens=6)}")
+        here.composer.press("Enter")
+        here.dialog.get_by_text("Your session has ended").wait_for()
+        here.is_accessible()
+        here.dialog.get_by_label("Password").fill(PASSWORD)
+        here.dialog.get_by_label("Password").press("Enter")
+        here.wait_for_end(2)
+        assert here.shown()[-1] == answer_text(6).strip()
+
+
+def send_away(person: Person) -> None:
+    """End the session, which the browser and this person's requests have in common."""
+    token = {"X-CSRFToken": person.http.cookies["csrftoken"]}
+    assert person.http.delete(SESSION, headers=token).status_code == 401
+
+
+def test_a_second_tab_sees_chats_renames_and_answers_by_itself(visit, person):
+    here = visit().open()
+    there = visit().open()  # of another browser, on another device
+    there.composer.wait_for()
+    there.page.wait_for_timeout(500)
+    here.ask(f"News for both {mark(tokens=30, itl=30)}")
+    chat_id = here.chat_id
+    there.chats.filter(has_text="News for both").click()
+    there.wait_for_end()
+    assert there.shown() == [answer_text(30).strip()]
+    person.patch(f"chats/{chat_id}/", {"name": "Renamed elsewhere"})
+    here.chats.filter(has_text="Renamed elsewhere").wait_for()
+    there.ask(f"And back {mark(tokens=12)}")
+    there.wait_for_end(2)
+    here.page.wait_for_function(
+        "() => document.querySelectorAll('.answer:not(.live)').length === 2"
+    )
+    here.shows_what_is_stored()
+    there.menu_of_chat("Renamed elsewhere")
+    there.select("Delete")
+    there.button("Delete").click()
+    here.chats.filter(has_text="Renamed elsewhere").wait_for(state="detached")

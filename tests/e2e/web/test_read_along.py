@@ -1,0 +1,182 @@
+"""With a keyboard alone, with a screen reader, in the dark, on a phone, in Chinese, on paper."""
+
+import pytest
+
+from tests.e2e.web.visitor import mark
+
+pytestmark = pytest.mark.e2e
+
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE], ids=["wide", "phone"])
+def test_axe_finds_nothing_while_nothing_is_there_and_while_it_streams(visit, person, size):
+    here = visit(viewport=size).open()
+    here.composer.wait_for()
+    here.is_accessible()
+    here.ask(f"Tell me. {mark(tokens=400, itl=30)}")
+    here.wait_for_words()
+    here.is_accessible()
+    assert here.page.locator(".answer.live").count(), "while it streams"
+    here.button("Stop").click()
+    here.wait_for_end()
+    here.is_accessible()
+
+
+def test_axe_finds_nothing_in_the_side_bar_of_a_phone(visit):
+    here = visit(viewport=PHONE).open()
+    here.button("Open the side bar").click()
+    here.is_accessible()
+    here.press("Escape")
+    here.page.locator(".sidebar").wait_for(state="detached")
+    assert here.focus() == "Open the side bar"
+
+
+def test_everything_is_reached_with_the_keyboard_alone(visit, person):
+    person.import_chat("By keys", "A question", "An answer")
+    here = visit().open()
+    here.has_focus("composer")
+    here.page.keyboard.type(f"Typed {mark(tokens=5)}")
+    here.press("Enter")
+    here.wait_for_end()
+    here.press("Shift+Tab")
+    names = set()
+    for _ in range(60):
+        names.add(here.focus().strip())
+        here.press("Shift+Tab")
+    assert {"Copy the text", "Answer again", "Why this answer", "Good answer", "Edit"} <= names
+    assert any("By keys" in name for name in names)
+    here.press("Control+k")
+    here.has_focus("chat-search")
+    here.page.keyboard.type("By keys")
+    here.page.locator(".results .chat-link").wait_for()
+    here.link("By keys").focus()
+    here.press("Enter")
+    here.sees("An answer")
+    here.has_focus("composer")
+    here.press("Control+Shift+KeyO")
+    here.sees("What would you like to know?")
+
+
+def test_the_help_sheet_lists_the_shortcuts(visit):
+    here = visit().open()
+    here.composer.wait_for()
+    here.press("Control+/")
+    here.dialog.get_by_role("heading", name="Keyboard shortcuts").wait_for()
+    here.sees("Search chats")
+    here.is_accessible()
+    here.press("Escape")
+    here.dialog.wait_for(state="detached")
+    here.has_focus("composer")
+
+
+def test_a_menu_is_walked_with_arrows(visit, person):
+    person.import_chat("Walk", "A", "B")
+    here = visit().open()
+    here.button("Actions for Walk").focus()
+    here.press("Enter")
+    assert here.focus() == "Rename"
+    here.press("ArrowDown")
+    assert here.focus() == "Pin"
+    here.press("End")
+    assert here.focus() == "Delete"
+    here.press("ArrowDown")
+    assert here.focus() == "Rename"
+    here.press("Escape")
+    assert here.focus() == "Actions for Walk"
+
+
+def test_focus_stays_in_a_dialog_and_comes_back(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Held", "A", "B"))
+    here.button("Held").click()
+    for _ in range(8):
+        here.press("Tab")
+        assert here.page.evaluate(
+            "() => document.activeElement === document.body"
+            " || Boolean(document.activeElement.closest('dialog'))"
+        )
+    here.press("Escape")
+    here.dialog.wait_for(state="detached")
+    assert here.focus() == "Held"
+
+
+def test_the_way_to_the_content_is_short(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Short way", "A", "B"))
+    here.page.locator(".skip").focus()
+    assert here.focus() == "Skip to the content"
+    here.press("Enter")
+    assert here.focus_id() == "content"
+
+
+def test_chinese_is_chosen_and_kept(visit):
+    here = visit().open()
+    here.page.locator(".account button").click()
+    here.select("Appearance")
+    here.is_accessible()
+    here.dialog.get_by_label("中文").check()
+    here.page.get_by_role("heading", name="外观与语言").wait_for()
+    here.dialog.get_by_label("深色").check()
+    here.page.reload()
+    here.sees("您想了解什么")
+    assert here.page.evaluate("() => document.documentElement.lang") == "zh-Hans"
+    assert here.page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    here.is_accessible()
+
+
+def test_a_chinese_browser_is_spoken_to_in_chinese(visit):
+    here = visit(locale="zh-CN", is_signed_in=False).open()
+    here.page.get_by_role("heading", name="登录").wait_for()
+
+
+def test_composing_chinese_does_not_send(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.composer.fill("ni hao")
+    here.composer.evaluate(
+        "(box) => box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true }))"
+    )
+    here.page.wait_for_timeout(200)
+    assert here.composer.input_value() == "ni hao"
+    assert here.questions.count() == 0
+
+
+def test_paper_has_the_whole_conversation_and_nothing_else(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Printed", *(f"Part {n} of it" for n in range(60))))
+    here.page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    here.page.emulate_media(media="print")
+    here.page.wait_for_function(
+        "() => document.querySelectorAll('.bubble').length + document.querySelectorAll('.answer').length >= 50"
+    )
+    for selector in (".sidebar", ".composer", ".message-actions"):
+        assert not here.page.locator(selector).first.is_visible()
+
+
+def test_no_motion_for_whoever_wants_none(visit, person):
+    here = visit(reduced_motion="reduce")
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=30, ttft=1500)}")
+    dots = here.page.locator(".pending .dots")
+    dots.wait_for()
+    assert dots.evaluate("(e) => getComputedStyle(e).animationIterationCount") == "1"
+    here.wait_for_end()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_its_window(visit, person, width):
+    here = visit(viewport={"width": width, "height": 800})
+    long = "A very long question without an end " * 5 + "W" * 300
+    text = f"{long}\n\n```\n{'x = ' * 80}\n```\n\n|{'a|' * 30}\n|{'-|' * 30}\n|{'b|' * 30}"
+    chat_id = person.import_chat(long[:250], long, text)
+    for path in ("/", f"/chats/{chat_id}", "/claim", "/assistants", "/libraries", "/settings"):
+        here.open(path)
+        here.page.locator("h1").first.wait_for()
+        here.page.wait_for_timeout(200)
+        wide = here.page.evaluate(
+            "() => [...document.querySelectorAll('html, body, #app, main, .timeline, .composer, .chat-head')]"
+            ".filter((each) => each.scrollWidth > each.clientWidth + 1"
+            " || each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.className)"
+        )
+        assert wide == [], path

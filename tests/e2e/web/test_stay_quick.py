@@ -1,0 +1,65 @@
+"""Long chats and long answers: no frame takes long, and only what is near is drawn."""
+
+import pytest
+
+from tests.e2e.web.visitor import mark
+
+pytestmark = pytest.mark.e2e
+
+MOST_FRAME_MS = 50
+SLACK = 4
+"""Tests run beside others on machines of all kinds; docs/performance.md has the figure of a quiet one."""
+
+
+def test_a_chat_of_ten_thousand_messages(visit, person):
+    chat_id = person.import_chat("Long", *(f"Message number {n}" for n in range(10_000)))
+    here = visit()
+    here.open_chat(chat_id)
+    here.page.get_by_text("Message number 9999").wait_for()
+    for _ in range(12):
+        before = here.page.evaluate("() => document.querySelector('[data-entry]').dataset.entry")
+        here.page.locator(".timeline").evaluate("(box) => box.scrollTop = 0")
+        here.page.wait_for_function(
+            "(before) => document.querySelector('[data-entry]')?.dataset.entry !== before",
+            arg=before,
+        )
+    drawn = here.page.locator("[data-entry]").count()
+    assert drawn < 300, "what is far away is not drawn"
+    here.button("To the newest message").click()
+    here.page.get_by_text("Message number 9999").wait_for()
+    here.is_accessible()
+
+
+def test_what_is_read_does_not_move_when_earlier_messages_come(visit, person):
+    chat_id = person.import_chat("Still", *(f"Message number {n}" for n in range(400)))
+    here = visit()
+    here.open_chat(chat_id)
+    here.page.get_by_text("Message number 399").wait_for()
+    here.page.locator(".timeline").evaluate("(box) => box.scrollTop = 1200")
+    here.page.wait_for_timeout(100)
+    place = (
+        "() => { const box = document.querySelector('.timeline').getBoundingClientRect();"
+        " const at = [...document.querySelectorAll('[data-entry]')].find((e) => e.getBoundingClientRect().top > box.top + 100);"
+        " return [at.dataset.entry, at.getBoundingClientRect().top]; }"
+    )
+    entry, top = here.page.evaluate(place)
+    here.page.wait_for_timeout(1_000)
+    moved = here.page.evaluate(
+        "(entry) => document.querySelector(`[data-entry='${entry}']`).getBoundingClientRect().top",
+        entry,
+    )
+    assert moved == pytest.approx(top, abs=3)
+
+
+def test_an_answer_of_64_kb_streams_without_long_frames(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Much. {mark(rich=64, itl=2)}")
+    here.wait_for_words()
+    here.page.evaluate("() => { window.longFrames = []; }")
+    here.page.set_default_timeout(60_000)
+    here.composer.press_sequentially("typing while it streams ", delay=60)
+    here.wait_for_end()
+    frames = here.page.evaluate("() => window.longFrames")
+    assert max(frames, default=0) < MOST_FRAME_MS * SLACK, frames
+    assert here.composer.input_value() == "typing while it streams "

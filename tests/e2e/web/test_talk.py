@@ -1,0 +1,362 @@
+"""A conversation, by what a person does in it."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.web.visitor import call, mark, say
+from tests.fake_answers import answer_text
+from tools.tests.tool_service import ToolService, function, serving
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_first_question_makes_a_chat_and_its_answer_streams(visit):
+    here = visit().open()
+    here.has_focus("composer")
+    here.ask(f"Tell me of rivers {mark(tokens=40, itl=30)}")
+    here.wait_for_words()
+    assert here.button("Stop").is_visible(), "before the end"
+    assert here.focus_id() == "composer"
+    here.wait_for_end()
+    here.shows_what_is_stored()
+    assert here.chats.filter(has_text="Tell me of rivers").count() == 1
+
+
+def test_stop_keeps_what_was_shown(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=200, itl=30)}")
+    here.wait_for_words()
+    here.button("Stop").click()
+    here.wait_for_end()
+    here.shows_what_is_stored()
+    assert 0 < len(here.shown()[0]) < len(answer_text(200)) / 2
+    assert here.focus_id() == "composer"
+    assert here.heard() == "Stopped."
+
+
+def test_an_answer_is_heard_once_when_it_is_complete(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.page.evaluate(
+        "() => { window.told = []; new MutationObserver(() => window.told.push("
+        "document.getElementById('said').textContent)).observe(document.getElementById('said'),"
+        " { childList: true }); }"
+    )
+    here.ask(f"Tell me. {mark(tokens=20, itl=30)}")
+    here.wait_for_end()
+    here.page.wait_for_function("() => window.told.some(Boolean)")
+    told = [text for text in here.page.evaluate("() => window.told") if text]
+    assert told == [f"The answer is complete. {answer_text(20)}"]
+
+
+def test_editing_makes_a_branch_and_arrows_lead_between_them(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"First wording {mark(tokens=6)}")
+    here.wait_for_end()
+    here.ask(f"What followed {mark(tokens=7)}")
+    here.wait_for_end(2)
+    here.questions.first.hover()
+    here.questions.first.get_by_role("button", name="Edit").click()
+    box = here.page.get_by_role("textbox", name="Edit your message")
+    box.fill(f"Second wording {mark(tokens=9)}")
+    box.press("Enter")
+    here.page.wait_for_function("() => document.querySelectorAll('article.question').length === 1")
+    here.wait_for_end()
+    assert here.shown() == [answer_text(9).strip()]
+    here.questions.first.get_by_role("button", name="Earlier version").click()
+    here.page.wait_for_function("() => document.querySelectorAll('.answer').length === 2")
+    assert here.shown() == [answer_text(6).strip(), answer_text(7).strip()], "the whole branch"
+    here.questions.first.get_by_role("button", name="Later version").click()
+    here.page.wait_for_function("() => document.querySelectorAll('.answer').length === 1")
+    here.shows_what_is_stored()
+
+
+def test_escape_leaves_a_question_as_it_was(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Kept", "A question", "An answer"))
+    here.questions.first.hover()
+    here.questions.first.get_by_role("button", name="Edit").click()
+    here.press("Escape")
+    here.questions.first.locator(".bubble").wait_for()
+    here.page.wait_for_function("() => document.activeElement.ariaLabel === 'Edit'")
+
+
+def test_answering_again_makes_a_sibling(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=6)}")
+    here.wait_for_end()
+    here.answer.get_by_role("button", name="Answer again").click()
+    here.answer.get_by_role("group", name="Version 2 of 2").wait_for()
+    here.wait_for_end()
+    here.answer.get_by_role("button", name="Earlier version").click()
+    here.answer.get_by_role("group", name="Version 1 of 2").wait_for()
+    here.shows_what_is_stored()
+
+
+def test_an_answer_that_is_made_again_survives_a_reload(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=40, itl=30)}")
+    here.wait_for_end()
+    here.answer.get_by_role("button", name="Answer again").click()
+    here.wait_for_words()
+    here.page.reload()
+    here.wait_for_words()
+    here.answer.get_by_role("group", name="Version 2 of 2").wait_for()
+    here.wait_for_end()
+    here.shows_what_is_stored()
+
+
+def test_another_assistant_is_asked_with_an_at(visit, person):
+    person.assistant("Boris the bear")
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.composer.press_sequentially("@bor")
+    here.page.get_by_role("option", name="Boris the bear").wait_for()
+    here.is_accessible()
+    here.press("Enter")
+    here.sees("Asks Boris the bear")
+    here.ask(f"Hello {mark(tokens=5)}")
+    here.wait_for_end()
+    assert "Boris the bear" in here.answer.inner_text()
+    here.ask(f"And you? {mark(tokens=5)}")
+    here.wait_for_end(2)
+    assert "Marie" in here.answer.inner_text()
+
+
+def test_a_tools_call_is_a_card_with_arguments_result_and_time(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Work it out. {call('calculate', {'expression': '6 * 7'}, tokens=6)}")
+    here.wait_for_end()
+    card = here.page.locator(".tool")
+    assert re.search(r"calculate\s+\d+", card.inner_text())
+    assert "6 * 7" not in card.inner_text(), "folded"
+    card.locator("summary").click()
+    here.sees('"expression": "6 * 7"')
+    assert card.locator(".result").inner_text() == "42"
+    here.is_accessible()
+    here.page.reload()
+    here.wait_for_end()
+    assert here.page.locator(".tool").count() == 1
+
+
+@pytest.fixture
+def service() -> Iterator[ToolService]:
+    with serving() as tool:
+        tool.functions = [function("send", requires_approval=True)]
+        tool.reply = lambda body: {"content": f"{body['function']} done"}
+        yield tool
+
+
+@pytest.mark.parametrize("choice", ["Allow", "Decline"])
+def test_a_call_waits_for_permission(visit, person, service, choice):
+    made = person.post("tools/", {"kind": "discovery", "discovery_url": service.url})
+    assistant = person.post("assistants/", {"name": "Careful", "model": "fake-model"})
+    person.post(f"assistants/{assistant['id']}/tools/", {"tool_id": made["id"]})
+    chat = person.post("chats/", {"assistant_id": assistant["id"]})
+    here = visit()
+    here.open_chat(chat["id"])
+    here.ask(f"Do it. {call('send', {}, tokens=4)}")
+    here.sees("The assistant wants to call send.")
+    here.page.wait_for_function(
+        "() => document.getElementById('said').textContent.includes('permission')"
+    )
+    here.is_accessible()
+    here.page.reload()
+    here.sees("The assistant wants to call send.")
+    here.button(choice).focus()
+    here.press("Enter")
+    here.wait_for_end()
+    assert here.focus_id() == "composer"
+    here.page.locator(".tool summary").click()
+    said = here.page.locator(".tool .result").inner_text()
+    assert ("send done" in said) == (choice == "Allow")
+
+
+def test_citations_open_the_passage_with_its_words_marked(visit, person):
+    library = person.post("libraries/", {"name": "Manuals", "embedding_model": "fake-embedding"})
+    about = f"libraries/{library['id']}/documents/"
+    for number in range(5):
+        person.post(
+            about, {"name": f"{number}.md", "text": f"A garden of {number} roses and herbs."}
+        )
+    text = "The pump is bled by opening the valve on its left side.\n\nPainting comes later."
+    document = person.post(about, {"name": "pump.md", "text": text})
+    person.platform.wait_for(
+        lambda: person.get(f"documents/{document['id']}/")["status"] == "ready", "the document"
+    )
+    told = say("By the left valve [1], not [77].")
+    named = {"name": "Librarian", "model": "fake-model", "library_id": library["id"]}
+    assistant = person.post("assistants/", named | {"prompt": told})
+    chat = person.post("chats/", {"assistant_id": assistant["id"]})
+    here = visit()
+    here.open_chat(chat["id"])
+    here.ask("How is the pump bled?")
+    here.wait_for_end()
+    cite = here.answer.get_by_role("button", name="Source 1: pump.md")
+    assert "[77]" in here.answer.inner_text(), "no source has this number"
+    cite.click()
+    here.dialog.get_by_role("heading", name="Source 1").wait_for()
+    here.dialog.locator("mark").wait_for()
+    assert here.dialog.locator("mark").inner_text().strip() in text
+    here.is_accessible()
+    here.press("Escape")
+    here.dialog.wait_for(state="detached")
+    assert here.focus() == "Source 1: pump.md"
+    here.answer.locator(".sources summary").click()
+    here.answer.get_by_role("button", name="pump.md", exact=True).click()
+    here.dialog.locator("mark").wait_for()
+
+
+RICH = r"""# Title
+
+Text with **weight**, `code`, ~~no~~ and a [link](https://example.com/a).
+
+| Name | Count |
+|:--|--:|
+| alpha | 12 |
+
+```python
+def add(a, b):
+    return a + b  # easy
+```
+
+1. one
+2. two
+   - inner
+
+> said
+
+Inline \(a^2 + b^2\), money $5 and $6, and
+
+$$\int_0^1 x^2 dx$$
+"""
+
+
+def test_markdown_is_shown_as_it_is_meant(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Show me. {say(RICH)}")
+    here.wait_for_end()
+    answer = here.answer.locator(".markdown")
+    answer.locator(".katex").nth(1).wait_for()
+    assert answer.locator(".katex").count() == 2
+    assert answer.locator(".katex-display").count() == 1
+    assert "$5 and $6" in answer.inner_text()
+    answer.locator(".hljs-keyword").first.wait_for()
+    assert answer.get_by_role("table").locator("td").all_inner_texts() == ["alpha", "12"]
+    assert answer.get_by_role("heading", name="Title").count() == 1
+    link = answer.get_by_role("link", name="link")
+    assert link.get_attribute("rel") == "noopener noreferrer nofollow"
+    answer.get_by_role("button", name="Copy this code").click()
+    here.sees("Copied")
+    assert (
+        here.page.evaluate("() => navigator.clipboard.readText()")
+        == "def add(a, b):\n    return a + b  # easy"
+    )
+    here.is_accessible()
+
+
+def test_what_streams_is_drawn_as_what_is_read_later(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Much. {mark(rich=6, itl=5)}")
+    here.wait_for_end()
+    here.page.locator(".hljs-keyword").nth(5).wait_for()
+    streamed = here.page.locator(".answer .markdown").inner_html()
+    here.page.reload()
+    here.wait_for_end()
+    here.page.locator(".hljs-keyword").nth(5).wait_for()
+    assert here.page.locator(".answer .markdown").inner_html() == streamed
+
+
+@pytest.mark.parametrize("model", ["fake-500", "fake-401", "fake-cut-mid", "fake-hang-mid"])
+def test_a_failure_is_told_in_plain_words_with_try_again(visit, person, model):
+    assistant = person.assistant(model, model=model)
+    chat = person.post("chats/", {"assistant_id": assistant})
+    here = visit()
+    here.open_chat(chat["id"])
+    here.ask("Tell me.")
+    here.page.locator(".failure.turn").wait_for()
+    words = here.page.locator(".failure.turn p").inner_text()
+    assert words.endswith(".")
+    assert "Error" not in words
+    here.is_accessible()
+    here.page.reload()
+    here.page.locator(".failure.turn").wait_for()
+    person.patch(f"assistants/{assistant}/", {"model": "fake-model"})
+    here.button("Try again").click()
+    here.reads(answer_text(64))
+    assert here.page.locator(".failure.turn").count() == 0
+
+
+def test_why_this_answer_shows_what_went_in(visit, person):
+    here = visit()
+    here.open_chat(
+        person.new_chat(
+            "Careful Clara" if person.assistant("Careful Clara", prompt="Be very careful.") else ""
+        )
+    )
+    here.ask(f"Why? {mark(tokens=5)}")
+    here.wait_for_end()
+    here.answer.get_by_role("button", name="Why this answer").click()
+    here.dialog.get_by_text("fake-model").first.wait_for()
+    here.dialog.locator("summary", has_text="Prompt").click()
+    here.sees("Be very careful.")
+    here.dialog.locator("summary", has_text="Tools on offer").click()
+    here.dialog.get_by_text("calculate").wait_for()
+    here.dialog.get_by_role("button", name="Show the request").click()
+    here.dialog.get_by_role("heading", name="user").wait_for()
+    here.is_accessible()
+    here.press("Escape")
+    assert here.focus() == "Why this answer"
+
+
+def test_thumbs_are_kept_with_a_reason(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=5)}")
+    here.wait_for_end()
+    here.button("Bad answer").click()
+    here.dialog.get_by_label("Wrong", exact=True).check()
+    here.dialog.get_by_label("Comment").fill("It is not so.")
+    here.is_accessible()
+    here.dialog.get_by_role("button", name="Send").click()
+    here.dialog.wait_for(state="detached")
+    here.page.reload()
+    here.wait_for_end()
+    assert here.button("Bad answer").get_attribute("aria-pressed") == "true"
+    (message,) = [
+        each
+        for each in person.get(f"chats/{here.chat_id}/messages/")["results"]
+        if each["role"] == "assistant"
+    ]
+    assert (message["feedback"]["reason"], message["feedback"]["comment"]) == (
+        "wrong",
+        "It is not so.",
+    )
+    here.button("Bad answer").click()
+    here.page.locator("[aria-pressed=true]").wait_for(state="detached")
+
+
+def test_a_text_from_right_to_left_is_set_so(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Right", "مرحبا", "مرحبا بالعالم\n\nAnd in English."))
+    right, left = here.answer.locator(".markdown p").all()
+    box = here.answer.locator(".markdown").bounding_box()
+    ends = [
+        each.evaluate(
+            "(p) => { const r = document.createRange(); r.selectNodeContents(p);"
+            " const b = r.getBoundingClientRect(); return [b.left, b.right]; }"
+        )
+        for each in (right, left)
+    ]
+    assert box is not None
+    assert ends[0][1] == pytest.approx(box["x"] + box["width"], abs=2)
+    assert ends[1][0] == pytest.approx(box["x"], abs=2)

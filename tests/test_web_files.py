@@ -1,0 +1,150 @@
+"""The web page's files: published under names that hold their content, vendored as listed, small, and
+no address of the page unknown to the server."""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import runpy
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from amber.web import page
+from amber.web.page_files import publish_files
+
+pytestmark = pytest.mark.django_db
+
+WEB = settings.BASE_DIR / "web"
+MOST_FIRST_BYTES = 120_000
+
+
+@pytest.fixture
+def document(db: None) -> str:
+    return Client().get("/").content.decode()
+
+
+def body_of(answer: Any) -> bytes:
+    """What a file's answer streams."""
+    return b"".join(answer.streaming_content)
+
+
+def addresses(document: str) -> list[str]:
+    return re.findall(r'(?:href|src)="(/static/[^"]+)"', document)
+
+
+def test_every_file_of_the_page_is_served_compressed_and_for_good(document):
+    found = addresses(document)
+    assert len(found) > 20
+    for address in found:
+        answer = Client().get(address, headers={"Accept-Encoding": "gzip"})
+        content = body_of(answer)
+        assert answer.status_code == 200
+        assert "immutable" in answer["Cache-Control"], address
+        assert answer["Content-Encoding"] == "gzip"
+        assert re.search(
+            rf"\.{hashlib.sha256(gzip.decompress(content)).hexdigest()[:12]}\.", address
+        )
+
+
+def test_the_first_view_is_small(document):
+    sizes = {
+        address: len(body_of(Client().get(address, headers={"Accept-Encoding": "gzip"})))
+        for address in set(addresses(document))
+    }
+    first = Client().get("/", headers={"Accept-Encoding": "gzip"})
+    assert first["Content-Encoding"] == "gzip"
+    whole = sum(sizes.values()) + len(first.content)
+    assert whole <= MOST_FIRST_BYTES, (whole, sizes)
+
+
+def test_the_import_map_leads_to_files_that_are_there(document):
+    (text,) = re.findall(r'<script type="importmap">(.*?)</script>', document)
+    imports = json.loads(text)["imports"]
+    assert imports["/static/web/app/main.js"] in document
+    for address in imports.values():
+        answer = Client().get(address)
+        answer.close()
+        assert answer.status_code == 200, address
+
+
+def test_the_policy_allows_the_import_map_and_no_other_text(document):
+    policy = Client().get("/")["Content-Security-Policy"]
+    (text,) = re.findall(r'<script type="importmap">(.*?)</script>', document)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    (scripts,) = re.findall(r"script-src ([^;]+)", policy)
+    assert scripts == f"'self' 'sha256-{digest}'"
+    assert "unsafe" not in policy
+    assert not re.search(r"<style| style=| on\w+=", document)
+
+
+def test_published_again_is_published_alike(tmp_path):
+    first = publish_files(WEB, tmp_path)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert publish_files(WEB, tmp_path) == first
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == times
+
+
+def test_style_sheets_name_published_fonts(tmp_path):
+    files = publish_files(WEB, tmp_path)
+    css = (
+        tmp_path / files.addresses["vendor/katex/katex.css"].removeprefix("/static/web/")
+    ).read_text()
+    named = set(re.findall(r"url\((/[^)]+\.woff2)\)", css))
+    assert named == {at for path, at in files.addresses.items() if path.endswith(".woff2")}
+
+
+def test_vendored_files_are_those_that_are_listed():
+    listed = json.loads((WEB / "vendor" / "integrity.json").read_text())
+    there = {
+        path.relative_to(WEB / "vendor").as_posix()
+        for path in (WEB / "vendor").rglob("*")
+        if path.is_file() and path.suffix in {".js", ".css", ".woff2"}
+    }
+    assert there == set(listed["files"])
+    for name, integrity in listed["files"].items():
+        digest = hashlib.sha384((WEB / "vendor" / name).read_bytes()).digest()
+        assert integrity == f"sha384-{base64.b64encode(digest).decode()}", name
+    wanted = json.loads((WEB / "package.json").read_text())["dependencies"]
+    assert wanted == {name: each["version"] for name, each in listed["packages"].items()}
+    licences = {path.stem for path in (WEB / "vendor" / "licences").iterdir()}
+    assert {name.replace("@", "").replace("/", "-") for name in wanted} <= licences
+
+
+def test_the_server_knows_every_address_of_the_page():
+    routes = (WEB / "app" / "routes.js").read_text()
+    begins = {found.split("/")[1] for found in re.findall(r'path: "([^"]+)"', routes)} - {""}
+    assert begins <= set(page.PLACES)
+    for place in begins:
+        assert Client().get(f"/{place}/x").status_code == 200
+    assert Client().get("/nowhere/x").status_code == 404
+
+
+def test_languages_have_the_same_words():
+    keys = {
+        path.name: re.findall(r'"((?:\w|[.-])+)":\s*(?:"|\{)', path.read_text())
+        for path in (WEB / "locales").glob("*.js")
+    }
+    english = keys.pop("en.js")
+    assert len(english) == len(set(english))
+    for name, found in keys.items():
+        assert set(found) == set(english), name
+
+
+def test_words_stand_in_the_catalogue_alone():
+    english = set(
+        re.findall(r'"((?:\w|[.-])+)":\s*(?:"|\{)', (WEB / "locales" / "en.js").read_text())
+    )
+    for folder in ("app", "components", "pages"):
+        for path in (WEB / folder).glob("*.js"):
+            used = set(re.findall(r'\bt\(\s*"([^"]+)"', path.read_text()))
+            assert used <= english, path
+
+
+def test_the_widget_is_made_of_its_parts():
+    made = runpy.run_path(str(WEB / "scripts" / "widget.py"))["assemble"]()
+    assert (settings.BASE_DIR / "public_api" / "static" / "amber-widget.js").read_text() == made
+    assert len(made.encode()) < 25_600

@@ -1,0 +1,111 @@
+/* Lists that come in pages, from the REST API: loaded, shown, loaded on. */
+import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
+import { get } from "../app/api.js";
+import { html } from "../app/html.js";
+import { t } from "../app/i18n.js";
+import { attempt, Button, Failure, Waiting } from "./ui.js";
+
+/**
+ * The rows at this address; `rows` is null until they came. `refresh` reads the first page anew and keeps what
+ * was loaded on.
+ * @param {string | null} path null: nothing yet
+ */
+export function useList(path) {
+	const [rows, setRows] = useState(/** @type {any[] | null} */ (null));
+	const [next, setNext] = useState(/** @type {string | null} */ (null));
+	const [error, setError] = useState(/** @type {unknown} */ (null));
+	const shown = useRef(path);
+	const isLong = useRef(false);
+	const refresh = useCallback(async () => {
+		if (path === null) return;
+		try {
+			const page = await get(path);
+			if (shown.current !== path) return;
+			const fresh = new Set(page.results.map((/** @type {any} */ row) => row.id));
+			setRows((known) => (isLong.current ? [...page.results, ...(known ?? []).filter((row) => !fresh.has(row.id))] : page.results));
+			if (!isLong.current) setNext(page.next);
+			setError(null);
+		} catch (why) {
+			if (shown.current === path) setError(why);
+		}
+	}, [path]);
+	useEffect(() => {
+		shown.current = path;
+		isLong.current = false;
+		setRows(null);
+		refresh();
+	}, [path]);
+	const more = () =>
+		attempt(async () => {
+			const page = await get(/** @type {string} */ (next));
+			if (shown.current !== path) return;
+			isLong.current = true;
+			setRows((known) => [...(known ?? []), ...page.results]);
+			setNext(page.next);
+		});
+	return { rows, error, refresh, more: next ? more : null, setRows };
+}
+
+/**
+ * What stands for a list that is not there yet, failed or is empty; else its rows, and a button for more.
+ * @param {{ list: ReturnType<typeof useList>, empty: any, children: any }} props
+ */
+export function Listed({ list, empty, children }) {
+	if (list.error && !list.rows) return html`<${Failure} error=${list.error} onAgain=${list.refresh} />`;
+	if (!list.rows) return html`<${Waiting} />`;
+	if (!list.rows.length) return html`<p class="dim nothing">${empty}</p>`;
+	return html`${children}${list.more && html`<p class="more-rows"><${Button} onClick=${list.more}>${t("more")}<//></p>`}`;
+}
+
+/** The row at this address. @param {string | null} path */
+export function useRow(path) {
+	const [row, setRow] = useState(/** @type {any} */ (null));
+	const [error, setError] = useState(/** @type {unknown} */ (null));
+	const refresh = useCallback(async () => {
+		if (path === null) return;
+		try {
+			setRow(await get(path));
+			setError(null);
+		} catch (why) {
+			setError(why);
+		}
+	}, [path]);
+	useEffect(() => {
+		setRow(null);
+		refresh();
+	}, [path]);
+	return { row, error, refresh, setRow };
+}
+
+/** Call this again and again while it is wanted and the page is looked at. @param {() => void} act @param {number} ms 0: not at all */
+export function useEvery(act, ms) {
+	const latest = useRef(act);
+	latest.current = act;
+	useEffect(() => {
+		if (!ms) return undefined;
+		const timer = setInterval(() => document.hidden || latest.current(), ms);
+		return () => clearInterval(timer);
+	}, [ms]);
+}
+
+/** A labelled choice among few. @param {{ label: string, value: string, onValue: (value: any) => void, options: any[][], [name: string]: any }} props */
+export function Choice({ label, value, onValue, options, ...rest }) {
+	const id = useId();
+	return html`<div class="field">
+		<label for=${id}>${label}</label>
+		<select id=${id} value=${value} onChange=${(/** @type {any} */ event) => onValue(event.currentTarget.value)} ...${rest}>
+			${options.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === value}>${words}</option>`)}
+		</select>
+	</div>`;
+}
+
+/** A box to tick. @param {{ label: string, checked: boolean, onChecked: (checked: boolean) => void, hint?: string, [name: string]: any }} props */
+export function Tick({ label, checked, onChecked, hint, ...rest }) {
+	return html`<label class="choice tick">
+		<input type="checkbox" checked=${checked} onChange=${(/** @type {any} */ event) => onChecked(event.currentTarget.checked)} ...${rest} />
+		<span>${label}${hint && html`<span class="hint">${hint}</span>`}</span>
+	</label>`;
+}
+
+/** The words of the fields that a refusal complains about. @param {unknown} error @returns {(name: string) => string | undefined} */
+export const complaints = (error) => (name) => /** @type {any} */ (error)?.fields?.[name]?.join(" ");

@@ -1,0 +1,161 @@
+/* The entries of a conversation: questions, answers, notes. */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { textOf } from "../app/entries.js";
+import { html } from "../app/html.js";
+import { size, t, time } from "../app/i18n.js";
+import { Markdown } from "./markdown.js";
+import { memo } from "./memo.js";
+import { ToolCard } from "./tool-card.js";
+import { attempt, Button, copyText, Icon, IconButton } from "./ui.js";
+import { Thumbs } from "./thumbs.js";
+
+/** @typedef {import("../app/entries.js").Answer} AnswerEntry */
+/** @typedef {import("../app/entries.js").Question} QuestionEntry */
+/** @typedef {import("../app/conversation.js").Conversation} Conversation */
+/** @typedef {{ conversation: Conversation, onCite: (passage: any) => void, onWhy: (turnId: string) => void }} Around */
+
+/** Arrows between the versions of a message. @param {{ message: import("../app/api.js").Message, conversation: Conversation }} props */
+function Siblings({ message, conversation }) {
+	const ids = message.sibling_ids ?? [];
+	const at = ids.indexOf(message.id);
+	if (ids.length < 2) return null;
+	/** @param {number} to */
+	const show = (to) => attempt(() => conversation.showBranch(ids[to]));
+	return html`<span class="siblings" role="group" aria-label=${t("message.branch", { place: at + 1, count: ids.length })}>
+		<${IconButton} icon="chevron" class="turned" label=${t("message.previous")} disabled=${at === 0 || conversation.isBusy.value} onClick=${() => show(at - 1)} />
+		<span aria-hidden="true">${at + 1}/${ids.length}</span>
+		<${IconButton} icon="chevron" label=${t("message.next")} disabled=${at === ids.length - 1 || conversation.isBusy.value} onClick=${() => show(at + 1)} />
+	</span>`;
+}
+
+export const Question = memo(
+	/** @param {{ entry: QuestionEntry, around: Around }} props */
+	function Question({ entry, around }) {
+		const { message, files } = entry;
+		const { conversation } = around;
+		const [isEdited, setEdited] = useState(false);
+		const ref = useRef(/** @type {HTMLElement | null} */ (null));
+		const close = () => {
+			setEdited(false);
+			requestAnimationFrame(() => /** @type {HTMLElement | null} */ (ref.current?.querySelector(".edit-button"))?.focus());
+		};
+		return html`<article class="question" tabindex="-1" ref=${ref} aria-label=${t("message.you")}>
+			${files.length > 0 && html`<div class="files">${files.map((file) => html`<${Attachment} key=${file.id} message=${file} />`)}</div>`}
+			${
+				isEdited
+					? html`<${Editor} text=${message.content} onClose=${close} onSend=${(/** @type {string} */ text) => attempt(() => conversation.edit(message.id, text)).then((ok) => ok && setEdited(false))} />`
+					: html`<div class="bubble" dir="auto">${message.content}</div>`
+			}
+			${
+				!isEdited &&
+				html`<div class="message-actions">
+					<${Siblings} message=${message} conversation=${conversation} />
+					<${IconButton} icon="edit" class="edit-button" label=${t("message.edit")} disabled=${conversation.isBusy.value} onClick=${() => setEdited(true)} />
+					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(message.content)} />
+					<time datetime=${message.created_at}>${time(message.created_at)}</time>
+				</div>`
+			}
+		</article>`;
+	},
+);
+
+/** @param {{ text: string, onClose: () => void, onSend: (text: string) => void }} props */
+function Editor({ text: original, onClose, onSend }) {
+	const [text, setText] = useState(original);
+	const ref = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+	useLayoutEffect(() => {
+		const box = ref.current;
+		box?.focus();
+		box?.setSelectionRange(box.value.length, box.value.length);
+	}, []);
+	/** @param {KeyboardEvent} event */
+	const onKeyDown = (event) => {
+		if (event.key === "Escape") onClose();
+		else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+			event.preventDefault();
+			if (text.trim()) onSend(text);
+		}
+	};
+	return html`<div class="editor">
+		<textarea ref=${ref} dir="auto" aria-label=${t("message.edit.label")} value=${text} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} onKeyDown=${onKeyDown}></textarea>
+		<div class="actions">
+			<${Button} onClick=${onClose}>${t("cancel")}<//>
+			<${Button} kind="primary" disabled=${!text.trim()} onClick=${() => onSend(text)}>${t("message.edit.send")}<//>
+		</div>
+	</div>`;
+}
+
+/** A file that somebody attached, or that a tool made. @param {{ message: import("../app/api.js").Message }} props */
+export function Attachment({ message }) {
+	const { file } = message;
+	if (!file) return html`<span class="attachment gone"><${Icon} name="document" />${t("message.fileGone")}</span>`;
+	const address = `/api/v1/files/${file.id}/content/`;
+	if (file.mime_type.startsWith("image/"))
+		return html`<a class="picture" href=${`${address}?inline=1`} target="_blank" rel="noopener"><img src=${`${address}?inline=1`} alt=${file.name} loading="lazy" /></a>`;
+	if (file.mime_type.startsWith("audio/"))
+		return html`<figure class="sound"><figcaption>${file.name}</figcaption><audio controls preload="metadata" src=${address} aria-label=${file.name}></audio></figure>`;
+	return html`<a class="attachment" href=${address} download=${file.name}><${Icon} name="document" /><span class="name">${file.name}</span><span class="dim">${size(file.size)}</span></a>`;
+}
+
+export const Answer = memo(
+	/** @param {{ entry: AnswerEntry, around: Around }} props */
+	function Answer({ entry, around }) {
+		const { conversation, onCite, onWhy } = around;
+		const { live, parts, passages, author, turnId, messages } = entry;
+		const text = textOf(entry);
+		const isSilent = live && !live.waiting.length && !parts.some((part) => part.kind === "text" && part.isGrowing && (part.text || part.reasoning)) && !live.calls.size;
+		const cited = passages.filter((passage) => text.includes(`[${passage.number}]`));
+		const said = messages.filter((message) => message.role === "assistant").at(-1);
+		return html`<article class=${`answer ${live ? "live" : ""}`} tabindex="-1" aria-label=${t("message.assistant", { name: author || t("message.someAssistant") })} aria-busy=${live ? "true" : "false"}>
+			<p class="author" aria-hidden="true"><span class="drop"></span>${author || t("message.someAssistant")}</p>
+			${parts.map((part) => {
+				if (part.kind === "call") return html`<${ToolCard} key=${part.key} call=${part.call} conversation=${conversation} />`;
+				if (part.kind === "file") return html`<${Attachment} key=${part.key} message=${part.message} />`;
+				return html`<div key=${part.key} class="said">
+					${part.reasoning && html`<${Reasoning} text=${part.reasoning} isGrowing=${part.isGrowing && !part.text} />`}
+					${part.text && html`<${Markdown} text=${part.text} passages=${passages} isGrowing=${part.isGrowing} onCite=${onCite} />`}
+				</div>`;
+			})}
+			${isSilent && html`<p class="pending"><span class="dots" aria-hidden="true"></span>${t(live.isStopping ? "answer.stopping" : "answer.thinking")}</p>`}
+			${live?.isLost && html`<p class="lost">${t("answer.lost")}</p>`}
+			${cited.length > 0 && !live && html`<${Sources} passages=${cited} onCite=${onCite} />`}
+			${
+				!live &&
+				html`<div class="message-actions">
+					${messages[0] && html`<${Siblings} message=${messages[0]} conversation=${conversation} />`}
+					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(text)} />
+					<${IconButton} icon="retry" label=${t("message.regenerate")} disabled=${conversation.isBusy.value} onClick=${() => attempt(() => conversation.regenerate(messages[0].id))} />
+					${said && html`<${Thumbs} message=${said} conversation=${conversation} />`}
+					${turnId && html`<${IconButton} icon="info" label=${t("message.why")} onClick=${() => onWhy(turnId)} />`}
+					${messages[0] && html`<time datetime=${messages[0].created_at}>${time(messages[0].created_at)}</time>`}
+				</div>`
+			}
+		</article>`;
+	},
+);
+
+/** What the model thought, folded. @param {{ text: string, isGrowing: boolean }} props */
+const Reasoning = ({ text, isGrowing }) => html`<details class="reasoning">
+	<summary>${isGrowing && html`<span class="dots" aria-hidden="true"></span>`}${t(isGrowing ? "answer.reasoning.live" : "answer.reasoning")}</summary>
+	<div class="reasoning-text" dir="auto">${text}</div>
+</details>`;
+
+/** @param {{ passages: any[], onCite: (passage: any) => void }} props */
+const Sources = ({ passages, onCite }) => html`<details class="sources">
+	<summary>${t("answer.sources")} <span class="count">${passages.length}</span></summary>
+	<ol>
+		${passages
+			.sort((a, b) => a.number - b.number)
+			.map(
+				(passage) => html`<li value=${passage.number} key=${passage.number}>
+					<button type="button" class="link" onClick=${() => onCite(passage)}>${passage.document.name}</button>
+					${passage.page ? html` <span class="dim">${t("answer.page", { page: passage.page })}</span>` : ""}
+				</li>`,
+			)}
+	</ol>
+</details>`;
+
+/** @param {{ entry: { message: import("../app/api.js").Message } }} props */
+export const Note = ({ entry: { message } }) => html`<aside class="aside" tabindex="-1">
+	${message.role === "file" ? html`<${Attachment} message=${message} />` : html`<span class="dim">${t("message.system")}</span> <span dir="auto">${message.content}</span>`}
+</aside>`;

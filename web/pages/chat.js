@@ -1,0 +1,211 @@
+/* A chat, new or old: its messages, and where the next one is written. */
+import { useComputed } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { areLoaded, assistantOf, assistants, loadAssistants, makeUsual, usual } from "../app/assistants.js";
+import { ApiError, newKey } from "../app/api.js";
+import { changeChat, createChat, nameOf } from "../app/chats.js";
+import { conversationOf, shown } from "../app/conversation.js";
+import { entriesOf, textOf } from "../app/entries.js";
+import { html } from "../app/html.js";
+import { t } from "../app/i18n.js";
+import { loadMarkdown } from "../app/markdown.js";
+import { navigate } from "../app/router.js";
+import { me } from "../app/session.js";
+import { addShortcut } from "../app/shortcuts.js";
+import { markdown } from "../shared/markdown.js";
+import { Composer } from "../components/composer.js";
+import { Answer, Attachment, Note, Question } from "../components/messages.js";
+import { PassageDialog } from "../components/passage.js";
+import { Rename } from "../components/sidebar.js";
+import { Timeline } from "../components/timeline.js";
+import { attempt, Button, copyText, Failure, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { WhyDialog } from "../components/why.js";
+
+/** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
+export function Page({ params, query }) {
+	useEffect(() => {
+		// Soon needed, and large: while nobody waits for it.
+		const timer = setTimeout(loadMarkdown, 300);
+		return () => clearTimeout(timer);
+	}, []);
+	return params.id ? html`<${OldChat} key=${params.id} id=${params.id} message=${query.get("message") ?? ""} />` : html`<${NewChat} />`;
+}
+
+/** @param {{ chosen: import("../app/api.js").Assistant | undefined, onChoose: (id: string) => void }} props */
+function AssistantMenu({ chosen, onChoose }) {
+	return html`<${Menu}
+		class="assistant-menu"
+		label=${t("chat.choose")}
+		items=${assistants.value.map((each) => ({ label: each.name, isChecked: each.id === chosen?.id, onSelect: () => onChoose(each.id) }))}
+	><span class="drop"></span><span class="unseen">${t("chat.assistant")}: </span><span class="assistant-name">${chosen?.name ?? t("chat.choose")}</span><svg class="icon small" viewBox="0 0 24 24" aria-hidden="true"><path d="M6 9l6 6 6-6" /></svg><//>`;
+}
+
+function NewChat() {
+	const [chosen, setChosen] = useState("");
+	const [isStarting, setStarting] = useState(false);
+	const [given, setGiven] = useState(/** @type {{ text: string } | null} */ (null));
+	const key = useMemo(newKey, []);
+	const assistant = assistantOf(chosen) ?? usual();
+	const name = me.value?.name.split(" ")[0];
+	useTitle(t("chat.new"));
+	useEffect(() => {
+		shown.value = "";
+		document.getElementById("composer")?.focus();
+	}, []);
+	/** @param {string} text @param {{ assistantId: string | null, files: import("../app/api.js").StoredFile[] }} how */
+	const send = async (text, { assistantId, files }) => {
+		if (!areLoaded.value) await attempt(loadAssistants);
+		const asked = assistantId ?? (assistantOf(chosen) ?? usual())?.id ?? null;
+		if (!asked) {
+			note(t("composer.noOne"), true);
+			return setGiven({ text });
+		}
+		setStarting(true);
+		try {
+			const chat = await createChat(asked, key);
+			makeUsual(asked);
+			conversationOf(chat.id).ask(text, { files });
+			navigate(`/chats/${chat.id}`, { isQuiet: true });
+		} catch (error) {
+			if (!(error instanceof ApiError)) throw error;
+			note(wordsOf(error), true);
+			setGiven({ text });
+			setStarting(false);
+		}
+	};
+	return html`<main class="chat new" id="content" tabindex="-1">
+		<header class="chat-head"><${AssistantMenu} chosen=${assistant} onChoose=${(/** @type {string} */ id) => (setChosen(id), makeUsual(id))} /></header>
+		<div class="greeting">
+			<h1>${name ? t("chat.greeting.named", { name }) : t("chat.greeting")}</h1>
+			${assistant?.description && html`<${Described} text=${assistant.description} />`}
+			${areLoaded.value && !assistants.value.length && html`<p>${t("chat.noAssistants")}</p>`}
+		</div>
+		<${Composer} draft="new" asks=${assistant?.name ?? ""} isBusy=${isStarting} onStop=${() => {}} onSend=${send} given=${given} />
+	</main>`;
+}
+
+/** What an assistant says of itself: a few words of Markdown. @param {{ text: string }} props */
+function Described({ text }) {
+	const ref = useRef(/** @type {HTMLElement | null} */ (null));
+	useLayoutEffect(() => ref.current?.replaceChildren(markdown(text)), [text]);
+	return html`<div class="dim described" ref=${ref}></div>`;
+}
+
+/** @param {{ id: string, message: string }} props message: the id of the one to go to, or "" */
+function OldChat({ id, message }) {
+	const conversation = conversationOf(id);
+	const [passage, setPassage] = useState(/** @type {any} */ (null));
+	const [why, setWhy] = useState("");
+	const [isRenamed, setRenamed] = useState(false);
+	const [given, setGiven] = useState(/** @type {{ text: string } | null} */ (null));
+	const around = useMemo(() => ({ conversation, onCite: setPassage, onWhy: setWhy }), [conversation]);
+	const entries = useStable(useComputed(() => entriesOf(conversation.messages.value, conversation.live.value)).value);
+	const draw = useMemo(
+		() => (/** @type {import("../app/entries.js").Entry} */ entry) =>
+			entry.kind === "question"
+				? html`<${Question} entry=${entry} around=${around} />`
+				: entry.kind === "answer"
+					? html`<${Answer} entry=${entry} around=${around} />`
+					: html`<${Note} entry=${entry} />`,
+		[around],
+	);
+	const isReady = conversation.state.value === "ready";
+	const [isBack, setBack] = useState(false);
+	useEffect(() => {
+		setBack(false);
+		if (message && isReady) attempt(async () => setBack(await conversation.loadBackTo(message)));
+	}, [message, isReady]);
+	const target = isBack ? entries.find((entry) => (entry.kind === "answer" ? entry.messages.some((/** @type {any} */ each) => each.id === message) : entry.message.id === message))?.key : undefined;
+	const { chat } = conversation;
+	useTitle(chat ? nameOf(chat) : t("chat.title"));
+	useEffect(() => {
+		shown.value = id;
+		document.getElementById("composer")?.focus();
+		const ends = [
+			addShortcut({
+				keys: "Mod+Shift+C",
+				label: "shortcuts.copy",
+				act: () => {
+					const last = entriesOf(conversation.messages.value, null).findLast((entry) => entry.kind === "answer");
+					if (last?.kind === "answer") copyText(textOf(last));
+				},
+			}),
+			addShortcut({ keys: "Mod+Shift+Backspace", label: "shortcuts.stop", act: () => conversation.stop() }),
+		];
+		return () => ends.forEach((end) => end());
+	}, [id]);
+	const state = conversation.state.value;
+	if (state === "missing")
+		return html`<main class="plain-page" id="content" tabindex="-1"><h1>${t("chat.missing.title")}</h1><p>${t("chat.missing.text")}</p><p><a class="button primary" href="/">${t("notFound.home")}</a></p></main>`;
+	const { pending, failure } = conversation;
+	const assistant = assistantOf(chat?.assistant_id);
+	const withdraw = () => {
+		const text = conversation.withdraw()?.content;
+		if (text) setGiven({ text });
+	};
+	return html`<main class="chat" id="content" tabindex="-1">
+		<header class="chat-head">
+			<h1 class="chat-name" dir="auto"><button type="button" title=${t("chats.rename")} onClick=${() => chat && setRenamed(true)}>${chat ? nameOf(chat) : ""}</button></h1>
+			<${AssistantMenu} chosen=${assistant} onChoose=${(/** @type {string} */ to) => attempt(() => changeChat(id, { assistant_id: to }))} />
+		</header>
+		${state === "failed" && html`<${Failure} error=${new Error(t("chat.failed"))} onAgain=${() => conversation.load()} />`}
+		${state === "loading" && html`<div class="timeline-box"><${Waiting} /></div>`}
+		${
+			state === "ready" &&
+			html`<${Timeline} id=${id} target=${target} entries=${entries} draw=${draw} hasOlder=${conversation.previous.value !== null} onOlder=${() => attempt(() => conversation.loadOlder())}>
+				${pending.value && html`<${Unsent} pending=${pending.value} onAgain=${() => pending.value && conversation.send(pending.value)} onEdit=${withdraw} />`}
+				${failure.value && !conversation.isBusy.value && html`<${TurnFailure} failure=${failure.value} conversation=${conversation} />`}
+			<//>`
+		}
+		<${Composer}
+			draft=${id} asks=${assistant?.name ?? ""} given=${given}
+			isBusy=${conversation.isBusy.value} isStopping=${conversation.live.value?.isStopping}
+			onStop=${() => attempt(() => conversation.stop())}
+			onSend=${(/** @type {string} */ text, /** @type {any} */ how) => conversation.ask(text, how)}
+		/>
+		${passage && html`<${PassageDialog} passage=${passage} onClose=${() => setPassage(null)} />`}
+		${why && html`<${WhyDialog} turnId=${why} onClose=${() => setWhy("")} />`}
+		${isRenamed && chat && html`<${Rename} chat=${chat} onClose=${() => setRenamed(false)} />`}
+	</main>`;
+}
+
+/** A question that the server has not confirmed. @param {{ pending: import("../app/conversation.js").Pending, onAgain: () => void, onEdit: () => void }} props */
+const Unsent = ({ pending, onAgain, onEdit }) => html`<article class="question unsent" aria-label=${t("message.you")} tabindex="-1">
+	${pending.files.length > 0 && html`<div class="files">${pending.files.map((file) => html`<${Attachment} key=${file.id} message=${/** @type {any} */ ({ file })} />`)}</div>`}
+	<div class="bubble" dir="auto">${pending.content}</div>
+	${
+		pending.error &&
+		html`<div class="failure" role="alert">
+			<p>${wordsOf(pending.error)}</p>
+			<${Button} kind="quiet" onClick=${onEdit}>${t("message.edit")}<//><${Button} kind="quiet" icon="retry" onClick=${onAgain}>${t("again")}<//>
+		</div>`
+	}
+</article>`;
+
+/** @param {{ failure: NonNullable<import("../app/conversation.js").Conversation["failure"]["value"]>, conversation: import("../app/conversation.js").Conversation }} props */
+const TurnFailure = ({ failure, conversation }) => html`<div class="failure turn" role="alert">
+	<p>${failure.message}</p>
+	${failure.questionId && html`<${Button} kind="quiet" icon="retry" onClick=${() => attempt(() => conversation.regenerate(/** @type {string} */ (failure.questionId)))}>${t("answer.retry")}<//>`}
+</div>`;
+
+/** The entries, those that have not changed being the same objects as before, so that they are not drawn again. @param {import("../app/entries.js").Entry[]} entries */
+function useStable(entries) {
+	const kept = useMemo(() => new Map(), []);
+	return entries.map((entry) => {
+		const before = kept.get(entry.key);
+		const isSame = before && isUnchanged(before, entry);
+		if (!isSame) kept.set(entry.key, entry);
+		return isSame ? before : entry;
+	});
+}
+
+/** @param {any} a @param {any} b */
+function isUnchanged(a, b) {
+	if (a.kind !== b.kind || a.live || b.live) return false;
+	const [old, now] = [a.messages ?? [a.message, ...(a.files ?? [])], b.messages ?? [b.message, ...(b.files ?? [])]];
+	return old.length === now.length && old.every((/** @type {any} */ message, /** @type {number} */ i) => isSameRow(message, now[i]));
+}
+
+/** @param {any} a @param {any} b */
+const isSameRow = (a, b) =>
+	a === b || (a.id === b.id && a.updated_at === b.updated_at && a.content === b.content && String(a.sibling_ids) === String(b.sibling_ids) && a.feedback?.updated_at === b.feedback?.updated_at && a.file?.id === b.file?.id);

@@ -1,0 +1,45 @@
+import { useState } from "preact/hooks";
+import { post } from "../app/api.js";
+import { html } from "../app/html.js";
+import { t } from "../app/i18n.js";
+import { tokenOf } from "../app/invitations.js";
+import { navigate } from "../app/router.js";
+import { load, me, state, switchOrganization } from "../app/session.js";
+import { OpenPage } from "../components/open-page.js";
+import { Button, Failure, Field, note } from "../components/ui.js";
+
+/** @param {{ params: Record<string, string> }} props */
+export function Page({ params }) {
+	const isTyped = params.token === "enter";
+	const [typed, setTyped] = useState("");
+	const [error, setError] = useState(/** @type {unknown} */ (null));
+	const token = isTyped ? tokenOf(typed) : params.token;
+	/** @param {boolean} isAccepted */
+	const answer = async (isAccepted) => {
+		setError(null);
+		try {
+			const joined = await post(`invitations/${isAccepted ? "accept" : "decline"}/`, { token });
+			await load();
+			if (!isAccepted) {
+				note(t("invitation.declined"));
+				return navigate("/", { replace: true });
+			}
+			const organization = joined.organization_id ?? joined.organization?.id ?? joined.id;
+			await switchOrganization(organization);
+		} catch (why) {
+			setError(why);
+		}
+	};
+	if (state.value !== "in")
+		return html`<${OpenPage} title=${t("invitation.title")}>
+			<p>${t("invitation.text")} ${t("invitation.signIn")}</p>
+			<p class="actions"><a class="button" href=${`/sign-in?next=${encodeURIComponent(`/invitation/${params.token}`)}`}>${t("signIn.do")}</a><a class="button primary" href=${`/sign-up?invitation=${encodeURIComponent(params.token)}`}>${t("signUp.title")}</a></p>
+		<//>`;
+	return html`<${OpenPage} title=${t("invitation.title")}>
+		${isTyped ? html`<${Field} label=${t("signUp.invitation")} value=${typed} onValue=${setTyped} autocomplete="off" data-focus="" />` : html`<p>${t("invitation.text")}</p>`}
+		<p class="dim">${t("invitation.as", { email: me.value?.email ?? "" })}</p>
+		${Boolean(error) && html`<${Failure} error=${error} />`}
+		<p class="actions"><${Button} disabled=${!token} onClick=${() => answer(false)}>${t("invitation.decline")}<//><${Button} kind="primary" disabled=${!token} onClick=${() => answer(true)}>${t("invitation.accept")}<//></p>
+		<p><a href="/">${t("back")}</a></p>
+	<//>`;
+}
