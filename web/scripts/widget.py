@@ -13,15 +13,17 @@ TARGET = WEB.parent / "public_api" / "static" / "amber-widget.js"
 
 def assemble() -> str:
     source = (WEB / "widget" / "amber-widget.js").read_text()
-    return re.sub(r"^\t/\*= (\S+) \*/\n", lambda found: _inline(WEB / found[1]), source, flags=re.M)
+    return re.sub(
+        r"^\t/\*= (\S+) \*/\n", lambda found: _inline(WEB / found[1]), source, flags=re.MULTILINE
+    )
 
 
 def _inline(module: Path) -> str:
-    code = re.sub(r"^[ \t]*/\*\*.*?\*/\n", "", module.read_text(), flags=re.M | re.S)
+    code = re.sub(r"^[ \t]*/\*\*.*?\*/\n", "", module.read_text(), flags=re.MULTILINE | re.DOTALL)
     code = re.sub(r"/\*\* @type \{.*?\} \*/ ?\(((?:[^()]|\([^()]*\))*)\)", r"\1", code)
     code = re.sub(r"/\*\* @type \{.*?\} \*/ ?", "", code)
-    code = re.sub(r"^import .*\n\n?", "", code, flags=re.M)
-    code = re.sub(r"^export ", "", code, flags=re.M)
+    code = re.sub(r"^import .*\n\n?", "", code, flags=re.MULTILINE)
+    code = re.sub(r"^export ", "", code, flags=re.MULTILINE)
     return "".join(f"\t{line}\n" if line else "\n" for line in code.strip().splitlines())
 
 
