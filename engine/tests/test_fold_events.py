@@ -62,7 +62,7 @@ def thought(text: str, *, step: int = 1) -> ReasoningDelta:
 
 
 def test_reasoning_stands_beside_the_text_until_its_step_is_stored():
-    events = [thought("H"), thought("m."), delta("Yes"), thought("So", step=2)]
+    events: list[Event] = [thought("H"), thought("m."), delta("Yes"), thought("So", step=2)]
     assert fold(events).reasoning == {1: "Hm.", 2: "So"}
     stored = MessageStored(**HEAD, step=1, message={"id": "m", "role": "tool_call"})
     assert fold([*events, stored]).reasoning == {2: "So"}
