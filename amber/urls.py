@@ -17,7 +17,6 @@ handler500 = "amber.lib.rest.api.handler500"
 admin.autodiscover()
 
 urlpatterns = [
-    *page_urls(),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
@@ -35,4 +34,5 @@ urlpatterns = [
     path("tools/connected", ConnectedView.as_view(), name="tool-connected"),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    *page_urls(),  # last: what no page of the server's own has
 ]
