@@ -41,37 +41,39 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 		box.scrollTop = box.scrollHeight;
 		lastTop.current = box.scrollTop;
 	};
-	useLayoutEffect(() => {
-		isAtEnd.current = true;
-		toEnd();
-		// What is put in above, or drawn there, must not move what is read.
-		const stay = () => {
-			const box = scroller.current;
-			// The person scrolled in this very moment.
-			if (box && Math.abs(box.scrollTop - lastTop.current) > 2) remember();
-			const kept = anchor.current;
-			if (isAtEnd.current) return toEnd();
-			const element = kept && box?.querySelector(`[data-entry="${CSS.escape(kept.key)}"]`);
-			if (!box || !element) return;
-			box.scrollTop += element.getBoundingClientRect().top - kept.top;
-			lastTop.current = box.scrollTop;
-		};
-		const observer = new ResizeObserver(stay);
-		if (content.current) observer.observe(content.current);
-		if (scroller.current) observer.observe(scroller.current);
-		return () => observer.disconnect();
-	}, [id]);
-	const remember = () => {
+	// What is put in above, or drawn there, must not move what is read; what the person scrolled meanwhile counts.
+	const settle = () => {
 		const box = scroller.current;
 		if (!box) return;
+		const scrolled = box.scrollTop - lastTop.current;
+		const isScrolled = Math.abs(scrolled) > 2;
+		if (isAtEnd.current && !isScrolled) return toEnd();
+		const kept = anchor.current;
+		const element = kept && box.querySelector(`[data-entry="${CSS.escape(kept.key)}"]`);
+		if (element) box.scrollTop += element.getBoundingClientRect().top - kept.top + scrolled;
 		lastTop.current = box.scrollTop;
+		if (isScrolled || !element) remember(box);
+		if (hasOlder && box.scrollTop < NEAR_START_PIXELS) onOlder();
+	};
+	const latest = useRef(settle);
+	latest.current = settle;
+	/** @param {HTMLElement} box */
+	const remember = (box) => {
 		isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PIXELS;
 		setShowsEnd(isAtEnd.current);
 		const top = box.getBoundingClientRect().top;
 		const first = [...box.querySelectorAll("[data-entry]")].find((each) => each.getBoundingClientRect().bottom > top);
 		anchor.current = first ? { key: first.getAttribute("data-entry") ?? "", top: first.getBoundingClientRect().top } : null;
-		if (hasOlder && box.scrollTop < NEAR_START_PIXELS) onOlder();
 	};
+	useLayoutEffect(() => {
+		isAtEnd.current = true;
+		anchor.current = null;
+		toEnd();
+		const observer = new ResizeObserver(() => latest.current());
+		if (content.current) observer.observe(content.current);
+		if (scroller.current) observer.observe(scroller.current);
+		return () => observer.disconnect();
+	}, [id]);
 	// A page that does not fill what is near cannot be scrolled to its beginning.
 	useEffect(() => {
 		if (scroller.current && hasOlder && scroller.current.scrollTop < NEAR_START_PIXELS) onOlder();
@@ -89,7 +91,7 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 		jump(/** @type {HTMLElement} */ (scroller.current), event.key.toLowerCase() === "j" ? 1 : -1);
 	};
 	return html`<div class="timeline-box">
-		<div class="timeline" ref=${scroller} onScroll=${remember} onKeyDown=${onKeyDown} tabindex="0" role="log" aria-live="off" aria-label=${t("chat.log")}>
+		<div class="timeline" ref=${scroller} onScroll=${settle} onKeyDown=${onKeyDown} tabindex="0" role="log" aria-live="off" aria-label=${t("chat.log")}>
 			<div class="timeline-content" ref=${content}>
 				${hasOlder && html`<p class="older"><button type="button" class="link" onClick=${onOlder}>${t("chat.showOlder")}</button></p>`}
 				${stretches.map((stretch) => html`<${Stretch} key=${stretch.key} entries=${stretch.entries} draw=${draw} root=${scroller} isKept=${stretch === stretches.at(-1) || stretch.entries.some((entry) => entry.key === target)} />`)}
