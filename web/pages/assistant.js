@@ -174,7 +174,7 @@ function TryOut({ onSave, isNew, id, isChanged }) {
 		try {
 			const history = said.map(({ role, content }) => ({ role, content }));
 			const turn = await post(`assistants/${assistant.id}/try/`, { content: question, history });
-			const state = { messages: /** @type {any[]} */ ([]), text: /** @type {Record<string, string>} */ ({}), tool: "" };
+			const state = { messages: /** @type {any[]} */ ([]), text: /** @type {Record<string, string>} */ ({}), reasoning: /** @type {Record<string, string>} */ ({}), tool: "" };
 			const last = await follow(streamUntil(stop.current.signal), turn.id, (each) => (fold(state, each), setGrowing(textOf(state))), () => {});
 			const content = textOf(state);
 			const passages = state.messages.flatMap((each) => each.citations ?? []);
