@@ -17,6 +17,8 @@ handler500 = "amber.lib.rest.api.handler500"
 admin.autodiscover()
 
 urlpatterns = [
+    # Before the page, whose addresses begin alike.
+    path("tools/connected", ConnectedView.as_view(), name="tool-connected"),
     *page_urls(),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
@@ -32,7 +34,6 @@ urlpatterns = [
     path("api/v1/", include("chats.urls")),
     path("api/v1/", include("operations.urls")),
     path("", include("public_api.urls")),
-    path("tools/connected", ConnectedView.as_view(), name="tool-connected"),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
 ]
