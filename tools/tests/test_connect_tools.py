@@ -223,8 +223,8 @@ def test_a_stored_key_does_not_go_to_another_server_by_way_of_oauth(alice, bob, 
     grant = api(alice).put(f"{place}grants/{group.pk}/", {"right": "edit"})
     assert grant.status_code == 200, grant.content
     settings.AMBER_TOOL_ALLOWED_HOSTS = [*settings.AMBER_TOOL_ALLOWED_HOSTS, "localhost"]
-    theirs = {"discovery_url": f"http://localhost:{service.port}/mcp"}
-    oauth = {"options": {"auth": {"type": "oauth", "client_id": "theirs"}}}
+    theirs: dict[str, Any] = {"discovery_url": f"http://localhost:{service.port}/mcp"}
+    oauth: dict[str, Any] = {"options": {"auth": {"type": "oauth", "client_id": "theirs"}}}
     for changes in (oauth | theirs, oauth):
         refused = api(bob).patch(place, changes)
         assert refused.status_code == 400, refused.content
