@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from amber.lib.database.tenant import across_tenants
 from amber.lib.workers.leases import StopReason
+from assistants.models import Assistant
 from chats.messages.turn_messages import messages_of_turn, shown_entries_of_turn
 from chats.models import ChatMessage, Turn, TurnStatus
+from chats.running.writer import TurnWriter
 from chats.services import start_stateless_turn
 from chats.streaming.stored_state import _read_state
 from chats.tests.event_streams import stream_of
@@ -138,6 +141,23 @@ def test_hidden_thoughts_go_with_their_assistant(alice, bob, new_model):
     stateless = Turn.objects.get(pk=stateless.pk)
     assert "I thought of" not in str(shown_entries_of_turn(stateless))
     assert messages_of_turn(stateless)[-1]["content"]
+
+
+def test_thoughts_stay_hidden_whose_assistant_is_deleted_meanwhile(alice, new_model, monkeypatch):
+    new_model("fake-deepseek")
+    turn = ask(alice, "fake-deepseek", LOOP, hide_reasoning=True)
+    store = TurnWriter.store_reply
+
+    def delete_and_store(self: TurnWriter, reply: Any, seq: int) -> None:
+        with across_tenants():
+            Assistant.objects.all().delete()
+        store(self, reply, seq)
+
+    monkeypatch.setattr(TurnWriter, "store_reply", delete_and_store)
+    assert run(turn) == TurnStatus.COMPLETED, turn.error
+    exported = api(alice).get(of_chat(turn.chat, "export/")).content.decode()
+    assert "tool_call" in exported
+    assert "I thought of" not in exported
 
 
 def test_a_chat_that_is_exported_and_imported_shows_it_still(alice, new_model):
