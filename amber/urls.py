@@ -17,9 +17,6 @@ handler500 = "amber.lib.rest.api.handler500"
 admin.autodiscover()
 
 urlpatterns = [
-    # Before the page, whose addresses begin alike.
-    path("tools/connected", ConnectedView.as_view(), name="tool-connected"),
-    *page_urls(),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
@@ -34,6 +31,8 @@ urlpatterns = [
     path("api/v1/", include("chats.urls")),
     path("api/v1/", include("operations.urls")),
     path("", include("public_api.urls")),
+    path("tools/connected", ConnectedView.as_view(), name="tool-connected"),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    *page_urls(),  # last: what no page of the server's own has
 ]

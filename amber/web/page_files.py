@@ -36,9 +36,7 @@ BARE_NAMES: Final = {
 }
 """What modules import by a package's name, as the type checker knows it."""
 
-_STATIC_IMPORT = re.compile(
-    r"""(?:^|[;}\s])(?:import|export)\s*(?:[\w$*{][^"';]*?from\s*)?["']([^"']+)["']"""
-)
+_STATIC_IMPORT = re.compile(r"""\b(?:from|import)\s?["']([^"'\n]+)["']""")
 _CSS_ADDRESS = re.compile(
     r"""(?P<comma>,?)url\(["']?(?!data:)(?P<file>[^)"']+)["']?\)(?P<form>\s*format\([^)]*\))?"""
 )

@@ -25,10 +25,11 @@ from bench.stand import ROOT
 
 def measures() -> dict[str, Callable[[QualityOptions], Sequence[Table]]]:
     """Return what can be measured, by name. Imported late: these modules have models."""
-    from bench.quality import chats, libraries, memories
+    from bench.quality import chats, libraries, memories, over_rest
 
     return {
         "chats": chats.measure,
+        "rest": over_rest.measure,
         "libraries": libraries.measure,
         "memories": memories.measure,
     }

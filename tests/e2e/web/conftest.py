@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 Visit = Callable[..., Visitor]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
+    """One for each module: while Playwright runs, its thread has an event loop, and Django refuses queries."""
     if reason := why_there_is_none():
         pytest.skip(reason)
     with chromium() as running:
