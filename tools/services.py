@@ -26,7 +26,13 @@ from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
 from tools.connections.connected import function_names
 from tools.connections.inspection import discover
 from tools.connections.places import place_for
-from tools.connections.refreshing import check_key_stays, discovery_columns, question_of, refresh
+from tools.connections.refreshing import (
+    check_key_is_not_reused,
+    check_key_stays,
+    discovery_columns,
+    question_of,
+    refresh,
+)
 from tools.connections.sources import source_of
 from tools.connections.tokens import NOT_CONNECTED, uses_oauth
 from tools.keys import encrypt_api_key
@@ -97,7 +103,12 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
         wanted.options = _validate_options(wanted, changes["options"])
     if "api_key" in changes:
         encrypt_api_key(wanted, changes["api_key"])
+    keeps_key = "api_key" not in changes
+    if keeps_key and uses_oauth(wanted) != uses_oauth(tool):
+        check_key_is_not_reused(tool)
     if uses_oauth(wanted) and _leads_elsewhere(tool, wanted):
+        if keeps_key:
+            check_key_stays(tool, question_of(wanted), tool.data)
         wanted.oauth_sealed = ""
         _await_connection(wanted)
     elif document or _leads_elsewhere(tool, wanted):
@@ -106,7 +117,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
             tool,
             wanted,
             document=document or _kept_document(wanted),
-            keeps_key="api_key" not in changes,
+            keeps_key=keeps_key,
         )
     if "options" in changes:
         _check_named(wanted)

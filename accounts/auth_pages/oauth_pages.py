@@ -139,7 +139,10 @@ class ConsentView(BoundedBodyMixin, views.AuthorizationView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)
         place = urlsplit(self._request_info["redirect_uri"])
-        return context | {"returns_to": place.hostname or place.scheme}
+        # What stands behind an app's scheme is the app's own choice, and may look like a site.
+        is_web = place.scheme in ("http", "https")
+        returns_to = place.hostname if is_web else f"an app on this device ({place.scheme}:)"
+        return context | {"returns_to": returns_to}
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
         """Let the form's answer lead back to the application, which browsers hold to the policy."""

@@ -112,6 +112,17 @@ def tokens_for(persona: Persona, client_id: str, **answer: str) -> dict[str, Any
     return told
 
 
+def test_an_app_cannot_pass_for_a_site(alice):
+    """Behind an app's scheme may stand any name of a host, and the app is what gets the code."""
+    place = "evil-app://accounts.example.com/callback"
+    app = str(register(redirect_uris=[place]).json()["client_id"])
+    page = browser_of(alice).get("/identity/o/authorize", asked(app, redirect_uri=place))
+    assert page.status_code == 200, page.content
+    told = page.content.decode()
+    assert "<strong>an app on this device (evil-app:)</strong>" in told
+    assert "accounts.example.com" not in told.split("<form")[0]
+
+
 def ping(token: str) -> Any:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     return Browser().post(

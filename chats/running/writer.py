@@ -8,6 +8,7 @@ also if it was cancelled while the commit ran.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -85,6 +86,7 @@ class TurnWriter:
         self.files: ResultFiles | None = None
         self._passages: Iterable[dict[str, Any]] = ()
         self._sender = ""
+        self._hides_reasoning = turn.assistant is not None and turn.assistant.hide_reasoning
 
     def expect_answer(
         self, prepared: PreparedRequest, embedded: Sequence[tuple[EmbeddingModel, Usage]]
@@ -145,6 +147,8 @@ class TurnWriter:
             usage, estimated = self.account.usage_of(reply.usage, reply.text, reply.reasoning)
             self.account.settle(turn, usage, estimated=estimated, reply=reply)
             turn.first_token_at = turn.first_token_at or _first_token_at(reply)
+            if self._hides_reasoning and turn.assistant_id is None:  # deleted meanwhile
+                reply = replace(reply, reasoning="", provider_fields={})
             stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
             if reply.calls:
                 self.refused = self.account.renew_reservation(turn, reply, usage)

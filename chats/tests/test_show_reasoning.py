@@ -2,14 +2,20 @@
 the assistant says so. The fake provider thinks in every way of `tests.fake_habits`.
 """
 
+from typing import Any
+
 import pytest
 
+from amber.lib.database.tenant import across_tenants
 from amber.lib.workers.leases import StopReason
-from chats.messages.turn_messages import messages_of_turn
+from assistants.models import Assistant
+from chats.messages.turn_messages import messages_of_turn, shown_entries_of_turn
 from chats.models import ChatMessage, Turn, TurnStatus
+from chats.running.writer import TurnWriter
+from chats.services import start_stateless_turn
 from chats.streaming.stored_state import _read_state
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import messages, of_chat
+from chats.tests.rows import messages, new_assistant, new_chat, of_chat
 from chats.tests.runs import (
     ask,
     ask_in,
@@ -114,6 +120,44 @@ def test_an_assistant_hides_it(alice, new_model):
     )
     assert update_assistant.status_code == 200
     assert "I thought of" in client.get(messages(turn.chat)).content.decode()
+
+
+def test_hidden_thoughts_go_with_their_assistant(alice, bob, new_model):
+    """Nothing would say any more that nobody may read them."""
+    new_model("fake-deepseek")
+    assistant = new_assistant(alice, model="fake-deepseek", hide_reasoning=True, shared=True)
+    turn = ask_in(new_chat(bob, assistant=assistant), bob, LOOP)
+    stateless: Any = start_stateless_turn(
+        bob.principal, messages=[{"role": "human", "content": LOOP}], assistant=assistant
+    )
+    for each in (turn, stateless):
+        assert run(each) == TurnStatus.COMPLETED
+    assert "I thought of" in str(stateless.output)
+    assert api(alice).delete(f"/api/v1/assistants/{assistant.pk}/").status_code == 204
+    for address in (messages(turn.chat), of_chat(turn.chat, "export/")):
+        told = api(bob).get(address)
+        assert told.status_code == 200
+        assert "I thought of" not in told.content.decode()
+    stateless = Turn.objects.get(pk=stateless.pk)
+    assert "I thought of" not in str(shown_entries_of_turn(stateless))
+    assert messages_of_turn(stateless)[-1]["content"]
+
+
+def test_thoughts_stay_hidden_whose_assistant_is_deleted_meanwhile(alice, new_model, monkeypatch):
+    new_model("fake-deepseek")
+    turn = ask(alice, "fake-deepseek", LOOP, hide_reasoning=True)
+    store = TurnWriter.store_reply
+
+    def delete_and_store(self: TurnWriter, reply: Any, seq: int) -> None:
+        with across_tenants():
+            Assistant.objects.all().delete()
+        store(self, reply, seq)
+
+    monkeypatch.setattr(TurnWriter, "store_reply", delete_and_store)
+    assert run(turn) == TurnStatus.COMPLETED, turn.error
+    exported = api(alice).get(of_chat(turn.chat, "export/")).content.decode()
+    assert "tool_call" in exported
+    assert "I thought of" not in exported
 
 
 def test_a_chat_that_is_exported_and_imported_shows_it_still(alice, new_model):

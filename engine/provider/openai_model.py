@@ -47,6 +47,7 @@ from engine.provider.model import (
     TextChunk,
 )
 from engine.provider.parameters import (
+    BY_WORDS,
     refused_by_another_name,
     refused_parameter,
     sent_parameters,
@@ -283,9 +284,11 @@ class OpenAIModel:
         key = (self._base_url, self._profile.upstream_id)
         refused = _refused_parameters.setdefault(key, set())
         known = mends = _mends.get(key) or known_mends(*key)
+        dropped: set[str] = set()
         while True:
             messages = mends.apply(request.messages)
-            left_out = frozenset(refused)  # others learn meanwhile
+            dropped |= {name for name, value in self._words(request) if (name, value) in refused}
+            left_out = frozenset({each for each in refused if isinstance(each, str)} | dropped)
             fields = self._fields(replace(request, messages=messages), left_out)
             try:
                 response = await send(client, self._dialect.path, as_json(fields), headers)
@@ -296,7 +299,12 @@ class OpenAIModel:
                 parameter = self._find_refused(error, request, fields)
                 if parameter is None or parameter in left_out:
                     raise
-                refused.add(parameter)
+                dropped.add(parameter)
+                said = dict(self._words(request)).get(parameter)
+                if said is None:
+                    refused.add(parameter)
+                elif len(refused) < _MAX_REFUSED:
+                    refused.add((parameter, said))
                 logger.warning(
                     "parameter_refused", model=self._profile.upstream_id, parameter=parameter
                 )
@@ -304,6 +312,14 @@ class OpenAIModel:
                 if mends != known:
                     _mends[key] = mends
                 return response
+
+    def _words(self, request: ModelRequest) -> list[tuple[str, bytes]]:
+        """Return what the request says by words, of which a model may know some and not others."""
+        rules = self._profile.parameters
+        asked = {**rules.extra, **request.extra, **rules.forced}
+        effort = asked.get("reasoning_effort")  # dialects write it under other names
+        said = {name: asked.get(name, effort) for name in sorted(BY_WORDS)}
+        return [(name, as_json({name: word})) for name, word in said.items() if word is not None]
 
     def _find_refused(
         self, error: ProviderError, request: ModelRequest, fields: Mapping[str, Any]
@@ -335,8 +351,12 @@ class OpenAIModel:
         return fields | {"model": self._profile.upstream_id, "stream": True}
 
 
-_refused_parameters: dict[tuple[str, str], set[str]] = {}
-"""(base URL, upstream id) -> parameters that model refused, learnt by asking once per process."""
+_MAX_REFUSED = 200
+"""What is learnt of one model, as callers choose the words."""
+
+_refused_parameters: dict[tuple[str, str], set[str | tuple[str, bytes]]] = {}
+"""(base URL, upstream id) -> parameters that model refused, learnt by asking once per process; of
+BY_WORDS with the word, lest one caller's odd word be everybody's loss."""
 
 _mends: dict[tuple[str, str], MessageMends] = {}
 """The same -> what its messages go through, learnt in the same way."""

@@ -24,6 +24,9 @@ VENDOR_NUMBERS: Final = frozenset(
     {"top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "thinking_budget"}
 )
 VENDOR_WORDS: Final = frozenset({"reasoning_effort", "verbosity"})
+BY_WORDS: Final = VENDOR_WORDS | {"reasoning", "thinking"}
+"""What a model may take with one word and refuse with another."""
+
 VENDOR: Final = VENDOR_NUMBERS | VENDOR_WORDS
 """What clients of any vendor send and no harm comes of."""
 

@@ -1,9 +1,12 @@
+import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
+from engine.provider import openai_model
 from engine.provider.faults import fault_of_status
-from engine.provider.model import ParameterRules
+from engine.provider.model import ModelProfile, ModelRequest, ParameterRules
 from engine.provider.parameters import refused_parameter, sent_parameters
 
 ASKED = {"temperature": 0.2, "top_k": 5, "stop": ["x"], "max_tokens": 9, "seed": None}
@@ -123,3 +126,26 @@ def test_an_operators_own_parameter_may_be_refused_too() -> None:
 def test_other_faults_refuse_nothing() -> None:
     error = fault_of_status(500, {"error": {"message": "Unsupported parameter: stop"}})
     assert refused_parameter(error, SENT, ParameterRules()) is None
+
+
+def test_a_word_that_one_caller_made_up_is_nobody_elses_loss(monkeypatch: Any) -> None:
+    sent: list[Any] = []
+
+    async def send(client: Any, path: str, body: bytes, headers: Any) -> Any:
+        sent.append(orjson.loads(body).get("reasoning_effort"))
+        if sent[-1] == "enormous":
+            said = "Unsupported value: 'reasoning_effort' does not support 'enormous'."
+            raise fault_of_status(400, {"error": {"message": said, "param": "reasoning_effort"}})
+
+    async def shared_client(*_: Any, **__: Any) -> None: ...
+
+    monkeypatch.setattr(openai_model, "_refused_parameters", {})
+    monkeypatch.setattr(openai_model, "send", send)
+    monkeypatch.setattr(openai_model, "shared_client", shared_client)
+    model = openai_model.OpenAIModel(
+        ModelProfile(upstream_id="thinker"), base_url="https://x.test", api_key=""
+    )
+    for word in ("enormous", "enormous", "high"):
+        extra = {"reasoning_effort": word}
+        asyncio.run(model._open(ModelRequest([{"role": "user", "content": "Hi"}], extra=extra)))
+    assert sent == ["enormous", None, None, "high"]

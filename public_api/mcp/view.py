@@ -47,7 +47,14 @@ def _may_ask(origin: str, request: Request, principal: Principal) -> bool:
     known = {*own, *settings.CORS_ALLOWED_ORIGINS}
     if principal.key is not None:
         known |= set(principal.key.origins)
-    return origin in known or (urlsplit(origin).hostname in _OWN_MACHINE and _is_local(request))
+    return origin in known or (_host_of(origin) in _OWN_MACHINE and _is_local(request))
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).hostname
+    except ValueError:  # no origin of a browser
+        return None
 
 
 _OWN_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})

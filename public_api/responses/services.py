@@ -17,7 +17,7 @@ from accounts.principal import Principal
 from amber.lib.errors import AmberError, Conflict, Invalid, Missing
 from chats.call_services import forget_turn
 from chats.messages import transcript
-from chats.messages.turn_messages import entries_of_turn, open_calls
+from chats.messages.turn_messages import open_calls, shown_entries_of_turn
 from chats.models import ChatMessage, Turn
 from chats.services import cancel_turn
 from engine.provider_fields import brought_fields
@@ -139,7 +139,7 @@ def _said_until(before: Turn | None) -> list[Entry]:
     """Return what the next turn begins with, and keep its images as long as that turn."""
     if before is None:
         return []
-    entries = entries_of(before.input, entries_of_turn(before))
+    entries = entries_of(before.input, shown_entries_of_turn(before))
     kept = timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
     keep_images(
         (entry["file_id"] for entry in entries if "file_id" in entry), timezone.now() + kept
@@ -174,7 +174,7 @@ def _item(caller: Principal, named: Reference) -> RequestMessage:
 
 def _items_of(turn: Turn) -> Iterable[tuple[str, RequestMessage]]:
     client_tools = frozenset(tool["name"] for tool in turn.options.get("tools", ()))
-    answer = show_answer(entries_of_turn(turn), {}, client_tools=client_tools)
+    answer = show_answer(shown_entries_of_turn(turn), {}, client_tools=client_tools)
     yield f"msg_{turn.pk.hex}", RequestMessage(role="assistant", parts=(answer.text,))
     for number, call in enumerate(answer.calls):
         sender = answer.fields.get(SENDER, "")

@@ -309,7 +309,13 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(address, key):
 
 @pytest.mark.parametrize(
     ("origin", "status"),
-    [("https://evil.example", 403), ("null", 403), ("https://page.example", 200), ("", 200)],
+    [
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("http://[", 403),
+        ("https://page.example", 200),
+        ("", 200),
+    ],
 )
 def test_pages_of_other_origins_may_not_ask(address, alice, origin, status):
     secret = alice.new_key(scopes=["mcp"], origins=["https://page.example"])[1]

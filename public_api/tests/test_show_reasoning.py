@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from chats.messages.hidden_fields import SEALED
+from chats.models import Turn
 from chats.tests.rows import new_assistant
 from engine.provider import openai_model
 from engine.provider_fields import REASONING
@@ -195,3 +197,21 @@ def test_reasoning_goes_back_as_an_item_too(client):
     again = client.responses.create(input=asked, store=False, **about)
     assert again.status == "completed"
     assert not openai_model._mends
+
+
+def test_hidden_thoughts_are_never_taken_along_to_another_model(client, alice):
+    """Its turn, and the messages of a chat that it goes on in, are not the hiding assistant's."""
+    new_assistant(alice, model="fake-deepseek", slug="ada", hide_reasoning=True)
+    tools = [{"type": "function", **WEATHER["function"]}]
+    first = client.responses.create(model="assistant:ada", input=THEIR_LOOP, tools=tools)
+    call = next(item for item in first.output if item.type == "function_call")
+    named: Any = [said(THEIR_LOOP), {"type": "item_reference", "id": call.id}]
+    result = output_of(call.call_id)
+    other: Any = {"model": "fake-deepseek", "tools": tools}
+    client.responses.create(input=[*named, result], **other)
+    client.responses.create(input=[result], previous_response_id=first.id, **other)
+    inputs = Turn.objects.exclude(input=None).values_list("input", flat=True)
+    assert len(inputs) == 3
+    assert SEALED in str(list(inputs))
+    assert "I thought of" not in str(list(inputs))
+    assert not openai_model._mends  # the model got its own of it

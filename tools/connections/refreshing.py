@@ -53,6 +53,14 @@ def check_key_stays(tool: Tool, question: InspectionRequest, data: Any) -> None:
         raise DiscoveryError(text, fields={"api_key": [text]})
 
 
+def check_key_is_not_reused(tool: Tool) -> None:
+    """Raise DiscoveryError if the tool has a stored key, since it would serve for something else: a
+    service's key is no client's secret, which goes to an authorization server."""
+    if tool.api_key_sealed:
+        text = "The key was given for another way to sign in. Enter it again."
+        raise DiscoveryError(text, fields={"api_key": [text]})
+
+
 def refresh(tools: Sequence[Tool]) -> None:
     """Ask all services at once and write the outcomes, to the rows and to `tools`."""
     asked: list[tuple[Tool, InspectionRequest]] = []

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from tests.personas import Persona, api
+from amber.lib.ids import new_id
+from tests.personas import Persona, api, new_group
 from tools.connections.connected import functions_of
+from tools.keys import encrypt_api_key
 from tools.models import Tool, ToolCallRecord
 from tools.outgoing.requests import ServiceError
 from tools.protocol import ToolContext
@@ -208,6 +210,30 @@ def test_words_of_strangers_are_no_markup(alice, service):
     made = add(alice, service, name="<b>Sums</b>").json()["id"]
     back = come_back(alice, service.let_in(begin(alice, made).json()["authorization_url"]))
     assert "<b>" not in back.content.decode()
+
+
+def test_a_stored_key_does_not_go_to_another_server_by_way_of_oauth(alice, bob, settings, service):
+    """Whoever may change a shared tool would else read its key where they say that tokens are given."""
+    made = Tool(pk=new_id(), organization_id=alice.organization.pk, user=alice.user, kind="mcp")
+    made.name, made.discovery_url = "Sums", f"{service.root}/mcp"
+    encrypt_api_key(made, "alice's key")
+    made.save(force_insert=True)
+    place = f"{ALL}{made.pk}/"
+    group = new_group("Sums", bob)
+    grant = api(alice).put(f"{place}grants/{group.pk}/", {"right": "edit"})
+    assert grant.status_code == 200, grant.content
+    settings.AMBER_TOOL_ALLOWED_HOSTS = [*settings.AMBER_TOOL_ALLOWED_HOSTS, "localhost"]
+    theirs: dict[str, Any] = {"discovery_url": f"http://localhost:{service.port}/mcp"}
+    oauth: dict[str, Any] = {"options": {"auth": {"type": "oauth", "client_id": "theirs"}}}
+    for changes in (oauth | theirs, oauth):
+        refused = api(bob).patch(place, changes)
+        assert refused.status_code == 400, refused.content
+        assert "api_key" in refused.json()["error"]["fields"]
+    assert api(bob).patch(place, oauth | {"api_key": "bob's own"}).status_code == 200
+    for changes in (theirs, {"options": {}}):  # nor does a client's secret
+        assert "api_key" in api(bob).patch(place, changes).json()["error"]["fields"]
+    assert service.token_requests == []
+    assert api(bob).patch(place, theirs | {"api_key": ""}).status_code == 200
 
 
 # -- What servers say --------------------------------------------------------------------------

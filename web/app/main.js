@@ -112,6 +112,8 @@ function useFocusOnVisit(Page) {
 }
 
 onChange((what) => what === "session" && location.reload());
+// The browser keeps pages for its way back: what somebody saw is not shown to whoever comes after the sign-out.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 await Promise.all([useLocale(), session.load()]);
 document.documentElement.classList.remove("booting");
 render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

@@ -58,6 +58,14 @@ def test_signing_out_leaves_nothing_behind(visit, platform):
     here.page.get_by_role("heading", name="Sign in").wait_for()
 
 
+def test_what_the_browser_kept_for_the_way_back_is_read_anew(visit):
+    here = visit().open()
+    here.composer.wait_for()
+    with here.page.expect_navigation():
+        here.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+    here.composer.wait_for()
+
+
 @pytest.fixture
 def owner(platform: Platform) -> Iterator[Person]:
     with signed_in(platform, new_account(platform, "olive")) as http:
