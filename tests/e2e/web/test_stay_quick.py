@@ -1,5 +1,7 @@
 """Long chats and long answers: no frame takes long, and only what is near is drawn."""
 
+import time
+
 import pytest
 
 from tests.e2e.web.visitor import mark
@@ -35,15 +37,19 @@ def test_what_is_read_does_not_move_when_earlier_messages_come(visit, person):
     here = visit()
     here.open_chat(chat_id)
     here.page.get_by_text("Message number 399").wait_for()
+    # What was read is there before earlier messages come.
+    here.page.route("**/messages/?*", lambda route: (time.sleep(2), route.continue_())[1])
+    drawn = here.page.locator("[data-entry]").count()
     here.page.locator(".timeline").evaluate("(box) => box.scrollTop = 1200")
-    here.page.wait_for_timeout(100)
+    here.page.wait_for_timeout(1_000)
     place = (
         "() => { const box = document.querySelector('.timeline').getBoundingClientRect();"
         " const at = [...document.querySelectorAll('[data-entry]')].find((e) => e.getBoundingClientRect().top > box.top + 100);"
         " return [at.dataset.entry, at.getBoundingClientRect().top]; }"
     )
     entry, top = here.page.evaluate(place)
-    here.page.wait_for_timeout(1_000)
+    here.page.wait_for_timeout(3_000)
+    assert here.page.locator("[data-entry]").count() > drawn, "earlier messages have come"
     moved = here.page.evaluate(
         "(entry) => document.querySelector(`[data-entry='${entry}']`).getBoundingClientRect().top",
         entry,
