@@ -1,10 +1,14 @@
 """Long chats and long answers: no frame takes long, and only what is near is drawn."""
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.web.visitor import mark
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 pytestmark = pytest.mark.e2e
 
@@ -38,7 +42,7 @@ def test_what_is_read_does_not_move_when_earlier_messages_come(visit, person):
     here.open_chat(chat_id)
     here.page.get_by_text("Message number 399").wait_for()
     # What was read is there before earlier messages come.
-    here.page.route("**/messages/?*", lambda route: (time.sleep(2), route.continue_())[1])
+    here.page.route("**/messages/?*", let_through_late)
     drawn = here.page.locator("[data-entry]").count()
     here.page.locator(".timeline").evaluate("(box) => box.scrollTop = 1200")
     here.page.wait_for_timeout(1_000)
@@ -55,6 +59,11 @@ def test_what_is_read_does_not_move_when_earlier_messages_come(visit, person):
         entry,
     )
     assert moved == pytest.approx(top, abs=3)
+
+
+def let_through_late(route: "Route") -> None:
+    time.sleep(2)
+    route.continue_()
 
 
 def test_an_answer_of_64_kb_streams_without_long_frames(visit, person):
