@@ -125,7 +125,7 @@ class Membership(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user_id} in {self.organization_id}: {self.role}"
+        return f"{self.user}: {self.role}"
 
 
 class GroupQuerySet(TenantQuerySet):
@@ -199,7 +199,7 @@ class GroupMember(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user_id} in {self.group_id}"
+        return f"{self.user} in {self.group}"
 
 
 class GrantQuerySet(models.QuerySet[Any]):
@@ -244,7 +244,7 @@ class Grant(TenantRow):
         abstract = True
 
     def __str__(self) -> str:
-        return f"{self.group_id}: {self.right}"
+        return f"{self.group}: {self.right}"
 
 
 class InvitationQuerySet(MemberQuerySet):
@@ -298,7 +298,7 @@ class Invitation(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.email} to {self.organization_id}"
+        return self.email
 
 
 class ApiKeyQuerySet(TenantQuerySet):
@@ -467,7 +467,7 @@ class AuditEvent(TenantRow):
         indexes = [models.Index(fields=["organization", "-created_at"], name="audit_org_time")]
 
     def __str__(self) -> str:
-        return f"{self.organization_id} {self.number}: {self.action}"
+        return f"{self.number}: {self.get_action_display()}"
 
 
 class AuditChain(models.Model):
@@ -485,4 +485,4 @@ class AuditChain(models.Model):
     hash = models.CharField(max_length=64, blank=True, default="")
 
     def __str__(self) -> str:
-        return f"{self.organization_id} {self.number}"
+        return f"{self.number} events of {self.organization}"

@@ -7,6 +7,7 @@ import django_stubs_ext
 import structlog
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
+from django.templatetags.static import static
 
 from amber.lib import environment as env
 from amber.lib.mail.log_redaction import hide_link_keys
@@ -164,7 +165,9 @@ _WEB_APPS = [
     "corsheaders",
 ]
 INSTALLED_APPS = [
-    *([] if _IS_WORKER else ["unfold"]),  # before the admin, whose templates it replaces
+    *(
+        [] if _IS_WORKER else ["unfold", "unfold.contrib.filters"]
+    ),  # before the admin, whose templates it replaces
     "django.contrib.admin.apps.SimpleAdminConfig",  # urls.py discovers: workers need no admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -214,6 +217,8 @@ UNFOLD = {
     "SITE_HEADER": "Amber",
     "SITE_URL": "/api/docs/",
     "LOGIN": {"form": "accounts.auth_pages.admin_login.SignInForm"},
+    "STYLES": [lambda _: static("amber/desk.css")],
+    "SCRIPTS": [lambda _: static("amber/desk.js")],
 }
 ASGI_APPLICATION = "amber.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
@@ -230,6 +235,9 @@ TEMPLATES: list[dict[str, Any]] = [
         },
     }
 ]
+
+# Prices, costs and budgets of money are written with it.
+AMBER_CURRENCY = env.text("AMBER_CURRENCY", "USD")
 
 # -- Postgres and Redis
 # ------------------------------------------------------------------------------

@@ -7,14 +7,16 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from rest_framework.exceptions import ValidationError
-from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 
 from accounts.api.serializers import browser_origin
 from accounts.audit.actors import operator_of
 from amber.lib.errors import Invalid
-from amber.lib.operator_pages import PagedAdmin
+from amber.lib.operator_pages import OperatorStackedInline, OperatorTabularInline, PagedAdmin
+from amber.lib.operator_pages.filters import by_name
 from assistants import services
 from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
@@ -75,11 +77,12 @@ class BindingForm(forms.ModelForm[AssistantTool]):
         return tool
 
 
-class BindingInline(TabularInline):
+class BindingInline(OperatorTabularInline):
     model = AssistantTool
     form = BindingForm
     fields = ("tool", "functions")
-    raw_id_fields: ClassVar[tuple[str, ...]] = ("tool",)
+    autocomplete_fields: ClassVar[tuple[str, ...]] = ("tool",)
+    named_rows: ClassVar[tuple[str, ...]] = ("tool", "assistant")
     extra = 0
 
 
@@ -93,15 +96,16 @@ class AssistantGrantForm(forms.ModelForm[AssistantGrant]):
         return group
 
 
-class AssistantGrantInline(TabularInline):
+class AssistantGrantInline(OperatorTabularInline):
     model = AssistantGrant
     form = AssistantGrantForm
     fields = ("group", "right")
-    raw_id_fields: ClassVar[tuple[str, ...]] = ("group",)
+    autocomplete_fields: ClassVar[tuple[str, ...]] = ("group",)
+    named_rows: ClassVar[tuple[str, ...]] = ("group",)
     extra = 0
 
 
-class ScenePromptInline(StackedInline):
+class ScenePromptInline(OperatorStackedInline):
     model = ScenePrompt
     fields = ("label", "prompt", "examples", "temperature", "top_p")
     extra = 0
@@ -113,17 +117,16 @@ class AssistantAdmin(PagedAdmin):
     inlines = (AssistantGrantInline, BindingInline, ScenePromptInline)
     list_display = (
         "name",
-        "slug",
-        "organization",
-        "user",
         "model",
+        "library",
         "shared",
         "public",
         "total_token_usage",
+        "belongs_to",
     )
-    list_filter = ("shared", "public")
-    list_select_related = ("organization", "user")
-    search_fields = ("name", "slug")
+    list_filter = (by_name(), "shared", "public")
+    list_select_related = ("organization", "user", "library")
+    search_fields = ("name", "slug", "=id", "=organization__slug")
     fields = (
         "organization",
         "user",
@@ -142,7 +145,7 @@ class AssistantAdmin(PagedAdmin):
         "hide_reasoning",
         "total_token_usage",
     )
-    raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
+    autocomplete_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
     readonly_fields = ("total_token_usage",)
     help_texts: ClassVar[dict[str, str]] = {
         "slug": "Programs call it assistant:slug. Unique in the organization.",
@@ -187,13 +190,13 @@ class AssistantAdmin(PagedAdmin):
             was_public=bool(before.get("public")),
         )
 
-    @admin.action(description="Sign out all guests", permissions=["change"])
+    @admin.action(description=_("Sign out all guests"), permissions=["change"])
     def dismiss_guests(self, request: HttpRequest, queryset: QuerySet[Assistant]) -> None:
         for assistant in queryset:
             services.dismiss_guests(assistant)
-        messages.success(request, "Guests of these assistants need a new token.")
+        messages.success(request, gettext("Guests of these assistants need a new token."))
 
-    @action(description="Try it", permissions=["try_it"])
+    @action(description=_("Try it"), permissions=["try_it"])
     def try_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return HttpResponseRedirect(_try_address(object_id) or "..")
 

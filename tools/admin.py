@@ -4,7 +4,7 @@ Read-only except for "Refresh now" and a test call; keys are not shown. The log 
 people wrote.
 """
 
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import orjson
 from django.contrib import admin, messages
@@ -13,6 +13,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
 from accounts.admin import GrantInline
@@ -22,6 +24,14 @@ from accounts.sign_in.applications import root_of
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.json_text import numbers
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.cells import (
+    write_milliseconds,
+    write_name,
+    write_names,
+    write_state,
+)
+from amber.lib.operator_pages.columns import Reference
+from amber.lib.operator_pages.filters import by_name
 from tools.connections.authorizing import (
     begin_connecting,
     end_connecting,
@@ -31,8 +41,14 @@ from tools.connections.refreshing import write_error
 from tools.connections.tokens import uses_oauth
 from tools.connections.trial_form import TrialForm
 from tools.connections.trials import try_function
-from tools.models import Tool, ToolCallRecord, ToolGrant
+from tools.models import Tool, ToolCallRecord, ToolGrant, ToolKind
 from tools.services import refresh_tool
+
+_KINDS: Final = {
+    ToolKind.DISCOVERY: _("Discovery"),
+    ToolKind.OPENAPI: "OpenAPI",
+    ToolKind.MCP: "MCP",
+}
 
 
 class ToolGrantInline(GrantInline):
@@ -43,17 +59,16 @@ class ToolGrantInline(GrantInline):
 class ToolAdmin(ReadOnlyAdmin):
     list_display = (
         "name",
-        "kind",
-        "organization",
-        "user",
-        "shared",
+        "state",
+        "made_of",
         "function_count",
-        "last_error",
+        "shared",
+        "belongs_to",
         "refreshed_at",
     )
-    list_filter = ("kind", "shared")
+    list_filter = (by_name(), "kind", "shared")
     list_select_related = ("organization", "user")
-    search_fields = ("name",)
+    search_fields = ("name", "=id", "=organization__slug")
     inlines = (ToolGrantInline,)
     actions = ("refresh_now",)
     actions_detail = ("try_a_function", "connect")
@@ -61,7 +76,7 @@ class ToolAdmin(ReadOnlyAdmin):
         "organization",
         "user",
         "name",
-        "kind",
+        "made_of",
         "shared",
         "description",
         "discovery_url",
@@ -82,23 +97,31 @@ class ToolAdmin(ReadOnlyAdmin):
         rows: QuerySet[Tool] = super().get_queryset(request)
         return rows.defer("data").annotate(function_count=count)
 
-    @admin.display(description="functions")
+    @admin.display(description=_("state"))
+    def state(self, tool: Tool) -> Any:
+        return write_names(write_state("failing" if tool.last_error else "active"), tool.last_error)
+
+    @admin.display(description=_("kind"), ordering="kind")
+    def made_of(self, tool: Tool) -> Any:
+        return _KINDS[tool.kind]
+
+    @admin.display(description=_("functions"))
     def function_count(self, tool: Any) -> int:
         return tool.function_count or 0
 
-    @admin.display(boolean=True, description="Key")
+    @admin.display(boolean=True, description=_("Key"))
     def has_key(self, tool: Tool) -> bool:
         return bool(tool.api_key_sealed)
 
-    @admin.display(boolean=True, description="Connected by OAuth")
+    @admin.display(boolean=True, description=_("Connected by OAuth"))
     def is_connected(self, tool: Tool) -> bool | None:
         return bool(tool.oauth_sealed) if uses_oauth(tool) else None
 
-    @admin.display
+    @admin.display(description=_("functions"))
     def functions(self, tool: Tool) -> str:
         return numbers.write(tool.data.get("functions", []), option=orjson.OPT_INDENT_2).decode()
 
-    @admin.action(description="Refresh now", permissions=["operate"])
+    @admin.action(description=_("Refresh now"), permissions=["operate"])
     def refresh_now(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:
         for tool in tools:
             try:
@@ -108,13 +131,13 @@ class ToolAdmin(ReadOnlyAdmin):
             if error:
                 messages.error(request, f"{tool.name}: {error}")
             else:
-                messages.success(request, f"{tool.name} was refreshed.")
+                messages.success(request, gettext("%(tool)s was refreshed.") % {"tool": tool.name})
 
-    @action(description="Try a function", permissions=["operate"])
+    @action(description=_("Try a function"), permissions=["operate"])
     def try_a_function(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:tools_tool_call", args=[object_id]))
 
-    @action(description="Connect by OAuth", permissions=["operate"])
+    @action(description=_("Connect by OAuth"), permissions=["operate"])
     def connect(self, request: HttpRequest, object_id: str) -> HttpResponse:
         tool = get_object_or_404(Tool, pk=object_id)
         returns_to = f"{root_of(request)}{reverse('admin:tools_tool_connected')}"
@@ -157,7 +180,7 @@ class ToolAdmin(ReadOnlyAdmin):
                 state=state,
                 code=given.get("code", ""),
                 issuer=given.get("iss", ""),
-                find=lambda _, tool_id: get_object_or_404(Tool, pk=tool_id),
+                find=lambda _principal, tool_id: get_object_or_404(Tool, pk=tool_id),
             )
         except AmberError as refusal:
             messages.error(request, write_error(refusal))
@@ -185,19 +208,48 @@ class ToolAdmin(ReadOnlyAdmin):
 class ToolCallRecordAdmin(ReadOnlyAdmin):
     list_display = (
         "created_at",
-        "tool",
-        "function",
-        "outcome",
+        "state",
+        "tool_and_function",
+        "duration",
         "http_status",
-        "latency_ms",
-        "detail",
         "is_test",
-        "organization",
-        "user",
+        "belongs_to",
     )
-    list_filter = ("outcome", "is_test")
+    list_filter = (by_name(), "outcome", "is_test")
     list_select_related = ("tool", "organization", "user")
     search_fields = ("=tool__id", "=turn_id", "=call_id")
+    references: ClassVar[dict[str, Reference]] = {
+        "assistant_id": "assistants.Assistant",
+        "turn_id": "chats.Turn",
+    }
+    shows_seconds = True
+    fields = (
+        "tool",
+        "function",
+        "organization",
+        "user",
+        "assistant_id",
+        "turn_id",
+        "outcome",
+        "http_status",
+        "duration",
+        "detail",
+        "is_test",
+        "call_id",
+        "created_at",
+    )
+
+    @admin.display(description=_("outcome"), ordering="outcome")
+    def state(self, call: ToolCallRecord) -> Any:
+        return write_names(write_state(call.outcome), call.detail)
+
+    @admin.display(description=_("tool"))
+    def tool_and_function(self, call: ToolCallRecord) -> Any:
+        return write_names(write_name(call.tool), call.function)
+
+    @admin.display(description=_("took"), ordering="latency_ms")
+    def duration(self, call: ToolCallRecord) -> str:
+        return write_milliseconds(call.latency_ms)
 
 
 def _as_admin(request: HttpRequest, tool: Tool) -> Principal:
