@@ -256,7 +256,7 @@ class OrganizationGroupAdmin(PagedAdmin):
     list_display = ("name", "organization", "description", "created_at")
     list_filter = (by_name(),)
     list_select_related = ("organization",)
-    search_fields = ("name", "organization__name", "organization__slug")
+    search_fields = ("name", "=id", "organization__name", "organization__slug")
     fields = ("organization", "name", "description")
     autocomplete_fields = ("organization",)
     inlines = (GroupMemberInline,)
@@ -362,7 +362,7 @@ class InvitationAdmin(ReadOnlyAdmin):
     )
     list_filter = (by_name(), "role")
     list_select_related = ("organization", "invited_by")
-    search_fields = ("email", "organization__name")
+    search_fields = ("email", "=id", "organization__name")
     exclude = ("token_sha256",)
 
     @admin.display(description=_("state"))
@@ -409,7 +409,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     )
     list_filter = (by_name(), "actor_kind", "action")
     list_select_related = ("organization",)
-    search_fields = ("=organization__slug", "=actor_user_id", "=target_id")
+    search_fields = ("=id", "=organization__slug", "=actor_user_id", "=target_id")
     shows_seconds = True
     references: ClassVar[dict[str, Reference]] = {
         "actor_user_id": "accounts.User",

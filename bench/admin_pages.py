@@ -7,6 +7,7 @@ the figures are the page's, templates and database client included, Postgres' ow
 """
 
 import argparse
+import logging
 import statistics
 import time
 from collections.abc import Iterator
@@ -54,6 +55,7 @@ def _pages(options: argparse.Namespace) -> Iterator[tuple[Any, str]]:
     furnish(organizations=options.organizations, rows=options.rows)
     client = Client(SERVER_NAME="localhost")
     client.force_login(User.objects.create_superuser("operator@example.com"))
+    logging.disable(logging.WARNING)  # each page that nobody may add rows by
     yield client, reverse("admin:index")
     first = Organization.objects.get(slug="org-0")
     for model in admin.site._registry:

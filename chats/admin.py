@@ -40,7 +40,7 @@ from chats.context.manifest import without_texts
 from chats.models import Chat, ChatOwner, Feedback, Turn
 from chats.streaming.stream_view import event_stream
 
-_BEGUN_BY: Final = {
+_ORIGINS: Final = {
     ChatOwner.USER: _("A person"),
     ChatOwner.API: _("An API key"),
     ChatOwner.GUEST: _("A guest"),
@@ -53,7 +53,7 @@ class ChatAdmin(ReadOnlyAdmin):
         "title",
         "belongs_to",
         "assistant",
-        "begun_by",
+        "origin",
         "created_at",
         "updated_at",
         "expired_at",
@@ -83,8 +83,8 @@ class ChatAdmin(ReadOnlyAdmin):
         return str(chat)
 
     @admin.display(description=_("begun by"), ordering="owner")
-    def begun_by(self, chat: Chat) -> Any:
-        return _BEGUN_BY[chat.owner]
+    def origin(self, chat: Chat) -> Any:
+        return _ORIGINS[chat.owner]
 
     @admin.display(description=_("messages"))
     def message_count(self, chat: Chat) -> int:
@@ -103,7 +103,7 @@ class FeedbackAdmin(ReadOnlyAdmin):
         "reason",
         "assistant",
         "chat",
-        "given_by",
+        "giver",
     )
     list_filter = (by_name(), "value", "reason")
     list_select_related = ("organization", "assistant", "user", "chat__user")
@@ -127,7 +127,7 @@ class FeedbackAdmin(ReadOnlyAdmin):
         return rows.annotate(comment_chars=Length("comment"))  # type: ignore[no-any-return]
 
     @admin.display(description=_("user"))
-    def given_by(self, feedback: Feedback) -> Any:
+    def giver(self, feedback: Feedback) -> Any:
         return write_person(feedback.user, feedback.chat.guest_id, feedback.organization)
 
     @admin.display(description=_("characters of the comment"))

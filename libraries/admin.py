@@ -86,7 +86,7 @@ class LibraryAdmin(ReadOnlyAdmin):
         "documents",
         "chunk_count",
         "shared",
-        "embedded_with",
+        "models_in_use",
         "belongs_to",
     )
     list_filter = (by_name(), "shared")
@@ -123,7 +123,7 @@ class LibraryAdmin(ReadOnlyAdmin):
         return format_html_join(", ", "{} {}", said) or NOTHING
 
     @admin.display(description=_("embedded with"))
-    def embedded_with(self, library: Library) -> Any:
+    def models_in_use(self, library: Library) -> Any:
         new = library.next_embedding_model
         now = write_name(library.embedding_model)
         return write_names(now, gettext("changing to %(model)s") % {"model": new}) if new else now

@@ -128,7 +128,7 @@ class ProviderAdmin(OperatorAdmin):
 
     form = ProviderForm
     list_display = ("name", "preset", "base_url", "has_key", "updated_at")
-    search_fields = ("name", "base_url")
+    search_fields = ("name", "base_url", "=id")
     actions_detail: ClassVar[list[str]] = ["upstream_models", "test"]
 
     @admin.display(boolean=True, description=_("Key"))
@@ -226,7 +226,7 @@ class LanguageModelAdmin(OperatorAdmin):
     )
     list_filter = ("enabled", "vision")
     list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id")
+    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default", "default_vision")
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
@@ -270,7 +270,7 @@ class LanguageModelAdmin(OperatorAdmin):
 class EmbeddingModelAdmin(OperatorAdmin):
     list_display = ("alias", "state", "provider", "upstream_id", "dimensions", "default")
     list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id")
+    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default",)
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
@@ -299,7 +299,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
 
     list_display = (
         "created_at",
-        "ended",
+        "outcome_badge",
         "kind",
         "model",
         "belongs_to",
@@ -309,7 +309,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
     )
     list_filter = (by_name(), "kind", "estimated")
     list_select_related = ("organization", "user")
-    search_fields = ("=turn_id", "=user__email", "=organization__slug", "=model")
+    search_fields = ("=id", "=turn_id", "=user__email", "=organization__slug", "=model")
     references: ClassVar[dict[str, Reference]] = {
         "api_key_id": "accounts.ApiKey",
         "assistant_id": "assistants.Assistant",
@@ -326,7 +326,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
         "turn_id",
         "kind",
         "model",
-        "ended",
+        "outcome_badge",
         "prompt_tokens",
         "cached_tokens",
         "completion_tokens",
@@ -339,7 +339,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
     actions_list: ClassVar[list[str]] = ["by_day"]
 
     @admin.display(description=_("outcome"), ordering="outcome")
-    def ended(self, record: UsageRecord) -> Any:
+    def outcome_badge(self, record: UsageRecord) -> Any:
         """Show how the call ended; what is no state is an error's code."""
         return write_state(record.outcome, otherwise=Tone.BAD)
 
@@ -399,10 +399,10 @@ class BudgetAdmin(OperatorAdmin):
     """Lets operators change a budget's limit, but never whom it is for."""
 
     form = BudgetForm
-    list_display = ("of_whom", "limited_to", "used", "period", "organization")
+    list_display = ("of_whom", "limit_in_unit", "used_amount", "period", "organization")
     list_filter = (by_name(), "scope", "unit", "period")
     list_select_related = ("organization",)
-    search_fields = ("organization__name", "=organization__slug", "=subject")
+    search_fields = ("organization__name", "=organization__slug", "=subject", "=id")
     autocomplete_fields: ClassVar[tuple[str, ...]] = ("organization",)
     references: ClassVar[dict[str, Reference]] = {
         "subject": lambda budget: _MODELS_OF_SCOPES.get(budget.scope, ""),
@@ -437,11 +437,11 @@ class BudgetAdmin(OperatorAdmin):
         return write_names(named or f"…{budget.subject[-6:]}", scope)
 
     @admin.display(description=_("limit"), ordering="limit")
-    def limited_to(self, budget: Budget) -> str:
+    def limit_in_unit(self, budget: Budget) -> str:
         return _in_unit(budget, budget.limit)
 
     @admin.display(description=_("used in this period"))
-    def used(self, budget: Any) -> str:
+    def used_amount(self, budget: Any) -> str:
         if budget.used_now is None:
             return NOTHING
         share = budget.used_now / budget.limit if budget.limit else 1

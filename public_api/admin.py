@@ -29,7 +29,7 @@ class WebhookAdmin(ReadOnlyAdmin):
     )
     list_filter = (by_name(), "whole_organization")
     list_select_related = ("organization", "user")
-    search_fields = ("name", "url")
+    search_fields = ("name", "url", "=id")
     fields = (
         "name",
         "url",
@@ -73,7 +73,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     )
     list_filter = (by_name(), "status", "event")
     list_select_related = ("webhook", "organization")
-    search_fields = ("=turn_id",)
+    search_fields = ("=id", "=turn_id")
     references: ClassVar[dict[str, Reference]] = {"turn_id": "chats.Turn"}
     shows_seconds = True
     fields = (

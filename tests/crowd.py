@@ -5,7 +5,7 @@ writes rows past the services: nothing is enqueued, and what it made is no histo
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeVar
@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 from allauth.account.models import EmailAddress
 from allauth.idp.oidc.models import Client, Token
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
-from django.apps import apps
 from django.utils import timezone
 
 from accounts.audit_actions import AuditAction
@@ -303,7 +302,7 @@ class _Office:
         status = _turn_round(TurnStatus, index)
         code = next(iter(WORDS_OF_ERRORS))
         failed = {"code": code, "message": WORDS_OF_ERRORS[code]}
-        asked = self.now - timedelta(seconds=90 * index)
+        asked = timezone.now()
         turn = _keep(
             Turn(
                 chat=chat,
@@ -420,8 +419,3 @@ def _turn_round(choices: Iterable[Any], index: int) -> Any:
 
 def _slug(words: str) -> str:
     return words.lower().replace(" ", "-")
-
-
-def models_with_rows() -> Iterator[type[Any]]:
-    """Yield the models that `furnish` fills."""
-    yield from (model for model in apps.get_models() if model._base_manager.exists())

@@ -217,7 +217,7 @@ class ToolCallRecordAdmin(ReadOnlyAdmin):
     )
     list_filter = (by_name(), "outcome", "is_test")
     list_select_related = ("tool", "organization", "user")
-    search_fields = ("=tool__id", "=turn_id", "=call_id")
+    search_fields = ("=id", "=tool__id", "=turn_id", "=call_id")
     references: ClassVar[dict[str, Reference]] = {
         "assistant_id": "assistants.Assistant",
         "turn_id": "chats.Turn",

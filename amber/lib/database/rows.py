@@ -21,12 +21,12 @@ class Row(models.Model):
 
 def minute_of(moment: datetime | None) -> str:
     """Return a time as the names of rows have it that nobody named."""
-    return _written(moment, "%Y-%m-%d %H:%M")
+    return _write_moment(moment, "%Y-%m-%d %H:%M")
 
 
 def second_of(moment: datetime | None) -> str:
-    return _written(moment, "%Y-%m-%d %H:%M:%S")
+    return _write_moment(moment, "%Y-%m-%d %H:%M:%S")
 
 
-def _written(moment: datetime | None, form: str) -> str:
+def _write_moment(moment: datetime | None, form: str) -> str:
     return timezone.template_localtime(moment).strftime(form) if moment else "now"

@@ -21,8 +21,8 @@ from django.db import transaction
 from django.db.models import DecimalField, Model
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _l
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.views import ChangeList
 
@@ -131,12 +131,12 @@ class _Columns:
         fixed = {getattr(each, "__name__", each): each for each in readonly}
         is_fixed = obj is not None and not self.has_change_permission(request, obj)  # type: ignore[attr-defined]
 
-        def shown(name: Any) -> Any:
+        def place(name: Any) -> Any:
             if isinstance(name, list | tuple):
-                return tuple(map(shown, name))
+                return tuple(map(place, name))
             return self.columns_of_form([name])[0] if is_fixed else fixed.get(name, name)
 
-        return [(title, {**each, "fields": [*map(shown, each["fields"])]}) for title, each in sets]
+        return [(title, {**each, "fields": [*map(place, each["fields"])]}) for title, each in sets]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Ask for fractions without the zeros that the column's places would end in."""
@@ -210,8 +210,8 @@ class OperatorAdmin(_Columns, ModelAdmin):
     def search_help_text(self) -> str:
         """Name the searched fields, as in "Search by id, user email"."""
         names = (name.lstrip("=").replace("__", " ") for name in self.search_fields)
-        listed = ", ".join(name.replace("_", " ") for name in names)
-        return _("Search by %(names)s") % {"names": listed}
+        listed = ", ".join(gettext(name.replace("_", " ")) for name in names)
+        return gettext("Search by %(names)s") % {"names": listed}
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -259,7 +259,7 @@ class PagedAdmin(OperatorAdmin):
     paginator = CappedPaginator
     show_full_result_count = False
 
-    @admin.display(description=_l("owner"))
+    @admin.display(description=_("owner"))
     def belongs_to(self, row: Any) -> SafeString:
         """Name the user, or say that it is a guest's, and the organization."""
         return write_person(row.user, getattr(row, "guest_id", None), row.organization)

@@ -26,53 +26,53 @@ class Tone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateBadge:
     tone: Tone
     label: "_StrPromise | str"
 
 
 STATES: Final = {
     # Work: turns, documents, imports, deliveries.
-    "queued": State(Tone.UNDER_WAY, _("Queued")),
-    "running": State(Tone.UNDER_WAY, _("Running")),
-    "waiting": State(Tone.LOOK, _("Waiting for approval")),
-    "completed": State(Tone.GOOD, _("Completed")),
-    "delivered": State(Tone.GOOD, _("Delivered")),
-    "incomplete": State(Tone.LOOK, _("Incomplete")),
-    "failed": State(Tone.BAD, _("Failed")),
-    "cancelled": State(Tone.QUIET, _("Cancelled")),
+    "queued": StateBadge(Tone.UNDER_WAY, _("Queued")),
+    "running": StateBadge(Tone.UNDER_WAY, _("Running")),
+    "waiting": StateBadge(Tone.LOOK, _("Waiting")),
+    "completed": StateBadge(Tone.GOOD, _("Completed")),
+    "delivered": StateBadge(Tone.GOOD, _("Delivered")),
+    "incomplete": StateBadge(Tone.LOOK, _("Incomplete")),
+    "failed": StateBadge(Tone.BAD, _("Failed")),
+    "cancelled": StateBadge(Tone.QUIET, _("Cancelled")),
     # The last stage of ingestion that a document has finished.
-    "stored": State(Tone.UNDER_WAY, _("Stored")),
-    "parsed": State(Tone.UNDER_WAY, _("Parsed")),
-    "chunked": State(Tone.UNDER_WAY, _("Chunked")),
-    "embedded": State(Tone.UNDER_WAY, _("Embedded")),
-    "ready": State(Tone.GOOD, _("Ready")),
+    "stored": StateBadge(Tone.UNDER_WAY, _("Stored")),
+    "parsed": StateBadge(Tone.UNDER_WAY, _("Parsed")),
+    "chunked": StateBadge(Tone.UNDER_WAY, _("Chunked")),
+    "embedded": StateBadge(Tone.UNDER_WAY, _("Embedded")),
+    "ready": StateBadge(Tone.GOOD, _("Ready")),
     # Calls of tools and providers.
-    "ok": State(Tone.GOOD, _("OK")),
-    "refused": State(Tone.LOOK, _("Refused")),
-    "timeout": State(Tone.BAD, _("Timed out")),
-    "declined": State(Tone.QUIET, _("Declined")),
-    "released": State(Tone.QUIET, _("Released")),
-    "lost": State(Tone.BAD, _("Lost")),
+    "ok": StateBadge(Tone.GOOD, _("OK")),
+    "refused": StateBadge(Tone.LOOK, _("Refused")),
+    "timeout": StateBadge(Tone.BAD, _("Timed out")),
+    "declined": StateBadge(Tone.QUIET, _("Declined")),
+    "released": StateBadge(Tone.QUIET, _("Released")),
+    "lost": StateBadge(Tone.BAD, _("Lost")),
     # What is in force, or not any more.
-    "active": State(Tone.GOOD, _("Active")),
-    "open": State(Tone.UNDER_WAY, _("Open")),
-    "accepted": State(Tone.GOOD, _("Accepted")),
-    "failing": State(Tone.LOOK, _("Failing")),
-    "disabled": State(Tone.QUIET, _("Disabled")),
-    "revoked": State(Tone.QUIET, _("Revoked")),
-    "expired": State(Tone.QUIET, _("Expired")),
-    "deleted": State(Tone.QUIET, _("Deleted")),
-    "verified": State(Tone.GOOD, _("Verified")),
-    "unverified": State(Tone.LOOK, _("Not verified")),
+    "active": StateBadge(Tone.GOOD, _("Active")),
+    "open": StateBadge(Tone.UNDER_WAY, _("Open")),
+    "accepted": StateBadge(Tone.GOOD, _("Accepted")),
+    "failing": StateBadge(Tone.LOOK, _("Failing")),
+    "disabled": StateBadge(Tone.QUIET, _("Disabled")),
+    "revoked": StateBadge(Tone.QUIET, _("Revoked")),
+    "expired": StateBadge(Tone.QUIET, _("Expired")),
+    "deleted": StateBadge(Tone.QUIET, _("Deleted")),
+    "verified": StateBadge(Tone.GOOD, _("Verified")),
+    "unverified": StateBadge(Tone.LOOK, _("Not verified")),
     # What somebody thinks of an answer.
-    "up": State(Tone.GOOD, _("Thumb up")),
-    "down": State(Tone.LOOK, _("Thumb down")),
+    "up": StateBadge(Tone.GOOD, _("Thumb up")),
+    "down": StateBadge(Tone.LOOK, _("Thumb down")),
 }
 """By the value that rows hold, or that a page makes of several columns."""
 
 
-def state_of(value: str, *, otherwise: Tone = Tone.QUIET) -> State:
+def state_of(value: str, *, otherwise: Tone = Tone.QUIET) -> StateBadge:
     """Return a value's state; one that is not in the table is its own label, such as an error's
     code."""
-    return STATES.get(value) or State(otherwise, value.replace("_", " ").capitalize())
+    return STATES.get(value) or StateBadge(otherwise, value.replace("_", " ").capitalize())
