@@ -579,6 +579,18 @@ class TokenAdmin(OperatorAdmin):
         return str(token.client.name)
 
 
+def _name_client(client: Client) -> str:
+    return client.name or str(client.get_type_display())
+
+
+def _name_token(token: Token) -> str:
+    return f"{token.get_type_display()}: {token.user or token.client}"
+
+
+# allauth calls these two by ids, in headings and in questions whether to delete them.
+Client.__str__ = _name_client
+Token.__str__ = _name_token
+
 _adopt(EmailAddress, EmailAddressAdmin)
 _adopt(SocialApp, SocialAppAdmin)
 _adopt(SocialAccount, SocialAccountAdmin)

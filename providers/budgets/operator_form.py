@@ -77,6 +77,11 @@ class BudgetForm(forms.ModelForm[Budget]):
                 field.widget = KnownAutocomplete(reference, admin.site)
                 field.queryset = reference.remote_field.model.objects.all()
 
+    def _get_validation_exclusions(self) -> set[str]:
+        """Compare a new budget with others by its subject, which is in no field of the form."""
+        left_out: set[str] = super()._get_validation_exclusions()
+        return left_out - {"subject", "assistant_id"} if "scope" in self.fields else left_out
+
     def clean(self) -> dict[str, Any]:
         """Make a subject of what was chosen, and refuse what belongs to another organization."""
         given = super().clean() or {}

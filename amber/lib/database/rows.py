@@ -29,4 +29,4 @@ def second_of(moment: datetime | None) -> str:
 
 
 def _write_moment(moment: datetime | None, form: str) -> str:
-    return timezone.template_localtime(moment).strftime(form) if moment else "now"
+    return timezone.localtime(moment).strftime(form) if moment else "now"

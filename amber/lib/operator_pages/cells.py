@@ -99,7 +99,7 @@ def write_moment(moment: datetime | None, *, seconds: bool = False) -> SafeStrin
     """Write a time that sorts by eye; `seconds` where they matter."""
     if moment is None:
         return NOTHING
-    local = timezone.template_localtime(moment)
+    local = timezone.localtime(moment)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         local.isoformat(timespec="seconds"),
