@@ -157,6 +157,7 @@ AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 # without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
 _IS_WORKER = env.text("AMBER_ROLE") == "worker"
 _WEB_APPS = [
+    "django.contrib.humanize",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.headless",
     "drf_spectacular",

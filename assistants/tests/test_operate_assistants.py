@@ -7,6 +7,7 @@ from django.urls import reverse
 from accounts.models import User
 from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
 from tests.personas import new_group
+from tools.calling.registry import builtin_names
 
 PAGES = "/admin/assistants/assistant/"
 
@@ -29,8 +30,9 @@ def form(assistant: Assistant, **fields: object) -> dict[str, object]:
         for inline in ("grants", "bindings", "scene_prompts")
         for name in ("TOTAL_FORMS", "INITIAL_FORMS")
     }
-    body = {"name": assistant.name, "slug": assistant.slug, "model": assistant.model}
-    body["untrusted_calls"] = assistant.untrusted_calls
+    body: dict[str, object] = {"name": assistant.name, "slug": assistant.slug}
+    body["model"] = assistant.model
+    body |= {"untrusted_calls": assistant.untrusted_calls, "builtin_tools": builtin_names()}
     return empty | body | {"user": str(assistant.user_id)} | fields
 
 
@@ -49,17 +51,17 @@ def test_tools_and_scenes_belong_to_the_assistants_organization(
     inlines = {
         "bindings-TOTAL_FORMS": 1,
         "bindings-0-tool": str(tool.pk),
-        "bindings-0-functions": "get,set",
+        "bindings-0-functions": "get\r\nset",
         "scene_prompts-TOTAL_FORMS": 1,
         "scene_prompts-0-label": "Billing",
-        "scene_prompts-0-examples": "Where is my invoice?",
+        "scene_prompts-0-examples": "Where is my invoice?\r\nYes, but when, and how?",
     }
     answer = operator.post(change(assistant), form(assistant, **inlines))
     assert answer.status_code == 302
     binding, scene = AssistantTool.objects.get(), ScenePrompt.objects.get()
     assert binding.organization == scene.organization == bob.organization
     assert (binding.tool, binding.functions) == (tool, ["get", "set"])
-    assert scene.examples == ["Where is my invoice?"]
+    assert scene.examples == ["Where is my invoice?", "Yes, but when, and how?"]
 
 
 def test_groups_are_granted_rights(operator, bob, new_assistant):
@@ -103,7 +105,7 @@ def test_rows_of_another_organization_are_refused(
     [
         ("model", "gone", "No enabled model has this alias."),
         ("slug", "01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00", "A slug must not look like an id."),
-        ("disabled_builtin_tools", "calculate,abacus", "There is no built-in tool named abacus."),
+        ("builtin_tools", ["abacus"], "abacus is not one of the available choices."),
     ],
 )
 def test_a_wrong_field_is_explained(operator, bob, new_assistant, field, value, words):
