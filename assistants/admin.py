@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _l
@@ -53,12 +54,20 @@ class OfOrganization:
         parent: Any = super()
         return parent.formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Read what the rows refer to with them: the form names it without asking again."""
+        parent: Any = super()
+        page: Any = self
+        return parent.get_queryset(request).select_related(*page.autocomplete_fields)
+
 
 class BindingInline(OfOrganization, TabularInline):
     model = AssistantTool
     form = BindingForm
+    verbose_name = _l("connected tool")
+    verbose_name_plural = _l("connected tools")
+    hide_title = True
     fields = ("tool", "functions")
-    list_select_related = ("tool",)
     autocomplete_fields = ("tool",)
     extra = 0
 
@@ -66,6 +75,9 @@ class BindingInline(OfOrganization, TabularInline):
 class AssistantGrantInline(OfOrganization, TabularInline):
     model = AssistantGrant
     form = AssistantGrantForm
+    verbose_name = _l("group that may use or edit it")
+    verbose_name_plural = _l("groups that may use or edit it")
+    hide_title = True
     fields = ("group", "right")
     autocomplete_fields = ("group",)
     extra = 0
@@ -100,8 +112,9 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
         for tab in TABS
     )
     change_form_template = "admin/assistants/assistant_form.html"
+    compressed_fields = False  # beside the conversation there is no place for labels
     autocomplete_fields = ("organization", "user", "library")
-    readonly_fields = ("total_token_usage",)
+    readonly_fields = ("tokens_used",)
     help_texts: ClassVar[dict[str, Any]] = {
         "user": _l("Who made it, and may change it."),
         "slug": _l("Programs call it assistant:slug. Unique in the organization."),
@@ -190,6 +203,10 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
             was_shared=bool(before.get("shared")),
             was_public=bool(before.get("public")),
         )
+
+    @admin.display(description=_l("tokens of all its turns"))
+    def tokens_used(self, assistant: Assistant) -> str:
+        return str(number_format(assistant.total_token_usage, use_l10n=True, force_grouping=True))
 
     @admin.action(description=_l("Sign out all guests"), permissions=["change"])
     def dismiss_guests(self, request: HttpRequest, queryset: QuerySet[Assistant]) -> None:

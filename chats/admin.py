@@ -157,7 +157,8 @@ class TurnAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         texts = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")
-        return super().get_queryset(request).defer(*texts)  # type: ignore[no-any-return]
+        rows: QuerySet[Turn] = super().get_queryset(request).defer(*texts)
+        return rows.select_related("organization", "chat", "user", "assistant")
 
     @admin.display(description="error")
     def error_code(self, turn: Turn) -> str:

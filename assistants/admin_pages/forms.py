@@ -23,7 +23,7 @@ from unfold.widgets import (
 )
 
 from accounts.api.serializers import browser_origin
-from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
+from assistants.models import Assistant, ScenePrompt
 from assistants.slugs import looks_like_id
 from providers.models import AUTO_ALIAS
 from providers.registry import ListedModel, listed_models
@@ -59,11 +59,24 @@ class LinesField(forms.CharField):
 
 
 class OrganizationChoice(AutocompleteSelect):
-    """Offers rows of the assistant's organization as one types; of all while there is none."""
+    """Offers rows of the assistant's organization as one types; of all while there is none.
+
+    `known` are names of rows by id that need not be asked for: those that the form's row came with.
+    """
 
     def __init__(self, *args: Any, assistant_id: UUID | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._assistant_id = assistant_id
+        self.known: dict[str, str] = {}
+
+    def optgroups(self, name: str, value: Any, attrs: Any = None) -> Any:
+        chosen = [str(each) for each in value if each]
+        if not chosen or not set(chosen) <= self.known.keys():
+            return super().optgroups(name, value, attrs)
+        options = [self.create_option(name, pk, self.known[pk], True, 0) for pk in chosen]
+        if not self.is_required:
+            options.insert(0, self.create_option(name, "", "", False, 0))
+        return [(None, options, 0)]
 
     def get_url(self) -> str:
         if self._assistant_id is None:
@@ -80,6 +93,18 @@ class OrganizationChoicesView(AutocompleteJsonView):
         rows: QuerySet[Any] = super().get_queryset()
         by = MEMBERS.get(self.source_field.name, "organization")
         return rows.filter(**{by: self.organization_id})
+
+
+class NamingForm(forms.ModelForm[Any]):
+    """Names what its row refers to without a statement, as far as it was read with the row."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        read = self.instance._state.fields_cache
+        for name, field in self.fields.items():
+            widget = getattr(field.widget, "widget", field.widget)
+            if isinstance(widget, OrganizationChoice) and (row := read.get(name)) is not None:
+                widget.known = {str(row.pk): str(row)}
 
 
 def model_choices(current: str) -> Iterator[tuple[str, str]]:
@@ -112,7 +137,7 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0]
 
 
-class AssistantForm(forms.ModelForm[Assistant]):
+class AssistantForm(NamingForm):
     """Refuses rows of another organization, and values that no turn could use."""
 
     model = forms.ChoiceField(
@@ -184,7 +209,7 @@ class AssistantForm(forms.ModelForm[Assistant]):
         self.instance.disabled_builtin_tools = sorted(known - set(chosen) | gone)
 
 
-class BindingForm(forms.ModelForm[AssistantTool]):
+class BindingForm(NamingForm):
     """Lets choose functions of a tool that is bound already; of a new one all are used."""
 
     functions = LinesField(
@@ -214,7 +239,7 @@ class BindingForm(forms.ModelForm[AssistantTool]):
         return tool
 
 
-class AssistantGrantForm(forms.ModelForm[AssistantGrant]):
+class AssistantGrantForm(NamingForm):
     def clean_group(self) -> Any:
         group = self.cleaned_data["group"]
         # The assistant itself may be new: the row could not read it yet.

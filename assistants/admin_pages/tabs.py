@@ -52,7 +52,7 @@ TABS: Final = (
         ("shared", "public", "public_origins", "guest_files"),
         ("AssistantGrant",),
     ),
-    Tab("quality", _l("Quality"), ("total_token_usage",)),
+    Tab("quality", _l("Quality"), ("tokens_used",)),
 )
 
 

@@ -36,8 +36,7 @@ class SchemaField:
     """One value that a schema describes.
 
     `name` is the property's; empty for the whole and for the items of a list. `choices` are the
-    values of an enum. `rules` are keywords of the schema that limit it, with their values, in its
-    order. `parts` are a group's fields, or the one that describes each item of a list.
+    values of an enum. `rules` are keywords of the schema that limit it, with their values. `parts` are a group's fields, or the one that describes each item of a list.
     """
 
     name: str
@@ -133,9 +132,11 @@ class _Reader:
         self._left -= len(properties)
         required = node.get("required")
         names = set(map(str, required)) if isinstance(required, list) else set()
+        # Postgres keeps no order of names: those that must be given come first.
+        ordered = sorted(properties.items(), key=lambda each: each[0] not in names)
         return FieldKind.GROUP, tuple(
             self.read(name, inner, is_required=name in names, depth=depth + 1, within=within)
-            for name, inner in properties.items()
+            for name, inner in ordered
         )
 
     def _simplify(

@@ -208,6 +208,7 @@
     const response = await fetch(`${words.ask}${exchange.turn}/`).catch(() => null);
     if (response?.ok && !response.redirected) place.innerHTML = await response.text();
     else place.textContent = words.noPictures;
+    log.scrollTop = place.parentElement.offsetTop;
   }
 
   async function submit() {
@@ -217,6 +218,7 @@
     state.classList.remove("try-error");
     const exchange = current = begin(question);
     box.value = "";
+    box.focus();
     ask.disabled = true;
     fresh.hidden = false;
     say(exchange, words.waiting);
