@@ -36,6 +36,7 @@ def test_a_question_takes_along_what_was_said(operator, assistant, enqueued_turn
     turn = Turn.objects.get()
     assert turn.input == {"messages": [*HISTORY, {"role": "human", "content": "And now?"}]}
     assert turn.organization_id == assistant.organization_id
+    assert turn.user is not None
     assert turn.user.email == "operator@example.com"
     assert enqueued_turns == [turn.pk]
     assert not Chat.objects.exists()
