@@ -15,7 +15,6 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
-from amber.lib.database.cached_sql import raw_rows
 from amber.lib.database.plans import with_own_plans
 from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
 from chats.models import MessageBlock
@@ -23,6 +22,7 @@ from engine.context.blocks import Spoken, render
 from engine.context.pieces import (
     FIELDS,
     TOKENS_AT,
+    WHOLE_CHARS,
     WORDS_AT,
     MessagePiece,
     cut_run,
@@ -41,6 +41,7 @@ from engine.context.ranking import (
     worth_showing,
 )
 from engine.context.recall import choose
+from engine.messages import ROLES
 from providers import reranker
 
 if TYPE_CHECKING:
@@ -54,19 +55,25 @@ longer ones they hold what is found; each costs 0.1 ms."""
 NEAREST_BLOCKS: Final = 10
 """Blocks that are ranked because they are near in meaning."""
 
+UNTRUSTED_ROLES: Final = [role for role, facts in ROLES.items() if facts.is_untrusted]
+
 MOST_LEFT_OUT: Final = 20
 """Blocks named as relevant, but left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What of one block is shown: its `pieces`, of these messages, and their relevance, 0 to 1."""
+    """What of one block is shown: its `pieces`, of these messages, and their relevance, 0 to 1.
+
+    `is_untrusted`: one of the messages is what a stranger wrote (a file, a tool's result).
+    """
 
     id: UUID
     block_content: str
     pieces: Mapping[int, MessagePiece]
     message_ids: Sequence[UUID]
     relevance: float
+    is_untrusted: bool = False
 
     @property
     def content(self) -> str:
@@ -148,20 +155,36 @@ def recall(
     chosen: dict[UUID, list[int]] = {}
     for block_id, place in taken:
         chosen.setdefault(block_id, []).append(place)
-    relevances = {key: ranking.evidence.coverage * share for key, share in worth.items()}
-    found = raw_rows(MessageBlock, _SHOWN_SQL, [list(chosen)])
+    relevances = {
+        block_id: ranking.evidence.coverage * max(worth[block_id, place] for place in places)
+        for block_id, places in chosen.items()
+    }
+    shown = {
+        block_id: {place: pieces[block_id][place] for place in sorted(places)}
+        for block_id, places in chosen.items()
+    }
     others = dict.fromkeys(block_id for block_id, _ in left_out if block_id not in chosen)
     return Recall(
         taken=[
-            _as_recalled(
-                row,
-                {place: pieces[row.pk][place] for place in sorted(chosen[row.pk])},
-                max(relevances[row.pk, place] for place in chosen[row.pk]),
-            )
-            for row in found
+            Recalled(pk, content, shown[pk], messages, relevances[pk], is_untrusted)
+            for pk, content, messages, is_untrusted in _read_shown(shown)
         ],
         left_out=list(others)[:MOST_LEFT_OUT],
     )
+
+
+def _read_shown(shown: Mapping[UUID, Mapping[int, MessagePiece]]) -> list[Any]:
+    """Read the blocks that are shown, in order: id, text, the ids of the messages shown, and whether a
+    stranger wrote one of them. One query."""
+    places = {
+        (pk, 0 if piece.end == WHOLE_CHARS else piece.message + 1): None
+        for pk, pieces in shown.items()
+        for piece in pieces.values()
+    }
+    with connection.cursor() as cursor:
+        blocks, numbers = [pk for pk, _ in places], [number for _, number in places]
+        cursor.execute(_SHOWN_SQL, [blocks, numbers, UNTRUSTED_ROLES])
+        return cursor.fetchall()
 
 
 def _rerank(
@@ -205,14 +228,10 @@ def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
     """Return what was shown of a block in an earlier request; without places all of it."""
     known = _pieces_of(row)
     shown = range(len(known)) if places is None else places
-    return _as_recalled(row, {place: known[place] for place in shown if place < len(known)}, 1.0)
-
-
-def _as_recalled(
-    row: MessageBlock, pieces: Mapping[int, MessagePiece], relevance: float
-) -> Recalled:
-    shown = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
-    return Recalled(row.pk, row.full_content, pieces, list(shown), relevance)
+    pieces = {place: known[place] for place in shown if place < len(known)}
+    messages = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
+    told = list(messages) if row.pieces else row.messages
+    return Recalled(row.pk, row.full_content, pieces, told, 1.0)
 
 
 def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
@@ -334,8 +353,20 @@ def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
         return rows
 
 
+# A block that was not cut yet is shown whole, with all of its messages: that is number 0. Roles as one value, so that the statement, and its plan, is the same for any number of them.
 _SHOWN_SQL: Final = """
-SELECT id, full_content, messages, last_position FROM chats_messageblock WHERE id = ANY(%s) ORDER BY last_position
+WITH shown AS (
+    SELECT block, array_agg(number ORDER BY number) AS numbers
+    FROM unnest(%s::uuid[], %s::int[]) AS pieces (block, number) GROUP BY block
+)
+SELECT b.id, b.full_content, told.ids,
+    EXISTS (SELECT FROM chats_chatmessage AS m WHERE m.id = ANY(told.ids) AND m.role = ANY(%s))
+FROM shown JOIN chats_messageblock AS b ON b.id = shown.block
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN 0 = ANY(shown.numbers) THEN b.messages
+        ELSE ARRAY(SELECT b.messages[n] FROM unnest(shown.numbers) AS n) END AS ids
+) AS told
+ORDER BY b.last_position
 """
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"

@@ -24,11 +24,11 @@ from engine.context.pieces import MessagePiece, date_words_of
 from engine.context.ranking import Asked
 from engine.messages import MessageRole
 from engine.text import tokens
-from engine.text.asking_words import ASKING_WORDS
+from engine.text.asking_words import ASKING_WORDS, CHINESE_FUNCTION_CHARACTERS
 from engine.text.dates import asked_kind, find_dates
 from engine.text.lexical import COMMON_WORDS
 
-INDEX_VERSION: Final = 1
+INDEX_VERSION: Final = 2
 """Blocks with a lower one are indexed again in the background: count it up with whatever changes the words
 of a piece."""
 
@@ -117,7 +117,7 @@ def asked_of(question: str, today: date) -> Asked:
         forms.setdefault(first, [first, *others])
         if word in named:
             names.add(first)
-        elif word in dull:
+        elif word in dull or _is_grammar(word):
             weak.add(first)
     return Asked(
         words=list(forms),
@@ -127,6 +127,11 @@ def asked_of(question: str, today: date) -> Asked:
         dates=dates.words[:MAX_DATES],
         kinds=asked_kind(question) if forms else (),
     )
+
+
+def _is_grammar(word: str) -> bool:
+    """Whether it is a pair of Chinese characters that tells nothing."""
+    return len(word) == 2 and not CHINESE_FUNCTION_CHARACTERS.isdisjoint(word)
 
 
 def _names_in(question: str) -> frozenset[str]:
