@@ -16,7 +16,14 @@ from django.db import connection
 from django.utils import timezone
 
 from amber.lib.database.plans import with_own_plans
-from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
+from chats.messages.block_words import (
+    asked_of,
+    count_words,
+    literals_of,
+    places_in,
+    places_of,
+    stored_forms,
+)
 from chats.models import MessageBlock
 from engine.context.blocks import Spoken, render
 from engine.context.pieces import (
@@ -144,26 +151,26 @@ def recall(
     counted from `today`.
     """
     search = PathSearch(chat_id, before_position, vector, model_id)
-    ranking, pieces = _rank(asked_of(question, today or timezone.now().date()), search)
+    ranking, cut = _rank(asked_of(question, today or timezone.now().date()), search)
     if not ranking.scores:
         return Recall()
     if not is_related(ranking.evidence):
         return Recall(is_unrelated=True)
-    worth = _rerank(question, worth_showing(ranking), pieces)
-    costs = {key: pieces[key[0]].tokens_of(key[1]) for key in worth}
+    worth = _rerank(question, worth_showing(ranking), cut)
+    costs = {key: cut[key[0]].tokens_of(key[1]) for key in worth}
     taken, left_out = choose(worth, costs, limit_tokens=limit_tokens)
-    chosen: dict[UUID, list[int]] = {}
-    for block_id, place in taken:
-        chosen.setdefault(block_id, []).append(place)
+    chosen: dict[int, list[int]] = {}
+    for number, place in taken:
+        chosen.setdefault(number, []).append(place)
     relevances = {
-        block_id: ranking.evidence.coverage * max(worth[block_id, place] for place in places)
-        for block_id, places in chosen.items()
+        cut[number].id: ranking.evidence.coverage * max(worth[number, place] for place in places)
+        for number, places in chosen.items()
     }
     shown = {
-        block_id: {place: pieces[block_id][place] for place in sorted(places)}
-        for block_id, places in chosen.items()
+        cut[number].id: {place: cut[number][place] for place in sorted(places)}
+        for number, places in chosen.items()
     }
-    others = dict.fromkeys(block_id for block_id, _ in left_out if block_id not in chosen)
+    others = dict.fromkeys(cut[number].id for number, _ in left_out if number not in chosen)
     return Recall(
         taken=[
             Recalled(pk, content, shown[pk], messages, relevances[pk], is_untrusted)
@@ -188,20 +195,19 @@ def _read_shown(shown: Mapping[UUID, Mapping[int, MessagePiece]]) -> list[Any]:
 
 
 def _rerank(
-    question: str,
-    worth: dict[tuple[UUID, int], float],
-    cut: Mapping[UUID, "CutBlock"],
-) -> dict[tuple[UUID, int], float]:
+    question: str, worth: dict[tuple[int, int], float], cut: Sequence["CutBlock"]
+) -> dict[tuple[int, int], float]:
     """Return the messages in the order of the operator's reranker, if turns may ask it: then one query."""
     if not reranker.may_serve_turns():
         return worth
     first = list(worth)[: reranker.SHOWN]
-    rows = MessageBlock.objects.only("pk", "full_content").in_bulk({pk for pk, _ in first})
-    pieces = {key: cut[key[0]][key[1]] for key in first if key[0] in rows}
-    texts = {
-        key: rows[key[0]].full_content[piece.start : piece.end or None]
-        for key, piece in pieces.items()
-    }
+    ids = {cut[number].id for number, _ in first}
+    rows = MessageBlock.objects.only("pk", "full_content").in_bulk(ids)
+    texts = {}
+    for number, place in first:
+        if row := rows.get(cut[number].id):
+            piece = cut[number][place]
+            texts[number, place] = row.full_content[piece.start : piece.end]
     return {key: worth[key] for key in [*reranker.order_for_turn(question, texts), *worth]}
 
 
@@ -209,15 +215,15 @@ def find_messages(search: PathSearch, query: str, *, today: date, limit: int) ->
     """Return the messages that fit a query best, best first: not one that has none of its words, unless it
     is near in meaning. Two queries."""
     ranking, cut = _rank(asked_of(query, today), search)
-    keys = {block_id for block_id, _ in ranking.scores}
+    keys = {cut[number].id for number, _ in ranking.scores}
     ids = dict(MessageBlock.objects.filter(pk__in=keys).values_list("pk", "messages"))
     ids[search.chat_id] = [UUID(message.id) for message in search.latest]
     found: dict[UUID, FoundMessage] = {}
-    for block_id, place in ranking.scores:
-        pieces = cut[block_id]
+    for number, place in ranking.scores:
+        pieces = cut[number]
         piece = pieces[place]
         begins = next(each.start for each in pieces if each.message == piece.message)
-        message_id = ids[block_id][piece.message]
+        message_id = ids[pieces.id][piece.message]
         found.setdefault(message_id, FoundMessage(message_id, piece.start - begins))
         if len(found) == limit:
             break
@@ -241,9 +247,9 @@ def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
     return [whole]
 
 
-def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], Mapping[UUID, "CutBlock"]]:
-    """Rank the pieces of the blocks that words and vectors find; return those of each block, too. The
-    latest messages are a block with the chat's id."""
+def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["CutBlock"]]:
+    """Rank the pieces of the blocks that words and vectors find, by the numbers of their blocks among those that
+    are returned, too. The latest messages are a block with the chat's id."""
     words = asked.all_words
     values = {
         "chat": search.chat_id,
@@ -256,11 +262,13 @@ def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], Mapping[UUID
         rows = _rows(_WORDS_AND_MEANING_SQL, values)
     else:
         rows = _rows(_WORDS_SQL, values) if words else []
-    cut = {row[0]: _cut_block(row) for row in rows}
+    cut = [_cut_block(row) for row in rows]
     blocks = _found_blocks(rows, cut, asked)
     known = _conversation(blocks, words, *_totals(rows))
     if search.latest:
-        latest, cut[search.chat_id] = _latest_block(search, asked)
+        pieces, places = _cut_latest(search, asked)
+        latest = FoundBlock(len(cut), pieces.lengths, places)
+        cut.append(pieces)
         counts = {
             word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
         }
@@ -274,22 +282,24 @@ def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
     return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
 
 
-def _latest_block(search: PathSearch, asked: Asked) -> tuple[FoundBlock[UUID], "CutBlock"]:
+def _cut_latest(search: PathSearch, asked: Asked) -> tuple["CutBlock", Mapping[str, Sequence[int]]]:
+    """Cut the latest messages as a block is; return the places of the words asked for, too."""
     content = render(search.latest)
-    cut = CutBlock(store_pieces(cut_run(search.latest, count_words)))
+    cut = CutBlock(search.chat_id, store_pieces(cut_run(search.latest, count_words)))
     places = places_of(content, list(cut), search.latest)
     held = {}
     for word in asked.all_words:
         having = {place for form in asked.forms_of(word) for place in places.get(form, ())}
         if having:
             held[word] = sorted(having)
-    return FoundBlock(search.chat_id, cut.lengths, held), cut
+    return cut, held
 
 
 class CutBlock(Sequence[MessagePiece]):
-    """The pieces of a block, made only as they are asked for: hundreds are ranked, a few are shown."""
+    """The pieces of the block `id`, made only as they are asked for: hundreds are ranked, a few are shown."""
 
-    def __init__(self, stored: Sequence[int]) -> None:
+    def __init__(self, pk: UUID, stored: Sequence[int]) -> None:
+        self.id = pk
         self._stored = stored
 
     @property
@@ -308,29 +318,30 @@ class CutBlock(Sequence[MessagePiece]):
 
 
 def _cut_block(row: Sequence[Any]) -> CutBlock:
-    stored, block_tokens, from_at = row[3], row[5], row[6]
+    pk, stored, block_tokens, from_at = row[0], row[3], row[5], row[6]
     if stored:
-        return CutBlock(orjson.loads(f"[{stored[1:-1]}]"))
+        return CutBlock(pk, orjson.loads(f"[{stored[1:-1]}]"))
     whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
-    return CutBlock(store_pieces([whole]))
+    return CutBlock(pk, store_pieces([whole]))
 
 
 def _found_blocks(
-    rows: Sequence[Any], cut: Mapping[UUID, CutBlock], asked: Asked
-) -> list[FoundBlock[UUID]]:
+    rows: Sequence[Any], cut: Sequence[CutBlock], asked: Asked
+) -> list[FoundBlock[int]]:
     blocks = []
+    forms = stored_forms(asked)
     end = -2
-    for pk, first, last, _, search, _, _, near, *_ in rows:
-        lengths = cut[pk].lengths
+    for number, (_, first, last, _, search, _, _, near, *_) in enumerate(rows):
+        lengths = cut[number].lengths
         similarities = near if near and len(near) == len(lengths) else ()
-        places = places_in(search, asked)
-        blocks.append(FoundBlock(pk, lengths, places, first == end + 1, similarities))
+        places = places_in(search, forms)
+        blocks.append(FoundBlock(number, lengths, places, first == end + 1, similarities))
         end = last
     return blocks
 
 
 def _conversation(
-    blocks: Sequence[FoundBlock[UUID]],
+    blocks: Sequence[FoundBlock[int]],
     words: Sequence[str],
     total: int,
     held_by: Mapping[str, int],
