@@ -214,6 +214,8 @@ UNFOLD = {
     "SITE_TITLE": "Amber",
     "SITE_HEADER": "Amber",
     "SITE_URL": "/api/docs/",
+    "DASHBOARD_CALLBACK": "amber.front_page.page.gather",
+    "SIDEBAR": {"navigation": "amber.front_page.navigation.side_bar"},
     "LOGIN": {"form": "accounts.auth_pages.admin_login.SignInForm"},
 }
 ASGI_APPLICATION = "amber.asgi.application"
