@@ -58,6 +58,14 @@ def curl_blocks() -> list[str]:
     return shell_blocks(rest.partition("\n## ")[0])
 
 
+def shown_answer(paragraph: str) -> str:
+    """What README shows of the answer, in the first plain block after this paragraph."""
+    _, _, rest = (ROOT / "README.md").read_text().partition(f"\n{paragraph}")
+    shown = re.search(r"\n```\n(.*?)\n```\n", rest.partition("is:\n")[2], re.DOTALL)
+    assert shown is not None
+    return shown[1]
+
+
 def shell_blocks(text: str) -> list[str]:
     return re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
 
@@ -83,7 +91,7 @@ def run(argv: list[str], environ: dict[str, str]) -> str:
 
 def test_curl_blocks_work_as_pasted(environ):
     said = run_blocks(curl_blocks(), environ)
-    _, who, _, asked, watched, stored, again, library, completed = said
+    _, who, _, asked, watched, stored, again, library, remembered, completed = said
 
     assert '"email":"you@example.com"' in who
     assert '"name":"Demo"' in who
@@ -97,6 +105,8 @@ def test_curl_blocks_work_as_pasted(environ):
     assert '"text_rank":1' in library
     assert '"answer":' in library
     assert "valve on its left side" in library
+    assert '"content":"my dentist is Ana Meyer"' in remembered
+    assert remembered.strip().endswith(shown_answer("Let an assistant remember"))
     assert '"object":"chat.completion"' in completed
     assert "valve on its left side" in completed
 
