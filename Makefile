@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
-.PHONY: run test habits test-mcp test-web web-vendor web-modules check-web web-pictures widget check docs diagrams lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
+.PHONY: run test habits test-mcp test-web web-vendor web-modules check-web web-pictures tour-pictures widget check docs diagrams lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -96,6 +96,9 @@ test-web: browser web-modules  ## The page in Debian's Chromium, against real pr
 
 web-pictures: browser  ## The page's pictures in docs anew
 	WEB_PICTURES=docs $(BIN)/python -m pytest -p tests.services tests/e2e/web/test_take_pictures.py
+
+tour-pictures: browser  ## The pictures of docs/first-assistant.md and of the admin anew
+	$(BIN)/python -m tests.take_pictures docs
 
 browser: installed-dev
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }

@@ -47,6 +47,8 @@ async ([name, source, themeVariables]) => {
   mermaid.initialize({
     startOnLoad: false, theme: "base", themeVariables, fontFamily: "system-ui, sans-serif",
     htmlLabels: false, flowchart: { htmlLabels: false }, deterministicIds: true,
+    sequence: { actorMargin: 12, width: 130, height: 44, messageMargin: 26, diagramMarginX: 4, mirrorActors: false,
+      messageFontSize: 19, actorFontSize: 19, noteFontSize: 17, boxMargin: 6 },
   });
   return (await mermaid.render(name, source)).svg;
 }

@@ -33,7 +33,7 @@ def built(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def site(built, monkeypatch):
-    monkeypatch.setattr(docs_pages, "find_site", lambda var: built)
+    monkeypatch.setattr(docs_pages, "site_to_serve", lambda var: built)
     return Client()
 
 
@@ -60,7 +60,14 @@ def test_every_page_is_served(site, built):
 
 
 def test_nothing_else_is_served(site):
-    for path in ("policy.json", "../mkdocs.yml", "%2e%2e/mkdocs.yml", "nowhere/", "search", "404.html"):
+    for path in (
+        "policy.json",
+        "../mkdocs.yml",
+        "%2e%2e/mkdocs.yml",
+        "nowhere/",
+        "search",
+        "404.html",
+    ):
         assert site.get(f"/docs/{path}").status_code in (301, 404), path
     assert site.post("/docs/").status_code == 405
 
@@ -91,7 +98,9 @@ def test_pages_may_run_what_the_build_listed_and_load_nothing_from_elsewhere(sit
     for expression in json.loads((built / "policy.json").read_text())["script-src"]:
         assert expression in policy
     for page in built.rglob("*.html"):
-        loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', page.read_text())
+        loaded = re.findall(
+            r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', page.read_text()
+        )
         assert not loaded, page
 
 
@@ -103,12 +112,23 @@ def test_search_knows_chinese_words(built):
 
 def test_while_there_is_no_site_a_page_says_so_and_loads_itself_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(place, "site_in_image", lambda: tmp_path / "none")
-    assert place.find_site(tmp_path) is None
-    monkeypatch.setattr(docs_pages, "find_site", lambda var: None)
+    assert place.site_to_serve(tmp_path) is None
+    monkeypatch.setattr(docs_pages, "site_to_serve", lambda var: None)
     answer = Client().get("/docs/budgets/")
     assert answer.status_code == 503
     assert 'http-equiv="refresh"' in answer.content.decode()
     assert answer["Cache-Control"] == "no-store"
+
+
+def test_the_site_of_other_docs_is_served_until_theirs_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(place, "site_in_image", lambda: tmp_path / "none")
+    for name in ("0123", ".draft-1", "no-site"):
+        (tmp_path / "docs" / name).mkdir(parents=True)
+    for name in ("0123", ".draft-1"):
+        (tmp_path / "docs" / name / "policy.json").touch()
+    assert place.site_to_serve(tmp_path) == tmp_path / "docs" / "0123"
+    place.site_in_var(tmp_path).mkdir()
+    assert place.site_to_serve(tmp_path) == place.site_in_var(tmp_path)
 
 
 def test_a_change_of_the_docs_asks_for_another_site(tmp_path, monkeypatch):
@@ -132,7 +152,9 @@ def test_the_introduction_of_the_api_leads_to_pages_of_the_site(site):
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
 def test_every_diagram_has_its_pictures(page):
     """`make diagrams` draws those that are missing here."""
-    drawn = {diagram.name: is_drawn(diagram) for diagram in diagrams_of(page.read_text(), page.stem)}
+    drawn = {
+        diagram.name: is_drawn(diagram) for diagram in diagrams_of(page.read_text(), page.stem)
+    }
     assert all(drawn.values()), drawn
 
 

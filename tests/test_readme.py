@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from amber.processes import wait_until
 from tests.test_up import Up, manage
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,6 +110,30 @@ def test_curl_blocks_work_as_pasted(environ):
     assert remembered.strip().endswith(shown_answer("Let an assistant remember"))
     assert '"object":"chat.completion"' in completed
     assert "valve on its left side" in completed
+
+
+def test_the_first_assistant_is_made_as_its_page_says(environ):
+    blocks = shell_blocks((ROOT / "docs/first-assistant.md").read_text())
+
+    _, _, answered, published = run_blocks(blocks, environ)
+
+    assert "valve on its left side" in answered
+    assert '"public":true' in published
+    line = published.strip().splitlines()[-1]
+    assert re.search(
+        r'<script src="http[^"]+" data-assistant="[0-9a-f-]{36}" async></script>', line
+    )
+
+
+def test_the_docs_are_served_soon_after_the_start(environ):
+    address = f"http://127.0.0.1:{environ['AMBER_PORT']}/docs/first-assistant/"
+
+    def are_there() -> bool:
+        code = run(["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", address], environ)
+        assert code in ("200", "503"), code
+        return code == "200"
+
+    assert wait_until(are_there, timeout_seconds=120)
 
 
 def test_examples_answer_and_resume(environ):

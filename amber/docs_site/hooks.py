@@ -16,7 +16,9 @@ from amber.docs_site.place import OTHER_PAGES, ROOT
 
 ICON: Final = ROOT / "web" / "styles" / "icon.svg"
 
-_LINK: Final = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s#]*)(?P<anchor>#[^)\s]*)?\)")
+_LINK: Final = re.compile(
+    r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s#]*)(?P<anchor>#[^)\s]*)?\)"
+)
 _FENCE: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _HTML_ADDRESS: Final = re.compile(r"(?P<name>\b(?:src|srcset)=\")(?P<to>[^\":]+)")
 _CHINESE: Final = re.compile(r"[\u3400-\u9fff]+")

@@ -41,6 +41,19 @@ def find_site(var: Path) -> Path | None:
     return next((site for site in (site_in_image(), site_in_var(var)) if site.is_dir()), None)
 
 
+def site_to_serve(var: Path) -> Path | None:
+    """Return the site of these docs, or the newest of other docs while theirs is not built."""
+    return find_site(var) or max(_sites_in(var), key=_built_at, default=None)
+
+
+def _sites_in(var: Path) -> list[Path]:
+    return [policy.parent for policy in (var / "docs").glob(f"[!.]*/{POLICY_FILE}")]
+
+
+def _built_at(site: Path) -> float:
+    return (site / POLICY_FILE).stat().st_mtime
+
+
 @cache
 def sources_digest() -> str:
     """Return a digest of the docs and of what shows them. Reads some megabytes, once."""

@@ -21,7 +21,7 @@ from django.shortcuts import render
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from amber.docs_site.place import POLICY_FILE, find_site
+from amber.docs_site.place import POLICY_FILE, site_to_serve
 
 ALWAYS_ASKED: Final = "public, no-cache"
 """Browsers keep a page, and ask each time whether it is still this one: docs change with upgrades."""
@@ -47,7 +47,7 @@ class Site:
 
 @require_safe
 def show_docs(request: HttpRequest, path: str = "") -> HttpResponseBase:
-    folder = find_site(Path(settings.AMBER_VAR_DIR))
+    folder = site_to_serve(Path(settings.AMBER_VAR_DIR))
     if folder is None:
         return _say_that_it_is_not_built(request)
     site = read_site(folder)
@@ -74,13 +74,13 @@ def read_site(folder: Path) -> Site:
         "base-uri": [NONE],
         "form-action": [NONE],
     }
-    return Site(
-        folder, frozenset(path.relative_to(folder).as_posix() for path in found), policy
-    )
+    return Site(folder, frozenset(path.relative_to(folder).as_posix() for path in found), policy)
 
 
 def _file(request: HttpRequest, site: Site, name: str) -> HttpResponseBase:
-    content, packed = site.content(name, packed="gzip" in request.headers.get("Accept-Encoding", ""))
+    content, packed = site.content(
+        name, packed="gzip" in request.headers.get("Accept-Encoding", "")
+    )
     response = HttpResponse(content, content_type=_content_type(name))
     response.headers["Cache-Control"] = KEPT if _NAMED_BY_CONTENT.search(name) else ALWAYS_ASKED
     response.headers["ETag"] = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
