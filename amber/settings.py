@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from amber.lib import environment as env
 from amber.lib.mail.log_redaction import hide_link_keys
+from amber.web.openapi_introduction import INTRODUCTION
 
 django_stubs_ext.monkeypatch()
 
@@ -341,10 +342,15 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Amber",
     "VERSION": AMBER_VERSION,
-    "DESCRIPTION": "Assistants, chats and turns. Errors have one form: docs/errors.md lists them.",
+    "DESCRIPTION": INTRODUCTION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # As JavaScript, since it names the plugin of amber/static/amber/api-docs.js. The key stays in this browser alone.
+    "SWAGGER_UI_SETTINGS": """{
+        deepLinking: true, docExpansion: "list", filter: true, persistAuthorization: true,
+        displayRequestDuration: true, defaultModelsExpandDepth: 0, plugins: [AmberPlugin],
+    }""",
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],

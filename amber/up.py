@@ -24,7 +24,7 @@ from amber.supervisor import Child, Supervisor
 HERE = Path(__file__).resolve().parent.parent
 ROLES = ("bootstrap", "web", "chat", "ingest")
 STANDALONE = ("backup", "restore")
-STOP_ORDER = (("bootstrap",), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
+STOP_ORDER = (("bootstrap", "docs"), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
 # Marks every process of Amber's own in its environment, so that the next start finds leftovers.
 MARK = "AMBER_SUPERVISED_BY"
 
@@ -160,6 +160,7 @@ def _run(
                 supervisor.start(Child(role, argv[role], environ, grace_seconds=grace, cwd=HERE))
         if "web" in roles and supervisor.wait_until(lambda: _is_healthy(environ)):
             supervisor.say(_banner(environ, var, time.monotonic() - began))
+            _build_docs(supervisor, environ)
         supervisor.watch()
         supervisor.say("Stopping. Press Ctrl-C again to stop without waiting for running turns.")
         return 0
@@ -239,6 +240,12 @@ def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, st
     return child.process is not None and child.process.returncode == 0
 
 
+def _build_docs(supervisor: Supervisor, environ: Mapping[str, str]) -> None:
+    """Build the site at /docs/ beside what runs; ends at once if it is there already."""
+    argv = [sys.executable, "-m", "amber.docs_site.build", "--yielding"]
+    supervisor.start(Child("docs", argv, environ, grace_seconds=1, restarts=False, cwd=HERE))
+
+
 @contextlib.contextmanager
 def _only_one(lock: Path) -> Iterator[str]:
     """Hold the lock, end what a killed supervisor left, and yield the mark of Amber's processes.
@@ -309,6 +316,7 @@ def _banner(environ: Mapping[str, str], var: Path, seconds: float) -> str:
 Amber is ready, after {seconds:.1f} seconds.
     To sign in and chat {here}/
     API and its pages   {here}/api/docs/
+    Documentation       {here}/docs/
     Administration      {here}/admin/
     Data                {var}
 Ctrl-C stops everything; the next start finds it as it was.
