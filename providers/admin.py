@@ -320,7 +320,16 @@ class BudgetAdmin(OperatorAdmin):
     list_filter = ("scope", "unit", "period")
     list_select_related = ("organization",)
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
-    fields = ("organization", "scope", "subject", "assistant_id", "period", "unit", "limit", "by_operator")
+    fields = (
+        "organization",
+        "scope",
+        "subject",
+        "assistant_id",
+        "period",
+        "unit",
+        "limit",
+        "by_operator",
+    )
     help_texts: ClassVar[dict[str, str]] = {
         "subject": "The id of the user, key, assistant or guest. Empty: each of them separately.",
         "assistant_id": "For guests only: limits the budget to the guests of one assistant.",

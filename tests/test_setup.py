@@ -90,7 +90,10 @@ def test_a_container_is_as_well_as_the_roles_that_run_in_it(tmp_path, monkeypatc
 
 def test_the_image_looks_after_its_health_and_publishes_its_static_files():
     said = (ROOT / "Dockerfile").read_text()
-    assert 'HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD ["python", "-m", "amber.setup' in said
+    assert (
+        'HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD ["python", "-m", "amber.setup'
+        in said
+    )
     assert "manage.py collectstatic" in said
 
 

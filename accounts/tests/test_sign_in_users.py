@@ -275,7 +275,10 @@ def test_what_an_operator_makes_or_an_invited_person_has_no_budget(db, settings,
 
 def test_a_person_owns_so_many_organizations_and_an_operator_any(db, settings):
     settings.AMBER_MAX_ORGANIZATIONS = 1
-    person, operator = services.sign_up("p@example.com"), services.sign_up("o@example.com", operator=True)
+    person, operator = (
+        services.sign_up("p@example.com"),
+        services.sign_up("o@example.com", operator=True),
+    )
     services.create_organization(person, name="First")
     with pytest.raises(Conflict, match="limit of 1"):
         services.create_organization(person, name="Second")

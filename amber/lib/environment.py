@@ -96,7 +96,9 @@ def redis(name: str, default: str) -> str:
             raise ValueError(raw)
         return raw
 
-    return _read(name, default, parse, "must have the form redis://:password@host:6379/0", secret=True)
+    return _read(
+        name, default, parse, "must have the form redis://:password@host:6379/0", secret=True
+    )
 
 
 def mail_server(name: str) -> dict[str, object]:

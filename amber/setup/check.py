@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     if not wrong and "--servers" in arguments:
         wrong = next(_absent_servers(given), "")
     if wrong:
-        print(wrong)
+        sys.stdout.write(f"{wrong}\n")
     return 1 if wrong else 0
 
 

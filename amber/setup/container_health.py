@@ -13,7 +13,11 @@ import psycopg
 
 from amber.worker_health import consumes
 
-MARKS = {"web": "uvicorn\0amber.asgi", "chat": "amber.worker\0chat", "ingest": "amber.worker\0ingest"}
+MARKS = {
+    "web": "uvicorn\0amber.asgi",
+    "chat": "amber.worker\0chat",
+    "ingest": "amber.worker\0ingest",
+}
 """By role, what stands in the command line of its processes."""
 
 

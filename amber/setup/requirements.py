@@ -46,9 +46,10 @@ def install(pip: list[str], total: int, log: IO[str]) -> int:
 
 def _show(text: str, number: int, *, is_last: bool = False) -> None:
     if sys.stdout.isatty():
-        print(f"\r{text:<60}", end="\n" if is_last else "", flush=True)
+        sys.stdout.write(f"\r{text:<60}" + ("\n" if is_last else ""))
     elif number % EVERY == 0:
-        print(text, flush=True)
+        sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _count(requirements: Path) -> int:
