@@ -15,9 +15,7 @@ from django.test import Client
 from accounts import services
 from accounts.auth_pages.adapter import SocialAccountAdapter
 from accounts.models import Invitation, Organization, User
-from amber.lib.errors import Conflict
 from amber.lib.ids import new_id
-from providers.models import Budget
 from tests.personas import api
 
 AUTH = "/_allauth/browser/v1/auth"
@@ -248,39 +246,3 @@ def test_openid_connect_is_closed_to_strangers_too(rf, alice):
     assert adapter.is_open_for_signup(rf.get("/"), oidc("Eve@example.com"))
     unproved = oidc("eve@example.com", is_proved=False)
     assert not adapter.is_open_for_signup(rf.get("/"), unproved)
-
-
-def budgets_of(user: User, **which: object) -> list[tuple[str, str, int, bool]]:
-    """Return the budgets of the organizations that the user owns."""
-    found = Budget.objects.filter(organization__memberships__user=user, **which)
-    return [(each.period, each.unit, int(each.limit), each.by_operator) for each in found]
-
-
-def test_what_a_stranger_makes_has_a_small_budget_that_only_operators_change(browser, opened, good):
-    granted = [("day", "tokens", 200_000, True)]
-    post(browser, "signup", good)
-    user = User.objects.get()
-    assert budgets_of(user) == granted
-    services.create_organization(user, name="Another")
-    assert budgets_of(user, organization__personal=False) == granted
-
-
-def test_what_an_operator_makes_or_an_invited_person_has_no_budget(db, settings, opened):
-    operator = services.sign_up("op@example.com", operator=True)
-    services.create_organization(operator, name="Ours")
-    settings.AMBER_OPEN_SIGNUP = False
-    invited = services.sign_up("invited@example.com")
-    assert budgets_of(operator) == budgets_of(invited) == []
-
-
-def test_a_person_owns_so_many_organizations_and_an_operator_any(db, settings):
-    settings.AMBER_MAX_ORGANIZATIONS = 1
-    person, operator = (
-        services.sign_up("p@example.com"),
-        services.sign_up("o@example.com", operator=True),
-    )
-    services.create_organization(person, name="First")
-    with pytest.raises(Conflict, match="limit of 1"):
-        services.create_organization(person, name="Second")
-    for name in ("First", "Second"):
-        services.create_organization(operator, name=name)

@@ -58,7 +58,12 @@ def migrate() -> None:
 def _migrate_new(executor: MigrationExecutor, plan: list[Any]) -> None:
     """Apply all migrations to an empty database, with the signals that Django's command sends."""
     before = executor._create_project_state(with_applied_migrations=True)  # type: ignore[attr-defined]
-    about = {"verbosity": 0, "interactive": False, "db": connection.alias, "plan": plan}
+    about: dict[str, Any] = {
+        "verbosity": 0,
+        "interactive": False,
+        "db": connection.alias,
+        "plan": plan,
+    }
     emit_pre_migrate_signal(**about, apps=before.apps)
     after = executor.migrate(executor.loader.graph.leaf_nodes(), plan, state=before.clone())
     after.clear_delayed_apps_cache()

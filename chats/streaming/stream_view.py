@@ -39,6 +39,9 @@ HEARTBEAT = b": heartbeat\n\n"
 _CATCH_UP_SECONDS = 0.25
 QUEUE_SECONDS = 2.0
 """How often a viewer of a queued turn is told its place: much longer than a turn waits on most days."""
+_EARLY = 0.9
+"""Timers of the event loop may end a little early."""
+
 MAX_SEQ = 2**53
 """Larger numbers do not survive JavaScript."""
 
@@ -170,6 +173,7 @@ class _Following:
         self._is_new = is_new
         self._waits_for_worker = is_new
         self._place: bytes | None = None
+        self._place_at = time.monotonic() + _EARLY * QUEUE_SECONDS
         self._beat_at = time.monotonic()
         self.is_over = False
 
@@ -220,7 +224,8 @@ class _Following:
 
     async def _beat(self) -> list[StreamEvent | None]:
         """Tell a turn's place in the queue if it has changed; else return [None] where a heartbeat is due."""
-        if self._waits_for_worker:
+        if self._waits_for_worker and time.monotonic() >= self._place_at:
+            self._place_at = time.monotonic() + _EARLY * QUEUE_SECONDS
             place = await place_in_queue(self._viewer.turn_id)
             self._waits_for_worker = place is not None
             if place is not None and place != self._place:

@@ -125,16 +125,11 @@ def claim_next(worker: str) -> tuple[UUID, tuple[Any, ...]] | None:
     One statement. If turns wait all the same, two more, and all workers are told.
     """
     with _order.lock:  # two threads that count at once would both take an organization's last place
-        found = _claim(worker)
-        if found is not None:
-            turn_id, subject, *whose = found
-            _order.note(whose[0], subject)
-            return turn_id, tuple(whose)
-        _order.last = uuid4()  # others, should a whole window have been at its limit
-        _order.are_some_waiting = Turn.objects.filter(status=TurnStatus.QUEUED).exists()
-    if _order.are_some_waiting:
-        _tell_workers()
-    return None
+        found = _claim(worker) or _claim_after_all(worker)
+    if found is None:
+        return None
+    turn_id, _, *whose = found
+    return turn_id, tuple(whose)
 
 
 def note_waiting() -> None:
@@ -147,7 +142,19 @@ def are_some_waiting() -> bool:
     return _order.are_some_waiting
 
 
+def _claim_after_all(worker: str) -> Any:
+    """Remember whether turns wait for one to end, and look once more: one may have ended just before."""
+    was_known = _order.are_some_waiting
+    _order.are_some_waiting = Turn.objects.filter(status=TurnStatus.QUEUED).exists()
+    if not _order.are_some_waiting:
+        return None
+    _tell_workers()
+    _order.last = uuid4()  # others, should a whole window have been at its limit
+    return None if was_known else _claim(worker)
+
+
 def _claim(worker: str) -> Any:
+    """Claim the turn that is next, and remember whose it was. One statement."""
     given = {
         "last": _order.last,
         "window": WINDOW,
@@ -159,7 +166,10 @@ def _claim(worker: str) -> Any:
     }
     with connection.cursor() as cursor:
         cursor.execute(CLAIM_SQL, given)
-        return cursor.fetchone()
+        found = cursor.fetchone()
+    if found is not None:
+        _order.note(found[2], found[1])
+    return found
 
 
 def _tell_workers() -> None:

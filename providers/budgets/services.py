@@ -3,7 +3,6 @@
 from decimal import Decimal
 from uuid import UUID
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from accounts.audit.recording import Detail, record
@@ -13,7 +12,7 @@ from accounts.principal import Actor
 from amber.lib.errors import Conflict
 from providers.budgets import reservations
 from providers.budgets.counters import open_counters
-from providers.models import Budget, BudgetPeriod, BudgetScope, BudgetUnit
+from providers.models import Budget, BudgetScope
 
 
 def create_budget(
@@ -50,23 +49,6 @@ def create_budget(
         )
     reservations.forget_absence()
     return budget
-
-
-def give_first_budget(organization_id: UUID) -> None:
-    """Give an organization that somebody has made for themselves what the settings grant it a day.
-
-    Part of the caller's transaction, and nobody's act: it is not recorded.
-    """
-    tokens = settings.AMBER_NEW_ORGANIZATION_TOKENS
-    if settings.AMBER_OPEN_SIGNUP and tokens:
-        Budget.objects.create(
-            organization_id=organization_id,
-            scope=BudgetScope.ORGANIZATION,
-            period=BudgetPeriod.DAY,
-            unit=BudgetUnit.TOKENS,
-            limit=tokens,
-            by_operator=True,
-        )
 
 
 def subject_of(scope: str, subject: str) -> str:
