@@ -355,7 +355,7 @@ export const words = {
 	"budgets.period.month": "month", "budgets.unit": "Of", "budgets.unit.money": "money",
 	"budgets.unit.tokens": "tokens", "budgets.amount": "At most",
 	"budgets.limit": "at most {limit} {unit} a {period}", "budgets.used": "{used} used, begins anew {day}",
-	"budgets.usedLabel": "Used", "budgets.each": "for each separately",
+	"budgets.byOperator": "set by the operator", "budgets.usedLabel": "Used", "budgets.each": "for each separately",
 
 	"webhooks.about": "Addresses that are told how turns made with your API keys go.",
 	"webhooks.none": "There are no webhooks.", "webhooks.new": "New webhook", "webhooks.url": "Address",

@@ -253,7 +253,7 @@ export const words = {
 	"budgets.period": "周期", "budgets.period.day": "日", "budgets.period.month": "月", "budgets.unit": "单位",
 	"budgets.unit.money": "费用", "budgets.unit.tokens": "词元", "budgets.amount": "上限",
 	"budgets.limit": "每{period}最多 {limit} {unit}", "budgets.used": "已用 {used}，{day} 重新开始",
-	"budgets.usedLabel": "已用", "budgets.each": "分别计算",
+	"budgets.byOperator": "由运营者设定", "budgets.usedLabel": "已用", "budgets.each": "分别计算",
 
 	"webhooks.about": "告知通过你的 API 密钥发起的回合进展的地址。", "webhooks.none": "没有 Webhook。", "webhooks.new": "新建 Webhook",
 	"webhooks.url": "地址", "webhooks.output": "同时发送回答内容", "webhooks.whole": "适用于所有人的密钥",
