@@ -4,18 +4,21 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, reverse
 from rest_framework.exceptions import ValidationError
 from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from accounts.api.serializers import browser_origin
 from accounts.audit.actors import operator_of
 from amber.lib.errors import Invalid
 from amber.lib.operator_pages import PagedAdmin
 from assistants import services
+from assistants.api.serializers import MAX_QUESTIONS
 from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from providers.registry import is_known_alias
@@ -26,6 +29,15 @@ TRY_ROUTE = "admin:chats_try_assistant"
 
 class AssistantForm(forms.ModelForm[Assistant]):
     """Refuses rows of another organization, and values that no turn could use."""
+
+    suggested_questions = SimpleArrayField(  # questions have commas
+        forms.CharField(max_length=300),
+        delimiter="\n",
+        max_length=MAX_QUESTIONS,
+        required=False,
+        widget=UnfoldAdminTextareaWidget,
+        help_text="Offered in an empty chat, one a line.",
+    )
 
     class Meta:
         model = Assistant
@@ -130,6 +142,8 @@ class AssistantAdmin(PagedAdmin):
         "name",
         "slug",
         "description",
+        "greeting",
+        "suggested_questions",
         "prompt",
         "model",
         ("temperature", "top_p"),
@@ -146,6 +160,7 @@ class AssistantAdmin(PagedAdmin):
     readonly_fields = ("total_token_usage",)
     help_texts: ClassVar[dict[str, str]] = {
         "slug": "Programs call it assistant:slug. Unique in the organization.",
+        "greeting": "What an empty chat says first. The model does not read it.",
         "model": "The alias of a language model. Empty or auto: the default model.",
         "temperature": "From 0 to 2. Empty: the provider's default.",
         "top_p": "From 0 to 1. Empty: the provider's default.",

@@ -17,6 +17,8 @@ from tools.models import Tool
 MAX_FUNCTIONS = 128
 MAX_EXAMPLES = 50
 MAX_TEXT_CHARS = 2_000
+MAX_QUESTIONS = 6
+"""More would hide the field in which people write their own."""
 READ_ONLY = ["id", "created_at", "updated_at"]
 
 _PROMPT = {"max_length": settings.AMBER_MAX_MESSAGE_CHARS, "trim_whitespace": False}
@@ -34,6 +36,12 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
     disabled_builtin_tools = BoundedListField(
         child=serializers.CharField(max_length=64), required=False, max_length=MAX_FUNCTIONS
     )
+    suggested_questions = BoundedListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=MAX_QUESTIONS,
+        help_text="Offered in an empty chat, to be asked by one click.",
+    )
     public_origins = BoundedListField(
         child=serializers.CharField(max_length=300),
         required=False,
@@ -49,6 +57,8 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
             "name",
             "slug",
             "description",
+            "greeting",
+            "suggested_questions",
             "prompt",
             "model",
             "temperature",
@@ -74,6 +84,10 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
         read_only_fields = [*READ_ONLY, "total_token_usage"]
         extra_kwargs = {
             "description": {"max_length": MAX_TEXT_CHARS},
+            "greeting": {
+                "max_length": MAX_TEXT_CHARS,
+                "help_text": "What an empty chat says first, in Markdown. The model does not read it.",
+            },
             "prompt": _PROMPT,
             "untrusted_calls": {
                 "help_text": "What becomes of calls that could do harm once a turn has read what "

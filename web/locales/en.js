@@ -41,6 +41,7 @@ export const words = {
 	"chats.live": "is being answered",
 
 	"chat.new": "New chat", "chat.title": "Chat", "chat.log": "Conversation",
+	"chat.suggested": "Suggested questions",
 	"chat.greeting": "What would you like to know?", "chat.greeting.named": "Hello {name}. What would you like to know?",
 	"chat.missing.title": "This chat is not here", "chat.missing.text": "It was deleted, or it belongs to somebody else.",
 	"chat.failed": "The chat could not be loaded.", "chat.showOlder": "Show earlier messages",
@@ -230,6 +231,10 @@ export const words = {
 	"assistants.nothing": "No assistant has these words.", "assistants.auto": "the usual model",
 	"assistants.public": "Open to guests", "assistants.talk": "Talk", "assistants.form": "The assistant",
 	"assistants.who": "Who it is", "assistants.description.hint": "People and other assistants read it.",
+	"assistants.greeting": "Greeting",
+	"assistants.greeting.hint": "What an empty chat says first. The model does not read it.",
+	"assistants.suggested": "Suggested questions",
+	"assistants.suggested.hint": "One a line, at most six. An empty chat offers them.",
 	"assistants.prompt": "Prompt", "assistants.prompt.hint": "What it is told before every answer.",
 	"assistants.model": "Model", "assistants.temperature": "Temperature",
 	"assistants.sampling.hint": "Empty: as the model's provider has it.", "assistants.topP": "Top p",

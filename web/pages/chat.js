@@ -77,7 +77,8 @@ function NewChat() {
 		<header class="chat-head"><${AssistantMenu} chosen=${assistant} onChoose=${(/** @type {string} */ id) => (setChosen(id), makeUsual(id))} /></header>
 		<div class="greeting">
 			<h1>${name ? t("chat.greeting.named", { name }) : t("chat.greeting")}</h1>
-			${assistant?.description && html`<${Described} text=${assistant.description} />`}
+			${(assistant?.greeting || assistant?.description) && html`<${Described} text=${assistant.greeting || assistant.description} />`}
+			${Boolean(assistant?.suggested_questions.length) && html`<div class="suggested" role="group" aria-label=${t("chat.suggested")}>${assistant?.suggested_questions.map((each) => html`<button type="button" class="button" key=${each} disabled=${isStarting} dir="auto" onClick=${() => send(each, { assistantId: null, files: [] })}>${each}</button>`)}</div>`}
 			${areLoaded.value && !assistants.value.length && html`<p>${t("chat.noAssistants")}</p>`}
 		</div>
 		<${Composer} draft="new" asks=${assistant?.name ?? ""} isBusy=${isStarting} onStop=${() => {}} onSend=${send} given=${given} />
