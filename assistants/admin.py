@@ -18,8 +18,7 @@ from accounts.audit.actors import operator_of
 from amber.lib.errors import Invalid
 from amber.lib.operator_pages import PagedAdmin
 from assistants import services
-from assistants.api.serializers import MAX_QUESTIONS
-from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
+from assistants.models import MAX_QUESTIONS, Assistant, AssistantGrant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from providers.registry import is_known_alias
 

@@ -15,6 +15,9 @@ from providers.models import AUTO_ALIAS
 from tools.models import Tool
 from tools.protocol import UntrustedCalls
 
+MAX_QUESTIONS = 6
+"""More suggestions would hide the field in which people write their own question."""
+
 _TEMPERATURE = [MinValueValidator(0.0), MaxValueValidator(2.0)]
 _TOP_P = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 

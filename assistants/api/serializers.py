@@ -10,15 +10,13 @@ from accounts.api.serializers import MAX_ORIGINS, browser_origin
 from accounts.tenancy.access import access_to
 from accounts.tenant_rows import ACCESS, Right
 from amber.lib.rest.bounded_fields import BoundedListField
-from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.models import MAX_QUESTIONS, Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from tools.models import Tool
 
 MAX_FUNCTIONS = 128
 MAX_EXAMPLES = 50
 MAX_TEXT_CHARS = 2_000
-MAX_QUESTIONS = 6
-"""More would hide the field in which people write their own."""
 READ_ONLY = ["id", "created_at", "updated_at"]
 
 _PROMPT = {"max_length": settings.AMBER_MAX_MESSAGE_CHARS, "trim_whitespace": False}

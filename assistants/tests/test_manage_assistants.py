@@ -373,4 +373,4 @@ def test_at_most_six_questions_are_suggested(bob):
     for questions in (["?"] * 7, ["?" * 301], [""]):
         answer = api(bob).post(ALL, {"name": "N", "suggested_questions": questions})
         assert answer.status_code == 400
-        assert [*answer.json()["error"]["fields"]][0].startswith("suggested_questions")
+        assert next(iter(answer.json()["error"]["fields"])).startswith("suggested_questions")

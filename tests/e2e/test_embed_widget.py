@@ -317,7 +317,10 @@ def test_takes_files_along_with_the_next_question(visit):
     here.page.reload()
     here.page.locator(".you").wait_for()
     order = here.page.locator(".log .again, .log .you").all_inner_texts()
-    assert [text.splitlines()[-1] for text in order] == ["stones.txt", "How many? [[fake tokens=6]]"]
+    assert [text.splitlines()[-1] for text in order] == [
+        "stones.txt",
+        "How many? [[fake tokens=6]]",
+    ]
     with here.page.expect_download() as download:
         here.button("stones.txt").click()
     assert Path(download.value.path()).read_bytes() == b"one, two"

@@ -320,6 +320,9 @@ export const words = {
 	"settings.title": "Settings", "settings.profile": "Profile", "settings.keys": "API keys",
 	"settings.organization": "Organization", "settings.members": "Members", "settings.budgets": "Budgets",
 	"settings.webhooks": "Webhooks", "settings.feedback": "Feedback", "settings.data": "My data",
+	"settings.mailLanguage": "Language of mails to you", "settings.mailLanguage.usual": "As this installation",
+	"settings.notices": "Mail me notices",
+	"settings.notices.hint": "When budgets run low, and when documents or repositories that you added could not be imported.",
 	"settings.zone": "Time zone", "settings.once": "It is shown this once. Keep it in a safe place.",
 	"settings.kept": "I have kept it",
 
@@ -347,7 +350,8 @@ export const words = {
 	"members.leave": "Leave", "members.remove.text": "{name} will have no access to this organization any more.",
 	"members.invite": "Invite somebody", "members.invite.do": "Invite", "members.invited": "Invitations",
 	"members.invitedNow": "The invitation",
-	"members.link": "Send this link to the person whom you invite. It is shown this once; where Amber sends mail, they get it by mail, too.",
+	"members.link": "Send this link to the person whom you invite. It is shown this once, and was not mailed.",
+	"members.mailed": "The invitation was mailed to {email}. This is its link, should the mail not arrive. It is shown this once.",
 	"members.withdraw": "Withdraw",
 
 	"role.owner": "Owner", "role.admin": "Admin", "role.member": "Member",

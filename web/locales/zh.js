@@ -227,7 +227,9 @@ export const words = {
 
 	"settings.title": "设置", "settings.profile": "个人资料", "settings.keys": "API 密钥", "settings.organization": "组织",
 	"settings.members": "成员", "settings.budgets": "预算", "settings.webhooks": "Webhook",
-	"settings.feedback": "反馈", "settings.data": "我的数据", "settings.zone": "时区", "settings.once": "仅显示这一次，请妥善保存。",
+	"settings.feedback": "反馈", "settings.data": "我的数据", "settings.zone": "时区",
+	"settings.mailLanguage": "邮件语言", "settings.mailLanguage.usual": "与系统相同", "settings.notices": "接收通知邮件",
+	"settings.notices.hint": "当预算即将用尽，或您添加的文档、仓库导入失败时。", "settings.once": "仅显示这一次，请妥善保存。",
 	"settings.kept": "我已保存",
 
 	"keys.about": "供代表你的程序使用。持有密钥者即拥有其权限。", "keys.new": "新建 API 密钥", "keys.none": "你没有 API 密钥。",
@@ -245,7 +247,8 @@ export const words = {
 	"members.personal": "这是你的个人组织，没有其他人。新建组织以邀请他人。", "members.roleOf": "{name} 的角色", "members.role": "角色",
 	"members.remove": "移除", "members.leave": "退出", "members.remove.text": "{name} 将无法再访问此组织。",
 	"members.invite": "邀请成员", "members.invite.do": "邀请", "members.invited": "邀请", "members.invitedNow": "邀请",
-	"members.link": "把此链接发给被邀请者。仅显示这一次；若 Amber 可发送邮件，对方也会收到邮件。", "members.withdraw": "撤回",
+	"members.link": "请把此链接发给您邀请的人。仅显示这一次，系统没有发送邮件。",
+	"members.mailed": "邀请已发送至 {email}。如未收到邮件，请使用此链接。仅显示这一次。", "members.withdraw": "撤回",
 
 	"role.owner": "所有者", "role.admin": "管理员", "role.member": "成员",
 

@@ -138,7 +138,8 @@ def _join(tokens: list[str]) -> str:
     """Put a space only between what would else be read as one."""
     bare = list(_needed(tokens))
     return "".join(
-        token + (" " if _run_together(token, after) else "") for token, after in pairwise([*bare, ""])
+        token + (" " if _run_together(token, after) else "")
+        for token, after in pairwise([*bare, ""])
     )
 
 
