@@ -3,6 +3,7 @@
 import datetime
 import ipaddress
 import ssl
+from asyncio import Server
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,7 +70,7 @@ class _OnFreePort(Controller):
     """aiosmtpd's, which learns its port when it has one."""
 
     def _trigger_server(self) -> None:
-        assert self.server is not None
+        assert isinstance(self.server, Server)
         self.port = self.server.sockets[0].getsockname()[1]
         super()._trigger_server()
 

@@ -16,6 +16,7 @@ from uuid import UUID
 import structlog
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
 from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models.functions import Now
@@ -144,7 +145,9 @@ def _message_of(mail: OutgoingMail) -> EmailMultiAlternatives:
         raise DeliveryError("A newer release wrote the mail. It waits for one.") from error
 
 
-def _hand_over(mail: OutgoingMail, message: EmailMultiAlternatives, server: object) -> None:
+def _hand_over(
+    mail: OutgoingMail, message: EmailMultiAlternatives, server: BaseEmailBackend
+) -> None:
     held = OutgoingMail.objects.held_by(mail)
     if not held.update(handed_at=Now(), updated_at=Now()):
         raise DeliveryError("Another worker has the mail.")
@@ -159,10 +162,10 @@ def _hand_over(mail: OutgoingMail, message: EmailMultiAlternatives, server: obje
         raise DeliveryError(MAY_HAVE_ARRIVED, is_final=True) from error
 
 
-def _close(server: object) -> None:
+def _close(server: BaseEmailBackend) -> None:
     """End the connection. What goes wrong with that is no matter of the mail's any more."""
     try:
-        server.close()  # type: ignore[attr-defined]
+        server.close()
     except (smtplib.SMTPException, OSError) as error:
         logger.info("mail_server_left_badly", reason=type(error).__name__)
 

@@ -183,8 +183,8 @@ def _failed_documents(details: Details) -> MailText:
         ).format(count=count, library=library),
         paragraphs=(
             _(
-                "You added them to the library “{library}”. They are not found by searches until they "
-                "are tried again, or replaced."
+                "You added what failed to the library “{library}”. Searches do not find it until it is "
+                "tried again, or replaced."
             ).format(library=library),
         ),
         items=(*_failures(details["items"]), *_more(count - len(details["items"]))),

@@ -171,12 +171,12 @@ svg{width:22px;height:22px;fill:none;stroke:currentColor;stroke-width:2;stroke-l
 .acts [aria-pressed=true] svg{fill:var(--accent)}
 .asks{display:flex;flex-direction:column;align-items:flex-start;gap:8px;margin:0 0 16px}
 .asks button{border:1px solid var(--dim);border-radius:14px;padding:7px 13px;text-align:left}
-.list{list-style:none;padding:0}
+.list{list-style:none;padding:0;margin:0 -10px}
 .list button{width:100%;text-align:left;padding:10px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-[aria-current]{font-weight:650}
+[aria-current=true]{font-weight:650}
 .files{display:flex;flex-wrap:wrap;gap:6px;padding:0 12px;font-size:13px}
 .file{display:flex;align-items:center;gap:2px;background:var(--soft);border-radius:8px;padding:0 0 0 10px;min-height:32px;overflow-wrap:anywhere}
-.files:not(:empty){padding-top:8px}
+.files:not(:empty){padding-bottom:8px}
 form .bare{width:36px;height:42px;margin-right:-4px;color:var(--dim)}
 .chat svg{width:28px;height:28px}
 .chat{width:56px;height:56px;border-radius:50%;box-shadow:0 4px 16px #0005}
@@ -329,7 +329,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 			try {
 				const { results } = kept.token ? await call("GET", "chats/?limit=200") : { results: [] };
 				const each = ({ id, name, live_turn_id: live }) =>
-					el("li", {}, el("button", { type: "button", onclick: () => enter(id, live), "aria-current": id === kept.chat ? "true" : null }, name || words.fresh));
+					el("li", {}, el("button", { type: "button", onclick: () => enter(id, live), "aria-current": String(id === kept.chat) }, name || words.fresh));
 				if (shownList()) log.append(results.length ? el("ul", { className: "list" }, ...results.map(each)) : el("p", {}, words.none));
 			} catch (error) {
 				failed(error, list);
