@@ -335,13 +335,14 @@ CSRF_FAILURE_VIEW = "amber.lib.rest.api.csrf_failure"
 CSRF_COOKIE_HTTPONLY = False
 SESSION_COOKIE_SAMESITE = "Lax"
 globals().update(env.mail_server("AMBER_SMTP_URL"))
-_SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
-if AMBER_OPEN_SIGNUP and not _SENDS_MAIL:
+AMBER_SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
+if AMBER_OPEN_SIGNUP and not AMBER_SENDS_MAIL:
     raise ImproperlyConfigured(
         "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL: people who sign up prove their address by mail."
     )
 # People must follow the link that was mailed to them before they can sign in.
-ACCOUNT_EMAIL_VERIFICATION = "mandatory" if _SENDS_MAIL else "none"
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if AMBER_SENDS_MAIL else "none"
+AMBER_RATE_INVITATION_MAIL = env.integer("AMBER_RATE_INVITATION_MAIL", 50)
 DEFAULT_FROM_EMAIL = env.text("AMBER_EMAIL_FROM", "amber@localhost")
 
 # -- REST

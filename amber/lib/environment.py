@@ -13,6 +13,9 @@ from amber.lib.secrets import check_keys
 
 T = TypeVar("T")
 
+MAIL_SECONDS = 20
+"""How long each step of talking to the mail server may take: some look up who calls before they answer."""
+
 
 def _read(
     name: str, default: T, parse: Callable[[str], T], wanted: str, *, secret: bool = False
@@ -102,14 +105,19 @@ def redis(name: str, default: str) -> str:
 
 
 def mail_server(name: str) -> dict[str, object]:
-    """Return EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
+    """Return EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start).
+
+    `?tls=none` does without TLS, for a server on the same machine or network.
+    """
     raw = os.environ.get(name, "")
     if not raw:
         return {"EMAIL_BACKEND": "amber.lib.mail.unsent_mail.UnsentEmailBackend"}
     parts = urlsplit(raw)
     if parts.scheme not in ("smtp", "smtps") or not parts.hostname or not _has_port(parts):
         raise ImproperlyConfigured(f"{name} must have the form smtp://user:password@host:587")
-    implicit = parts.scheme == "smtps"
+    implicit, is_plain = parts.scheme == "smtps", parts.query == "tls=none"
+    if (parts.query and not is_plain) or (is_plain and implicit):
+        raise ImproperlyConfigured(f"{name} may end in ?tls=none where it begins with smtp://")
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
         "EMAIL_HOST": parts.hostname,
@@ -117,7 +125,8 @@ def mail_server(name: str) -> dict[str, object]:
         "EMAIL_HOST_USER": unquote(parts.username or ""),
         "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
         "EMAIL_USE_SSL": implicit,
-        "EMAIL_USE_TLS": not implicit,
+        "EMAIL_USE_TLS": not implicit and not is_plain,
+        "EMAIL_TIMEOUT": MAIL_SECONDS,
     }
 
 

@@ -107,9 +107,10 @@ class LeasedQuerySet(models.QuerySet[Any]):
 
     # -- Left ------------------------------------------------------------------------------------
 
-    def end(self, row: "Leased", status: str, **changes: Any) -> None:
-        """End the row that this copy's holder runs. As all of these: one UPDATE under the fence."""
-        self._leave(row, status=status, ended_at=Now(), **changes)
+    def end(self, row: "Leased", status: str, **changes: Any) -> bool:
+        """End the row that this copy's holder runs; False if it holds it no more. As all of these: one
+        UPDATE under the fence."""
+        return self._leave(row, status=status, ended_at=Now(), **changes)
 
     def release(self, row: "Leased", **changes: Any) -> None:
         """Queue the row for another worker to go on with; the attempt does not count."""
@@ -120,8 +121,8 @@ class LeasedQuerySet(models.QuerySet[Any]):
         """Queue the row again; the attempt counts."""
         self._leave(row, status=QUEUED, **changes)
 
-    def _leave(self, row: "Leased", **changes: Any) -> None:
-        self.held_by(row).update(**NO_WORKER, **changes, updated_at=Now())
+    def _leave(self, row: "Leased", **changes: Any) -> bool:
+        return bool(self.held_by(row).update(**NO_WORKER, **changes, updated_at=Now()))
 
     # -- Swept -----------------------------------------------------------------------------------
 
