@@ -25,7 +25,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -35,6 +35,8 @@ from accounts.audit.actors import operator_of
 from accounts.audit.recording import record
 from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
+from accounts.mail.delivery import send_again
+from accounts.mail.outbox import enqueue_mails
 from accounts.models import (
     ApiKey,
     AuditEvent,
@@ -43,6 +45,7 @@ from accounts.models import (
     Invitation,
     Membership,
     Organization,
+    OutgoingMail,
     User,
 )
 from accounts.principal import ActorKind
@@ -86,6 +89,7 @@ class UserAdmin(DjangoUserAdmin, PagedAdmin):  # type: ignore[misc,type-arg]
     readonly_fields = ("last_login", "date_joined")
     fieldsets = (
         (None, {"fields": ("email", "password", "name", "time_zone")}),
+        (_("Mails"), {"fields": ("language", "mail_notices")}),
         (_("Rights"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         (_("Dates"), {"fields": ("last_login", "date_joined")}),
     )
@@ -146,6 +150,8 @@ class OrganizationAdmin(PagedAdmin):
         "personal",
         "retention_days",
         "default_prompt",
+        "turns_at_once",
+        "turn_weight",
         "created_at",
         "updated_at",
         "deleted_at",
@@ -374,6 +380,45 @@ class InvitationAdmin(ReadOnlyAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Allow deleting, which withdraws the invitation."""
         return bool(PagedAdmin.has_delete_permission(self, request, obj))
+
+
+@admin.register(OutgoingMail)
+class OutgoingMailAdmin(ReadOnlyAdmin):
+    """Shows which mails are on their way, were sent, or failed and why; never what is in them."""
+
+    list_display = ("created_at", "state", "address", "kind", "organization", "attempt", "due_at")
+    list_filter = (by_name(), "status", "kind")
+    list_select_related = ("organization",)
+    search_fields = ("address", "=id", "=organization__slug")
+    shows_seconds = True
+    fields = (
+        "address",
+        "kind",
+        "organization",
+        "status",
+        "error",
+        "attempt",
+        "created_at",
+        "due_at",
+        "handed_at",
+        "ended_at",
+        "language",
+    )
+    actions = ("send_again",)
+
+    @admin.display(description=_("state"), ordering="status")
+    def state(self, mail: OutgoingMail) -> Any:
+        return write_names(write_state(mail.status), mail.error)
+
+    def has_send_again_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.change_outgoingmail")
+
+    @admin.action(description=_("Send failed mails again"), permissions=["send_again"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
+        count = sum(send_again(mail) for mail in queryset)
+        enqueue_mails()
+        said = ngettext("{count} mail is sent again.", "{count} mails are sent again.", count)
+        messages.success(request, said.format(count=count))
 
 
 _ACTORS: Final = {ActorKind.OPERATOR: _("Operator"), ActorKind.NOBODY: _("Nobody")}

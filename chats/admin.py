@@ -5,24 +5,23 @@ organization.
 """
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Length
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _l
 
-from accounts.models import Role, User
 from accounts.principal import Principal
-from accounts.sign_in.authentication import browser_session
-from amber.lib.operator_pages import ReadOnlyAdmin, readable_json
+from amber.lib.operator_pages import ReadOnlyAdmin
 from amber.lib.operator_pages.cells import (
     write_name,
     write_names,
@@ -32,18 +31,21 @@ from amber.lib.operator_pages.cells import (
     write_state,
 )
 from amber.lib.operator_pages.filters import by_name
+from assistants.admin import quality_panels
 from assistants.models import Assistant
 from chats import services
-from chats.api.manifest_serializers import in_order
-from chats.api.serializers import TryInput
-from chats.context.manifest import without_texts
+from chats.inspection.quality import draw_quality
+from chats.inspection.trial_turns import find_trial, operator_principal, start_trial
+from chats.inspection.turn_pictures import picture_context
 from chats.models import Chat, ChatOwner, Feedback, Turn
-from chats.streaming.stream_view import event_stream
+from chats.streaming.stream_view import event_stream, last_event_id
+
+quality_panels.append(draw_quality)
 
 _ORIGINS: Final = {
-    ChatOwner.USER: _("A person"),
-    ChatOwner.API: _("An API key"),
-    ChatOwner.GUEST: _("A guest"),
+    ChatOwner.USER: _l("A person"),
+    ChatOwner.API: _l("An API key"),
+    ChatOwner.GUEST: _l("A guest"),
 }
 
 
@@ -78,19 +80,19 @@ class ChatAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Chat]:
         return super().get_queryset(request).defer("prompt")  # type: ignore[no-any-return]
 
-    @admin.display(description=_("title"), ordering="name")
+    @admin.display(description=_l("title"), ordering="name")
     def title(self, chat: Chat) -> str:
         return str(chat)
 
-    @admin.display(description=_("begun by"), ordering="owner")
+    @admin.display(description=_l("begun by"), ordering="owner")
     def origin(self, chat: Chat) -> Any:
         return _ORIGINS[chat.owner]
 
-    @admin.display(description=_("messages"))
+    @admin.display(description=_l("messages"))
     def message_count(self, chat: Chat) -> int:
         return int(chat.messages.aggregate(n=Count("pk"))["n"])
 
-    @admin.display(description=_("characters"))
+    @admin.display(description=_l("characters"))
     def message_chars(self, chat: Chat) -> int:
         return int(chat.messages.aggregate(n=Sum(Length("content")))["n"] or 0)
 
@@ -126,11 +128,11 @@ class FeedbackAdmin(ReadOnlyAdmin):
         rows = super().get_queryset(request).defer("comment")
         return rows.annotate(comment_chars=Length("comment"))  # type: ignore[no-any-return]
 
-    @admin.display(description=_("user"))
+    @admin.display(description=_l("user"))
     def giver(self, feedback: Feedback) -> Any:
         return write_person(feedback.user, feedback.chat.guest_id, feedback.organization)
 
-    @admin.display(description=_("characters of the comment"))
+    @admin.display(description=_l("characters of the comment"))
     def comment_chars(self, feedback: Any) -> int:
         return int(feedback.comment_chars)
 
@@ -150,110 +152,166 @@ class TurnAdmin(ReadOnlyAdmin):
     search_fields = ("=id", "=chat__id", "=user__email", "=organization__slug")
     shows_seconds = True
     actions = ("cancel_turns",)
-    fields = (
-        "organization",
-        "chat",
-        "user",
-        "assistant",
-        "status",
-        "error",
-        "finish_reason",
-        "attempt",
-        "worker",
-        "lease_until",
-        "fence",
-        "seq",
-        "step",
-        "usage",
-        "context",
-        "created_at",
-        "started_at",
-        "first_token_at",
-        "ended_at",
-        "cancel_requested_at",
+    change_form_before_template = "admin/chats/turn_pictures.html"
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "organization",
+                    "chat",
+                    "user",
+                    "assistant",
+                    "status",
+                    "error_words",
+                    "finish_reason",
+                    "step",
+                    "created_at",
+                    "ended_at",
+                )
+            },
+        ),
+        (
+            _l("How the platform ran it"),
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    "attempt",
+                    "worker",
+                    "lease_until",
+                    "fence",
+                    "seq",
+                    "started_at",
+                    "first_token_at",
+                    "cancel_requested_at",
+                ),
+            },
+        ),
     )
+
+    class Media:
+        css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("chats/turn_pictures.css",)}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         texts = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")
-        return super().get_queryset(request).defer(*texts)  # type: ignore[no-any-return]
+        rows: QuerySet[Turn] = super().get_queryset(request).defer(*texts)
+        return rows.select_related("organization", "chat", "user", "assistant")
 
-    @admin.display(description=_("state"), ordering="status")
+    @admin.display(description=_l("state"), ordering="status")
     def state(self, turn: Turn) -> Any:
         error = str((turn.error or {}).get("code", "")).replace("_", " ")
         return write_names(write_state(turn.status), error)
 
-    @admin.display(description=_("chat, and who asked"))
+    @admin.display(description=_l("error"))
+    def error_words(self, turn: Turn) -> str:
+        """Say what went wrong as its user was told, with the code that documents name."""
+        error = turn.error or {}
+        said = (str(error[name]) for name in ("message", "code") if error.get(name))
+        return " · ".join(said)
+
+    @admin.display(description=_l("chat, and who asked"))
     def chat_and_owner(self, turn: Turn) -> Any:
         chat = write_name(turn.chat) if turn.chat else _("None: a call of the API")
         return write_names(chat, turn.user or _("A guest"))
 
-    @admin.display(description=_("assistant"))
+    @admin.display(description=_l("assistant"))
     def assistant_and_organization(self, turn: Turn) -> Any:
         return write_names(write_name(turn.assistant), turn.organization)
 
-    @admin.display(description=_("context"))
-    def context(self, turn: Turn) -> str:
-        """Return ids and counts of what went into the request; only the user may read the texts."""
-        return readable_json(in_order(without_texts(turn.manifest))) if turn.manifest else ""
-
-    @admin.display(description=_("took"))
+    @admin.display(description=_l("took"))
     def duration(self, turn: Turn) -> Any:
         """Say how long the turn ran, and after what time its first token was there."""
         first = _seconds_between(turn.created_at, turn.first_token_at)
-        note = gettext("first after %s") % write_seconds(first) if first is not None else ""
+        note = _("first after %s") % write_seconds(first) if first is not None else ""
         return write_names(write_seconds(_seconds_between(turn.started_at, turn.ended_at)), note)
 
-    @admin.display(description=_("tokens"))
+    @admin.display(description=_l("tokens"))
     def tokens(self, turn: Turn) -> Any:
         """Say how many tokens were read and written, over all steps."""
         read = write_number(turn.usage.get("prompt_tokens", 0))
         written = write_number(turn.usage.get("completion_tokens", 0))
-        return write_names(gettext("%s in") % read, gettext("%s out") % written)
+        return write_names(_("%s in") % read, _("%s out") % written)
 
-    @admin.action(description=_("Cancel the selected turns"))
+    @admin.action(description=_l("Cancel the selected turns"))
     def cancel_turns(self, request: HttpRequest, turns: QuerySet[Turn]) -> None:
         for turn in turns:
             services.cancel_turn(turn)
         messages.success(
-            request, gettext("The turns are being cancelled. Text that was already shown is kept.")
+            request, _("The turns are being cancelled. Text that was already shown is kept.")
         )
+
+    def render_change_form(
+        self, request: HttpRequest, *args: Any, obj: Any = None, **kwargs: Any
+    ) -> HttpResponse:
+        """Draw the turn's pictures above its columns; `args` begin with the page's context."""
+        if obj is not None:
+            args[0].update(picture_context(obj))
+        return super().render_change_form(request, *args, obj=obj, **kwargs)
 
     def get_urls(self) -> list[URLPattern]:
-        try_page = path(
-            "try/<uuid:assistant_id>/",
-            self.admin_site.admin_view(self.try_assistant),
-            name="chats_try_assistant",
+        pages = (
+            ("", self.try_assistant, "chats_try_assistant"),
+            ("<uuid:turn_id>/", self.show_trial, "chats_try_turn"),
+            ("<uuid:turn_id>/events/", self.follow_trial, "chats_try_events"),
+            ("<uuid:turn_id>/stop/", self.stop_trial, "chats_try_stop"),
         )
-        return [try_page, *super().get_urls()]
+        own = [
+            path(f"try/<uuid:assistant_id>/{place}", self.admin_site.admin_view(view), name=name)
+            for place, view, name in pages
+        ]
+        return [*own, *super().get_urls()]
 
     def try_assistant(self, request: HttpRequest, assistant_id: UUID) -> HttpResponseBase:
-        """Show the page, or stream one answer (POST), to operators who may see assistants."""
-        if not request.user.has_perm("assistants.view_assistant"):
-            return HttpResponse(status=403)
-        assistant = get_object_or_404(Assistant.objects.all(), pk=assistant_id)
+        """Show the page of the conversation; with POST, ask a question and stream its turn."""
+        assistant = _tried(request, assistant_id)
         if request.method == "POST":
-            return _answer(request, assistant)
-        page = {**self.admin_site.each_context(request), "assistant": assistant}
-        return TemplateResponse(
-            request, "admin/chats/try_assistant.html", {**page, "title": f"Try {assistant.name}"}
-        )
+            principal = operator_principal(request, assistant)
+            turn = start_trial(principal, assistant, request.POST.dict())
+            return event_stream(turn, viewed_by=principal)
+        page = {
+            **self.admin_site.each_context(request),
+            "assistant": assistant,
+            "title": _("Try %(assistant)s") % {"assistant": assistant.name},
+        }
+        return TemplateResponse(request, "admin/chats/try_assistant.html", page)
+
+    def show_trial(
+        self, request: HttpRequest, assistant_id: UUID, turn_id: UUID
+    ) -> HttpResponseBase:
+        """Show the pictures of a question's turn, as a part of the page."""
+        turn = _own_trial(request, assistant_id, turn_id)[1]
+        return TemplateResponse(request, "admin/chats/turn_pictures.html", picture_context(turn))
+
+    def follow_trial(
+        self, request: HttpRequest, assistant_id: UUID, turn_id: UUID
+    ) -> HttpResponseBase:
+        """Stream a question's turn on, after the connection was lost."""
+        principal, turn = _own_trial(request, assistant_id, turn_id)
+        return event_stream(turn, after=last_event_id(request), viewed_by=principal)
+
+    def stop_trial(
+        self, request: HttpRequest, assistant_id: UUID, turn_id: UUID
+    ) -> HttpResponseBase:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        services.cancel_turn(_own_trial(request, assistant_id, turn_id)[1])
+        return HttpResponse(status=204)
 
 
 def _seconds_between(since: datetime | None, until: datetime | None) -> float | None:
     return None if since is None or until is None else (until - since).total_seconds()
 
 
-def _answer(request: HttpRequest, assistant: Assistant) -> HttpResponseBase:
-    given = TryInput(data={"content": request.POST.get("content", "")})
-    if not given.is_valid():
-        return JsonResponse(given.errors, status=400)
-    assert isinstance(request.user, User)
-    principal = Principal(
-        assistant.organization_id,
-        request.user,
-        role=Role.ADMIN,
-        session=browser_session(request),
-    )
-    question = {"role": "human", "content": given.validated_data["content"]}
-    turn = services.start_stateless_turn(principal, assistant=assistant, messages=[question])
-    return event_stream(turn, viewed_by=principal)
+def _tried(request: HttpRequest, assistant_id: UUID) -> Assistant:
+    """Return the assistant to try. Raises PermissionDenied for who may not see assistants."""
+    if not request.user.has_perm("assistants.view_assistant"):
+        raise PermissionDenied
+    rows = Assistant.objects.select_related("organization")
+    assistant: Assistant = get_object_or_404(rows, pk=assistant_id)
+    return assistant
+
+
+def _own_trial(request: HttpRequest, assistant_id: UUID, turn_id: UUID) -> tuple[Principal, Turn]:
+    assistant = _tried(request, assistant_id)
+    principal = operator_principal(request, assistant)
+    return principal, find_trial(principal, assistant, turn_id)

@@ -5,16 +5,18 @@ they came from and the paths that lead to their bytes. They are read-only; opera
 or retry it.
 """
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin, messages
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from unfold.decorators import action
 
 from accounts.admin import GrantInline
 from amber.lib.operator_pages import ReadOnlyAdmin
@@ -31,6 +33,7 @@ from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import state_of
 from libraries.git import services
 from libraries.ingestion import document_services
+from libraries.ingestion.operator_page import ingestion_page
 from libraries.models import Document, DocumentStatus, File, Library, LibraryGrant, Repository
 
 
@@ -148,6 +151,7 @@ class DocumentAdmin(ReadOnlyAdmin):
     search_fields = ("name", "=id", "=library__id", "=organization__slug")
     shows_seconds = True
     actions = ("retry_documents", "cancel_documents")
+    actions_list: ClassVar[list[str]] = ["ingestion"]
     fields = (
         "name",
         "organization",
@@ -173,6 +177,12 @@ class DocumentAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         rows: QuerySet[Document] = super().get_queryset(request)
         return rows.defer("path", "source", "text", "pages", "metadata")
+
+    @action(description=_("Ingestion"), url_path="ingestion", permissions=["view"])
+    def ingestion(self, request: HttpRequest) -> HttpResponse:
+        """Show where documents are in ingestion, how fast it goes, and who waits."""
+        page = {**self.admin_site.each_context(request), **ingestion_page()}
+        return TemplateResponse(request, "admin/libraries/ingestion.html", page)
 
     @admin.display(description=_("document"), ordering="name")
     def title(self, document: Document) -> Any:

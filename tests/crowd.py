@@ -23,8 +23,11 @@ from accounts.models import (
     Group,
     GroupMember,
     Invitation,
+    MailKind,
+    MailStatus,
     Membership,
     Organization,
+    OutgoingMail,
     User,
 )
 from accounts.principal import ActorKind
@@ -171,6 +174,17 @@ class _Office:
                 token_sha256=name,
                 invited_by=user,
                 expires_at=self.now + timedelta(days=index - 2),
+                **self.of,
+            )
+        )
+        _keep(
+            OutgoingMail(
+                address=user.email,
+                kind=_turn_round(MailKind, index),
+                cause=f"{self.key.pk}",
+                status=_turn_round(MailStatus, index),
+                due_at=self.now,
+                error="The server refused the address." if index % 4 == 3 else "",
                 **self.of,
             )
         )

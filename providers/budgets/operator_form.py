@@ -40,7 +40,14 @@ class BudgetForm(forms.ModelForm[Budget]):
 
     class Meta:
         model = Budget
-        fields: ClassVar[list[str]] = ["organization", "scope", "period", "unit", "limit"]
+        fields: ClassVar[list[str]] = [
+            "organization",
+            "scope",
+            "period",
+            "unit",
+            "limit",
+            "by_operator",
+        ]
 
     user = forms.ModelChoiceField(
         None,

@@ -37,6 +37,7 @@ STATES: Final = {
     "running": StateBadge(Tone.UNDER_WAY, _("Running")),
     "waiting": StateBadge(Tone.LOOK, _("Waiting")),
     "completed": StateBadge(Tone.GOOD, _("Completed")),
+    "sent": StateBadge(Tone.GOOD, _("Sent")),
     "delivered": StateBadge(Tone.GOOD, _("Delivered")),
     "incomplete": StateBadge(Tone.LOOK, _("Incomplete")),
     "failed": StateBadge(Tone.BAD, _("Failed")),
