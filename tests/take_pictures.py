@@ -19,7 +19,7 @@ from tests.test_readme import free_port
 from tests.test_up import Up
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import FloatRect, Page
 
 PASSWORD: Final = "correct horse battery staple"
 DOCUMENT: Final = """# Pump
@@ -143,7 +143,7 @@ def enter_admin(page: "Page", url: str) -> None:
         page.wait_for_load_state("networkidle")
 
 
-def _clip(page: "Page") -> "dict[str, float]":
+def _clip(page: "Page") -> "FloatRect":
     """Return the whole page, but no more of a long one than a reader looks at."""
     height = page.evaluate("document.documentElement.scrollHeight")
     return {"x": 0, "y": 0, "width": 1280, "height": min(height, MOST_ADMIN_PIXELS)}
