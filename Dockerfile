@@ -13,10 +13,11 @@ COPY . .
 # The site of the docs is built into the image: a container finds it at its start.
 RUN PYTHONDONTWRITEBYTECODE= python -m compileall -q . \
     && python -m amber.docs_site.build --in-image \
-    && useradd --system --home /amber amber \
+    && useradd --system --uid 10001 --home /amber amber \
     && mkdir /var/lib/amber && chown amber /var/lib/amber
 
-USER amber
+# By its number: Kubernetes does not look a name up.
+USER 10001
 ENV AMBER_VAR_DIR=/var/lib/amber AMBER_HOST=0.0.0.0 AMBER_PORT=8000
 VOLUME /var/lib/amber
 EXPOSE 8000

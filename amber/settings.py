@@ -158,6 +158,7 @@ AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 # without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
 _IS_WORKER = env.text("AMBER_ROLE") == "worker"
 _WEB_APPS = [
+    "django.contrib.humanize",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.headless",
     "drf_spectacular",
@@ -199,7 +200,7 @@ MIDDLEWARE = [
     "amber.web.page_files.PageFilesMiddleware",
     "amber.web.answer_policy.keep_out_of_caches",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "amber.web.health.HostsOfPeopleMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -214,6 +215,8 @@ UNFOLD = {
     "SITE_TITLE": "Amber",
     "SITE_HEADER": "Amber",
     "SITE_URL": "/api/docs/",
+    "DASHBOARD_CALLBACK": "amber.front_page.page.gather",
+    "SIDEBAR": {"navigation": "amber.front_page.navigation.side_bar"},
     "LOGIN": {"form": "accounts.auth_pages.admin_login.SignInForm"},
 }
 ASGI_APPLICATION = "amber.asgi.application"
