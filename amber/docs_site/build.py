@@ -11,6 +11,7 @@ import contextlib
 import gzip
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--in-image", action="store_true", help="build beside the code")
     parser.add_argument("--yielding", action="store_true", help="leave the processor to others")
     chosen = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     if chosen.yielding:
         os.nice(19)
     var = Path(os.environ.get("AMBER_VAR_DIR") or ROOT / "var")
