@@ -147,15 +147,12 @@ requirements:  ## Pin requirements*.in into requirements*.txt
 	rm -rf .venv-pins
 
 installed: $(BIN)/python
-	@cmp -s requirements.txt .venv/requirements.txt || { echo "Installing requirements.txt"; \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt \
-	&& cp requirements.txt .venv/requirements.txt; }
+	@cmp -s requirements.txt .venv/requirements.txt || $(BIN)/python amber/setup/requirements.py requirements.txt
 
 installed-dev: installed
-	@cmp -s requirements-dev.txt .venv/requirements-dev.txt || { echo "Installing requirements-dev.txt"; \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt \
-	&& cp requirements-dev.txt .venv/requirements-dev.txt; }
+	@cmp -s requirements-dev.txt .venv/requirements-dev.txt || $(BIN)/python amber/setup/requirements.py requirements-dev.txt
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed."; exit 1; }
-	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Is the venv module installed (python3-venv)?"; exit 1; }
+	@echo "Making .venv"
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Is the venv module installed (python3-venv)?"; exit 1; }

@@ -152,6 +152,11 @@ class AssistantForm(NamingForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=_l("Offered where they make sense: a search of the library only with a library."),
     )
+    suggested_questions = LinesField(
+        label=_l("Suggested questions"),
+        rows=3,
+        help_text=_l("Offered in an empty chat, one a line."),
+    )
     public_origins = LinesField(
         label=_l("Public origins"),
         rows=3,
