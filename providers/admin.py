@@ -292,7 +292,16 @@ class BudgetAdmin(OperatorAdmin):
     list_filter = ("scope", "unit", "period")
     list_select_related = ("organization",)
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
-    fields = ("organization", "scope", "subject", "assistant_id", "period", "unit", "limit")
+    fields = (
+        "organization",
+        "scope",
+        "subject",
+        "assistant_id",
+        "period",
+        "unit",
+        "limit",
+        "by_operator",
+    )
     help_texts: ClassVar[dict[str, str]] = {
         "subject": "The id of the user, key, assistant or guest. Empty: each of them separately.",
         "assistant_id": "For guests only: limits the budget to the guests of one assistant.",
@@ -300,7 +309,7 @@ class BudgetAdmin(OperatorAdmin):
     }
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return self.fields[:-1] if obj else ()
+        return self.fields[:-2] if obj else ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Budget]:
         return annotate_used(super().get_queryset(request))
