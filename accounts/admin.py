@@ -116,6 +116,8 @@ class OrganizationAdmin(PagedAdmin):
         "personal",
         "retention_days",
         "default_prompt",
+        "turns_at_once",
+        "turn_weight",
         "created_at",
         "updated_at",
         "deleted_at",

@@ -8,10 +8,12 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.functions import Lower, Now
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit_actions import AuditAction
 from accounts.principal import ActorKind, Principal
@@ -64,6 +66,21 @@ class Organization(Row):
         blank=True,
         default="",
         help_text="Opens the system prompt of every assistant here that does not disable it.",
+    )
+    turns_at_once = models.PositiveIntegerField(
+        _("turns at once"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "How many of its turns may run at the same time. Empty: AMBER_TURNS_PER_ORGANIZATION. 0: any number."
+        ),
+    )
+    turn_weight = models.PositiveSmallIntegerField(
+        _("weight"),
+        default=1,
+        db_default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text=_("With 2 it gets twice the share of the workers while others wait, too."),
     )
     deleted_at = models.DateTimeField(null=True, blank=True)
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import structlog
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -37,6 +38,7 @@ from accounts.models import (
     User,
 )
 from accounts.principal import Actor, Principal
+from accounts.registry import receive_newcomer
 from accounts.sign_in.applications import SCOPE as OAUTH_SCOPE
 from accounts.sign_in.applications import end_tokens, key_of_application
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
@@ -127,7 +129,9 @@ def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
 
 @transaction.atomic(durable=True)
 def create_organization(user: User, *, name: str) -> Organization:
-    """Create an organization that the user owns."""
+    """Create an organization that the user owns. Raises Conflict if they own as many as people may."""
+    if not user.is_staff:
+        _check_organizations_of(user)
     return _create_organization(user, name=name, personal=False)
 
 
@@ -463,7 +467,22 @@ def _create_organization(user: User, *, name: str, personal: bool) -> Organizati
         personal=personal,
     )
     Membership.objects.create(organization=organization, user=user, role=Role.OWNER)
+    if not user.is_staff:
+        receive_newcomer(organization.pk)
     return organization
+
+
+def _check_organizations_of(user: User) -> None:
+    """Raise Conflict if the user owns as many as people may. Two queries; two at once count in turn."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    owned = Membership.objects.filter(
+        user=user, role=Role.OWNER, organization__personal=False, organization__deleted_at=None
+    )
+    if owned.count() >= settings.AMBER_MAX_ORGANIZATIONS:
+        raise Conflict(
+            f"You have reached the limit of {settings.AMBER_MAX_ORGANIZATIONS} organizations that one "
+            "person may own."
+        )
 
 
 def _add_member(

@@ -60,6 +60,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "deliver_mails": Schedule(30, "accounts.mail.delivery.deliver_due"),
     "forget_mails": Schedule(3_600, "accounts.mail.delivery.forget_mails"),
     "forget_webhook_deliveries": Schedule(3_600, "public_api.webhooks.delivery.forget_deliveries"),
+    "keep_past_days": Schedule(3_600, "providers.usage.day_sums.keep_past_days"),
     "forget_counters": Schedule(3_600, "providers.budgets.counters.forget_counters"),
 }
 

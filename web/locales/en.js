@@ -315,7 +315,7 @@ export const words = {
 	"usage.gone": "deleted ({id})", "usage.others": "Others", "usage.nothing": "Nothing was used in these days.",
 	"usage.legend": "Colours",
 	"usage.chart": "{measure} by day, {from} to {to}. The figures stand in the table below.",
-	"usage.figures": "The figures",
+	"usage.figures": "The figures", "usage.export": "Download as CSV",
 
 	"settings.title": "Settings", "settings.profile": "Profile", "settings.keys": "API keys",
 	"settings.organization": "Organization", "settings.members": "Members", "settings.budgets": "Budgets",
@@ -364,7 +364,7 @@ export const words = {
 	"budgets.period.month": "month", "budgets.unit": "Of", "budgets.unit.money": "money",
 	"budgets.unit.tokens": "tokens", "budgets.amount": "At most",
 	"budgets.limit": "at most {limit} {unit} a {period}", "budgets.used": "{used} used, begins anew {day}",
-	"budgets.usedLabel": "Used", "budgets.each": "for each separately",
+	"budgets.byOperator": "set by the operator", "budgets.usedLabel": "Used", "budgets.each": "for each separately",
 
 	"webhooks.about": "Addresses that are told how turns made with your API keys go.",
 	"webhooks.none": "There are no webhooks.", "webhooks.new": "New webhook", "webhooks.url": "Address",

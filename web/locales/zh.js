@@ -223,7 +223,7 @@ export const words = {
 	"usage.tokens": "词元", "usage.cost": "费用", "usage.calls": "调用", "usage.prompt": "输入词元",
 	"usage.completion": "输出词元", "usage.day": "日期", "usage.none": "无", "usage.gone": "已删除（{id}）",
 	"usage.others": "其他", "usage.nothing": "这些日子没有用量。", "usage.legend": "颜色",
-	"usage.chart": "{from} 至 {to} 每日{measure}。数据见下表。", "usage.figures": "数据",
+	"usage.chart": "{from} 至 {to} 每日{measure}。数据见下表。", "usage.figures": "数据", "usage.export": "下载 CSV",
 
 	"settings.title": "设置", "settings.profile": "个人资料", "settings.keys": "API 密钥", "settings.organization": "组织",
 	"settings.members": "成员", "settings.budgets": "预算", "settings.webhooks": "Webhook",
@@ -258,7 +258,7 @@ export const words = {
 	"budgets.period": "周期", "budgets.period.day": "日", "budgets.period.month": "月", "budgets.unit": "单位",
 	"budgets.unit.money": "费用", "budgets.unit.tokens": "词元", "budgets.amount": "上限",
 	"budgets.limit": "每{period}最多 {limit} {unit}", "budgets.used": "已用 {used}，{day} 重新开始",
-	"budgets.usedLabel": "已用", "budgets.each": "分别计算",
+	"budgets.byOperator": "由运营者设定", "budgets.usedLabel": "已用", "budgets.each": "分别计算",
 
 	"webhooks.about": "告知通过你的 API 密钥发起的回合进展的地址。", "webhooks.none": "没有 Webhook。", "webhooks.new": "新建 Webhook",
 	"webhooks.url": "地址", "webhooks.output": "同时发送回答内容", "webhooks.whole": "适用于所有人的密钥",

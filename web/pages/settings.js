@@ -229,7 +229,7 @@ function Budgets() {
 						<span class="grow"><strong>${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}${budget.subject && ` · ${budget.subject.slice(0, 8)}`}</strong>
 							<span class="dim small">${t("budgets.limit", { limit: amount(budget, budget.limit), unit: t(/** @type {any} */ (`budgets.unit.${budget.unit}`)), period: t(/** @type {any} */ (`budgets.period.${budget.period}`)) })}${budget.used !== null ? ` · ${t("budgets.used", { used: amount(budget, budget.used), day: time(budget.resets_at) })}` : ` · ${t("budgets.each")}`}</span>
 							${budget.used !== null && html`<meter min="0" max=${Number(budget.limit) || 1} value=${Number(budget.used)} high=${Number(budget.limit) * 0.85} aria-label=${t("budgets.usedLabel")}></meter>`}</span>
-						<${Button} onClick=${() => attempt(async () => (await remove(`budgets/${budget.id}/`), list.refresh()))} aria-label=${`${t("delete")}: ${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}`}>${t("delete")}<//>
+						${budget.by_operator ? html`<span class="dim small">${t("budgets.byOperator")}</span>` : html`<${Button} onClick=${() => attempt(async () => (await remove(`budgets/${budget.id}/`), list.refresh()))} aria-label=${`${t("delete")}: ${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}`}>${t("delete")}<//>`}
 					</li>`,
 				)}
 			</ul>

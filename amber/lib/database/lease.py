@@ -66,15 +66,6 @@ class LeasedQuerySet(models.QuerySet[Any]):
         """Return the row, now running under a new fence; None if it was not queued. Two queries."""
         return self.get(pk=pk) if self.take([pk], worker, lease_seconds) else None
 
-    def take_one(self, pk: UUID, worker: str, lease_seconds: float, *columns: str) -> Any | None:
-        """Claim a row and return these columns of it; None if it was not queued. One query."""
-        sql = f"{_TAKE_SQL} RETURNING {', '.join(columns)}"
-        with connection.cursor() as cursor:
-            cursor.execute(
-                sql.format(table=self.model._meta.db_table), [worker, lease_seconds, [pk]]
-            )
-            return cursor.fetchone()
-
     def take(self, ids: Sequence[UUID], worker: str, lease_seconds: float) -> int:
         """Claim rows without reading them; return how many were queued. One query."""
         with connection.cursor() as cursor:

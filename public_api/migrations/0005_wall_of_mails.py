@@ -13,9 +13,9 @@ class Migration(migrations.Migration):
     """The policies of the outbox of mails. Here, where the functions are that other policies call."""
 
     dependencies = [
-        ('accounts', '0011_outgoing_mail'),
+        ('accounts', '0012_outgoing_mail'),
         ('chats', '0016_feedback'),
-        ('public_api', '0003_row_security'),
+        ('public_api', '0004_failed_deliveries'),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0010_applications'),
+        ('accounts', '0011_fair_turns'),
     ]
 
     operations = [
