@@ -118,8 +118,8 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
     help_texts: ClassVar[dict[str, Any]] = {
         "user": _l("Who made it, and may change it."),
         "slug": _l("Programs call it assistant:slug. Unique in the organization."),
-        "prompt": _l("What the model is told before every conversation."),
         "greeting": _l("What an empty chat says first. The model does not read it."),
+        "prompt": _l("What the model is told before every conversation."),
         "disable_default_prompt": _l("Leave out the platform's and the organization's prompts."),
         "temperature": _l("From 0 to 2. Empty: the provider's default."),
         "top_p": _l("From 0 to 1. Empty: the provider's default."),
