@@ -488,7 +488,11 @@ class OutgoingMail(Row, Leased):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cause", "address"], name="one_mail_per_cause"),
+            models.UniqueConstraint(
+                fields=["organization", "cause", "address"],
+                nulls_distinct=False,
+                name="one_mail_per_cause",
+            ),
         ]
         indexes = [
             models.Index(fields=["due_at"], condition=Q(status="queued"), name="mail_due"),

@@ -441,10 +441,10 @@ def _mail_invitation(invitation: Invitation, token: str) -> None:
     """Mail the link, in the language of whoever has the address, or else of the inviter."""
     inviter, email = invitation.invited_by, invitation.email
     invited = User.objects.filter(email__iexact=email).only("language").first()
-    language = (invited or inviter).language if invited or inviter else ""
+    person = invited or inviter
     post_mail(
         MailKind.INVITATION,
-        Recipient(email, language=language),
+        Recipient(email, language=person.language if person else ""),
         cause=f"invitation:{invitation.pk}",
         organization_id=invitation.organization_id,
         details={

@@ -179,7 +179,7 @@ def reason_of(error: Exception) -> str:
         return f"The mail server refuses the user name or password: {_reply(error)}"
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         code, text = next(iter(error.recipients.values()))
-        return f"The mail server refuses the address: {code} {_decoded(text)}"
+        return f"The mail server refuses the address: {code} {_decode(text)}"
     if isinstance(error, smtplib.SMTPSenderRefused):
         return f"The mail server refuses the sender (AMBER_EMAIL_FROM): {_reply(error)}"
     if isinstance(error, smtplib.SMTPResponseException):
@@ -199,10 +199,10 @@ def _is_refused_for_good(error: smtplib.SMTPException) -> bool:
 
 
 def _reply(error: smtplib.SMTPResponseException) -> str:
-    return f"{error.smtp_code} {_decoded(error.smtp_error)}"
+    return f"{error.smtp_code} {_decode(error.smtp_error)}"
 
 
-def _decoded(text: bytes | str) -> str:
+def _decode(text: bytes | str) -> str:
     said = text.decode(errors="replace") if isinstance(text, bytes) else text
     return " ".join(said.split())
 

@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('status', 'queued')), fields=['due_at'], name='mail_due'), models.Index(condition=models.Q(('status', 'running')), fields=['lease_until'], name='mail_leased'), models.Index(fields=['created_at'], name='mail_age')],
-                'constraints': [models.UniqueConstraint(fields=('cause', 'address'), name='one_mail_per_cause')],
+                'constraints': [models.UniqueConstraint(fields=('organization', 'cause', 'address'), name='one_mail_per_cause', nulls_distinct=False)],
             },
         ),
     ]

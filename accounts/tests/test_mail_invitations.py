@@ -4,7 +4,6 @@ import pytest
 
 from accounts.mail.outbox import open_details
 from accounts.models import OutgoingMail, User
-from accounts.sign_in import rates
 from accounts.tests.test_invite_members import invitations, invite
 from tests.personas import api
 
@@ -24,7 +23,7 @@ def test_the_link_is_mailed_and_the_inviter_told(alice):
     assert mail.organization == alice.organization
     details = open_details(mail)
     assert details["token"] == made["token"] not in str(mail.__dict__)
-    assert (details["organization"], details["inviter"]) == ("Acme", alice.user.email)
+    assert (details["organization"], details["inviter"]) == ("Acme", "Alice")
     assert [row["is_mailed"] for row in api(alice).get(invitations(alice)).json()["results"]] == [
         True
     ]
@@ -58,8 +57,7 @@ def test_without_redis_none_is_mailed(alice, monkeypatch):
     def fail(*_: object) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr(rates, "take", fail)
-    monkeypatch.setattr("accounts.sign_in.rates.spend_request", lambda *_: None)
+    monkeypatch.setattr("accounts.services.spend_invitation_mail", fail)
     answer = invite(alice, "new@example.com")
     assert (answer.status_code, answer.json()["is_mailed"]) == (201, False)
     assert not OutgoingMail.objects.exists()

@@ -4,6 +4,8 @@ Part of the transaction in which it fails. Documents of one library that fail wi
 hour are told in one mail. Nobody is told who has left the organization.
 """
 
+from uuid import UUID
+
 from accounts.mail.outbox import gather_mail, member_of, post_mail
 from accounts.models import MailKind
 from libraries.models import Document, Library, Repository
@@ -37,6 +39,6 @@ def tell_of_repository(repository: Repository, why: str) -> None:
     )
 
 
-def _about(library_id: object) -> dict[str, str]:
+def _about(library_id: UUID) -> dict[str, str]:
     name = Library.objects.filter(pk=library_id).values_list("name", flat=True).first() or ""
     return {"library": name, "library_id": str(library_id)}

@@ -77,11 +77,6 @@ def warn_of_refusals() -> None:
         _warn(budget.organization_id, applicable, USED_UP, _most_used(budget, now), now)
 
 
-def forget_noted() -> None:
-    """Make this process note refusals again."""
-    _noted.clear()
-
-
 def _share_reached(before: Decimal, after: Decimal, limit: Decimal) -> int:
     """Return the highest share that was not reached before; 0 if none."""
     for share in (USED_UP, RUNNING_LOW):

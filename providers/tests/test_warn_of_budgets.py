@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def mailing(settings):
     settings.AMBER_SENDS_MAIL = True
-    notices.forget_noted()
+    notices._noted.clear()
     yield
     warn_of_refusals()
 
@@ -79,7 +79,7 @@ def test_what_a_budget_refuses_is_told_although_its_use_is_below(alice):
     for _ in range(3):
         with pytest.raises(RateLimited):
             reservations.reserve(budget_subject(alice), lambda: tokens(90), holder_id=uuid4())
-        notices.forget_noted()
+        notices._noted.clear()
     assert shares() == []
     warn_of_refusals()
     warn_of_refusals()

@@ -241,7 +241,8 @@ def test_asks_the_same_again(guest, chat):
 
 def test_a_guest_judges_an_answer_and_takes_it_back(guest, chat):
     answer = say(chat, "Hello", role="assistant")
-    hidden = say(chat, "secret", role="assistant", hidden=True)
+    hidden = say(chat, "secret", role="assistant")
+    ChatMessage.objects.filter(pk=hidden.pk).update(hidden=True)
     client, address = api(key=guest.token), of(guest, f"messages/{answer.pk}/feedback/")
     given = client.put(address, {"value": "down", "reason": "wrong"})
     assert (given.status_code, given.json()["value"]) == (200, "down")
