@@ -35,6 +35,7 @@ AssistantLibraries = Callable[[Principal], Collection[UUID]]
 AssistantCheck = Callable[[Principal, UUID], bool]
 OrganizationHook = Callable[[UUID], None]
 PublicAssistants = Callable[[Collection[UUID]], Mapping[UUID, PublicAssistant]]
+AssistantNames = Callable[[Collection[UUID]], Mapping[UUID, str]]
 
 
 def _sees_none(principal: Principal, assistant_id: UUID) -> bool:
@@ -49,6 +50,10 @@ def _none_is_public(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssi
     return {}
 
 
+def _none_has_a_name(assistant_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    return {}
+
+
 def _has_nothing(organization_id: UUID) -> None:
     """Do nothing: no package above has registered."""
 
@@ -58,6 +63,7 @@ _receive_newcomer: OrganizationHook = _has_nothing
 _assistant_libraries: AssistantLibraries = _knows_no_library
 _hide_organization: OrganizationHook = _has_nothing
 _public_assistants: PublicAssistants = _none_is_public
+_assistant_names: AssistantNames = _none_has_a_name
 
 
 def register_assistant_check(check: AssistantCheck) -> None:
@@ -76,6 +82,12 @@ def register_public_assistants(find: PublicAssistants) -> None:
     """Register who finds out which assistants take guests; a later one replaces it."""
     global _public_assistants
     _public_assistants = find
+
+
+def register_assistant_names(find: AssistantNames) -> None:
+    """Register who knows the names of assistants; a later one replaces it."""
+    global _assistant_names
+    _assistant_names = find
 
 
 def register_organization_closer(hide: OrganizationHook) -> None:
@@ -114,6 +126,11 @@ def sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
 def assistant_libraries(principal: Principal) -> Collection[UUID]:
     """Return ids of libraries, or a query for them."""
     return _assistant_libraries(principal)
+
+
+def assistant_names(assistant_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    """Return the names of those that the tenant at work may see. One query."""
+    return _assistant_names(assistant_ids)
 
 
 def public_assistants(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from amber.lib import environment as env
 from amber.lib.mail.log_redaction import hide_link_keys
+from amber.web.openapi_introduction import INTRODUCTION
 
 django_stubs_ext.monkeypatch()
 
@@ -167,6 +168,7 @@ AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 # without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
 _IS_WORKER = env.text("AMBER_ROLE") == "worker"
 _WEB_APPS = [
+    "django.contrib.humanize",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.headless",
     "drf_spectacular",
@@ -208,7 +210,7 @@ MIDDLEWARE = [
     "amber.web.page_files.PageFilesMiddleware",
     "amber.web.answer_policy.keep_out_of_caches",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "amber.web.health.HostsOfPeopleMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -223,6 +225,8 @@ UNFOLD = {
     "SITE_TITLE": "Amber",
     "SITE_HEADER": "Amber",
     "SITE_URL": "/api/docs/",
+    "DASHBOARD_CALLBACK": "amber.front_page.page.gather",
+    "SIDEBAR": {"navigation": "amber.front_page.navigation.side_bar"},
     "LOGIN": {"form": "accounts.auth_pages.admin_login.SignInForm"},
 }
 ASGI_APPLICATION = "amber.asgi.application"
@@ -356,10 +360,15 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Amber",
     "VERSION": AMBER_VERSION,
-    "DESCRIPTION": "Assistants, chats and turns. Errors have one form: docs/errors.md lists them.",
+    "DESCRIPTION": INTRODUCTION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # As JavaScript, since it names the plugin of amber/static/amber/api-docs.js. The key stays in this browser alone.
+    "SWAGGER_UI_SETTINGS": """{
+        deepLinking: true, docExpansion: "list", filter: true, persistAuthorization: true,
+        displayRequestDuration: true, defaultModelsExpandDepth: 0, plugins: [AmberPlugin],
+    }""",
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],

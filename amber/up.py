@@ -24,7 +24,7 @@ from amber.supervisor import Child, Supervisor
 HERE = Path(__file__).resolve().parent.parent
 ROLES = ("bootstrap", "web", "chat", "ingest")
 STANDALONE = ("backup", "restore")
-STOP_ORDER = (("bootstrap",), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
+STOP_ORDER = (("bootstrap", "docs"), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
 # Marks every process of Amber's own in its environment, so that the next start finds leftovers.
 MARK = "AMBER_SUPERVISED_BY"
 
@@ -174,6 +174,7 @@ def _run(
             supervisor.say(f"Amber is ready, after {time.monotonic() - began:.1f} seconds.")
             _show_credentials(supervisor, bootstrap)
             supervisor.say(_next_steps(environ, var))
+            _build_docs(supervisor, environ)
         supervisor.watch()
         supervisor.say("Stopping. Press Ctrl-C again to stop without waiting for running turns.")
         return 0
@@ -252,6 +253,12 @@ def _bootstrap(supervisor: Supervisor, child: Child) -> bool:
         supervisor.start(child)
         supervisor.wait_until(lambda: not child.is_alive)
     return child.process is not None and child.process.returncode == 0
+
+
+def _build_docs(supervisor: Supervisor, environ: Mapping[str, str]) -> None:
+    """Build the site at /docs/ beside what runs; ends at once if it is there already."""
+    argv = [sys.executable, "-m", "amber.docs_site.build", "--yielding"]
+    supervisor.start(Child("docs", argv, environ, grace_seconds=1, restarts=False, cwd=HERE))
 
 
 @contextlib.contextmanager
@@ -352,7 +359,7 @@ def _next_steps(environ: Mapping[str, str], var: Path) -> str:
     here = f"http://{_host(environ).replace('0.0.0.0', '127.0.0.1')}:{_port(environ)}"
     return f"""1. Sign in and chat     {here}/
 2. Name a model         {here}/admin/, or OPENAI_API_KEY in .env
-3. Call the API         {here}/api/docs/
+3. Call the API         {here}/api/docs/, documentation at {here}/docs/
 Ctrl-C stops everything; the next start finds it as it was, in {var}"""
 
 

@@ -485,6 +485,7 @@ class Turn(TenantRow, Leased):
             models.Index(
                 fields=["digest_at"], condition=Q(digest_at__isnull=False), name="turn_digest"
             ),
+            models.Index(fields=["ended_at"], condition=Q(status="failed"), name="turn_failed"),
         ]
 
     def __str__(self) -> str:

@@ -57,6 +57,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "release_leftovers": Schedule(60, "chats.turns.admission.release_leftovers"),
     "deliver_webhooks": Schedule(10, "public_api.webhooks.delivery.deliver_due"),
     "forget_webhook_deliveries": Schedule(3_600, "public_api.webhooks.delivery.forget_deliveries"),
+    "keep_past_days": Schedule(3_600, "providers.usage.day_sums.keep_past_days"),
     "forget_counters": Schedule(3_600, "providers.budgets.counters.forget_counters"),
 }
 

@@ -310,7 +310,7 @@ export const words = {
 	"usage.gone": "deleted ({id})", "usage.others": "Others", "usage.nothing": "Nothing was used in these days.",
 	"usage.legend": "Colours",
 	"usage.chart": "{measure} by day, {from} to {to}. The figures stand in the table below.",
-	"usage.figures": "The figures",
+	"usage.figures": "The figures", "usage.export": "Download as CSV",
 
 	"settings.title": "Settings", "settings.profile": "Profile", "settings.keys": "API keys",
 	"settings.organization": "Organization", "settings.members": "Members", "settings.budgets": "Budgets",

@@ -221,7 +221,7 @@ export const words = {
 	"usage.tokens": "词元", "usage.cost": "费用", "usage.calls": "调用", "usage.prompt": "输入词元",
 	"usage.completion": "输出词元", "usage.day": "日期", "usage.none": "无", "usage.gone": "已删除（{id}）",
 	"usage.others": "其他", "usage.nothing": "这些日子没有用量。", "usage.legend": "颜色",
-	"usage.chart": "{from} 至 {to} 每日{measure}。数据见下表。", "usage.figures": "数据",
+	"usage.chart": "{from} 至 {to} 每日{measure}。数据见下表。", "usage.figures": "数据", "usage.export": "下载 CSV",
 
 	"settings.title": "设置", "settings.profile": "个人资料", "settings.keys": "API 密钥", "settings.organization": "组织",
 	"settings.members": "成员", "settings.budgets": "预算", "settings.webhooks": "Webhook",
