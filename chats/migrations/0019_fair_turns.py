@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('accounts', '0011_fair_turns'),
         ('assistants', '0005_hide_reasoning'),
-        ('chats', '0017_lists_of_chats'),
+        ('chats', '0018_failed_turns'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
