@@ -359,7 +359,7 @@ def _next_steps(environ: Mapping[str, str], var: Path) -> str:
     here = f"http://{_host(environ).replace('0.0.0.0', '127.0.0.1')}:{_port(environ)}"
     return f"""1. Sign in and chat     {here}/
 2. Name a model         {here}/admin/, or OPENAI_API_KEY in .env
-3. Call the API         {here}/api/docs/, documentation at {here}/docs/
+3. Read on              {here}/docs/, and for the API /api/docs/
 Ctrl-C stops everything; the next start finds it as it was, in {var}"""
 
 

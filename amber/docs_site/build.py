@@ -24,7 +24,9 @@ from amber.docs_site.place import POLICY_FILE, ROOT, find_site, site_in_image, s
 
 DRAFT: Final = ".draft-"
 COMPRESSED: Final = frozenset({".html", ".js", ".css", ".json", ".svg", ".xml"})
-_INLINE_SCRIPT: Final = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.DOTALL)
+_INLINE_SCRIPT: Final = re.compile(
+    r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.DOTALL
+)
 _NEVER_RUN: Final = re.compile(r"\bsrc=|application/json")
 _LEFT_OUT: Final = ("404.html", "sitemap.xml", "sitemap.xml.gz")
 
