@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from amber.branding.pages import branding_urls
 from amber.web import health
 from amber.web.openapi_view import SchemaView
 from amber.web.page import page_urls
@@ -21,6 +22,8 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("admin/", admin.site.urls),
+    path("i18n/", include("django.conf.urls.i18n")),
+    *branding_urls(),
     path("", include("accounts.auth_pages.urls")),
     path("api/v1/", include("accounts.urls")),
     path("api/v1/", include("providers.urls")),
