@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
-.PHONY: run test habits test-mcp test-web web-vendor web-modules check-web web-pictures tour-pictures widget check docs diagrams lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
+.PHONY: run test messages habits test-mcp test-web web-vendor web-modules check-web web-pictures tour-pictures widget check docs diagrams lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -21,6 +21,9 @@ PYTEST_ARGS ?= -n 3 --dist worksteal
 test: installed-dev  ## The whole test suite; servers are started for it
 	@echo "The whole suite takes about ten minutes on two cores."
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
+
+messages: installed-dev  ## The files with translations: new texts in, old ones out, compiled; nothing but Python is needed
+	$(BIN)/python -m tests.messages
 
 habits: installed-dev  ## Write the table of habits in docs/providers.md as the test finds them
 	AMBER_WRITE_HABITS=1 $(BIN)/python -m pytest -p tests.services tests/e2e/test_meet_habits.py

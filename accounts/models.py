@@ -156,7 +156,7 @@ class Membership(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user_id} in {self.organization_id}: {self.role}"
+        return f"{self.user}: {self.role}"
 
 
 class GroupQuerySet(TenantQuerySet):
@@ -230,7 +230,7 @@ class GroupMember(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user_id} in {self.group_id}"
+        return f"{self.user} in {self.group}"
 
 
 class GrantQuerySet(models.QuerySet[Any]):
@@ -275,7 +275,7 @@ class Grant(TenantRow):
         abstract = True
 
     def __str__(self) -> str:
-        return f"{self.group_id}: {self.right}"
+        return f"{self.group}: {self.right}"
 
 
 class InvitationQuerySet(MemberQuerySet):
@@ -333,7 +333,7 @@ class Invitation(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.email} to {self.organization_id}"
+        return self.email
 
 
 class ApiKeyQuerySet(TenantQuerySet):
@@ -501,7 +501,7 @@ class OutgoingMail(Row, Leased):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.pk}"
+        return f"{self.get_kind_display()}: {self.address}"
 
 
 class IdempotencyRecord(TenantRow):
@@ -575,7 +575,7 @@ class AuditEvent(TenantRow):
         indexes = [models.Index(fields=["organization", "-created_at"], name="audit_org_time")]
 
     def __str__(self) -> str:
-        return f"{self.organization_id} {self.number}: {self.action}"
+        return f"{self.number}: {self.get_action_display()}"
 
 
 class AuditChain(models.Model):
@@ -593,4 +593,4 @@ class AuditChain(models.Model):
     hash = models.CharField(max_length=64, blank=True, default="")
 
     def __str__(self) -> str:
-        return f"{self.organization_id} {self.number}"
+        return f"{self.number} events of {self.organization}"

@@ -7,9 +7,11 @@ import django_stubs_ext
 import structlog
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
+from django.templatetags.static import static
 
 from amber.lib import environment as env
 from amber.lib.mail.log_redaction import hide_link_keys
+from amber.lib.palette import palette
 from amber.web.openapi_introduction import INTRODUCTION
 
 django_stubs_ext.monkeypatch()
@@ -65,6 +67,13 @@ ADMIN_CONTENT_SECURITY_POLICY = _PAGE_POLICY | {
     "script-src": [SELF, UNSAFE_EVAL],
     "style-src": [SELF, UNSAFE_INLINE],
 }
+
+# -- Ours: what people see of the installation ---------------------------------------------------
+AMBER_NAME = env.line("AMBER_NAME", "Amber", most_chars=40)
+AMBER_LOGO = env.logo("AMBER_LOGO")
+AMBER_COLOR = env.colour("AMBER_COLOR")
+AMBER_PALETTE = palette(AMBER_COLOR or "#a34e06")  # without one, that of web/styles/1-tokens.css
+AMBER_LANGUAGE = env.choice("AMBER_LANGUAGE", "en", ("en", "zh-hans"))
 
 # -- Limits, with their reasons in docs/settings.md ----------------------------------------------
 AMBER_MAX_MESSAGE_CHARS = env.integer("AMBER_MAX_MESSAGE_CHARS", 200_000, least=1)
@@ -176,7 +185,9 @@ _WEB_APPS = [
     "corsheaders",
 ]
 INSTALLED_APPS = [
-    *([] if _IS_WORKER else ["unfold"]),  # before the admin, whose templates it replaces
+    *(
+        [] if _IS_WORKER else ["unfold", "unfold.contrib.filters"]
+    ),  # before the admin, whose templates it replaces
     "django.contrib.admin.apps.SimpleAdminConfig",  # urls.py discovers: workers need no admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -210,6 +221,7 @@ MIDDLEWARE = [
     "amber.web.page_files.PageFilesMiddleware",
     "amber.web.answer_policy.keep_out_of_caches",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "amber.languages.choice.choose_language",
     "amber.web.health.HostsOfPeopleMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -222,12 +234,18 @@ MIDDLEWARE = [
 ROOT_URLCONF = "amber.urls"
 LOGIN_REDIRECT_URL = "/admin/"
 UNFOLD = {
-    "SITE_TITLE": "Amber",
-    "SITE_HEADER": "Amber",
-    "SITE_URL": "/api/docs/",
+    "SITE_TITLE": "amber.branding.pages.platform_name",
+    "SITE_HEADER": "amber.branding.pages.platform_name",
+    "SITE_URL": "/",
+    "SITE_ICON": "amber.branding.pages.logo_address",
+    "SITE_FAVICONS": [{"rel": "icon", "href": "amber.branding.pages.logo_address"}],
+    "COLORS": {"primary": AMBER_PALETTE},
+    "SHOW_LANGUAGES": True,
     "DASHBOARD_CALLBACK": "amber.front_page.page.gather",
     "SIDEBAR": {"navigation": "amber.front_page.navigation.side_bar"},
     "LOGIN": {"form": "accounts.auth_pages.admin_login.SignInForm"},
+    "STYLES": [lambda _: static("amber/admin-looks.css"), lambda _: static("amber/desk.css")],
+    "SCRIPTS": [lambda _: static("amber/desk.js")],
 }
 ASGI_APPLICATION = "amber.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
@@ -240,10 +258,14 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "amber.branding.pages.branding",
             ]
         },
     }
 ]
+
+# Prices, costs and budgets of money are written with it.
+AMBER_CURRENCY = env.text("AMBER_CURRENCY", "USD")
 
 # -- Postgres and Redis
 # ------------------------------------------------------------------------------
@@ -435,8 +457,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 # -----------------------------------------------------------------------------------
 USE_TZ = True
 TIME_ZONE = "UTC"
+# What programs read is English: REST, workers, commands. Pages have languages (amber/languages/).
 LANGUAGE_CODE = "en"
-USE_I18N = False
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "amber" / "locale"]
+USE_I18N = True
 
 AMBER_LOG_LEVEL = env.choice(
     "AMBER_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

@@ -5,6 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from amber.branding.pages import branding_urls
 from amber.web import health
 from amber.web.docs_pages import show_docs
 from amber.web.openapi_view import SchemaView
@@ -23,6 +24,8 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("admin/", admin.site.urls),
+    path("i18n/", include("django.conf.urls.i18n")),
+    *branding_urls(),
     path("", include("accounts.auth_pages.urls")),
     path("api/v1/", include("accounts.urls")),
     path("api/v1/", include("providers.urls")),

@@ -144,7 +144,7 @@ class AssistantTool(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.assistant_id}: {self.tool_id}"
+        return f"{self.tool} of {self.assistant}"
 
 
 class ScenePrompt(TenantRow):

@@ -17,6 +17,7 @@ from accounts.principal import Principal
 from accounts.tenant_rows import OwnedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.database.referenced_rows import ReferenceKey
+from amber.lib.database.rows import minute_of, second_of
 from amber.lib.search.tsvector import TokenVectorField
 from amber.lib.search.vector_arrays import VectorArrayField
 from assistants.models import Assistant, AssistantGrant, ScenePrompt
@@ -139,7 +140,7 @@ class Chat(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return self.name or f"Chat of {minute_of(self.created_at)}"
 
     @property
     def can_be_asked(self) -> bool:
@@ -254,7 +255,7 @@ class ChatMessage(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.role} {self.pk}"
+        return f"{self.get_role_display()}, {second_of(self.created_at)}"
 
 
 class FeedbackValue(models.TextChoices):
@@ -338,7 +339,7 @@ class Feedback(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.value} {self.pk}"
+        return f"Thumb {self.value}, {minute_of(self.created_at)}"
 
 
 class TurnStatus(models.TextChoices):
@@ -489,7 +490,7 @@ class Turn(TenantRow, Leased):
         ]
 
     def __str__(self) -> str:
-        return f"{self.pk} {self.status}"
+        return f"Turn of {second_of(self.created_at)}"
 
     @property
     def is_live(self) -> bool:
@@ -557,4 +558,4 @@ class MessageBlock(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return f"Messages {self.first_position} to {self.last_position}"

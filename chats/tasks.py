@@ -1,5 +1,5 @@
 """Run turns and seal chats for Celery: a message (`chats.queue`) names a row, which has the state.
-A turn's message is a doorbell: the turn that is next is run, not the one it names.
+Of turns the one that is next is run, which need not be the one that the message names.
 
 Only workers import this module.
 """

@@ -9,7 +9,7 @@ from django.db.models import Q
 from accounts.models import User
 from accounts.principal import Principal
 from accounts.tenant_rows import TenantQuerySet, TenantRow
-from amber.lib.database.rows import Row
+from amber.lib.database.rows import Row, minute_of
 
 
 class ErasureQuerySet(TenantQuerySet):
@@ -45,7 +45,7 @@ class Erasure(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return f"Erasure of {minute_of(self.created_at)}"
 
 
 class WorkerHeartbeat(Row):

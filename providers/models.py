@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User, made_with
 from accounts.principal import Principal
 from accounts.tenant_rows import TenantQuerySet, TenantRow
-from amber.lib.database.rows import Row
+from amber.lib.database.rows import Row, second_of
 from engine.provider.dialects import DIALECTS
 from providers.parameter_checks import check_parameter_names, check_parameters
 from providers.presets import PRESETS
@@ -217,7 +217,7 @@ class UsageRecord(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.model} {self.prompt_tokens}+{self.completion_tokens}"
+        return f"{self.model}, {second_of(self.created_at)}"
 
 
 class BudgetPeriod(models.TextChoices):
@@ -292,7 +292,7 @@ class Budget(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.scope} {self.subject}: {self.limit} {self.unit} a {self.period}"
+        return f"{self.limit.normalize():,f} {self.unit} a {self.period} ({self.scope})"
 
 
 class BudgetCounter(Row):
@@ -318,7 +318,7 @@ class BudgetCounter(Row):
         indexes = [models.Index(fields=["period_start"], name="budget_counter_age")]
 
     def __str__(self) -> str:
-        return f"{self.period_start} {self.subject}: {self.used} + {self.reserved}"
+        return f"{self.used.normalize():,f} used since {self.period_start}"
 
 
 class BudgetReservation(Row):
@@ -337,4 +337,4 @@ class BudgetReservation(Row):
         indexes = [models.Index(fields=["created_at"], name="reservation_age")]
 
     def __str__(self) -> str:
-        return f"{self.amount} for {self.holder_id}"
+        return f"{self.amount.normalize():,f} reserved"

@@ -31,11 +31,9 @@ ADMIN: Final = {
     "tour-turn": "/admin/chats/turn/{turn}/change/",
     "admin-front": "/admin/",
     "admin-assistant": "/admin/assistants/assistant/{assistant}/change/",
-    "admin-documents": "/admin/libraries/document/",
+    "admin-ingestion": "/admin/libraries/document/ingestion/",
 }
 """Pages of the admin by the names of their pictures."""
-
-MOST_ADMIN_PIXELS: Final = 1_400
 
 
 def main(folder: Path) -> int:
@@ -53,10 +51,11 @@ def main(folder: Path) -> int:
         made |= talk(page, url, made["assistant"])
         page.screenshot(path=folder / "tour-chat.png")
         enter_admin(page, url)
+        page.set_viewport_size({"width": 1280, "height": 960})
         for name, address in ADMIN.items():
             page.goto(url + address.format_map(made))
             page.wait_for_load_state("networkidle")
-            page.screenshot(path=folder / f"{name}.png", full_page=True, clip=_clip(page))
+            page.screenshot(path=folder / f"{name}.png")
     return 0
 
 
@@ -141,12 +140,6 @@ def enter_admin(page: "Page", url: str) -> None:
         page.locator("#id_password").fill(password())
         page.locator("button[type=submit]").first.click()
         page.wait_for_load_state("networkidle")
-
-
-def _clip(page: "Page") -> "dict[str, float]":
-    """Return the whole page, but no more of a long one than a reader looks at."""
-    height = page.evaluate("document.documentElement.scrollHeight")
-    return {"x": 0, "y": 0, "width": 1280, "height": min(height, MOST_ADMIN_PIXELS)}
 
 
 if __name__ == "__main__":

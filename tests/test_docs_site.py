@@ -24,9 +24,9 @@ INDEX = "search/search_index.json"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Strictly: a link, an anchor or an omitted page would fail here."""
-    target = tmp_path_factory.mktemp("site") / "site"
+    target: Path = tmp_path_factory.mktemp("site") / "site"
     build_site(target, strict=True)
     return target
 

@@ -108,7 +108,7 @@ class PastedDocument(TenantRow):
     objects = OfToolQuerySet.as_manager()
 
     def __str__(self) -> str:
-        return str(self.tool_id)
+        return str(self.tool)
 
 
 class ToolCallRecord(TenantRow):
@@ -144,4 +144,4 @@ class ToolCallRecord(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.function} {self.outcome}"
+        return f"{self.function}: {self.outcome}"

@@ -6,7 +6,6 @@ was drawn from.
 """
 
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,7 @@ from amber.docs_site.place import ROOT
 
 FOLDER: Final = ROOT / "docs" / "diagrams"
 SCHEMES: Final = ("light", "dark")
-_DIAGRAM: Final = re.compile(r"^```mermaid\n(?P<source>.*?)^```$", re.DOTALL | re.MULTILINE)
-_HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_OPENS: Final = "```mermaid\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +36,18 @@ class Diagram:
 
 
 def diagrams_of(markdown: str, page: str) -> Iterator[Diagram]:
-    for number, found in enumerate(_DIAGRAM.finditer(markdown), start=1):
-        title = (_HEADING.findall(markdown, 0, found.start()) or [page])[-1]
-        yield Diagram(f"{page}-{number}", f"Diagram: {title}", found["source"], found[0])
+    before, *parts = f"\n{markdown}".split(f"\n{_OPENS}")
+    for number, part in enumerate(parts, start=1):
+        source, _, after = part.partition("\n```\n")
+        fence = f"{_OPENS}{source}\n```"
+        yield Diagram(f"{page}-{number}", _title(before, page), f"{source}\n", fence)
+        before += after
+
+
+def _title(before: str, page: str) -> str:
+    """Return the last heading that stands before the diagram."""
+    headings = [line.lstrip("# ") for line in before.split("\n") if line.startswith("#")]
+    return f"Diagram: {headings[-1] if headings else page}"
 
 
 def is_drawn(diagram: Diagram) -> bool:

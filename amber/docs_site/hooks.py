@@ -17,10 +17,9 @@ from amber.docs_site.place import OTHER_PAGES, ROOT
 ICON: Final = ROOT / "web" / "styles" / "icon.svg"
 
 _LINK: Final = re.compile(
-    r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s#]*)(?P<anchor>#[^)\s]*)?\)"
+    r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<to>[^()\s#]*)(?P<anchor>#[^()\s#]*)?\)"
 )
-_FENCE: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
-_HTML_ADDRESS: Final = re.compile(r"(?P<name>\b(?:src|srcset)=\")(?P<to>[^\":]+)")
+_HTML_ADDRESS: Final = re.compile(r"(?P<name>\b(?:src|srcset)=\")(?P<to>[^\":]+)(?=\")")
 _CHINESE: Final = re.compile(r"[\u3400-\u9fff]+")
 
 
@@ -49,11 +48,28 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     origins = {name: path for path, name in OTHER_PAGES.items()}
     origin = origins.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     markdown = _with_pictures(markdown, Path(page.file.src_uri).stem)
-    parts = _FENCE.split(markdown)
-    parts[::2] = [_with_links_of_site(part, origin) for part in parts[::2]]
+    text_and_code = _split_by_code(markdown)
+    text_and_code[::2] = [_with_links_of_site(part, origin) for part in text_and_code[::2]]
     if page.file.url:  # not the first page: each of the others has a folder of its own
-        parts[::2] = [_HTML_ADDRESS.sub(r"\g<name>../\g<to>", part) for part in parts[::2]]
-    return "".join(parts)
+        text_and_code[::2] = [
+            _HTML_ADDRESS.sub(r"\g<name>../\g<to>", part) for part in text_and_code[::2]
+        ]
+    return "".join(text_and_code)
+
+
+def _split_by_code(markdown: str) -> list[str]:
+    """Return text and blocks of code by turns, the text first."""
+    parts = [""]
+    for line in markdown.splitlines(keepends=True):
+        is_fence = line.lstrip().startswith("```")
+        is_in_code = len(parts) % 2 == 0
+        if is_fence and not is_in_code:
+            parts.append(line)
+        else:
+            parts[-1] += line
+            if is_fence:
+                parts.append("")
+    return parts
 
 
 def on_post_build(config: Any) -> None:

@@ -43,7 +43,7 @@ class Failures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _FailureKind:
     """How one kind of row fails: which rows since a moment, and why each did.
 
     `lookup` is the reason's name in the address of a list, `reasons` what people call it.
@@ -59,7 +59,7 @@ class _Kind:
     reasons: Mapping[str, Promise]
 
 
-_TURNS: Final = _Kind(
+_TURNS: Final = _FailureKind(
     gettext_lazy("Turns"),
     Turn,
     "ended_at",
@@ -69,7 +69,7 @@ _TURNS: Final = _Kind(
     {"status__exact": TurnStatus.FAILED},
     {},
 )
-_DOCUMENTS: Final = _Kind(
+_DOCUMENTS: Final = _FailureKind(
     gettext_lazy("Documents"),
     Document,
     "ended_at",
@@ -85,7 +85,7 @@ _DOCUMENTS: Final = _Kind(
         DocumentStage.READY: gettext_lazy("could not be embedded anew"),
     },
 )
-_IMPORTS: Final = _Kind(
+_IMPORTS: Final = _FailureKind(
     gettext_lazy("Git imports"),
     Repository,
     "ended_at",
@@ -95,7 +95,7 @@ _IMPORTS: Final = _Kind(
     {"status__exact": DocumentStatus.FAILED},
     {DocumentStatus.FAILED: gettext_lazy("could not be imported")},
 )
-_TOOLS: Final = _Kind(
+_TOOLS: Final = _FailureKind(
     gettext_lazy("Calls of tools"),
     ToolCallRecord,
     "created_at",
@@ -109,7 +109,7 @@ _TOOLS: Final = _Kind(
         CallOutcome.TIMEOUT: gettext_lazy("took too long"),
     },
 )
-_WEBHOOKS: Final = _Kind(
+_WEBHOOKS: Final = _FailureKind(
     gettext_lazy("Webhook deliveries"),
     WebhookDelivery,
     "created_at",
@@ -119,7 +119,7 @@ _WEBHOOKS: Final = _Kind(
     {"status__exact": DeliveryStatus.FAILED},
     {"": gettext_lazy("got no answer")},
 )
-KINDS: Final[Mapping[str, _Kind]] = {
+KINDS: Final[Mapping[str, _FailureKind]] = {
     "turn": _TURNS,
     "document": _DOCUMENTS,
     "import": _IMPORTS,
@@ -141,7 +141,7 @@ def recent_failures(may_see: Callable[[Any], bool]) -> list[Failures]:
     return [_failures(row, since, found) for row in found]
 
 
-def _count(name: str, kind: _Kind, since: datetime) -> Rows:
+def _count(name: str, kind: _FailureKind, since: datetime) -> Rows:
     newest = kind.failed().filter(**{f"{kind.at}__gte": since}).order_by().values("pk")[:MOST]
     rows = kind.model.objects.filter(pk__in=newest).order_by()
     said = rows.annotate(
@@ -165,7 +165,7 @@ def _failures(
     )
 
 
-def _link(kind: _Kind, reason: str, since: datetime) -> str:
+def _link(kind: _FailureKind, reason: str, since: datetime) -> str:
     about = kind.model._meta
     chosen: dict[str, str] = {**kind.chosen, f"{kind.at}__gte": since.isoformat(timespec="seconds")}
     if kind.lookup and reason:

@@ -19,7 +19,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
-from amber.front_page.states import Check, State
+from amber.front_page.states import HealthCheck, State
 from amber.lib import redis as amber_redis
 from amber.lib.database.lease import QUEUED, RUNNING
 from amber.lib.ids import least_id_at
@@ -43,20 +43,20 @@ SELECT current_setting('server_version'), pg_database_size(current_database()),
 """
 
 
-def check_platform() -> list[Check]:
-    """Check the processes and the two servers that Amber is made of. Three queries."""
+def check_platform() -> list[HealthCheck]:
+    """HealthCheck the processes and the two servers that Amber is made of. Three queries."""
     return [_web(), *_workers(), _postgres(), _redis()]
 
 
-def _web() -> Check:
+def _web() -> HealthCheck:
     told = _("This page was answered by version %(version)s.") % {"version": settings.AMBER_VERSION}
-    return Check(_("Web"), "ok", told)
+    return HealthCheck(_("Web"), "ok", told)
 
 
 # -- Workers --------------------------------------------------------------------------------------
 
 
-def _workers() -> list[Check]:
+def _workers() -> list[HealthCheck]:
     alive = count_workers()
     names = {"chat": _("Chat workers"), "ingest": _("Ingestion workers")}
     waiting = _turns() if alive.get("chat") else None
@@ -85,12 +85,12 @@ def _turns() -> _LiveTurns:
     )
 
 
-def _queue(name: str, workers: int, turns: _LiveTurns | None) -> Check:
+def _queue(name: str, workers: int, turns: _LiveTurns | None) -> HealthCheck:
     if not workers:
-        return Check(name, "failed", _("None is at work: questions and documents wait."))
+        return HealthCheck(name, "failed", _("None is at work: questions and documents wait."))
     said = [_("%(n)s at work.") % {"n": workers}]
     if turns is None:
-        return Check(name, "ok", said[0])
+        return HealthCheck(name, "ok", said[0])
     said.append(
         _("%(running)s turns run, %(queued)s wait.")
         % {"running": turns.running, "queued": turns.queued}
@@ -100,14 +100,14 @@ def _queue(name: str, workers: int, turns: _LiveTurns | None) -> Check:
         said.append(
             _("The oldest has waited for %(s)s s.") % {"s": round(turns.waited.total_seconds())}
         )
-        return Check(name, "warning", " ".join(said), f"{link}?status__exact={QUEUED}")
-    return Check(name, "ok", " ".join(said), link)
+        return HealthCheck(name, "warning", " ".join(said), f"{link}?status__exact={QUEUED}")
+    return HealthCheck(name, "ok", " ".join(said), link)
 
 
 # -- Servers --------------------------------------------------------------------------------------
 
 
-def _postgres() -> Check:
+def _postgres() -> HealthCheck:
     with connection.cursor() as cursor:
         cursor.execute(_POSTGRES_SQL)
         version, size_bytes, connected, most = cursor.fetchone()
@@ -117,20 +117,22 @@ def _postgres() -> Check:
         "connected": connected,
         "most": most,
     }
-    return Check("Postgres", "warning" if connected > 0.9 * most else "ok", told)
+    return HealthCheck("Postgres", "warning" if connected > 0.9 * most else "ok", told)
 
 
-def _redis() -> Check:
+def _redis() -> HealthCheck:
     try:
         about: Any = amber_redis.client().info()
     except (RedisError, OSError):
-        return Check("Redis", "failed", _("It does not answer: nothing new is begun or streamed."))
+        return HealthCheck(
+            "Redis", "failed", _("It does not answer: nothing new is begun or streamed.")
+        )
     told = _("Version %(version)s, %(memory)s in memory, %(clients)s clients.") % {
         "version": about["redis_version"],
         "memory": filesizeformat(about["used_memory"]),
         "clients": about["connected_clients"],
     }
-    return Check("Redis", "ok", told)
+    return HealthCheck("Redis", "ok", told)
 
 
 # -- Providers ------------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ class _Calls:
         return "warning" if is_last_failed or 10 * self.failed > self.ok else "ok"
 
 
-def check_providers() -> list[Check]:
+def check_providers() -> list[HealthCheck]:
     """Tell of each provider how its last calls went. Two queries."""
     calls = _last_calls()
     providers = Provider.objects.order_by("name").annotate(
@@ -202,11 +204,11 @@ def _add_up(calls: Iterable[Mapping[str, Any]], aliases: Sequence[str]) -> _Call
     return sums
 
 
-def _provider(provider: Any, calls: _Calls) -> Check:
+def _provider(provider: Any, calls: _Calls) -> HealthCheck:
     link = reverse("admin:providers_provider_change", args=[provider.pk])
     if not provider.aliases and not provider.embedding_aliases:
-        return Check(provider.name, "warning", _("It has no models yet."), link)
-    return Check(provider.name, calls.state, _told_of(calls), link)
+        return HealthCheck(provider.name, "warning", _("It has no models yet."), link)
+    return HealthCheck(provider.name, calls.state, _told_of(calls), link)
 
 
 def _told_of(calls: _Calls) -> str:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MenuEntry:
     """A list of the admin, or with `name` another page about its rows. `icon`: a Material symbol."""
 
     model: str
@@ -30,58 +30,60 @@ class Page:
         return reverse(f"admin:{self.model.replace('.', '_')}_{self.name}")
 
 
-GROUPS: Final[tuple[tuple[Promise, tuple[Page, ...]], ...]] = (
+GROUPS: Final[tuple[tuple[Promise, tuple[MenuEntry, ...]], ...]] = (
     (
         gettext_lazy("People"),
         (
-            Page("accounts.organization", gettext_lazy("Organizations"), "domain"),
-            Page("accounts.user", gettext_lazy("Users"), "person"),
-            Page("accounts.group", gettext_lazy("Groups"), "group"),
-            Page("accounts.invitation", gettext_lazy("Invitations"), "mail"),
+            MenuEntry("accounts.organization", gettext_lazy("Organizations"), "domain"),
+            MenuEntry("accounts.user", gettext_lazy("Users"), "person"),
+            MenuEntry("accounts.group", gettext_lazy("Groups"), "group"),
+            MenuEntry("accounts.invitation", gettext_lazy("Invitations"), "mail"),
         ),
     ),
     (
         gettext_lazy("Providers and models"),
         (
-            Page("providers.provider", gettext_lazy("Providers"), "hub"),
-            Page("providers.languagemodel", gettext_lazy("Language models"), "neurology"),
-            Page("providers.embeddingmodel", gettext_lazy("Embedding models"), "scatter_plot"),
+            MenuEntry("providers.provider", gettext_lazy("Providers"), "hub"),
+            MenuEntry("providers.languagemodel", gettext_lazy("Language models"), "neurology"),
+            MenuEntry("providers.embeddingmodel", gettext_lazy("Embedding models"), "scatter_plot"),
         ),
     ),
     (
         gettext_lazy("Assistants"),
-        (Page("assistants.assistant", gettext_lazy("Assistants"), "support_agent"),),
+        (MenuEntry("assistants.assistant", gettext_lazy("Assistants"), "support_agent"),),
     ),
     (
         gettext_lazy("Libraries"),
         (
-            Page("libraries.library", gettext_lazy("Libraries"), "library_books"),
-            Page("libraries.document", gettext_lazy("Ingestion"), "conveyor_belt", "ingestion"),
-            Page("libraries.document", gettext_lazy("Documents"), "description"),
-            Page("libraries.repository", gettext_lazy("Git imports"), "commit"),
-            Page("libraries.file", gettext_lazy("Files"), "attach_file"),
+            MenuEntry("libraries.library", gettext_lazy("Libraries"), "library_books"),
+            MenuEntry(
+                "libraries.document", gettext_lazy("Ingestion"), "conveyor_belt", "ingestion"
+            ),
+            MenuEntry("libraries.document", gettext_lazy("Documents"), "description"),
+            MenuEntry("libraries.repository", gettext_lazy("Git imports"), "commit"),
+            MenuEntry("libraries.file", gettext_lazy("Files"), "attach_file"),
         ),
     ),
     (
         gettext_lazy("Tools"),
         (
-            Page("tools.tool", gettext_lazy("Tools"), "build"),
-            Page("tools.toolcallrecord", gettext_lazy("Calls of tools"), "data_object"),
+            MenuEntry("tools.tool", gettext_lazy("Tools"), "build"),
+            MenuEntry("tools.toolcallrecord", gettext_lazy("Calls of tools"), "data_object"),
         ),
     ),
     (
         gettext_lazy("Chats"),
         (
-            Page("chats.chat", gettext_lazy("Chats"), "chat"),
-            Page("chats.turn", gettext_lazy("Turns"), "swap_vert"),
-            Page("chats.feedback", gettext_lazy("Feedback"), "thumbs_up_down"),
+            MenuEntry("chats.chat", gettext_lazy("Chats"), "chat"),
+            MenuEntry("chats.turn", gettext_lazy("Turns"), "swap_vert"),
+            MenuEntry("chats.feedback", gettext_lazy("Feedback"), "thumbs_up_down"),
         ),
     ),
     (
         gettext_lazy("Memory"),
         (
-            Page("memory.personmemories", gettext_lazy("Memories of people"), "psychology"),
-            Page(
+            MenuEntry("memory.personmemories", gettext_lazy("Memories of people"), "psychology"),
+            MenuEntry(
                 "memory.organizationmemories",
                 gettext_lazy("Memories of organizations"),
                 "lightbulb",
@@ -91,37 +93,37 @@ GROUPS: Final[tuple[tuple[Promise, tuple[Page, ...]], ...]] = (
     (
         gettext_lazy("Usage and budgets"),
         (
-            Page("providers.usagerecord", gettext_lazy("Usage"), "bar_chart", "report"),
-            Page("providers.usagerecord", gettext_lazy("Single calls"), "receipt_long"),
-            Page("providers.budget", gettext_lazy("Budgets"), "savings"),
+            MenuEntry("providers.usagerecord", gettext_lazy("Usage"), "bar_chart", "report"),
+            MenuEntry("providers.usagerecord", gettext_lazy("Single calls"), "receipt_long"),
+            MenuEntry("providers.budget", gettext_lazy("Budgets"), "savings"),
         ),
     ),
     (
         gettext_lazy("Public API"),
         (
-            Page("accounts.apikey", gettext_lazy("API keys"), "key"),
-            Page("public_api.webhook", gettext_lazy("Webhooks"), "webhook"),
-            Page("public_api.webhookdelivery", gettext_lazy("Webhook deliveries"), "outbox"),
+            MenuEntry("accounts.apikey", gettext_lazy("API keys"), "key"),
+            MenuEntry("public_api.webhook", gettext_lazy("Webhooks"), "webhook"),
+            MenuEntry("public_api.webhookdelivery", gettext_lazy("Webhook deliveries"), "outbox"),
         ),
     ),
     (
         gettext_lazy("Audit"),
-        (Page("accounts.auditevent", gettext_lazy("Audit log"), "history"),),
+        (MenuEntry("accounts.auditevent", gettext_lazy("Audit log"), "history"),),
     ),
     (
         gettext_lazy("Signing in"),
         (
-            Page("account.emailaddress", gettext_lazy("Email addresses"), "alternate_email"),
-            Page("socialaccount.socialapp", gettext_lazy("Identity providers"), "login"),
-            Page("socialaccount.socialaccount", gettext_lazy("Linked accounts"), "link"),
-            Page("socialaccount.socialtoken", gettext_lazy("Their tokens"), "token"),
-            Page("allauth_idp_oidc.client", gettext_lazy("Applications"), "apps"),
-            Page(
+            MenuEntry("account.emailaddress", gettext_lazy("Email addresses"), "alternate_email"),
+            MenuEntry("socialaccount.socialapp", gettext_lazy("Identity providers"), "login"),
+            MenuEntry("socialaccount.socialaccount", gettext_lazy("Linked accounts"), "link"),
+            MenuEntry("socialaccount.socialtoken", gettext_lazy("Their tokens"), "token"),
+            MenuEntry("allauth_idp_oidc.client", gettext_lazy("Applications"), "apps"),
+            MenuEntry(
                 "allauth_idp_oidc.token",
                 gettext_lazy("Tokens of applications"),
                 "generating_tokens",
             ),
-            Page("auth.group", gettext_lazy("Rights of operators"), "admin_panel_settings"),
+            MenuEntry("auth.group", gettext_lazy("Rights of operators"), "admin_panel_settings"),
         ),
     ),
 )
@@ -135,7 +137,7 @@ def side_bar(request: HttpRequest) -> list[dict[str, Any]]:
         {"title": str(title), "items": [_item(page) for page in pages if page.model in open_to]}
         for title, pages in GROUPS
     ]
-    groups.append({"title": _("More"), "items": list(_unlisted(about, open_to))})
+    groups.append({"title": _("More"), "items": list(_list_others(about, open_to))})
     first = {
         "title": "",
         "items": [_link(_("Is all well?"), "monitor_heart", reverse("admin:index"))],
@@ -149,7 +151,7 @@ def _may_open(page: Any, request: HttpRequest) -> bool:
     return bool(page.has_module_permission(request) and page.has_view_or_change_permission(request))
 
 
-def _item(page: Page) -> dict[str, Any]:
+def _item(page: MenuEntry) -> dict[str, Any]:
     return _link(str(page.title), page.icon, page.address)
 
 
@@ -157,7 +159,7 @@ def _link(title: str, icon: str, address: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": address, "active": False}
 
 
-def _unlisted(about: dict[str, Any], open_to: set[str]) -> Iterator[dict[str, Any]]:
+def _list_others(about: dict[str, Any], open_to: set[str]) -> Iterator[dict[str, Any]]:
     """Yield the lists that no group has: an app that was added keeps its place at the end."""
     for label in sorted(open_to - {page.model for _title, pages in GROUPS for page in pages}):
         title = capfirst(about[label].model._meta.verbose_name_plural)

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from amber.front_page import advice, failures, health
-from amber.front_page.states import Check, worst
+from amber.front_page.states import HealthCheck, worst
 from providers.models import Provider, UsageRecord
 from providers.usage.chart import Chart, chart_of
 from providers.usage.day_sums import DaySum, recent_days
@@ -43,7 +43,7 @@ def _may_view(user: Any, model: Any) -> bool:
     return bool(user.has_perm(f"{about.app_label}.view_{about.model_name}"))
 
 
-def _verdict(checks: Sequence[Check]) -> str:
+def _verdict(checks: Sequence[HealthCheck]) -> str:
     """Say in a sentence how it all is."""
     for state in ("failed", "warning"):
         if names := [check.name for check in checks if check.state == state]:

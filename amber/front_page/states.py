@@ -18,7 +18,7 @@ _WORST_FIRST: Final[tuple[State, ...]] = ("failed", "warning", "ok", "neutral")
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class HealthCheck:
     """One thing that is well or not. `told` is a sentence; `link` leads to where one sees more."""
 
     name: str
@@ -31,7 +31,7 @@ class Check:
         return WORDS[self.state]
 
 
-def worst(checks: list[Check]) -> State:
+def worst(checks: list[HealthCheck]) -> State:
     """Return the worst state of these; "ok" where there are none."""
     states = {check.state for check in checks}
     return next((state for state in _WORST_FIRST if state in states), "ok")

@@ -4,17 +4,21 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from amber.lib.palette import is_colour
 from amber.lib.secrets import check_keys
 
 T = TypeVar("T")
 
 MAIL_SECONDS = 20
 """How long each step of talking to the mail server may take: some look up who calls before they answer."""
+MAX_LOGO_BYTES: Final = 1_000_000
+"""A logo is sent with every first page."""
+PICTURES: Final = "an SVG, PNG, JPEG or WebP picture"
 
 
 def _read(
@@ -33,6 +37,17 @@ def _read(
 
 def text(name: str, default: str = "") -> str:
     return os.environ.get(name, "") or default
+
+
+def line(name: str, default: str, *, most_chars: int) -> str:
+    """Return a short text of one line."""
+
+    def parse(raw: str) -> str:
+        if not raw.strip() or not raw.isprintable() or len(raw) > most_chars:
+            raise ValueError(raw)
+        return raw.strip()
+
+    return _read(name, default, parse, f"must be one line of at most {most_chars} characters")
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
@@ -74,6 +89,37 @@ def address(name: str, default: str = "") -> str:
     """Return the URL of an operator's own service; empty if there is none."""
     wanted = "must be an address like https://host:8080/path, without user, ? or #"
     return _read(name, default, _parse_address, wanted)
+
+
+def colour(name: str) -> str:
+    """Return a colour as #rgb or #rrggbb; empty if there is none."""
+
+    def parse(raw: str) -> str:
+        if not is_colour(raw.strip()):
+            raise ValueError(raw)
+        return raw.strip()
+
+    return _read(name, "", parse, "must be a colour like #0b6e4f")
+
+
+def logo(name: str) -> str:
+    """Return the https address of a picture, or the path of one that can be read; empty if none."""
+    wanted = (
+        f"must be an https address, or the path of {PICTURES} of at most {MAX_LOGO_BYTES:,} bytes"
+    )
+    return _read(name, "", _parse_logo, wanted)
+
+
+def picture_type(content: bytes) -> str:
+    """Return the MIME type of a picture by its first bytes. Raises ValueError for anything else."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    for begin, mime_type in {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}.items():
+        if content.startswith(begin):
+            return mime_type
+    if b"<svg" in content[:2_000] and b"\0" not in content:
+        return "image/svg+xml"
+    raise ValueError(f"It is not {PICTURES}.")
 
 
 def origins(name: str) -> list[str]:
@@ -212,6 +258,20 @@ def _parse_address(raw: str) -> str:
     if not is_plain:
         raise ValueError(raw)
     return raw.strip()
+
+
+def _parse_logo(raw: str) -> str:
+    if raw.startswith("https://"):
+        return _parse_address(raw.partition("?")[0]) and raw
+    path = Path(raw).absolute()
+    try:
+        content = path.read_bytes()
+    except OSError as fault:
+        raise ValueError(raw) from fault
+    if len(content) > MAX_LOGO_BYTES:
+        raise ValueError(raw)
+    picture_type(content)
+    return str(path)
 
 
 def _parse_flag(raw: str) -> bool:

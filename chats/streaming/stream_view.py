@@ -206,7 +206,7 @@ class _Following:
     async def next_events(self) -> list[StreamEvent | None]:
         """Wait for events; return [None] when a heartbeat is due. Raises NotAuthenticated."""
         try:
-            async with asyncio.timeout(self._patience_seconds):
+            async with asyncio.timeout(self._wait_seconds):
                 events = await self._viewer.take()
         except TimeoutError:
             return await self._beat()
@@ -218,7 +218,7 @@ class _Following:
         return list(await self._take_all([e for e in events if e is not None]))
 
     @property
-    def _patience_seconds(self) -> float:
+    def _wait_seconds(self) -> float:
         most: float = settings.AMBER_STREAM_HEARTBEAT_SECONDS
         return min(QUEUE_SECONDS, most) if self._waits_for_worker else most
 

@@ -13,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Organization
 from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
-from chats.tests.runs import ask
 from chats.turns import claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,12 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch):
     monkeypatch.setattr(claims, "_order", claims._Order())
-
-
-@pytest.fixture
-def mallory_waits(mallory, new_model, provider):
-    new_model("fake-model", default=True)
-    return [ask(mallory)]
 
 
 def wait(persona: Any, number: int, **fields: Any) -> list[Turn]:

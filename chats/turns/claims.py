@@ -1,6 +1,6 @@
 """Claim the turn that is next: fairly between organizations, and within one between its people.
 
-A message of the queue is a doorbell: whoever hears it takes the turn that is next, not the one it names. Next is the
+A message of the queue says no more than that a turn waits: whoever hears it takes the one that is next. Next is the
 organization with the fewest running turns for its weight; of equal ones, the one after that which this process
 served last; in it, the oldest turn of the person after the one served last. So a thousand questions of one
 organization, or of one person, delay others by one turn. An organization that has as many running turns as it

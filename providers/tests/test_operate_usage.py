@@ -172,7 +172,7 @@ def test_a_budget_made_here_counts_and_holds(operator, alice, new_model):
     }
     assert operator.post(f"{BUDGETS}add/", body).status_code == 302
     assert BudgetCounter.objects.get().used == 40
-    assert ">40<" in page_of(operator, BUDGETS).replace("\n", "").replace(" ", "")
+    assert "40tokens(4%)" in page_of(operator, BUDGETS).replace("\n", "").replace(" ", "")
     again = operator.post(f"{BUDGETS}add/", body)
     assert again.status_code == 200, "there is one already: the form says so"
 
@@ -191,13 +191,30 @@ def test_a_budget_of_a_rotated_key_is_its_lines(operator, alice):
     body = {
         "organization": str(alice.organization.pk),
         "scope": "key",
-        "subject": str(successor.pk),
+        "key": str(successor.pk),
         "period": "day",
         "unit": "tokens",
         "limit": "5",
     }
     assert operator.post(f"{BUDGETS}add/", body).status_code == 302
     assert Budget.objects.get().subject == str(key.pk)
+
+
+def test_a_budgets_subject_is_one_of_the_organization(operator, alice, bob, mallory):
+    body = {
+        "organization": str(alice.organization.pk),
+        "scope": "user",
+        "user": str(mallory.user.pk),
+        "period": "day",
+        "unit": "tokens",
+        "limit": "5",
+    }
+    refused = operator.post(f"{BUDGETS}add/", body)
+    assert "belongs to another organization" in refused.content.decode()
+    body["user"] = str(bob.user.pk)
+    assert operator.post(f"{BUDGETS}add/", body).status_code == 302
+    assert Budget.objects.get().subject == str(bob.user.pk)
+    assert "bob@example.com" in page_of(operator, BUDGETS)
 
 
 def test_lists_many_budgets_at_once(operator, alice, django_assert_max_num_queries):

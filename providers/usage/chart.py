@@ -26,7 +26,7 @@ Values = Mapping[date, Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """One series' part of a bar. Positions are in SVG's units; y counts from the top."""
 
     series: int
@@ -42,7 +42,7 @@ class Bar:
     x: float
     width: float
     title: str
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _bar(
     for n, value in enumerate(values):
         height = value * HEIGHT / top
         below += height
-        parts.append(Part(n, round(HEIGHT - below, 2), round(height, 2)))
+        parts.append(BarPart(n, round(HEIGHT - below, 2), round(height, 2)))
     said = [f"{series[n]} {write(value)}" for n, value in enumerate(values) if value]
     return Bar(
         day=day,

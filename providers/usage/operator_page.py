@@ -70,7 +70,7 @@ def _links(said: QueryDict, page: dict[str, Any]) -> dict[str, Any]:
     periods = [
         {
             "title": each.title,
-            "query": _changed(said, **{"from": str(each.since), "to": str(each.until)}),
+            "query": _change_query(said, **{"from": str(each.since), "to": str(each.until)}),
             "is_shown": (each.since, each.until) == (page.get("since"), page.get("until")),
         }
         for each in usual_periods(datetime.now(UTC).date())
@@ -81,11 +81,11 @@ def _links(said: QueryDict, page: dict[str, Any]) -> dict[str, Any]:
         "group_title": group_title,
         "chart_title": _("%(measure)s by day · %(group)s")
         % {"measure": measure_title, "group": group_title},
-        **{f"csv_{name}": _changed(said, csv=name) for name in _CSVS},
+        **{f"csv_{name}": _change_query(said, csv=name) for name in _CSVS},
     }
 
 
-def _changed(said: QueryDict, **changes: str) -> str:
+def _change_query(said: QueryDict, **changes: str) -> str:
     query = said.copy()
     for name, value in changes.items():
         query[name] = value

@@ -11,7 +11,7 @@ export const words = {
 	"broken.title": "This page could not be shown",
 	"broken.text": "Something in the page failed. Nothing that you wrote is lost.", "broken.again": "Show it again",
 
-	"unreachable.title": "Amber does not answer",
+	"unreachable.title": "{platform} does not answer",
 	"unreachable.text": "Is the network there? What you wrote is kept in this browser.",
 
 	"nav.label": "Chats and pages", "nav.open": "Open the side bar", "nav.close": "Close the side bar",
@@ -135,7 +135,7 @@ export const words = {
 	"reset.bad": "This link is not good any more. Ask for another one.",
 
 	"loginError.title": "Signing in did not work",
-	"loginError.text": "The identity provider did not let you in, or Amber does not know you: accounts here may be by invitation.",
+	"loginError.text": "The identity provider did not let you in, or {platform} does not know you: accounts here may be by invitation.",
 
 	"invitation.title": "Invitation", "invitation.text": "You were invited to an organization.",
 	"invitation.as": "You are signed in as {email}.", "invitation.accept": "Accept", "invitation.decline": "Decline",
@@ -159,7 +159,7 @@ export const words = {
 	"notes.label": "Notifications",
 
 	"error.network": "There is no connection. Is the network there?",
-	"error.server": "Amber had a problem. Try again in a moment.",
+	"error.server": "{platform} had a problem. Try again in a moment.",
 	"error.rateLimited": { one: "Too many requests. Try again in {count} second.", other: "Too many requests. Try again in {count} seconds." },
 	"error.signUpClosed": "This address may not sign up here without an open invitation.",
 

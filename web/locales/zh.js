@@ -9,7 +9,7 @@ export const words = {
 
 	"broken.title": "页面无法显示", "broken.text": "页面出了问题。您写的内容没有丢失。", "broken.again": "重新显示",
 
-	"unreachable.title": "Amber 没有回应", "unreachable.text": "网络是否正常？您写的内容保存在此浏览器中。",
+	"unreachable.title": "{platform} 没有回应", "unreachable.text": "网络是否正常？您写的内容保存在此浏览器中。",
 
 	"nav.label": "对话与页面", "nav.open": "打开侧栏", "nav.close": "关闭侧栏", "nav.pages": "页面",
 
@@ -98,7 +98,7 @@ export const words = {
 	"reset.new": "新密码", "reset.do": "设置密码", "reset.done": "密码已设置。请用它登录。", "reset.noMail": "此系统不发送邮件。请向系统管理员索取新密码。",
 	"reset.bad": "此链接已失效。请重新申请。",
 
-	"loginError.title": "登录未成功", "loginError.text": "身份提供方未允许您登录，或者 Amber 不认识您：此处的账户可能需要邀请。",
+	"loginError.title": "登录未成功", "loginError.text": "身份提供方未允许您登录，或者 {platform} 不认识您：此处的账户可能需要邀请。",
 
 	"invitation.title": "邀请", "invitation.text": "您被邀请加入一个组织。", "invitation.as": "您以 {email} 登录。",
 	"invitation.accept": "接受", "invitation.decline": "拒绝", "invitation.declined": "已拒绝邀请。", "invitation.signIn": "请登录或注册以回应。",
@@ -116,7 +116,7 @@ export const words = {
 
 	"notes.label": "通知",
 
-	"error.network": "无法连接。网络是否正常？", "error.server": "Amber 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
+	"error.network": "无法连接。网络是否正常？", "error.server": "{platform} 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
 	"error.signUpClosed": "此邮箱没有有效邀请，不能在此注册。",
 
 	// -- Pages --
