@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from tests.e2e.axe import AXE
 from tests.e2e.sessions import new_account, signed_in
-from tests.e2e.web.visitor import AXE, Person, call, mark, say
+from tests.e2e.web.visitor import Person, call, mark, say
 
 pytestmark = pytest.mark.e2e
 
