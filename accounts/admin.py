@@ -536,9 +536,9 @@ def _membership_changes(formset: Any) -> Iterator[tuple[AuditAction, Membership]
 
 def _adopt(model: type[Model], page: type[Any]) -> None:
     """Show a model of allauth's on a page of ours, with the actions of its own."""
-    theirs = type(admin.site.get_model_admin(model))
+    allauth_page = type(admin.site.get_model_admin(model))
     admin.site.unregister(model)
-    admin.site.register(model, type(page.__name__, (page, theirs), {}))
+    admin.site.register(model, type(page.__name__, (page, allauth_page), {}))
 
 
 class EmailAddressAdmin(OperatorAdmin):
