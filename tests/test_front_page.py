@@ -199,7 +199,7 @@ def test_the_figures_of_all_organizations_are_summed(operator, alice, mallory, n
     assert "Turns 2 3 in 14 days" in words
     assert "Tokens 360 600 in 14 days" in words
     assert "Calls 3 5 in 14 days" in words
-    assert "Cost 0.30 0.50 in 14 days" in words
+    assert "Cost (USD) 0.30 0.50 in 14 days" in words
     assert page.count('<rect class="series-0" x=') == 3
     today = str(datetime.now(UTC).date())
     assert f"<title>{today}: tokens: 360</title>" in page
