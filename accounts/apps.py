@@ -4,11 +4,12 @@ from importlib import import_module
 from typing import Final
 
 from django.apps import AppConfig, apps
+from django.utils.translation import gettext_lazy as _
 
 _HEADINGS: Final = {
-    "allauth.account": "Signing in",
-    "allauth.socialaccount": "Signing in elsewhere",
-    "django.contrib.auth": "Operators' rights",
+    "allauth.account": _("Signing in"),
+    "allauth.socialaccount": _("Signing in elsewhere"),
+    "django.contrib.auth": _("Operators' rights"),
 }
 """Headings of other apps' pages in the admin; two would read "Accounts" otherwise."""
 
@@ -24,4 +25,4 @@ class AccountsConfig(AppConfig):
             import_module("accounts.auth_pages.sign_ins")
         for label, heading in _HEADINGS.items():
             if apps.is_installed(label):
-                apps.get_app_config(label.rpartition(".")[2]).verbose_name = heading
+                apps.get_app_config(label.rpartition(".")[2]).verbose_name = heading  # type: ignore[assignment]

@@ -13,11 +13,11 @@ from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _l
-from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 
 from accounts.audit.actors import operator_of
-from amber.lib.operator_pages import PagedAdmin
+from amber.lib.operator_pages import OperatorStackedInline, OperatorTabularInline, PagedAdmin
+from amber.lib.operator_pages.filters import by_name
 from assistants import services
 from assistants.admin_pages.forms import (
     AssistantForm,
@@ -61,7 +61,7 @@ class OfOrganization:
         return parent.get_queryset(request).select_related(*page.autocomplete_fields)
 
 
-class BindingInline(OfOrganization, TabularInline):
+class BindingInline(OfOrganization, OperatorTabularInline):
     model = AssistantTool
     form = BindingForm
     verbose_name = _l("connected tool")
@@ -72,7 +72,7 @@ class BindingInline(OfOrganization, TabularInline):
     extra = 0
 
 
-class AssistantGrantInline(OfOrganization, TabularInline):
+class AssistantGrantInline(OfOrganization, OperatorTabularInline):
     model = AssistantGrant
     form = AssistantGrantForm
     verbose_name = _l("group that may use or edit it")
@@ -83,7 +83,7 @@ class AssistantGrantInline(OfOrganization, TabularInline):
     extra = 0
 
 
-class ScenePromptInline(StackedInline):
+class ScenePromptInline(OperatorStackedInline):
     model = ScenePrompt
     form = ScenePromptForm
     fields = ("label", "prompt", "examples", "temperature", "top_p")
@@ -96,17 +96,16 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
     inlines = (AssistantGrantInline, BindingInline, ScenePromptInline)
     list_display = (
         "name",
-        "slug",
-        "organization",
-        "user",
         "model",
+        "library",
         "shared",
         "public",
         "total_token_usage",
+        "belongs_to",
     )
-    list_filter = ("shared", "public")
-    list_select_related = ("organization", "user")
-    search_fields = ("name", "slug")
+    list_filter = (by_name(), "shared", "public")
+    list_select_related = ("organization", "user", "library")
+    search_fields = ("name", "slug", "=id", "=organization__slug")
     fieldsets = tuple(
         (tab.title, {"classes": ("tab",), "fields": tab.fields, "description": tab.words})
         for tab in TABS
@@ -118,6 +117,7 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
     help_texts: ClassVar[dict[str, Any]] = {
         "user": _l("Who made it, and may change it."),
         "slug": _l("Programs call it assistant:slug. Unique in the organization."),
+        "greeting": _l("What an empty chat says first. The model does not read it."),
         "prompt": _l("What the model is told before every conversation."),
         "disable_default_prompt": _l("Leave out the platform's and the organization's prompts."),
         "temperature": _l("From 0 to 2. Empty: the provider's default."),

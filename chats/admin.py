@@ -1,10 +1,11 @@
-"""Show operators chats and turns: ids, states, sizes and counts, never the texts.
+"""Show operators chats and turns: titles, owners, states, sizes and counts, never what was said.
 
 The page behind an assistant's "Try it" is here, too: it runs a stateless turn in the assistant's
 organization.
 """
 
-from typing import Any, ClassVar
+from datetime import datetime
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -21,26 +22,49 @@ from django.utils.translation import gettext_lazy as _l
 
 from accounts.principal import Principal
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.cells import (
+    write_name,
+    write_names,
+    write_number,
+    write_person,
+    write_seconds,
+    write_state,
+)
+from amber.lib.operator_pages.filters import by_name
 from assistants.admin import quality_panels
 from assistants.models import Assistant
 from chats import services
 from chats.inspection.quality import draw_quality
 from chats.inspection.trial_turns import find_trial, operator_principal, start_trial
 from chats.inspection.turn_pictures import picture_context
-from chats.models import Chat, Feedback, Turn
+from chats.models import Chat, ChatOwner, Feedback, Turn
 from chats.streaming.stream_view import event_stream, last_event_id
 
 quality_panels.append(draw_quality)
 
+_ORIGINS: Final = {
+    ChatOwner.USER: _l("A person"),
+    ChatOwner.API: _l("An API key"),
+    ChatOwner.GUEST: _l("A guest"),
+}
+
 
 @admin.register(Chat)
 class ChatAdmin(ReadOnlyAdmin):
-    list_display = ("id", "organization", "user", "owner", "assistant", "created_at", "expired_at")
-    list_filter = ("owner",)
+    list_display = (
+        "title",
+        "belongs_to",
+        "assistant",
+        "origin",
+        "created_at",
+        "updated_at",
+        "expired_at",
+    )
+    list_filter = (by_name(), "owner")
     list_select_related = ("organization", "user", "assistant")
-    search_fields = ("=id", "=user__email", "=organization__slug")
+    search_fields = ("name", "=id", "=user__email", "=organization__slug")
     fields = (
-        "id",
+        "title",
         "organization",
         "user",
         "guest_id",
@@ -54,30 +78,44 @@ class ChatAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Chat]:
-        return super().get_queryset(request).defer("name", "prompt")  # type: ignore[no-any-return]
+        return super().get_queryset(request).defer("prompt")  # type: ignore[no-any-return]
 
-    @admin.display(description="messages")
+    @admin.display(description=_l("title"), ordering="name")
+    def title(self, chat: Chat) -> str:
+        return str(chat)
+
+    @admin.display(description=_l("begun by"), ordering="owner")
+    def origin(self, chat: Chat) -> Any:
+        return _ORIGINS[chat.owner]
+
+    @admin.display(description=_l("messages"))
     def message_count(self, chat: Chat) -> int:
         return int(chat.messages.aggregate(n=Count("pk"))["n"])
 
-    @admin.display(description="characters")
+    @admin.display(description=_l("characters"))
     def message_chars(self, chat: Chat) -> int:
         return int(chat.messages.aggregate(n=Sum(Length("content")))["n"] or 0)
 
 
 @admin.register(Feedback)
 class FeedbackAdmin(ReadOnlyAdmin):
-    list_display = ("id", "value", "reason", "organization", "assistant", "user", "created_at")
-    list_filter = ("value", "reason")
-    list_select_related = ("organization", "assistant", "user")
+    list_display = (
+        "created_at",
+        "value",
+        "reason",
+        "assistant",
+        "chat",
+        "giver",
+    )
+    list_filter = (by_name(), "value", "reason")
+    list_select_related = ("organization", "assistant", "user", "chat__user")
     search_fields = ("=id", "=message__id", "=user__email", "=organization__slug")
     fields = (
-        "id",
         "organization",
         "user",
         "assistant",
-        "chat_id",
-        "message_id",
+        "chat",
+        "message",
         "value",
         "reason",
         "comment_chars",
@@ -90,7 +128,11 @@ class FeedbackAdmin(ReadOnlyAdmin):
         rows = super().get_queryset(request).defer("comment")
         return rows.annotate(comment_chars=Length("comment"))  # type: ignore[no-any-return]
 
-    @admin.display(description="characters of the comment")
+    @admin.display(description=_l("user"))
+    def giver(self, feedback: Feedback) -> Any:
+        return write_person(feedback.user, feedback.chat.guest_id, feedback.organization)
+
+    @admin.display(description=_l("characters of the comment"))
     def comment_chars(self, feedback: Any) -> int:
         return int(feedback.comment_chars)
 
@@ -98,21 +140,17 @@ class FeedbackAdmin(ReadOnlyAdmin):
 @admin.register(Turn)
 class TurnAdmin(ReadOnlyAdmin):
     list_display = (
-        "id",
-        "status",
-        "error_code",
-        "organization",
-        "assistant",
-        "attempt",
-        "first_token_ms",
-        "seconds",
-        "prompt_tokens",
-        "completion_tokens",
         "created_at",
+        "state",
+        "chat_and_owner",
+        "assistant_and_organization",
+        "duration",
+        "tokens",
     )
-    list_filter = ("status",)
-    list_select_related = ("organization", "assistant")
+    list_filter = (by_name(), "status")
+    list_select_related = ("organization", "assistant", "user", "chat")
     search_fields = ("=id", "=chat__id", "=user__email", "=organization__slug")
+    shows_seconds = True
     actions = ("cancel_turns",)
     change_form_before_template = "admin/chats/turn_pictures.html"
     fieldsets = (
@@ -138,7 +176,6 @@ class TurnAdmin(ReadOnlyAdmin):
             {
                 "classes": ("collapse",),
                 "fields": (
-                    "id",
                     "attempt",
                     "worker",
                     "lease_until",
@@ -160,9 +197,10 @@ class TurnAdmin(ReadOnlyAdmin):
         rows: QuerySet[Turn] = super().get_queryset(request).defer(*texts)
         return rows.select_related("organization", "chat", "user", "assistant")
 
-    @admin.display(description="error")
-    def error_code(self, turn: Turn) -> str:
-        return str((turn.error or {}).get("code", ""))
+    @admin.display(description=_l("state"), ordering="status")
+    def state(self, turn: Turn) -> Any:
+        error = str((turn.error or {}).get("code", "")).replace("_", " ")
+        return write_names(write_state(turn.status), error)
 
     @admin.display(description=_l("error"))
     def error_words(self, turn: Turn) -> str:
@@ -171,32 +209,35 @@ class TurnAdmin(ReadOnlyAdmin):
         said = (str(error[name]) for name in ("message", "code") if error.get(name))
         return " · ".join(said)
 
-    @admin.display(description="first token, ms")
-    def first_token_ms(self, turn: Turn) -> int | None:
-        if turn.first_token_at is None:
-            return None
-        return round((turn.first_token_at - turn.created_at).total_seconds() * 1_000)
+    @admin.display(description=_l("chat, and who asked"))
+    def chat_and_owner(self, turn: Turn) -> Any:
+        chat = write_name(turn.chat) if turn.chat else _("None: a call of the API")
+        return write_names(chat, turn.user or _("A guest"))
 
-    @admin.display(description="seconds")
-    def seconds(self, turn: Turn) -> float | None:
-        if turn.ended_at is None or turn.started_at is None:
-            return None
-        return round((turn.ended_at - turn.started_at).total_seconds(), 1)
+    @admin.display(description=_l("assistant"))
+    def assistant_and_organization(self, turn: Turn) -> Any:
+        return write_names(write_name(turn.assistant), turn.organization)
 
-    @admin.display
-    def prompt_tokens(self, turn: Turn) -> int:
-        return int(turn.usage.get("prompt_tokens", 0))
+    @admin.display(description=_l("took"))
+    def duration(self, turn: Turn) -> Any:
+        """Say how long the turn ran, and after what time its first token was there."""
+        first = _seconds_between(turn.created_at, turn.first_token_at)
+        note = _("first after %s") % write_seconds(first) if first is not None else ""
+        return write_names(write_seconds(_seconds_between(turn.started_at, turn.ended_at)), note)
 
-    @admin.display
-    def completion_tokens(self, turn: Turn) -> int:
-        return int(turn.usage.get("completion_tokens", 0))
+    @admin.display(description=_l("tokens"))
+    def tokens(self, turn: Turn) -> Any:
+        """Say how many tokens were read and written, over all steps."""
+        read = write_number(turn.usage.get("prompt_tokens", 0))
+        written = write_number(turn.usage.get("completion_tokens", 0))
+        return write_names(_("%s in") % read, _("%s out") % written)
 
-    @admin.action(description="Cancel the selected turns")
+    @admin.action(description=_l("Cancel the selected turns"))
     def cancel_turns(self, request: HttpRequest, turns: QuerySet[Turn]) -> None:
         for turn in turns:
             services.cancel_turn(turn)
         messages.success(
-            request, "The turns are being cancelled. Text that was already shown is kept."
+            request, _("The turns are being cancelled. Text that was already shown is kept.")
         )
 
     def render_change_form(
@@ -255,6 +296,10 @@ class TurnAdmin(ReadOnlyAdmin):
             return HttpResponseNotAllowed(["POST"])
         services.cancel_turn(_own_trial(request, assistant_id, turn_id)[1])
         return HttpResponse(status=204)
+
+
+def _seconds_between(since: datetime | None, until: datetime | None) -> float | None:
+    return None if since is None or until is None else (until - since).total_seconds()
 
 
 def _find_assistant(request: HttpRequest, assistant_id: UUID) -> Assistant:

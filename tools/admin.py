@@ -26,6 +26,14 @@ from accounts.principal import Principal
 from accounts.sign_in.applications import root_of
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.cells import (
+    write_milliseconds,
+    write_name,
+    write_names,
+    write_state,
+)
+from amber.lib.operator_pages.columns import Reference
+from amber.lib.operator_pages.filters import by_name
 from tools.connections.authorizing import (
     begin_connecting,
     end_connecting,
@@ -34,7 +42,7 @@ from tools.connections.authorizing import (
 from tools.connections.refreshing import write_error
 from tools.connections.tokens import uses_oauth
 from tools.connections.trials import Trial, try_function
-from tools.models import Tool, ToolCallRecord, ToolGrant
+from tools.models import Tool, ToolCallRecord, ToolGrant, ToolKind
 from tools.services import refresh_tool
 from tools.trial_forms.controls import argument_rows
 from tools.trial_forms.trial_page import TrialPage, open_page, read_page
@@ -50,6 +58,12 @@ _MARKS: Final = {
 }
 """What a service says of its function, in words."""
 
+_KINDS: Final = {
+    ToolKind.DISCOVERY: _l("Discovery"),
+    ToolKind.OPENAPI: "OpenAPI",
+    ToolKind.MCP: "MCP",
+}
+
 
 class ToolGrantInline(GrantInline):
     model = ToolGrant
@@ -59,17 +73,16 @@ class ToolGrantInline(GrantInline):
 class ToolAdmin(ReadOnlyAdmin):
     list_display = (
         "name",
-        "kind",
-        "organization",
-        "user",
-        "shared",
+        "state",
+        "made_of",
         "function_count",
-        "last_error",
+        "shared",
+        "belongs_to",
         "refreshed_at",
     )
-    list_filter = ("kind", "shared")
+    list_filter = (by_name(), "kind", "shared")
     list_select_related = ("organization", "user")
-    search_fields = ("name",)
+    search_fields = ("name", "=id", "=organization__slug")
     inlines = (ToolGrantInline,)
     actions = ("refresh_now",)
     actions_detail = ("try_a_function", "connect")
@@ -81,7 +94,7 @@ class ToolAdmin(ReadOnlyAdmin):
         "organization",
         "user",
         "name",
-        "kind",
+        "made_of",
         "shared",
         "description",
         "discovery_url",
@@ -102,15 +115,23 @@ class ToolAdmin(ReadOnlyAdmin):
         rows: QuerySet[Tool] = super().get_queryset(request)
         return rows.defer("data").annotate(function_count=count)
 
-    @admin.display(description="functions")
+    @admin.display(description=_l("state"))
+    def state(self, tool: Tool) -> Any:
+        return write_names(write_state("failing" if tool.last_error else "active"), tool.last_error)
+
+    @admin.display(description=_l("kind"), ordering="kind")
+    def made_of(self, tool: Tool) -> Any:
+        return _KINDS[tool.kind]
+
+    @admin.display(description=_l("functions"))
     def function_count(self, tool: Any) -> int:
         return tool.function_count or 0
 
-    @admin.display(boolean=True, description="Key")
+    @admin.display(boolean=True, description=_l("Key"))
     def has_key(self, tool: Tool) -> bool:
         return bool(tool.api_key_sealed)
 
-    @admin.display(boolean=True, description="Connected by OAuth")
+    @admin.display(boolean=True, description=_l("Connected by OAuth"))
     def is_connected(self, tool: Tool) -> bool | None:
         return bool(tool.oauth_sealed) if uses_oauth(tool) else None
 
@@ -183,7 +204,7 @@ class ToolAdmin(ReadOnlyAdmin):
                 state=state,
                 code=given.get("code", ""),
                 issuer=given.get("iss", ""),
-                find=lambda _, tool_id: get_object_or_404(Tool, pk=tool_id),
+                find=lambda _principal, tool_id: get_object_or_404(Tool, pk=tool_id),
             )
         except AmberError as refusal:
             messages.error(request, write_error(refusal))
@@ -219,19 +240,48 @@ class ToolAdmin(ReadOnlyAdmin):
 class ToolCallRecordAdmin(ReadOnlyAdmin):
     list_display = (
         "created_at",
+        "state",
+        "tool_and_function",
+        "duration",
+        "http_status",
+        "is_test",
+        "belongs_to",
+    )
+    list_filter = (by_name(), "outcome", "is_test")
+    list_select_related = ("tool", "organization", "user")
+    search_fields = ("=id", "=tool__id", "=turn_id", "=call_id")
+    references: ClassVar[dict[str, Reference]] = {
+        "assistant_id": "assistants.Assistant",
+        "turn_id": "chats.Turn",
+    }
+    shows_seconds = True
+    fields = (
         "tool",
         "function",
-        "outcome",
-        "http_status",
-        "latency_ms",
-        "detail",
-        "is_test",
         "organization",
         "user",
+        "assistant_id",
+        "turn_id",
+        "outcome",
+        "http_status",
+        "duration",
+        "detail",
+        "is_test",
+        "call_id",
+        "created_at",
     )
-    list_filter = ("outcome", "is_test")
-    list_select_related = ("tool", "organization", "user")
-    search_fields = ("=tool__id", "=turn_id", "=call_id")
+
+    @admin.display(description=_l("outcome"), ordering="outcome")
+    def state(self, call: ToolCallRecord) -> Any:
+        return write_names(write_state(call.outcome), call.detail)
+
+    @admin.display(description=_l("tool"))
+    def tool_and_function(self, call: ToolCallRecord) -> Any:
+        return write_names(write_name(call.tool), call.function)
+
+    @admin.display(description=_l("took"), ordering="latency_ms")
+    def duration(self, call: ToolCallRecord) -> str:
+        return write_milliseconds(call.latency_ms)
 
 
 def _as_admin(request: HttpRequest, tool: Tool) -> Principal:

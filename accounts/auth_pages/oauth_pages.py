@@ -18,6 +18,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt, ensure_csrf_cookie
 
@@ -101,9 +102,9 @@ class ConsentView(BoundedBodyMixin, views.AuthorizationView):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         given = request.GET
         if given.get("code_challenge_method") != "S256" or not given.get("code_challenge"):
-            return _show_fault(request, "The application must send a challenge of S256 (PKCE).")
+            return _show_fault(request, _("The application must send a challenge of S256 (PKCE)."))
         if given.get("prompt", "") not in ("", "consent", "login"):
-            return _show_fault(request, "Nobody is let in without being asked.")
+            return _show_fault(request, _("Nobody is let in without being asked."))
         answer: HttpResponse = super().get(request, *args, **kwargs)
         return answer
 
@@ -141,7 +142,11 @@ class ConsentView(BoundedBodyMixin, views.AuthorizationView):
         place = urlsplit(self._request_info["redirect_uri"])
         # What stands behind an app's scheme is the app's own choice, and may look like a site.
         is_web = place.scheme in ("http", "https")
-        returns_to = place.hostname if is_web else f"an app on this device ({place.scheme}:)"
+        returns_to = (
+            place.hostname
+            if is_web
+            else _("an app on this device ({scheme}:)").format(scheme=place.scheme)
+        )
         return context | {"returns_to": returns_to}
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:

@@ -4,28 +4,50 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any, Final, TypeVar
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from amber.lib.palette import is_colour
 from amber.lib.secrets import check_keys
 
 T = TypeVar("T")
 
+MAIL_SECONDS = 20
+"""How long each step of talking to the mail server may take: some look up who calls before they answer."""
+MAX_LOGO_BYTES: Final = 1_000_000
+"""A logo is sent with every first page."""
+PICTURES: Final = "an SVG, PNG, JPEG or WebP picture"
 
-def _read(name: str, default: T, parse: Callable[[str], T], wanted: str) -> T:
+
+def _read(
+    name: str, default: T, parse: Callable[[str], T], wanted: str, *, secret: bool = False
+) -> T:
+    """Parse the variable; a wrong value is shown, unless it may hold a password."""
     raw = os.environ.get(name, "")
     if raw == "":
         return default
     try:
         return parse(raw)
     except ValueError:
-        raise ImproperlyConfigured(f"{name}={raw!r}: {wanted}") from None
+        shown = name if secret else f"{name}={raw!r}:"
+        raise ImproperlyConfigured(f"{shown} {wanted}") from None
 
 
 def text(name: str, default: str = "") -> str:
     return os.environ.get(name, "") or default
+
+
+def line(name: str, default: str, *, most_chars: int) -> str:
+    """Return a short text of one line."""
+
+    def parse(raw: str) -> str:
+        if not raw.strip() or not raw.isprintable() or len(raw) > most_chars:
+            raise ValueError(raw)
+        return raw.strip()
+
+    return _read(name, default, parse, f"must be one line of at most {most_chars} characters")
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
@@ -69,6 +91,37 @@ def address(name: str, default: str = "") -> str:
     return _read(name, default, _parse_address, wanted)
 
 
+def colour(name: str) -> str:
+    """Return a colour as #rgb or #rrggbb; empty if there is none."""
+
+    def parse(raw: str) -> str:
+        if not is_colour(raw.strip()):
+            raise ValueError(raw)
+        return raw.strip()
+
+    return _read(name, "", parse, "must be a colour like #0b6e4f")
+
+
+def logo(name: str) -> str:
+    """Return the https address of a picture, or the path of one that can be read; empty if none."""
+    wanted = (
+        f"must be an https address, or the path of {PICTURES} of at most {MAX_LOGO_BYTES:,} bytes"
+    )
+    return _read(name, "", _parse_logo, wanted)
+
+
+def picture_type(content: bytes) -> str:
+    """Return the MIME type of a picture by its first bytes. Raises ValueError for anything else."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    for begin, mime_type in {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}.items():
+        if content.startswith(begin):
+            return mime_type
+    if b"<svg" in content[:2_000] and b"\0" not in content:
+        return "image/svg+xml"
+    raise ValueError(f"It is not {PICTURES}.")
+
+
 def origins(name: str) -> list[str]:
     """Return addresses of pages, separated by commas: scheme and host, no path."""
 
@@ -83,15 +136,34 @@ def origins(name: str) -> list[str]:
     return _read(name, [], parse, "must be addresses like https://app.example.com")
 
 
+def redis(name: str, default: str) -> str:
+    """Return the address of a Redis."""
+
+    def parse(raw: str) -> str:
+        parts = urlsplit(raw)
+        if parts.scheme not in ("redis", "rediss", "unix") or parts.port == 0:
+            raise ValueError(raw)
+        return raw
+
+    return _read(
+        name, default, parse, "must have the form redis://:password@host:6379/0", secret=True
+    )
+
+
 def mail_server(name: str) -> dict[str, object]:
-    """Return EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
+    """Return EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start).
+
+    `?tls=none` does without TLS, for a server on the same machine or network.
+    """
     raw = os.environ.get(name, "")
     if not raw:
         return {"EMAIL_BACKEND": "amber.lib.mail.unsent_mail.UnsentEmailBackend"}
     parts = urlsplit(raw)
-    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname or not _has_port(parts):
         raise ImproperlyConfigured(f"{name} must have the form smtp://user:password@host:587")
-    implicit = parts.scheme == "smtps"
+    implicit, is_plain = parts.scheme == "smtps", parts.query == "tls=none"
+    if (parts.query and not is_plain) or (is_plain and implicit):
+        raise ImproperlyConfigured(f"{name} may end in ?tls=none where it begins with smtp://")
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
         "EMAIL_HOST": parts.hostname,
@@ -99,7 +171,8 @@ def mail_server(name: str) -> dict[str, object]:
         "EMAIL_HOST_USER": unquote(parts.username or ""),
         "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
         "EMAIL_USE_SSL": implicit,
-        "EMAIL_USE_TLS": not implicit,
+        "EMAIL_USE_TLS": not implicit and not is_plain,
+        "EMAIL_TIMEOUT": MAIL_SECONDS,
     }
 
 
@@ -134,7 +207,8 @@ def database(name: str, otherwise: dict[str, Any] | None = None) -> dict[str, An
     if otherwise is not None and not raw:
         return otherwise
     parts = urlsplit(raw)
-    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+    is_postgres = parts.scheme in ("postgres", "postgresql") and _has_port(parts)
+    if not is_postgres or not parts.path.strip("/"):
         raise ImproperlyConfigured(
             f"{name} must have the form postgresql://user:password@host:port/name; "
             "`make run` starts a database and sets it."
@@ -149,6 +223,14 @@ def database(name: str, otherwise: dict[str, Any] | None = None) -> dict[str, An
         "PORT": str(parts.port or options.pop("port", "") or ""),
         "OPTIONS": {**_NOTICE_LOSS, **options},
     }
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """Return whether the address names no port, or one that there can be."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _at_least(kind: Callable[[str], T], least: float) -> Callable[[str], T]:
@@ -176,6 +258,20 @@ def _parse_address(raw: str) -> str:
     if not is_plain:
         raise ValueError(raw)
     return raw.strip()
+
+
+def _parse_logo(raw: str) -> str:
+    if raw.startswith("https://"):
+        return _parse_address(raw.partition("?")[0]) and raw
+    path = Path(raw).absolute()
+    try:
+        content = path.read_bytes()
+    except OSError as fault:
+        raise ValueError(raw) from fault
+    if len(content) > MAX_LOGO_BYTES:
+        raise ValueError(raw)
+    picture_type(content)
+    return str(path)
 
 
 def _parse_flag(raw: str) -> bool:

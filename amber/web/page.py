@@ -16,6 +16,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from accounts.auth_pages.adapter import proves_addresses
+from amber.branding.pages import colours_address, logo_address
 from amber.web import page_files
 
 PLACES: Final = (
@@ -46,6 +47,9 @@ def _document(files: page_files.PublishedFiles) -> tuple[str, dict[str, list[str
     """Return the page and its policy."""
     config = {
         "version": settings.AMBER_VERSION,
+        "name": settings.AMBER_NAME,
+        "logo": logo_address() if settings.AMBER_LOGO else "",
+        "language": settings.AMBER_LANGUAGE.partition("-")[0],
         "sendsMail": proves_addresses(),
         "openSignup": settings.AMBER_OPEN_SIGNUP,
         "maxMessageChars": settings.AMBER_MAX_MESSAGE_CHARS,
@@ -55,14 +59,15 @@ def _document(files: page_files.PublishedFiles) -> tuple[str, dict[str, list[str
         at
         for name, at in files.addresses.items()
         if name.startswith("styles/") and at.endswith(".css")
-    ]
+    ] + list(filter(None, [colours_address()]))
     filled = {
         "%config%": escape(json.dumps(config)),
         "%import-map%": files.import_map,
         "%styles%": "\n".join(f'<link rel="stylesheet" href="{at}">' for at in styles),
         "%preloads%": "\n".join(f'<link rel="modulepreload" href="{at}">' for at in files.preloads),
         "%main%": files.addresses["app/main.js"],
-        "%icon%": files.addresses["styles/icon.svg"],
+        "%name%": escape(settings.AMBER_NAME),
+        "%icon%": logo_address(),
         "%katex-css%": files.addresses["vendor/katex/katex.css"],
         "%theme%": files.addresses["app/theme-first.js"],
     }

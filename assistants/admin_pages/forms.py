@@ -23,7 +23,7 @@ from unfold.widgets import (
 )
 
 from accounts.api.serializers import browser_origin
-from assistants.models import Assistant, ScenePrompt
+from assistants.models import MAX_QUESTIONS, Assistant, ScenePrompt
 from assistants.slugs import looks_like_id
 from providers.models import AUTO_ALIAS
 from providers.registry import ListedModel, listed_models
@@ -156,6 +156,11 @@ class AssistantForm(NamingForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=_l("Offered where they make sense: a search of the library only with a library."),
     )
+    suggested_questions = LinesField(
+        label=_l("Suggested questions"),
+        rows=3,
+        help_text=_l("Offered in an empty chat, one a line."),
+    )
     public_origins = LinesField(
         label=_l("Public origins"),
         rows=3,
@@ -190,6 +195,12 @@ class AssistantForm(NamingForm):
         if looks_like_id(slug):
             raise forms.ValidationError(_("A slug must not look like an id."))
         return slug
+
+    def clean_suggested_questions(self) -> list[str]:
+        questions: list[str] = self.cleaned_data["suggested_questions"]
+        if len(questions) > MAX_QUESTIONS:
+            raise forms.ValidationError(_("At most %(most)s questions.") % {"most": MAX_QUESTIONS})
+        return questions
 
     def clean_public_origins(self) -> list[str]:
         """Write origins as browsers do: any other form would never match."""

@@ -23,8 +23,8 @@ TABS: Final = (
         "basics",
         _l("Basics"),
         (
-            *("organization", "user", "name", "slug", "description", "prompt"),
-            "disable_default_prompt",
+            *("organization", "user", "name", "slug", "description"),
+            *("greeting", "suggested_questions", "prompt", "disable_default_prompt"),
         ),
     ),
     Tab("model", _l("Model"), ("model", ("temperature", "top_p"), "hide_reasoning")),

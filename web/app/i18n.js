@@ -1,6 +1,7 @@
 /* Words in the person's language. A language is one file in locales/ with the keys of en.js. */
 import { computed, signal } from "@preact/signals";
 import { words as english } from "../locales/en.js";
+import { config } from "./config.js";
 import { keep, recall } from "./storage.js";
 
 /** @typedef {keyof typeof english} Key */
@@ -15,7 +16,7 @@ export const LANGUAGES = {
 
 /** @param {string} wanted */
 const known = (wanted) => Object.keys(LANGUAGES).find((each) => wanted.toLowerCase().startsWith(each));
-const preferred = () => [recall("locale", ""), ...navigator.languages].map(known).find(Boolean) ?? "en";
+const preferred = () => [recall("locale", ""), ...navigator.languages].map(known).find(Boolean) ?? known(config.language) ?? "en";
 
 export const locale = signal("en");
 const catalogue = signal(/** @type {Catalogue} */ (english));
@@ -32,7 +33,7 @@ export async function useLocale(chosen) {
 }
 
 /**
- * The words for a key, with `{name}` replaced by what is given; `count` chooses among plurals.
+ * The words for a key, with `{name}` replaced by what is given, `{platform}` by the installation's name; `count` chooses among plurals.
  * @param {Key} key
  * @param {Record<string, string | number>} [given]
  */
@@ -40,7 +41,7 @@ export function t(key, given = {}) {
 	const found = catalogue.value[key] ?? english[key];
 	const text = typeof found === "string" ? found : (found[plural.value.select(Number(given.count))] ?? found.other ?? key);
 	return text.replace(/\{(\w+)\}/g, (whole, name) => {
-		const value = given[name];
+		const value = name === "platform" ? config.name : given[name];
 		return value === undefined ? whole : typeof value === "number" ? value.toLocaleString(locale.value) : value;
 	});
 }

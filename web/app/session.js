@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { announceChange } from "./tabs.js";
 import { ApiError, csrfToken, get, put, whenSessionEnds } from "./api.js";
+import { locale } from "./i18n.js";
 import { forgetPerson, keep, recall } from "./storage.js";
 
 /** @type {import("@preact/signals").Signal<import("./api.js").Me | null>} */
@@ -32,7 +33,7 @@ export class FormError extends Error {
  */
 async function authenticate(method, path, body) {
 	if (method !== "GET" && !csrfToken()) await fetch(`${AUTH}config`);
-	const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken() };
+	const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken(), "Accept-Language": locale.value };
 	let response;
 	try {
 		response = await fetch(AUTH + path, { method, headers, body: body ? JSON.stringify(body) : undefined, cache: "no-store" });

@@ -1,4 +1,5 @@
 /* The frame of pages for people who are not signed in. */
+import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { LANGUAGES, locale, t, useLocale } from "../app/i18n.js";
 import { Logo } from "./sidebar.js";
@@ -9,7 +10,7 @@ export function OpenPage({ title, children }) {
 	useTitle(title);
 	return html`<div class="open-page">
 		<main class="open-card" id="content" tabindex="-1">
-			<p class="open-brand"><${Logo} /><span>Amber</span></p>
+			<p class="open-brand"><${Logo} /><span>${config.name}</span></p>
 			<h1>${title}</h1>
 			${children}
 		</main>

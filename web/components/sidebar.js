@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../app/announce.js";
 import { get } from "../app/api.js";
 import * as store from "../app/chats.js";
+import { config } from "../app/config.js";
 import { forgetConversation } from "../app/conversation.js";
 import { html } from "../app/html.js";
 import { date, t } from "../app/i18n.js";
@@ -36,7 +37,7 @@ export function Sidebar({ onNavigate, onAppearance, onShortcuts, onClose }) {
 	const pages = ROUTES.filter((route) => route.nav);
 	return html`<nav class="sidebar" id="sidebar" aria-label=${t("nav.label")}>
 		<div class="sidebar-head">
-			<a href="/" class="brand" onClick=${onNavigate}><${Logo} /><span>Amber</span></a>
+			<a href="/" class="brand" onClick=${onNavigate}><${Logo} /><span>${config.name}</span></a>
 			<${IconButton} icon="sidebar" class="sidebar-close" label=${t("nav.close")} onClick=${onClose} />
 		</div>
 		<a href="/" class="button new-chat" onClick=${onNavigate} aria-current=${current.value.path === "/" ? "page" : undefined}><${Icon} name="add" /><span>${t("chats.new")}</span></a>
@@ -59,7 +60,9 @@ export function Sidebar({ onNavigate, onAppearance, onShortcuts, onClose }) {
 	</nav>`;
 }
 
-export const Logo = () => html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
+export const Logo = () => (config.logo ? html`<img class="logo" src=${config.logo} alt="" />` : ownLogo());
+
+const ownLogo = () => html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
 	<path class="logo-resin" d="M16 2.5c5 5.8 9.5 10.6 9.5 16.5A9.5 9.5 0 0 1 6.5 19c0-5.9 4.5-10.7 9.5-16.5z" />
 	<path class="logo-light" d="M11.2 18.5c0-3 1.7-5.6 3.6-8" />
 	<circle class="logo-seed" cx="17.5" cy="20" r="2.6" />

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../app/announce.js";
 import { ApiError } from "../app/api.js";
+import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 
@@ -271,6 +272,6 @@ export async function copyText(text) {
 /** Put this into the window's title while the page is shown. @param {string} title */
 export function useTitle(title) {
 	useEffect(() => {
-		document.title = title ? `${title} · Amber` : "Amber";
+		document.title = title ? `${title} · ${config.name}` : config.name;
 	}, [title]);
 }

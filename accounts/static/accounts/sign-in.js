@@ -20,7 +20,7 @@ form.addEventListener("submit", async (event) => {
   try {
     answer = await fetch(`${BROWSER}/auth/login`, { method: "POST", headers, body });
   } catch {
-    tell("Amber cannot be reached. Check your connection and try again.");
+    tell(form.dataset.unreachable);
     return;
   }
   if (answer.ok || answer.status === 409) {
@@ -29,8 +29,8 @@ form.addEventListener("submit", async (event) => {
   }
   const said = await answer.json().catch(() => ({}));
   tell(said.errors?.[0]?.message ?? (answer.status === 401
-    ? "Follow the link that was mailed to you first."
-    : "This did not work. Try again later."));
+    ? form.dataset.unproved
+    : form.dataset.failed));
 });
 
 // A plain form, because the identity provider is another site.
@@ -46,7 +46,7 @@ function offer({ id, name }) {
   }
   const button = document.createElement("button");
   button.className = "quiet";
-  button.textContent = `Sign in with ${name}`;
+  button.textContent = form.dataset.elsewhere.replace("{name}", () => name);
   made.append(button);
   document.getElementById("providers").append(made);
 }

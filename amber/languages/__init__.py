@@ -1,0 +1,1 @@
+"""Pages in the language of who reads them; what programs read stays English."""

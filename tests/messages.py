@@ -1,0 +1,170 @@
+"""Find the texts that people read, and keep the files with their translations.
+
+`python -m tests.messages` brings `amber/locale/*/LC_MESSAGES/django.po` up to date, which a person then fills in,
+and compiles it. Nothing but Python is needed: templates are read by Django's own `templatize`, code by Babel.
+Django and allauth bring translations of their own texts; Unfold does not, so its are ours, too.
+"""
+
+import ast
+import base64
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import allauth
+import django
+import unfold
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract
+from babel.messages.mofile import read_mo, write_mo
+from babel.messages.pofile import read_po, write_po
+from django.apps import apps
+from django.contrib import admin
+from django.urls import get_resolver
+from django.utils.translation.template import templatize
+
+from amber.apps import is_own
+from amber.languages.model_names import names_of
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+APPS: Final = (
+    *("accounts", "amber", "assistants", "chats", "libraries", "memory"),
+    *("operations", "providers", "public_api", "tools"),
+)
+LOCALES: Final = {"zh_Hans": ROOT / "amber" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"}
+_ENVIRONMENT: Final = {
+    "DJANGO_SETTINGS_MODULE": "amber.settings",
+    "DATABASE_URL": "postgresql:///none",
+    "AMBER_SECRET_KEYS": base64.b64encode(bytes(32)).decode(),
+}
+"""Enough to know the models; nothing is asked of a database."""
+_NOT_SHOWN: Final = {"tests", "migrations"}
+_KEYWORDS: Final = {
+    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
+    **dict.fromkeys(("ngettext", "ngettext_lazy"), (1, 2)),
+}
+_CALL: Final = re.compile(
+    r"\b(?:_|n?gettext)\(((?:u?'(?:\\.|[^'\\])*'|u?\"(?:\\.|[^\"\\])*\"|[\s,]|count)+)\)"
+)
+Text = str | tuple[str, ...]
+"""What is translated: a text, or its singular and plural."""
+
+
+def texts() -> set[Text]:
+    """Every text of ours, and of Unfold's what Django does not translate."""
+    ours = {text for app in APPS for text in _texts_under(ROOT / app)}
+    return {text for text in ours | set(_names()) | set(_texts_of_unfold()) if text}
+
+
+def catalogue_of(path: Path) -> Catalog:
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parts[-3])
+
+
+def compiled(catalogue: Catalog) -> bytes:
+    written = io.BytesIO()
+    write_mo(written, catalogue)
+    return written.getvalue()
+
+
+def compiled_path(path: Path) -> Path:
+    return path.with_suffix(".mo")
+
+
+def write(path: Path, translated: dict[Text, Text]) -> None:
+    """Write the catalogue of all texts with these translations, sorted and without places: they move too often."""
+    catalogue = Catalog(path.parts[-3], header_comment="# Amber's texts.", fuzzy=False)
+    for text in texts():
+        catalogue.add(text, translated.get(text, ""))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        write_po(file, catalogue, sort_output=True, width=110, omit_header=False, no_location=True)
+    compiled_path(path).write_bytes(compiled(catalogue_of(path)))
+
+
+def translations_of(path: Path) -> dict[Text, Text]:
+    if not path.exists():
+        return {}
+    return {_text_of(each): each.string for each in catalogue_of(path) if each.id}
+
+
+def _text_of(message: Message) -> Text:
+    return message.id if isinstance(message.id, str) else tuple(message.id)
+
+
+def _texts_under(folder: Path) -> Iterator[Text]:
+    for path in sorted(folder.rglob("*")):
+        if _NOT_SHOWN & set(path.relative_to(folder).parts):
+            continue
+        if path.suffix == ".py":
+            yield from _texts_of_code(path)
+        elif "templates" in path.parts and path.suffix in (".html", ".txt"):
+            yield from _texts_of_template(path.read_text())
+
+
+def _texts_of_code(path: Path) -> Iterator[Text]:
+    with path.open("rb") as file:
+        for _, message, _, _ in extract("python", file, _KEYWORDS):
+            yield message
+
+
+def _texts_of_template(text: str) -> Iterator[Text]:
+    for found in _CALL.finditer(templatize(text)):
+        said = ast.literal_eval(f"[{found[1].removesuffix('count)').removesuffix('count')}]")
+        yield tuple(said) if len(said) > 1 else said[0]
+
+
+def _names() -> Iterator[str]:
+    """The names of the tables that the admin shows, of their columns and choices, and of our apps."""
+    assert get_resolver().url_patterns, "the URLconf registers the pages"
+    shown: set[Any] = set()
+    for model, pages in admin.site._registry.items():
+        shown |= {model, *(inline.model for inline in pages.inlines)}
+    for app in apps.get_app_configs():
+        if is_own(app):
+            yield from names_of(app, shown)
+
+
+def _texts_of_unfold() -> set[Text]:
+    """Those of its pages that nobody else translates; its extensions are not installed."""
+    folder = Path(unfold.__file__).parent
+    templates, modules = (folder / "templates").rglob("*.html"), folder.glob("*.py")
+    found = {text for path in templates for text in _texts_of_template(path.read_text())}
+    found |= {text for path in modules for text in _texts_of_code(path)}
+    return found - _translated_elsewhere()
+
+
+def _translated_elsewhere() -> set[Text]:
+    """What Django and allauth translate into the first of our languages, and so into all of them."""
+    files = (
+        path
+        for package in (django, allauth)
+        for path in Path(package.__file__).parent.rglob(
+            f"{next(iter(LOCALES))}/LC_MESSAGES/django.mo"
+        )
+    )
+    return {_text_of(each) for path in files for each in _messages_in(path) if each.string}
+
+
+def _messages_in(path: Path) -> Catalog:
+    with path.open("rb") as file:
+        return read_mo(file)
+
+
+def main() -> None:
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    django.setup()
+    for path in LOCALES.values():
+        write(path, translations_of(path))
+        missing = [text for text, said in translations_of(path).items() if not "".join(said)]
+        lines = [f"{path.relative_to(ROOT)}: {len(missing)} texts without a translation"]
+        sys.stdout.write("\n  ".join([*lines, *map(repr, missing)]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

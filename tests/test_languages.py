@@ -1,0 +1,73 @@
+"""Pages speak the language of who reads them; REST, its errors and its document are English for everybody."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9,en;q=0.8"}
+
+
+@pytest.fixture
+def operator(db):
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("op@example.com", "x"))
+    return client
+
+
+def test_the_admin_is_chinese_for_whom_the_browser_says_so(operator):
+    page = operator.get("/admin/providers/languagemodel/add/", **CHINESE)
+    text = page.content.decode()
+    assert page["Content-Language"] == "zh-hans"
+    assert '<html lang="zh-hans"' in text
+    for words in ("语言模型", "别名", "模型服务"):
+        assert words in text
+
+
+def test_what_was_chosen_counts_for_more(operator):
+    answer = operator.post("/i18n/setlang/", {"language": "en", "next": "/admin/"}, **CHINESE)
+    assert answer.status_code == 302
+    page = operator.get("/admin/providers/languagemodel/", **CHINESE)
+    assert '<html lang="en"' in page.content.decode()
+
+
+@pytest.mark.parametrize("asked", ["", "de", "nonsense;;q", "x" * 5_000])
+def test_whoever_asks_for_no_language_gets_the_installations(operator, settings, asked):
+    settings.AMBER_LANGUAGE = "zh-hans"
+    page = operator.get("/admin/", HTTP_ACCEPT_LANGUAGE=asked)
+    assert page["Content-Language"] == "zh-hans"
+
+
+def test_the_sign_in_page_is_chinese(db):
+    text = Client().get("/identity/sign-in", **CHINESE).content.decode()
+    assert "<h1>登录</h1>" in text
+    assert "无法连接 Amber" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/v1/assistants/", {"name": "x" * 999, "model": ""}),
+        ("/api/v1/libraries/", {"name": "", "chunk_tokens": "many"}),
+        ("/api/v1/api-keys/", {"expires_at": "yesterday"}),
+        ("/v1/chat/completions", {"messages": "none"}),
+    ],
+)
+def test_errors_of_rest_are_english(operator, path, body):
+    """Also right after a page was shown in Chinese by the same thread."""
+    english = operator.post(path, body, content_type="application/json")
+    operator.get("/admin/", **CHINESE)
+    asked = operator.post(path, body, content_type="application/json", **CHINESE)
+    assert asked.status_code in (400, 401)
+    assert strip_id(asked) == strip_id(english)
+    assert asked.content.isascii()
+
+
+def strip_id(answer):
+    error = answer.json()["error"]
+    return {name: said for name, said in error.items() if name != "request_id"}
+
+
+def test_the_document_of_the_api_is_english(client):
+    english = client.get("/api/schema/").content
+    assert client.get("/api/schema/", **CHINESE).content == english
+    assert "助手" not in english.decode()

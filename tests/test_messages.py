@@ -1,0 +1,66 @@
+"""Every text that people read is translated, in a file that is compiled, and nothing in it is left over."""
+
+import re
+from string import Formatter
+
+import pytest
+
+from tests import messages
+
+HAN = re.compile(r"[一-鿿]")
+NAMES = re.compile(r"[A-Za-z0-9 .\-]+")
+PLACEHOLDER = re.compile(r"%\(\w+\)s|%[sd]")
+MARKUP = re.compile(r"</?\w+[^>]*>")
+
+
+@pytest.fixture(scope="module", params=messages.LOCALES)
+def path(request):
+    return messages.LOCALES[request.param]
+
+
+@pytest.fixture(scope="module")
+def translations(path):
+    return messages.translations_of(path)
+
+
+def test_every_text_stands_in_the_file_and_nothing_else_does(translations):
+    """`make messages` brings it up to date; then a person translates what is new."""
+    assert messages.texts() == set(translations)
+
+
+def test_nothing_is_left_untranslated_or_in_doubt(path, translations):
+    assert not [text for text, said in translations.items() if not "".join(said)]
+    assert not [
+        message.id for message in messages.catalogue_of(path) if message.id and message.fuzzy
+    ]
+    same = [text for text, said in translations.items() if said == text]
+    assert all(NAMES.fullmatch(text) for text in same), "names of products alone stay as they are"
+    assert not [
+        text for text in set(translations) - set(same) if not says_something(translations[text])
+    ]
+
+
+def says_something(said):
+    words = PLACEHOLDER.sub("", "".join(said))
+    return HAN.search(words) or NAMES.fullmatch(words)
+
+
+def test_what_is_filled_in_agrees(translations):
+    for text, said in translations.items():
+        one, other = (text, said) if isinstance(text, str) else (text[-1], said[-1])
+        assert filled_in(one) == filled_in(other), text
+
+
+def filled_in(text):
+    """The placeholders of both forms, and the markup, in the order of the alphabet."""
+    names = (
+        []
+        if PLACEHOLDER.search(text)
+        else [name or "" for _, name, _, _ in Formatter().parse(text) if name is not None]
+    )
+    return sorted(names), sorted(PLACEHOLDER.findall(text)), sorted(MARKUP.findall(text))
+
+
+def test_the_file_is_compiled(path):
+    wanted = messages.compiled(messages.catalogue_of(path))
+    assert messages.compiled_path(path).read_bytes() == wanted, "make messages"
