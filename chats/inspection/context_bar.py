@@ -52,7 +52,7 @@ class BarPart:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutRow:
     kind: str
     names: str
     count: int | None
@@ -72,7 +72,7 @@ class ContextBar:
     limit_tokens: int
     filled: str
     filled_percent: str
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutRow, ...]
 
     @property
     def summary(self) -> str:
@@ -131,12 +131,12 @@ def _count_of(manifest: Mapping[str, Any], name: str) -> int | None:
     return len(given) if isinstance(given, list) else None
 
 
-def _left_out(given: Any) -> tuple[LeftOut, ...]:
+def _left_out(given: Any) -> tuple[LeftOutRow, ...]:
     """Return what was left out, the same kinds for the same reason together, in their order."""
     rows = [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
     keys = [(str(each.get("kind", "")), str(each.get("reason", ""))) for each in rows]
     return tuple(
-        LeftOut(
+        LeftOutRow(
             str(_KINDS.get(kind, kind)),
             ", ".join(_names_in(rows, kind, reason)),
             _count_in(rows, kind, reason, seen),
